@@ -1,0 +1,29 @@
+import tseslint from 'typescript-eslint';
+
+export default tseslint.config(
+  { ignores: ['dist', 'coverage', 'data', 'reports', '**/node_modules', '.stryker-tmp'] },
+  ...tseslint.configs.strictTypeChecked.map((config) => ({ ...config, files: ['**/*.ts'] })),
+  {
+    files: ['**/*.ts'],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      'no-console': 'error',
+    },
+  },
+  {
+    // Only config.ts reads the environment; only the command line owns signals and exit codes.
+    files: ['src/**/*.ts'],
+    ignores: ['src/config.ts', 'src/cli/**'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Read the environment in src/config.ts only.' },
+        { object: 'process', property: 'exit', message: 'Exit codes belong to src/cli.' },
+        { object: 'process', property: 'on', message: 'Signals belong to src/cli.' },
+      ],
+    },
+  },
+);

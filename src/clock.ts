@@ -1,0 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Time as this project uses it: intervals from a clock that nobody can set, dates only for people to read. */
+export interface Clock {
+  /** Milliseconds on a monotonic clock with an arbitrary start. The only time that grants permission to send. */
+  now(): number;
+  /** Milliseconds since 1970 on the wall clock, which may jump. For display, `notBefore` and retention only. */
+  wallNow(): number;
+  /**
+   * Resolves after `ms` milliseconds or as soon as `signal` is aborted; never rejects.
+   * Timers may fire a little early: a caller for whom that matters asks `now()` again.
+   */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** The clock of the machine: `performance.now()` and `Date.now()`. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wallNow: () => Date.now(),
+  async sleep(ms, signal) {
+    try {
+      await delay(ms, undefined, signal === undefined ? {} : { signal });
+    } catch {
+      // Aborted: the caller looks at its signal.
+    }
+  },
+};

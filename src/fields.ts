@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { InvalidInputError, type Problem } from './errors.js';
+
+/**
+ * The rules of single fields, as the gateway's API document gives them (parts 2 and 4).
+ * The client, the ledger, the sandbox and the command line all ask here, so that none of them accepts what another refuses.
+ */
+
+const MAX_INTEGER_DIGITS = 30;
+const MAX_DECIMAL_PLACES = 18;
+const AMOUNT_PATTERN = new RegExp(`^(0|[1-9]\\d{0,${MAX_INTEGER_DIGITS - 1}})(\\.\\d{1,${MAX_DECIMAL_PLACES}})?$`);
+const MAX_ADDRESS_LENGTH = 256;
+// eslint-disable-next-line no-control-regex -- control characters are exactly what it looks for
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+
+/**
+ * An amount as a decimal string: digits, at most 18 decimal places, more than 0, no sign and no exponent.
+ * Trailing zeros after the point are dropped, so that equal amounts are equal strings.
+ */
+export const amountField = z
+  .string({ error: 'must be a decimal string such as "12.5" (a number would lose digits)' })
+  .regex(
+    AMOUNT_PATTERN,
+    `must be a decimal string such as "12.5": up to ${MAX_INTEGER_DIGITS} digits, then at most ${MAX_DECIMAL_PLACES} decimal places, no sign, no exponent`,
+  )
+  .transform(dropTrailingZeros)
+  .refine((amount) => amount !== '0', 'must be more than 0');
+
+function dropTrailingZeros(amount: string): string {
+  return amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount;
+}
+
+/** The currency's id, `payment_id` in the API document. */
+export const paymentIdField = z
+  .int({ error: 'must be a whole number, the currency id that the gateway lists under /currencies' })
+  .positive('must be more than 0');
+
+/** The merchant platform's id, `platform_id` in the API document. */
+export const platformIdField = z.int({ error: 'must be a whole number' }).positive('must be more than 0');
+
+/** The recipient's wallet; for Ripple XRP and the TON network `address:destinationTag`. */
+export const addressToField = z
+  .string({ error: 'must be a string' })
+  .min(1, 'must not be empty')
+  .max(MAX_ADDRESS_LENGTH, `must have at most ${MAX_ADDRESS_LENGTH} characters`)
+  .refine((text) => !CONTROL_CHARACTER.test(text) && text.isWellFormed(), 'must not contain control characters')
+  .refine((text) => text === text.trim(), 'must not begin or end with a space')
+  .refine(hasPlainAddress, 'must be an address without spaces, or address:destinationTag')
+  .refine((text) => !text.endsWith(':'), 'ends with a colon, but no destination tag follows');
+
+/** Only the destination tag, which people choose, may hold spaces and letters beyond ASCII. */
+function hasPlainAddress(text: string): boolean {
+  return /^[\u0021-\u0039\u003b-\u007e]+$/.test(text.split(':', 1)[0] ?? '');
+}
+
+/** The currency in which the account was created. */
+export const symbolField = z
+  .string({ error: 'must be a string' })
+  .regex(/^[A-Z]{3}$/, 'must be exactly 3 uppercase letters, such as USD');
+
+/** A transaction's identifier, as `/withdraw` returned it. */
+export const txhashField = z
+  .string({ error: 'must be a string' })
+  .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces');
+
+/** The platform's own identifier of a deposit. */
+export const orderIdField = z
+  .string({ error: 'must be a string' })
+  .regex(/^[A-Za-z0-9+/=\-:.,]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - : . ,');
+
+/** The caller's own key of a payout. */
+export const payoutIdField = z
+  .string({ error: 'must be a string' })
+  .regex(/^[A-Za-z0-9+/=\-:.,_]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - : . , _');
+
+const SHOWN_VALUE_LENGTH = 80;
+
+/**
+ * Checks data that a caller gave.
+ * @returns the data as the schema makes it (trailing zeros dropped, defaults filled in)
+ * @throws InvalidInputError naming every field that breaks a rule, the rule, and the value
+ */
+export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(input, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  throw new InvalidInputError(parsed.error.issues.map(toProblem));
+}
+
+/** A zod issue as a field and a sentence. Values are shown: use it for nothing that may hold a secret. */
+export function toProblem(issue: z.core.$ZodIssue): Problem {
+  const field = issue.path.length === 0 ? 'input' : issue.path.join('.');
+  if (issue.code === 'unrecognized_keys') return { field: issue.keys.join(', '), message: 'is not a known field' };
+  if (issue.code === 'invalid_type' && issue.input === undefined) return { field, message: 'is missing' };
+  return { field, message: `${issue.message} (got ${showValue(issue.input)})` };
+}
+
+function showValue(value: unknown): string {
+  const text = typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) as string | undefined);
+  if (text === undefined) return typeof value;
+  return text.length > SHOWN_VALUE_LENGTH ? `${text.slice(0, SHOWN_VALUE_LENGTH)}…` : text;
+}

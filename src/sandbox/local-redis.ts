@@ -1,0 +1,129 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+
+/** A Redis server of one's own, for demonstrations and tests. */
+export interface LocalRedis {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** The folder of its append-only file. */
+  readonly dir: string;
+  /** Ends the server and, where the folder was made for it, removes that too. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+export interface LocalRedisOptions {
+  /** An existing folder for the data; without it a temporary one is made and removed at the end. */
+  readonly dir?: string;
+  /** A fixed port; without it a free one is taken. */
+  readonly port?: number;
+  /** More command-line settings, e.g. `['--maxmemory', '100mb']`. They win over the settings for safe payouts. */
+  readonly args?: readonly string[];
+}
+
+/** The settings that payouts need: every write is on disk before it is answered, and nothing is evicted. */
+const SAFE_SETTINGS = {
+  appendonly: 'yes',
+  appendfsync: 'always',
+  'aof-load-truncated': 'no',
+  'maxmemory-policy': 'noeviction',
+  save: '',
+};
+
+const READY_WITHIN_MS = 10_000;
+
+/**
+ * Starts `redis-server` on loopback with the settings that payouts need.
+ *
+ * The server ends with `stop()`, and by itself when this process ends in any other way than SIGKILL.
+ * @throws Error when `redis-server` is not installed or does not become ready
+ */
+export async function startLocalRedis(options: LocalRedisOptions = {}): Promise<LocalRedis> {
+  const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'payouts-redis-')));
+  const port = options.port ?? (await findFreePort());
+  const child = spawnRedis(dir, port, options.args ?? []);
+  const endWithParent = (): void => void child.kill('SIGKILL');
+  process.once('exit', endWithParent);
+
+  const stop = async (): Promise<void> => {
+    process.removeListener('exit', endWithParent);
+    await endProcess(child);
+    if (options.dir === undefined) await rm(dir, { recursive: true, force: true });
+  };
+  try {
+    const pid = await waitUntilReady(child, port);
+    return { url: `redis://127.0.0.1:${port}`, port, pid, dir, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function spawnRedis(dir: string, port: number, args: readonly string[]): ChildProcess {
+  const settings = Object.entries(SAFE_SETTINGS).flatMap(([name, value]) => [`--${name}`, value]);
+  return spawn(
+    'redis-server',
+    ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--daemonize', 'no', ...settings, ...args],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+}
+
+/** Another process may have taken the port first: the server is ours only when it names our child's process id. */
+async function waitUntilReady(child: ChildProcess, port: number): Promise<number> {
+  let output = '';
+  let failure: Error | undefined;
+  child.stdout?.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)));
+  child.stderr?.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)));
+  child.once(
+    'error',
+    (error) => (failure = new Error('redis-server could not be started: is it installed?', { cause: error })),
+  );
+  child.once('exit', (code) => (failure ??= new Error(`redis-server ended with code ${String(code)}:\n${output}`)));
+
+  const giveUpAt = performance.now() + READY_WITHIN_MS;
+  while (performance.now() < giveUpAt) {
+    if (failure !== undefined) throw failure;
+    if ((await readProcessId(port)) === child.pid && child.pid !== undefined) return child.pid;
+    await delay(20);
+  }
+  throw new Error(`redis-server was not ready within ${READY_WITHIN_MS} ms:\n${output}`);
+}
+
+async function readProcessId(port: number): Promise<number | undefined> {
+  const redis = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    const match = /process_id:(\d+)/.exec(await redis.info('server'));
+    await redis.ping();
+    return match === null ? undefined : Number(match[1]);
+  } catch {
+    return undefined;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function endProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  // A stopped (SIGSTOP) server would never see SIGTERM.
+  child.kill('SIGCONT');
+  child.kill('SIGTERM');
+  await Promise.race([ended, delay(5_000, undefined, { ref: false }).then(() => child.kill('SIGKILL'))]);
+  await ended;
+}
+
+/** A TCP port on loopback that was free a moment ago. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,17 @@
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+
+declare global {
+  var testRedis: LocalRedis | undefined;
+}
+
+/** One Redis for all tests that need no server of their own: REDIS_URL where it is set, else one that is ours. */
+export default async function globalSetup(): Promise<void> {
+  if (process.env['REDIS_URL'] !== undefined) return;
+  globalThis.testRedis = await startLocalRedis();
+  process.env['REDIS_URL'] = globalThis.testRedis.url;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      void globalThis.testRedis?.stop().finally(() => process.kill(process.pid, signal));
+    });
+  }
+}
