@@ -10,7 +10,6 @@ const MAX_INTEGER_DIGITS = 30;
 const MAX_DECIMAL_PLACES = 18;
 const AMOUNT_PATTERN = new RegExp(`^(0|[1-9]\\d{0,${MAX_INTEGER_DIGITS - 1}})(\\.\\d{1,${MAX_DECIMAL_PLACES}})?$`);
 const MAX_ADDRESS_LENGTH = 256;
-// eslint-disable-next-line no-control-regex -- control characters are exactly what it looks for
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 /**
