@@ -72,6 +72,33 @@ export const payoutIdField = z
   .string({ error: 'must be a string' })
   .regex(/^[A-Za-z0-9+/=\-:.,_]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - : . , _');
 
+/**
+ * Where the gateway is: https, or http on this machine only, because what is signed (and the answer, which is not) must
+ * not cross a network in the clear. A path is kept; a slash at its end is dropped.
+ */
+export const baseUrlField = z.string({ error: 'must be a string' }).transform((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const problem = baseUrlProblem(url);
+  if (url !== undefined && problem === undefined) return url.href.replace(/\/+$/, '');
+  // A URL may hold a password, so only the part that never does is shown.
+  context.issues.push({ code: 'custom', message: problem ?? 'is not usable', input: url?.origin ?? 'no URL' });
+  return z.NEVER;
+});
+
+function baseUrlProblem(url: URL | undefined): string | undefined {
+  if (url === undefined) return 'must be a URL such as https://gateway.example/api';
+  if (!isProtected(url)) return 'must begin with https:// (http:// is allowed for 127.0.0.1, ::1 and localhost only)';
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
+  if (url.search !== '' || url.hash !== '') return 'must not hold a query or a fragment';
+  return undefined;
+}
+
+function isProtected(url: URL): boolean {
+  if (url.protocol === 'https:') return true;
+  // The URL parser has brought every way to write an IPv4 or IPv6 address into its one usual form.
+  return url.protocol === 'http:' && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
+}
+
 const SHOWN_VALUE_LENGTH = 80;
 
 /**
