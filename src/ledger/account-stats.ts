@@ -1,0 +1,94 @@
+import type { ChainableCommander } from 'ioredis';
+import { pipelined, type LedgerConnection } from './ledger-connection.js';
+import { readLease } from './redis-sender-ledger.js';
+import { PAYOUT_STATES, type PayoutState } from './states.js';
+
+/** An account at a glance. The names of the fields are relied on by programs that read `payouts stats --json`. */
+export interface AccountStats extends Readonly<Record<PayoutState, number>> {
+  readonly platformId: number;
+  readonly paused: boolean;
+  readonly pausedReason: string | null;
+  readonly pausedBy: string | null;
+  /** ISO 8601, UTC. */
+  readonly pausedAt: string | null;
+  /** Who holds the lease; null when no process ever did, or the last one gave it back. */
+  readonly sender: { readonly owner: string; readonly epoch: number; readonly beat: number } | null;
+  /** Sends begun since the ledger exists. */
+  readonly sends: number;
+  readonly rejectionsInARow: number;
+  readonly unknownsInARow: number;
+  /** Payouts whose job has yet to be added to a queue. */
+  readonly withoutJob: number;
+  /** For how long the payout that is longest in the state has been there, in ms; null when there is none. */
+  readonly oldestAgeMs: Readonly<Record<WatchedState, number | null>>;
+}
+
+/** The states in which a payout should not stay for long. */
+export const WATCHED_STATES = ['queued', 'sending', 'in_progress', 'unknown'] as const satisfies readonly PayoutState[];
+type WatchedState = (typeof WATCHED_STATES)[number];
+
+/**
+ * Counts an account's payouts and reads its pause and its sender, in two round trips whatever the backlog.
+ * @throws RedisUnavailableError
+ */
+export async function readAccountStats(connection: LedgerConnection): Promise<AccountStats> {
+  const { keys } = connection;
+  const replies = await pipelined(connection, (pipeline) => {
+    pipeline.hgetall(keys.ledger).hgetall(keys.sender).zcard(keys.outbox);
+    for (const state of PAYOUT_STATES) pipeline.zcard(keys.state(state));
+    for (const state of WATCHED_STATES) pipeline.zrange(keys.state(state), '0', '0');
+  });
+  const [ledger, sender, withoutJob] = replies as [Record<string, string>, Record<string, string>, number];
+  const counts = Object.fromEntries(PAYOUT_STATES.map((state, index) => [state, replies[3 + index]]));
+  const oldest = replies.slice(3 + PAYOUT_STATES.length).map((members) => (members as string[])[0]);
+  const lease = readLease(sender);
+  return {
+    platformId: connection.platformId,
+    ...(counts as Record<PayoutState, number>),
+    paused: ledger['pausedReason'] !== undefined,
+    pausedReason: ledger['pausedReason'] ?? null,
+    pausedBy: ledger['pausedBy'] ?? null,
+    pausedAt: ledger['pausedAt'] === undefined ? null : new Date(Number(ledger['pausedAt'])).toISOString(),
+    sender:
+      lease === undefined || lease.released || lease.owner === ''
+        ? null
+        : { owner: lease.owner, epoch: lease.epoch, beat: lease.beat },
+    sends: Number(sender['sends'] ?? 0),
+    rejectionsInARow: Number(ledger['rejectionsInARow'] ?? 0),
+    unknownsInARow: Number(ledger['unknownsInARow'] ?? 0),
+    withoutJob,
+    oldestAgeMs: await readAges(connection, oldest),
+  };
+}
+
+async function readAges(
+  connection: LedgerConnection,
+  oldest: readonly (string | undefined)[],
+): Promise<AccountStats['oldestAgeMs']> {
+  const entered = await readLastChanges(
+    connection,
+    oldest.filter((payoutId) => payoutId !== undefined),
+  );
+  const now = connection.clock.wallNow();
+  const ages = WATCHED_STATES.map((state, index) => {
+    const at = entered.get(oldest[index] ?? '');
+    return [state, at === undefined ? null : Math.max(0, now - at)];
+  });
+  return Object.fromEntries(ages) as AccountStats['oldestAgeMs'];
+}
+
+/** When each payout came into its present state, ms since 1970. */
+async function readLastChanges(
+  connection: LedgerConnection,
+  payoutIds: readonly string[],
+): Promise<Map<string, number>> {
+  const each = async (fill: (pipeline: ChainableCommander, key: string, index: number) => void): Promise<unknown[]> =>
+    pipelined(connection, (pipeline) => {
+      payoutIds.forEach((payoutId, index) => {
+        fill(pipeline, connection.keys.payout(payoutId), index);
+      });
+    });
+  const lengths = await each((pipeline, key) => pipeline.hget(key, 'n'));
+  const entries = await each((pipeline, key, index) => pipeline.hget(key, `h${Number(lengths[index]) - 1}`));
+  return new Map(payoutIds.map((payoutId, index) => [payoutId, Number(String(entries[index]).split('\t')[0])]));
+}

@@ -1,0 +1,17 @@
+-- Moves a payout from a state that the caller expects: cancel, retry, resolve, the end of a transaction.
+-- ARGV: at, payoutId, from, to, by, reason, txhash ('' = none), then field, value, … to set with it
+-- Returns: 1 done, {-7} no such payout, {-6, state, attempt} it is in another state,
+--   {-8, payoutId} the txhash belongs to another payout
+local at, payoutId, from, to, by, reason, txhash = unpack(ARGV, 1, 7)
+local record = payout_key(payoutId)
+local current = redis.call('HMGET', record, 'state', 'attempt')
+if not current[1] then return { -7 } end
+if current[1] ~= from then return { -6, current[1], current[2] } end
+if txhash ~= '' then
+  local holder = redis.call('HGET', txhash_bucket(txhash), txhash)
+  if holder and holder ~= payoutId then return { -8, holder } end
+  set_txhash(payoutId, txhash)
+end
+if #ARGV > 7 then redis.call('HSET', record, unpack(ARGV, 8)) end
+move(payoutId, to, at, by, reason)
+return 1

@@ -1,0 +1,13 @@
+-- Puts back a payout whose attempt is proved not to have been sent: sending → queued.
+-- ARGV: at, payoutId, attempt, epoch, reason
+-- Returns: 1 put back, 0 it is not this attempt that is sending (a begin whose fate was unclear did not happen)
+local at, payoutId, attempt, epoch, reason = unpack(ARGV)
+local current = redis.call('HMGET', payout_key(payoutId), 'state', 'attempt', 'epoch')
+if current[1] ~= 'sending' or current[2] ~= attempt or current[3] ~= epoch then return 0 end
+move(payoutId, 'queued', at, '', reason)
+-- The job that made this attempt is still there and goes on with the payout.
+redis.call('ZREM', key('outbox'), payoutId)
+if redis.call('HGET', key('sender'), 'unanswered') == payoutId .. ' ' .. attempt then
+  redis.call('HSET', key('sender'), 'unanswered', '')
+end
+return 1

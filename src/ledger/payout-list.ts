@@ -1,0 +1,45 @@
+import { ask, type LedgerConnection } from './ledger-connection.js';
+import type { Payout } from './payout.js';
+import { readPayouts } from './read-payouts.js';
+import type { PayoutState } from './states.js';
+
+/** Which payouts to list, and from where. */
+export interface ListOptions {
+  /** List by state, in the order in which the payouts came into it … */
+  readonly state?: PayoutState;
+  /** … or by batch, in the order in which they were accepted. One of the two. */
+  readonly batch?: string;
+  /** At most so many. @defaultValue 100 */
+  readonly limit?: number;
+  /** `next` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface PayoutPage {
+  readonly payouts: readonly Payout[];
+  /** Give it as `cursor` for the next page; undefined at the end. */
+  readonly next: string | undefined;
+}
+
+const DEFAULT_LIMIT = 100;
+
+/**
+ * Lists payouts by page. Every entry of an index has a number of its own, so no payout is skipped or shown twice while others move.
+ * @throws RedisUnavailableError
+ */
+export async function listPayouts(connection: LedgerConnection, options: ListOptions): Promise<PayoutPage> {
+  const { payoutIds, next } = await listPayoutIds(connection, options);
+  return { payouts: await readPayouts(connection, payoutIds), next };
+}
+
+/** As {@link listPayouts}, but the ids only. */
+export async function listPayoutIds(
+  { redis, keys }: LedgerConnection,
+  { state, batch, limit = DEFAULT_LIMIT, cursor }: ListOptions,
+): Promise<{ payoutIds: string[]; next: string | undefined }> {
+  const index = batch === undefined ? keys.state(state ?? 'queued') : keys.batch(batch);
+  const from = cursor === undefined ? '-inf' : `(${cursor}`;
+  const found = await ask(redis.zrange(index, from, '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'));
+  const payoutIds = found.filter((_, position) => position % 2 === 0);
+  return { payoutIds, next: payoutIds.length < limit ? undefined : found.at(-1) };
+}

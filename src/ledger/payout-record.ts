@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { HistoryEntry, Payout, ValidPayout } from './payout.js';
+import { isPayoutState, type PayoutState } from './states.js';
+
+/** How a payout stands in its Redis hash: field and value, both text. Short values keep the hash compact. */
+export type PayoutRecord = Readonly<Record<string, string>>;
+
+/** The input as fields and values for Redis; what is absent takes no room. */
+export function toRecordFields(payout: Omit<ValidPayout, 'payoutId'>): string[] {
+  const { metadata, ...plain } = payout;
+  const fields = Object.entries(plain).flatMap(([field, value]) => (value === undefined ? [] : [field, String(value)]));
+  return metadata === undefined ? fields : [...fields, 'metadata', JSON.stringify(metadata)];
+}
+
+/** A reply of HGETALL inside a script: field, value, field, value, … */
+export function pairsToRecord(pairs: readonly string[]): PayoutRecord {
+  const record: Record<string, string> = {};
+  for (let index = 0; index + 1 < pairs.length; index += 2) record[pairs[index] ?? ''] = pairs[index + 1] ?? '';
+  return record;
+}
+
+/** Reads a stored payout. */
+export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
+  const history = parseHistory(record);
+  return {
+    payoutId,
+    state: readState(record['state'] ?? ''),
+    ...parseInputFields(record),
+    attempt: Number(record['attempt']),
+    ...pick(record, ['txhash', 'fee', 'message']),
+    createdAt: history[0]?.at ?? '',
+    updatedAt: history.at(-1)?.at ?? '',
+    history,
+  };
+}
+
+function parseInputFields(record: PayoutRecord): Omit<ValidPayout, 'payoutId'> {
+  const { priority, metadata } = record;
+  return {
+    paymentId: Number(record['paymentId']),
+    amount: record['amount'] ?? '',
+    addressTo: record['addressTo'] ?? '',
+    ...pick(record, ['symbol', 'reference', 'notBefore', 'batch']),
+    ...(priority === undefined ? {} : { priority: Number(priority) }),
+    ...(metadata === undefined ? {} : { metadata: JSON.parse(metadata) as NonNullable<ValidPayout['metadata']> }),
+  };
+}
+
+function pick<Field extends string>(record: PayoutRecord, fields: readonly Field[]): Partial<Record<Field, string>> {
+  return Object.fromEntries(
+    fields.flatMap((field) => (record[field] === undefined ? [] : [[field, record[field]]])),
+  ) as Partial<Record<Field, string>>;
+}
+
+/** Entries are `at<tab>to`, or with `<tab>by<tab>reason` behind; the state before is the entry before. */
+function parseHistory(record: PayoutRecord): HistoryEntry[] {
+  const history: HistoryEntry[] = [];
+  for (let index = 0; index < Number(record['n']); index += 1) {
+    const [at = '', to = '', by = '', reason = ''] = (record[`h${index}`] ?? '').split('\t');
+    const from = history.at(-1)?.to;
+    history.push({
+      at: new Date(Number(at)).toISOString(),
+      ...(from === undefined ? {} : { from }),
+      to: readState(to),
+      ...(by === '' ? {} : { by }),
+      ...(reason === '' ? {} : { reason }),
+    });
+  }
+  return history;
+}
+
+function readState(text: string): PayoutState {
+  if (!isPayoutState(text)) throw new Error(`The ledger holds a payout in the state "${text}", which does not exist`);
+  return text;
+}
+
+/** The fields that make a payout what it is. The batch does not: the same payout may be named by a second import. */
+const IDENTITY_FIELDS = [
+  'paymentId',
+  'amount',
+  'addressTo',
+  'symbol',
+  'priority',
+  'notBefore',
+  'reference',
+  'metadata',
+] as const;
+
+/** The names of the fields in which the payout that is there differs from the one that was given. */
+export function differingFields(stored: PayoutRecord, given: ValidPayout): string[] {
+  const there = parseInputFields(stored);
+  return IDENTITY_FIELDS.filter((field) => !isDeepStrictEqual(there[field], given[field]));
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { addressToField, amountField, payoutIdField, paymentIdField, symbolField } from '../fields.js';
+import type { PayoutState } from './states.js';
+
+/** BullMQ's highest priority number, which is its least urgent. */
+const LOWEST_PRIORITY = 2_097_152;
+const MAX_METADATA_BYTES = 4_096;
+const MAX_LINE_LENGTH = 200;
+
+/** Free text that stays on one line: it is stored with tabs as separators and shown in tables. */
+export const lineField = z
+  .string({ error: 'must be a string' })
+  .trim()
+  .min(1, 'must not be empty')
+  .max(MAX_LINE_LENGTH, `must have at most ${MAX_LINE_LENGTH} characters`)
+  .refine((text) => !/\p{Cc}/u.test(text), 'must be one line without control characters');
+
+export const batchField = z
+  .string({ error: 'must be a string' })
+  .regex(/^[A-Za-z0-9+/=\-.,_]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - . , _');
+
+const notBeforeField = z
+  .union([z.date(), z.iso.datetime({ offset: true }).transform((text) => new Date(text))], {
+    error: 'must be a Date or a time such as 2030-01-31T09:00:00Z',
+  })
+  .transform((date) => date.toISOString());
+
+const metadataField = z
+  .json({ error: 'must be JSON' })
+  .refine(
+    (value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_METADATA_BYTES,
+    `must be at most ${MAX_METADATA_BYTES} bytes as JSON`,
+  );
+
+/** What an application says of a payout. */
+export const payoutInputSchema = z.strictObject({
+  /** The caller's own key, 1 to 64 of `A-Z a-z 0-9 + / = - : . , _`. The same payoutId is the same payout for ever. */
+  payoutId: payoutIdField,
+  /** The currency id of the gateway. */
+  paymentId: paymentIdField,
+  /** A decimal string, such as `"12.5"`. */
+  amount: amountField,
+  /** The recipient's wallet; for Ripple XRP and the TON network `address:destinationTag`. */
+  addressTo: addressToField,
+  /** The currency in which the account was created, such as `USD`. */
+  symbol: symbolField.optional(),
+  /** 1 is the most urgent; without one a payout goes before all that have one, in the order of arrival. */
+  priority: z.int().min(1, 'must be at least 1').max(LOWEST_PRIORITY, `must be at most ${LOWEST_PRIORITY}`).optional(),
+  /** Not to be sent before this time. */
+  notBefore: notBeforeField.optional(),
+  /** A line of the caller's own for people to read, such as an invoice number. */
+  reference: lineField.optional(),
+  /** JSON of the caller's own, at most 4096 bytes. */
+  metadata: metadataField.optional(),
+  /** The name of a group of payouts that can be listed and counted together. */
+  batch: batchField.optional(),
+});
+
+export type PayoutInput = z.input<typeof payoutInputSchema>;
+export type ValidPayout = z.output<typeof payoutInputSchema>;
+
+/** One change in the life of a payout. */
+export interface HistoryEntry {
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  /** The state before; absent for the first entry. */
+  readonly from?: PayoutState;
+  readonly to: PayoutState;
+  /** Who made the change, where it was a person. */
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+/** A payout as the ledger has it. */
+export interface Payout extends Omit<ValidPayout, 'notBefore'> {
+  readonly state: PayoutState;
+  readonly notBefore?: string | undefined;
+  /** How many times a send was begun. */
+  readonly attempt: number;
+  readonly txhash?: string;
+  /** The fee that the gateway named, a decimal string. */
+  readonly fee?: string;
+  /** What the gateway, or the worker, said of the last attempt. */
+  readonly message?: string;
+  /** ISO 8601, UTC. */
+  readonly createdAt: string;
+  /** ISO 8601, UTC: when it came into its present state. */
+  readonly updatedAt: string;
+  readonly history: readonly HistoryEntry[];
+}
+
+const MAX_STORED_LINE_LENGTH = 300;
+
+/** Text from outside as one line that can be stored and shown: control characters become spaces, and it is cut short. */
+export function toLine(text: string): string {
+  const line = text.replace(/\p{Cc}+/gu, ' ').trim();
+  return line.length <= MAX_STORED_LINE_LENGTH ? line : `${line.slice(0, MAX_STORED_LINE_LENGTH - 1)}…`;
+}

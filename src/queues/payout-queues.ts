@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs';
+import { Queue, type JobsOptions, type QueueOptions, type Telemetry } from 'bullmq';
+import { silentLogger, type Logger } from '../logger.js';
+import { toRedisError, type RedisClient } from '../redis.js';
+import type { Payout } from '../ledger/payout.js';
+
+/**
+ * The two BullMQ queues of an account. They are doorbells: a job says "look at this payout", the ledger says what to
+ * do. A job that is lost is added again, a job that runs twice does nothing the second time.
+ */
+
+export const QUEUE_NAMES = { withdraw: 'withdraw', transactionstatus: 'transactionstatus' } as const;
+
+/** What a job carries: the payout's id, and a copy of what a person wants to see on the dashboard. Never a secret. */
+export interface PayoutJobData {
+  readonly payoutId: string;
+  readonly paymentId: number;
+  readonly amount: string;
+  readonly addressTo: string;
+  readonly symbol?: string;
+  readonly txhash?: string;
+}
+
+/** The parts of a payout from which its job is made. */
+export type JobSource = Pick<
+  Payout,
+  'payoutId' | 'paymentId' | 'amount' | 'addressTo' | 'symbol' | 'priority' | 'notBefore' | 'attempt' | 'txhash'
+>;
+
+export interface PayoutQueuesOptions {
+  /** Keeps the queue's keys in the account's own namespace and cluster slot. */
+  readonly prefix: string;
+  /** Wall clock, ms: from it and `notBefore` the job's delay is reckoned. */
+  readonly wallNow: () => number;
+  /** Traces jobs from enqueue to send, for example with `bullmq-otel`. */
+  readonly telemetry?: Telemetry;
+  readonly logger?: Logger;
+}
+
+const FIND_MISSING_JOBS = 'payouts:find-missing-jobs';
+const FIND_MISSING_JOBS_LUA = readFileSync(new URL('find-missing-jobs.lua', import.meta.url), 'utf8');
+
+export class PayoutQueues {
+  readonly withdraw: Queue<PayoutJobData>;
+  readonly transactionstatus: Queue<PayoutJobData>;
+  readonly #redis: RedisClient;
+  readonly #wallNow: () => number;
+
+  constructor(redis: RedisClient, { prefix, wallNow, telemetry, logger = silentLogger }: PayoutQueuesOptions) {
+    const options: QueueOptions = { connection: redis, prefix, ...(telemetry === undefined ? {} : { telemetry }) };
+    this.withdraw = new Queue(QUEUE_NAMES.withdraw, options);
+    this.transactionstatus = new Queue(QUEUE_NAMES.transactionstatus, options);
+    for (const queue of [this.withdraw, this.transactionstatus]) {
+      queue.on('error', (error) => {
+        logger.debug({ queue: queue.name, error: error.message }, 'queue connection trouble');
+      });
+    }
+    this.#redis = redis;
+    this.#wallNow = wallNow;
+    redis.defineCommand(FIND_MISSING_JOBS, { numberOfKeys: 1, lua: FIND_MISSING_JOBS_LUA });
+  }
+
+  /** Rings for payouts that are `queued`. A job that is there already stays as it is. */
+  async addWithdrawJobs(payouts: readonly JobSource[]): Promise<void> {
+    if (payouts.length === 0) return;
+    const now = this.#wallNow();
+    await this.withdraw.addBulk(
+      payouts.map((payout) => ({
+        name: QUEUE_NAMES.withdraw,
+        data: toJobData(payout),
+        opts: withdrawOptions(payout, now),
+      })),
+    );
+  }
+
+  /** Rings for payouts that are `in_progress`: their status is asked for until it is final. @param delayMs - before the first poll */
+  async addStatusJobs(payouts: readonly JobSource[], delayMs: number): Promise<void> {
+    if (payouts.length === 0) return;
+    await this.transactionstatus.addBulk(
+      payouts.map((payout) => ({
+        name: QUEUE_NAMES.transactionstatus,
+        data: toJobData(payout),
+        opts: { jobId: toJobId(payout), delay: delayMs },
+      })),
+    );
+  }
+
+  /** Takes the withdraw job of a payout that need not be sent any more out of the queue. A running job stays. */
+  async removeWithdrawJob(payout: Pick<JobSource, 'payoutId' | 'attempt'>): Promise<void> {
+    await this.withdraw.remove(toJobId(payout));
+  }
+
+  /** Those of the payouts that have no job in the queue that could move them on, found in one command. */
+  async findMissing<Source extends Pick<JobSource, 'payoutId' | 'attempt'>>(
+    queue: Queue,
+    payouts: readonly Source[],
+  ): Promise<Source[]> {
+    if (payouts.length === 0) return [];
+    const commands = this.#redis as unknown as Record<string, (...args: string[]) => Promise<number[]>>;
+    try {
+      const positions = await commands[FIND_MISSING_JOBS]?.(
+        queue.toKey('meta'),
+        queue.toKey(''),
+        ...payouts.map(toJobId),
+      );
+      return (positions ?? []).flatMap((position) => payouts[position - 1] ?? []);
+    } catch (error) {
+      throw toRedisError(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.withdraw.close(), this.transactionstatus.close()]);
+  }
+}
+
+/**
+ * A job's id: the payout's, and the attempt before it, because a payout that a person puts back needs a new job.
+ * BullMQ takes no integer and no colon; `%` and `~` cannot occur in a payoutId, so no two payouts share an id.
+ */
+export function toJobId({ payoutId, attempt }: Pick<JobSource, 'payoutId' | 'attempt'>): string {
+  return `${payoutId.replaceAll(':', '%3A')}~${attempt}`;
+}
+
+function toJobData({ payoutId, paymentId, amount, addressTo, symbol, txhash }: JobSource): PayoutJobData {
+  return {
+    payoutId,
+    paymentId,
+    amount,
+    addressTo,
+    ...(symbol === undefined ? {} : { symbol }),
+    ...(txhash === undefined ? {} : { txhash }),
+  };
+}
+
+function withdrawOptions(payout: JobSource, now: number): JobsOptions {
+  const delay = payout.notBefore === undefined ? 0 : Math.max(0, Date.parse(payout.notBefore) - now);
+  return {
+    jobId: toJobId(payout),
+    ...(payout.priority === undefined ? {} : { priority: payout.priority }),
+    ...(delay === 0 ? {} : { delay }),
+  };
+}

@@ -1,0 +1,184 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { PayoutError, RedisUnavailableError } from './errors.js';
+import { silentLogger, type Logger } from './logger.js';
+
+/** A connection to one Redis, to a Sentinel-watched one, or to a Redis Cluster. */
+export type RedisClient = Redis | Cluster;
+
+/**
+ * What a connection is for, since each use wants another way to fail.
+ *
+ * - `commands`: an application or a person waits for the answer: fail within seconds, and say so.
+ * - `sender`: a command that was sent once must never be sent again behind the sender's back.
+ * - `queue`: BullMQ's workers, which wait for Redis as long as it takes.
+ */
+export type RedisRole = 'commands' | 'sender' | 'queue';
+
+const ROLE_OPTIONS: Record<RedisRole, Omit<RedisOptions, 'replyMapping'>> = {
+  commands: { commandTimeout: 5_000, connectTimeout: 3_000, maxRetriesPerRequest: 1 },
+  sender: {
+    commandTimeout: 5_000,
+    connectTimeout: 3_000,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+  },
+  queue: { connectTimeout: 5_000, maxRetriesPerRequest: null },
+};
+
+const RECONNECT_MIN_MS = 50;
+const RECONNECT_MAX_MS = 1_000;
+
+/** Where `REDIS_URL` points. */
+export type RedisTarget =
+  | { readonly kind: 'single'; readonly url: string }
+  | { readonly kind: 'sentinel'; readonly nodes: Node[]; readonly masterName: string; readonly login: Login }
+  | { readonly kind: 'cluster'; readonly nodes: Node[]; readonly login: Login };
+
+interface Node {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface Login {
+  readonly username?: string;
+  readonly password?: string;
+  readonly db?: number;
+  readonly tls?: object;
+}
+
+/**
+ * Reads a Redis address. `rediss…` speaks TLS.
+ *
+ * - `redis://[user:password@]host:port[/db]`
+ * - `redis-sentinel://[user:password@]host:port,host:port/masterName[/db]`
+ * - `redis-cluster://[user:password@]host:port,host:port`
+ *
+ * @throws TypeError with what is wrong; the message never holds the password
+ */
+export function parseRedisUrl(url: string): RedisTarget {
+  const match = /^redis(s)?(-sentinel|-cluster)?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?$/.exec(url);
+  if (match === null) {
+    throw new TypeError('must begin with redis://, redis-sentinel:// or redis-cluster:// (rediss… for TLS)');
+  }
+  const [, secure, kind, credentials, hosts = '', path = ''] = match;
+  const nodes = hosts.split(',').map((host) => parseNode(host, kind === '-sentinel' ? 26379 : 6379));
+  const login = { ...parseCredentials(credentials), ...(secure === undefined ? {} : { tls: {} }) };
+  if (kind === undefined) {
+    if (nodes.length !== 1) throw new TypeError('names several hosts: use redis-cluster:// or redis-sentinel://');
+    parseDatabase(path);
+    return { kind: 'single', url };
+  }
+  if (kind === '-cluster') {
+    if (path !== '') throw new TypeError('names a database, but a Redis Cluster has only one');
+    return { kind: 'cluster', nodes, login };
+  }
+  const [masterName = '', database = ''] = path.split('/');
+  if (masterName === '') throw new TypeError('must name the master: redis-sentinel://host:port,host:port/masterName');
+  return { kind: 'sentinel', nodes, masterName, login: { ...login, db: parseDatabase(database) } };
+}
+
+function parseNode(text: string, defaultPort: number): Node {
+  const match = /^(\[[0-9a-fA-F:]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(text);
+  if (match?.[1] === undefined) throw new TypeError(`holds "${text}", which is not host:port`);
+  return { host: match[1].replace(/^\[|\]$/g, ''), port: match[2] === undefined ? defaultPort : Number(match[2]) };
+}
+
+function parseCredentials(text: string | undefined): Login {
+  if (text === undefined || text === '') return {};
+  const [username = '', ...rest] = text.split(':');
+  return {
+    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+    ...(rest.length === 0 ? {} : { password: decodeURIComponent(rest.join(':')) }),
+  };
+}
+
+function parseDatabase(text: string): number {
+  if (!/^\d{0,4}$/.test(text)) throw new TypeError(`names the database "${text}", which is not a number`);
+  return Number(text);
+}
+
+/**
+ * Opens a connection. It reconnects by itself until it is closed with `quit()` or `disconnect()`.
+ * @throws TypeError when the address cannot be read
+ */
+export function connectRedis(url: string, role: RedisRole, logger: Logger = silentLogger): RedisClient {
+  const target = parseRedisUrl(url);
+  const options = { ...ROLE_OPTIONS[role], retryStrategy: reconnectDelay };
+  const client = openClient(target, options);
+  logConnectionTrouble(client, role, logger);
+  return client;
+}
+
+function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMapping'>): RedisClient {
+  switch (target.kind) {
+    case 'single':
+      return new Redis(target.url, options);
+    case 'sentinel': {
+      const { nodes, masterName, login } = target;
+      return new Redis({
+        ...options,
+        ...login,
+        sentinels: nodes,
+        name: masterName,
+        // A demoted master must not go on being written to until its connection happens to break.
+        failoverDetector: true,
+        sentinelRetryStrategy: reconnectDelay,
+        ...(login.tls === undefined ? {} : { enableTLSForSentinelMode: true }),
+        ...(login.password === undefined ? {} : { sentinelPassword: login.password }),
+        ...(login.username === undefined ? {} : { sentinelUsername: login.username }),
+      });
+    }
+    case 'cluster':
+      return new Cluster(target.nodes, {
+        redisOptions: { ...options, ...target.login },
+        clusterRetryStrategy: reconnectDelay,
+        enableOfflineQueue: options.enableOfflineQueue ?? true,
+        // With TLS the certificate is for the name, not for the address that the cluster announces.
+        ...(target.login.tls === undefined
+          ? {}
+          : {
+              dnsLookup: (address, callback) => {
+                callback(null, address);
+              },
+            }),
+      });
+  }
+}
+
+function reconnectDelay(attempt: number): number {
+  return Math.min(RECONNECT_MIN_MS * 2 ** Math.min(attempt, 10), RECONNECT_MAX_MS);
+}
+
+/** ioredis repeats the same error at every attempt; one line for each outage is what a person can use. */
+function logConnectionTrouble(client: RedisClient, role: RedisRole, logger: Logger): void {
+  let away = false;
+  client.on('error', (error: Error) => {
+    if (!away) logger.warn({ role, error: error.message }, 'Redis is away, reconnecting');
+    away = true;
+  });
+  client.on('ready', () => {
+    if (away) logger.info({ role }, 'Redis is back');
+    away = false;
+  });
+}
+
+/** Answers of a Redis that is there but cannot do its work now; everything else it refuses is a mistake of ours. */
+const UNAVAILABLE_REPLY =
+  /^(LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|OOM|MISCONF|BUSY|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM)\b/;
+
+/**
+ * Turns a failed Redis call into this project's error, so that callers need not know ioredis.
+ * @returns a RedisUnavailableError for connection trouble, time-outs and refusals of Redis; other errors unchanged
+ */
+export function toRedisError(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof PayoutError) return error;
+  if (error.name === 'ReplyError' && !UNAVAILABLE_REPLY.test(error.message)) return error;
+  return new RedisUnavailableError(`Redis did not do what was asked: ${error.message}`, { cause: error });
+}
+
+/** Closes a connection without waiting for a Redis that is away. */
+export async function closeRedis(client: RedisClient): Promise<void> {
+  if (client.status === 'ready') await client.quit().catch(() => undefined);
+  client.disconnect();
+}
