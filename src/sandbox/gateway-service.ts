@@ -1,0 +1,144 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../clock.js';
+import type { Logger } from '../logger.js';
+import type { AccountRegistry } from './account-registry.js';
+import { failed, sendAnswer, sendTruncatedAnswer, type Answer } from './answer.js';
+import { BLOCKED_MESSAGE, refusalOf, spoil } from './apply-fault.js';
+import { drawDelayMs, type DelayRange } from './delay-range.js';
+import { findFieldProblem, type Endpoint } from './endpoint.js';
+import type { FaultPlan, FaultStrike } from './fault-plan.js';
+import { handleCall, type Settlement } from './handle-call.js';
+import type { PauseGate } from './pause-gate.js';
+import type { Random } from './random.js';
+import { readBody } from './read-body.js';
+import type { SandboxAccount } from './sandbox-account.js';
+import { readSignedForm, type SignedForm } from './signed-form.js';
+
+export interface GatewayServiceParts {
+  readonly accounts: AccountRegistry;
+  readonly faults: FaultPlan;
+  readonly gate: PauseGate;
+  readonly settlement: Settlement;
+  readonly latencyBeforeMs: DelayRange;
+  readonly latencyAfterMs: DelayRange;
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Aborted when the sandbox closes: what is on its way then never arrives. */
+  readonly signal: AbortSignal;
+}
+
+/** Takes one call of a documented endpoint through the stations of a real one: wire, signature, limit, work, wire. */
+export class GatewayService {
+  readonly #parts: GatewayServiceParts;
+
+  constructor(parts: GatewayServiceParts) {
+    this.#parts = parts;
+  }
+
+  async serve(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const misuse = findMisuse(request);
+    if (misuse !== undefined) {
+      request.resume();
+      sendAnswer(request, response, misuse);
+      return;
+    }
+    const body = await readBody(request);
+    // The caller hung up in the middle of it: such a call never arrives.
+    if (body === 'incomplete') return;
+    const form = body === 'too_large' ? undefined : readSignedForm(body);
+    if (form === undefined) {
+      sendAnswer(request, response, failed('the body is no valid form'));
+      return;
+    }
+    await this.#serveForm(endpoint, form, request, response);
+  }
+
+  async #serveForm(
+    endpoint: Endpoint,
+    form: SignedForm,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { latencyBeforeMs, latencyAfterMs, gate, random, logger } = this.#parts;
+    const strike = this.#strike(endpoint, form);
+    // From here on the call is on its way: it arrives even when its sender has given up, as on a real network.
+    await this.#sleep(drawDelayMs(latencyBeforeMs, random) + strike.latencyBeforeMs);
+    if (this.#isClosed() || strike.fault?.kind === 'hang-before') return;
+    if (strike.fault?.kind === 'drop-before') {
+      request.socket.destroy();
+      return;
+    }
+    const answer = this.#process(endpoint, form, strike.fault);
+    logger.debug(
+      { endpoint, platformId: form.platformId, faults: strike.kinds, status: answer.status },
+      'call processed',
+    );
+    await this.#sleep(drawDelayMs(latencyAfterMs, random) + strike.latencyAfterMs);
+    await gate.pass();
+    if (this.#isClosed() || strike.fault?.kind === 'hang') return;
+    if (strike.fault?.kind === 'drop-after') request.socket.destroy();
+    else if (strike.fault?.kind === 'truncated') sendTruncatedAnswer(request, response, answer);
+    else sendAnswer(request, response, spoil(strike.fault, answer));
+  }
+
+  #strike(endpoint: Endpoint, form: SignedForm): FaultStrike {
+    const { accounts, faults } = this.#parts;
+    const account = accounts.find(form.platformId);
+    const txhash = fieldOf(form, 'txhash');
+    const payment = txhash === undefined ? undefined : account?.payments.find(txhash);
+    const addressTo = fieldOf(form, 'address_to') ?? payment?.addressTo;
+    const strike = faults.strike({ endpoint, platformId: form.platformId, addressTo });
+    account?.countCall(endpoint, strike.kinds);
+    return strike;
+  }
+
+  /** Everything between the arrival of a call and its answer, in one go: nothing can come between stamp and verdict. */
+  #process(endpoint: Endpoint, form: SignedForm, fault: FaultStrike['fault']): Answer {
+    const { accounts, clock, settlement } = this.#parts;
+    const nowMs = clock.now();
+    const account = accounts.find(form.platformId);
+    if (account === undefined) return failed('unknown platform_id');
+    if (!account.isSignerOf(form)) return failed('wrong signature');
+    if (endpoint === 'withdraw') this.#stamp(account, form, nowMs);
+    if (account.isBlocked) return failed(BLOCKED_MESSAGE);
+    const problem = findFieldProblem(
+      endpoint,
+      form.fields.map(([name]) => name),
+    );
+    if (problem !== undefined) return failed(problem);
+    const fields = Object.fromEntries(form.fields);
+    return refusalOf(fault, endpoint) ?? handleCall(endpoint, { account, fields, nowMs, settlement });
+  }
+
+  /** Every withdraw that its account signed counts for the limit, also one that is refused for another reason. */
+  #stamp(account: SandboxAccount, form: SignedForm, nowMs: number): void {
+    const nowBlocked = account.arrive(nowMs, {
+      addressTo: fieldOf(form, 'address_to') ?? null,
+      amount: fieldOf(form, 'amount') ?? null,
+    });
+    if (!nowBlocked) return;
+    const { platformId, blockedReason } = account.stats();
+    this.#parts.logger.warn({ platformId, blockedReason }, 'account blocked');
+  }
+
+  #isClosed(): boolean {
+    return this.#parts.signal.aborted;
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    if (ms > 0) await this.#parts.clock.sleep(ms, this.#parts.signal);
+  }
+}
+
+/** A call that the document does not know: another method or another kind of body. */
+function findMisuse(request: IncomingMessage): Answer | undefined {
+  if (request.method !== 'POST') return { ...failed('method not allowed: use POST', 405), headers: { allow: 'POST' } };
+  const contentType = request.headers['content-type'] ?? '';
+  if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType)) return undefined;
+  return failed('unsupported content type: use application/x-www-form-urlencoded', 415);
+}
+
+function fieldOf(form: SignedForm, name: string): string | undefined {
+  return form.fields.find(([field]) => field === name)?.[1];
+}

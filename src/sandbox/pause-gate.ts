@@ -1,0 +1,26 @@
+/** Holds answers back while it is shut. */
+export class PauseGate {
+  #opened: { promise: Promise<void>; open: () => void } | undefined;
+
+  shut(): void {
+    if (this.#opened !== undefined) return;
+    let open = (): void => undefined;
+    const promise = new Promise<void>((resolve) => (open = resolve));
+    this.#opened = { promise, open };
+  }
+
+  open(): void {
+    this.#opened?.open();
+    this.#opened = undefined;
+  }
+
+  get isShut(): boolean {
+    return this.#opened !== undefined;
+  }
+
+  /** Resolves at once while the gate is open, else when it opens. */
+  async pass(): Promise<void> {
+    // Shut again before we came through: wait once more.
+    while (this.#opened !== undefined) await this.#opened.promise;
+  }
+}

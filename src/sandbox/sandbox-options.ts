@@ -1,0 +1,105 @@
+import { randomInt } from 'node:crypto';
+import { z } from 'zod';
+import type { Clock } from '../clock.js';
+import { InvalidInputError, type Problem } from '../errors.js';
+import { addressToField, amountField, platformIdField, toProblem } from '../fields.js';
+import type { Logger } from '../logger.js';
+import { delayRangeField, type DelayRange } from './delay-range.js';
+import { faultRuleField, type FaultRule } from './fault-rule.js';
+
+/** One merchant account that the sandbox serves. */
+export interface SandboxAccountSettings {
+  readonly platformId: number;
+  readonly secretKey: string;
+  /**
+   * What it may pay out, in USD, as a decimal string.
+   * @defaultValue `'1000000000000'`, so much that nobody meets the end of it by accident
+   */
+  readonly balance?: string | undefined;
+}
+
+export interface SandboxOptions {
+  readonly accounts: readonly SandboxAccountSettings[];
+  /** @defaultValue `0`: any free port */
+  readonly port?: number | undefined;
+  /** @defaultValue `'127.0.0.1'`: whoever reaches the sandbox may also control it */
+  readonly host?: string | undefined;
+  /** Milliseconds from a withdraw until `approve` leaves 0. @defaultValue `1000` */
+  readonly settleAfterMs?: number | undefined;
+  /** Share of payments, 0 to 1, that end with `approve` 2. @defaultValue `0` */
+  readonly failShare?: number | undefined;
+  /** Recipients whose payments always end with `approve` 2. */
+  readonly failAddresses?: readonly string[] | undefined;
+  /** Milliseconds that a call takes until it arrives, stamped after that. @defaultValue `0` */
+  readonly latencyBeforeMs?: number | DelayRange | undefined;
+  /** Milliseconds that an answer takes. @defaultValue `0` */
+  readonly latencyAfterMs?: number | DelayRange | undefined;
+  readonly faults?: readonly FaultRule[] | undefined;
+  /** PEM texts; with them the sandbox speaks https. */
+  readonly tls?: { readonly key: string; readonly cert: string } | undefined;
+  /** Drives latencies and `failShare`; a whole number from 0. @defaultValue a new one each time */
+  readonly seed?: number | undefined;
+  /** Two withdraws of an account closer together than this many milliseconds block it. @defaultValue `1000` */
+  readonly minGapMs?: number | undefined;
+  /** @defaultValue the machine's clock */
+  readonly clock?: Clock | undefined;
+  /** @defaultValue no logging */
+  readonly logger?: Logger | undefined;
+}
+
+const PLENTY_OF_USD = '1000000000000';
+const SECRET_PATHS: readonly PropertyKey[] = ['accounts', 'tls'];
+const milliseconds = z.number({ error: 'must be milliseconds' }).min(0, 'must be 0 or more');
+const text = z.string({ error: 'must be a text' }).min(1, 'must not be empty');
+
+const accountField = z.strictObject({
+  platformId: platformIdField,
+  secretKey: text,
+  balance: z
+    .union([amountField, z.literal('0')], { error: 'must be a decimal string such as "12.5"' })
+    .default(PLENTY_OF_USD),
+});
+
+const optionsField = z.strictObject({
+  accounts: z
+    .array(accountField, { error: 'must be a list of accounts' })
+    .min(1, 'must name at least one account')
+    .refine((accounts) => new Set(accounts.map(({ platformId }) => platformId)).size === accounts.length, {
+      error: 'must not name a platformId twice',
+    }),
+  port: z.int({ error: 'must be a whole number' }).min(0).max(65_535, 'must be 0 to 65535').default(0),
+  host: text.default('127.0.0.1'),
+  settleAfterMs: milliseconds.default(1000),
+  failShare: z.number({ error: 'must be a number' }).min(0, 'must be 0 to 1').max(1, 'must be 0 to 1').default(0),
+  failAddresses: z.array(addressToField).default([]),
+  latencyBeforeMs: delayRangeField.default({ min: 0, max: 0 }),
+  latencyAfterMs: delayRangeField.default({ min: 0, max: 0 }),
+  faults: z.array(faultRuleField).default([]),
+  tls: z.strictObject({ key: text, cert: text }).optional(),
+  seed: z
+    .int({ error: 'must be a whole number' })
+    .min(0, 'must be 0 or more')
+    .default(() => randomInt(2 ** 32)),
+  minGapMs: milliseconds.default(1000),
+});
+
+/** The options that are data, checked and with their defaults; clock and logger are objects and pass beside them. */
+export type SandboxSettings = z.output<typeof optionsField>;
+
+/**
+ * Checks the options of a sandbox.
+ * @throws InvalidInputError naming every option that is unknown or breaks a rule; never with a secret's value
+ */
+export function parseSandboxOptions(options: Omit<SandboxOptions, 'clock' | 'logger'>): SandboxSettings {
+  const parsed = optionsField.safeParse(options, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  throw new InvalidInputError(parsed.error.issues.map(toSafeProblem));
+}
+
+/** A problem near a secret is told without the value; a list of unknown names holds no values. */
+function toSafeProblem(issue: z.core.$ZodIssue): Problem {
+  const [option] = issue.path;
+  const mayShowSecret = option === undefined || SECRET_PATHS.includes(option);
+  if (!mayShowSecret || issue.code === 'unrecognized_keys') return toProblem(issue);
+  return { field: option === undefined ? 'options' : issue.path.join('.'), message: issue.message };
+}

@@ -1,0 +1,130 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
+import { systemClock } from '../clock.js';
+import { parseInput } from '../fields.js';
+import { silentLogger } from '../logger.js';
+import { AccountRegistry } from './account-registry.js';
+import { failed, sendAnswer } from './answer.js';
+import { CONTROL_PREFIX, serveControl } from './control-service.js';
+import { endpointOf } from './endpoint.js';
+import { FaultPlan } from './fault-plan.js';
+import { faultRuleField } from './fault-rule.js';
+import { GatewayService } from './gateway-service.js';
+import type { Settlement } from './handle-call.js';
+import { PauseGate } from './pause-gate.js';
+import { createRandom, type Random } from './random.js';
+import { parseSandboxOptions, type SandboxOptions, type SandboxSettings } from './sandbox-options.js';
+import type { Sandbox, SandboxControls } from './sandbox.js';
+import { startSocketServer } from './socket-server.js';
+
+/**
+ * Starts a local gateway that behaves as the API document says, its limit and the block included.
+ *
+ * It judges rather than helps: two withdraws of an account that arrive less than `minGapMs` apart block that account,
+ * and every payment to the same recipient with the same amount is reported. Everything is kept in memory until
+ * `close()` or `reset()`, some 100 MB for 100,000 payments.
+ * @throws InvalidInputError naming every option that is unknown or breaks a rule
+ * @throws ConflictError when the port is taken
+ */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { clock = systemClock, logger = silentLogger, ...data } = options;
+  const settings = parseSandboxOptions(data);
+  const random = createRandom(settings.seed);
+  const accounts = new AccountRegistry(
+    settings.accounts.map((account) => ({ ...account, minGapMs: settings.minGapMs })),
+  );
+  const faults = new FaultPlan(random, settings.faults);
+  const gate = new PauseGate();
+  const closing = new AbortController();
+  const controls = createControls(accounts, faults, gate);
+  const gateway = new GatewayService({
+    accounts,
+    faults,
+    gate,
+    settlement: createSettlement(settings, random),
+    latencyBeforeMs: settings.latencyBeforeMs,
+    latencyAfterMs: settings.latencyAfterMs,
+    random,
+    clock,
+    logger,
+    signal: closing.signal,
+  });
+
+  const server = await startSocketServer({
+    host: settings.host,
+    port: settings.port,
+    tls: settings.tls,
+    listener: (request, response) => {
+      route(gateway, controls, request, response).catch((error: unknown) => {
+        logger.error({ error }, 'the sandbox failed to serve a call');
+        request.socket.destroy();
+      });
+    },
+  });
+  return {
+    ...controls,
+    url: server.url,
+    port: server.port,
+    seed: settings.seed,
+    close: async () => {
+      closing.abort();
+      gate.open();
+      await server.close();
+    },
+  };
+}
+
+async function route(
+  gateway: GatewayService,
+  controls: SandboxControls,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const [path = '', query = ''] = (request.url ?? '').split('?');
+  const endpoint = endpointOf(path);
+  if (endpoint !== undefined) {
+    await gateway.serve(endpoint, request, response);
+  } else if (path.startsWith(CONTROL_PREFIX)) {
+    const target = { name: path.slice(CONTROL_PREFIX.length), query: new URLSearchParams(query) };
+    await serveControl(controls, target, request, response);
+  } else {
+    request.resume();
+    sendAnswer(request, response, failed('no such endpoint', 404));
+  }
+}
+
+function createSettlement(settings: SandboxSettings, random: Random): Settlement {
+  const failAddresses = new Set(settings.failAddresses);
+  return {
+    settleAfterMs: settings.settleAfterMs,
+    fails: (addressTo) => failAddresses.has(addressTo) || random() < settings.failShare,
+  };
+}
+
+function createControls(accounts: AccountRegistry, plan: FaultPlan, gate: PauseGate): SandboxControls {
+  const faultsInput = z.object({ faults: z.array(faultRuleField) });
+  return {
+    stats: (platformId) => accounts.get(platformId).stats(),
+    arrivals: (platformId) => [...accounts.get(platformId).arrivals.all],
+    payments: (platformId) => accounts.get(platformId).payments.all,
+    faults: () => plan.rules,
+    setFaults: (rules) => {
+      plan.replace(parseInput(faultsInput, { faults: rules }).faults);
+    },
+    addFaults: (rules) => {
+      plan.add(parseInput(faultsInput, { faults: rules }).faults);
+    },
+    unblock: (platformId) => {
+      accounts.get(platformId).unblock();
+    },
+    reset: (platformId) => {
+      accounts.reset(accounts.get(platformId).platformId);
+    },
+    pause: () => {
+      gate.shut();
+    },
+    continue: () => {
+      gate.open();
+    },
+  };
+}
