@@ -1,0 +1,72 @@
+import http from 'node:http';
+import https from 'node:https';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../clock.js';
+import type { RawAnswer } from './answer.js';
+import { describeFailure } from './describe-failure.js';
+import type { GuardedSocket } from './guarded-socket.js';
+import { postForm } from './post-form.js';
+
+/** How one exchange over a prepared connection ended. */
+export type Exchange =
+  | { readonly kind: 'answered'; readonly answer: RawAnswer; readonly durationMs: number }
+  | { readonly kind: 'not_sent'; readonly reason: string }
+  | { readonly kind: 'lost'; readonly reason: string; readonly durationMs: number };
+
+export interface ExchangeOptions {
+  readonly url: string;
+  readonly body: string;
+  /** From the first byte of the request to the last of the answer. */
+  readonly timeoutMs: number;
+  readonly mayWrite: () => boolean;
+  readonly clock: Clock;
+}
+
+/**
+ * Posts a form over a connection that was made ahead, and uses the connection up; never rejects.
+ *
+ * `not_sent` or `lost` is told by what the socket saw itself do, not by the error.
+ */
+export async function exchangeOnce(socket: GuardedSocket, options: ExchangeOptions): Promise<Exchange> {
+  const { url, body, timeoutMs, mayWrite, clock } = options;
+  let writtenAtMs = 0;
+  let timer: NodeJS.Timeout | undefined;
+  socket.allowWrite(() => {
+    if (!mayWrite()) return false;
+    writtenAtMs = clock.now();
+    timer = setTimeout(() => socket.destroy(new Error(`no whole answer within ${timeoutMs} ms`)), timeoutMs);
+    return true;
+  });
+
+  // Two turns of the event loop contain one look at everything that has already reached this machine. A connection
+  // that the gateway closed while the caller wrote to its disk is found out here, while it is still harmless.
+  await nextTurn();
+  await nextTurn();
+
+  const agent = agentFor(socket, url);
+  try {
+    const answer = await postForm(url, body, agent);
+    return { kind: 'answered', answer, durationMs: clock.now() - writtenAtMs };
+  } catch (error) {
+    const reason = describeFailure(socket.errored ?? error);
+    socket.destroy(new Error(reason));
+    if (!socket.written) return { kind: 'not_sent', reason };
+    return { kind: 'lost', reason, durationMs: clock.now() - writtenAtMs };
+  } finally {
+    clearTimeout(timer);
+    socket.destroy();
+    agent.destroy();
+  }
+}
+
+/** An agent that has this one connection to give, and no other. */
+function agentFor(socket: GuardedSocket, url: string): http.Agent {
+  const agent = url.startsWith('https:') ? new https.Agent() : new http.Agent();
+  // The agent of either protocol takes any stream for a connection; TLS, where there is any, is already done.
+  agent.createConnection = () => {
+    // A connection that is already gone says so no second time, and the HTTP code would wait for it for ever.
+    if (!socket.usable) throw socket.errored ?? new Error('the connection was already used or closed');
+    return socket;
+  };
+  return agent;
+}

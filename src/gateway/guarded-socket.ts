@@ -1,0 +1,112 @@
+import { Duplex } from 'node:stream';
+import { describeFailure } from './describe-failure.js';
+import type { OpenSocket } from './open-socket.js';
+
+type Callback = (error?: Error | null) => void;
+
+/**
+ * A connected socket that lets nothing through before it has asked for permission, and then exactly one exchange.
+ *
+ * axios and Node's HTTP code run some microtasks and ticks between "send" and the first byte. Therefore the question
+ * is asked here, in the same synchronous step as the write to the real socket, and `written` is set in that step too:
+ * it is the one witness of whether a byte may have left. Error codes are not (ECONNRESET fits both).
+ */
+export class GuardedSocket extends Duplex {
+  readonly #socket: OpenSocket;
+  #guard: () => boolean = () => false;
+  #written = false;
+  #ended = false;
+
+  constructor(socket: OpenSocket) {
+    super();
+    this.#socket = socket;
+    // While it waits, or after the HTTP code has let go of it, nobody else listens.
+    this.on('error', () => undefined);
+    const { stream } = socket;
+    stream.on('data', (chunk: Buffer) => {
+      this.#receive(chunk);
+    });
+    stream.on('end', () => {
+      this.#receiveEnd();
+    });
+    stream.on('error', (error) => this.destroy(error));
+    stream.on('close', () => {
+      if (!this.#ended) this.destroy(new Error('the connection was closed'));
+    });
+    if (stream.destroyed) this.destroy(new Error('the connection was closed'));
+  }
+
+  /** True while it is open, unused, and nothing has come on it. */
+  get usable(): boolean {
+    return !this.#written && !this.destroyed && this.#socket.stream.writable;
+  }
+
+  /** True from the moment at which the first byte was handed to the real socket. */
+  get written(): boolean {
+    return this.#written;
+  }
+
+  /** @param guard - asked once, directly before the first byte; after a no, nothing is written and this is destroyed */
+  allowWrite(guard: () => boolean): void {
+    this.#guard = guard;
+  }
+
+  /** Node's HTTP code asks every socket for it; the time limit of the exchange is not an idle timeout. */
+  setTimeout(): this {
+    return this;
+  }
+
+  #receive(chunk: Buffer): void {
+    if (!this.#written) this.destroy(new Error('the gateway sent something before it was asked'));
+    else if (!this.push(chunk)) this.#socket.stream.pause();
+  }
+
+  #receiveEnd(): void {
+    this.#ended = true;
+    if (this.#written) this.push(null);
+    else this.destroy(new Error('the gateway closed the connection before it was asked'));
+  }
+
+  override _read(): void {
+    this.#socket.stream.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: Callback): void {
+    if (!this.#written) {
+      const refusal = this.#askGuard();
+      if (refusal !== undefined) {
+        callback(refusal);
+        return;
+      }
+      this.#written = true;
+    }
+    this.#socket.stream.write(chunk, callback);
+  }
+
+  #askGuard(): Error | undefined {
+    if (!this.usable) return new Error('the connection was closed');
+    try {
+      return this.#guard() ? undefined : new Error('permission to write was refused');
+    } catch (error) {
+      return new Error(`permission to write could not be had: ${describeFailure(error)}`);
+    }
+  }
+
+  /** Head and body come together, and go out as one piece. */
+  override _writev(chunks: { chunk: Buffer }[], callback: Callback): void {
+    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), 'binary', callback);
+  }
+
+  override _final(callback: Callback): void {
+    this.#socket.stream.end(callback);
+  }
+
+  /** With an error, what still waits in the system's buffers is dropped by a TCP reset, so that it cannot arrive later. */
+  override _destroy(error: Error | null, callback: Callback): void {
+    const { stream, transport } = this.#socket;
+    // A TLS socket cannot be reset, only the TCP socket below it.
+    if (error !== null && this.#written) transport.resetAndDestroy();
+    stream.destroy();
+    callback(error);
+  }
+}

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { describeFailure } from './describe-failure.js';
+import { GatewayUnavailableError } from './errors.js';
+
+export interface OpenSocket {
+  /** What is written to and read from: the TLS socket, or the TCP socket itself. */
+  readonly stream: Socket;
+  /** The TCP socket below. */
+  readonly transport: Socket;
+}
+
+export interface OpenSocketOptions {
+  /** For name resolution, TCP and TLS together. */
+  readonly connectTimeoutMs: number;
+  /** PEM certificates to trust instead of the system's. */
+  readonly ca?: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Connects to the host of a URL, for https up to the end of the verified TLS handshake; sends nothing else.
+ * @throws GatewayUnavailableError
+ */
+export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: OpenSocketOptions): Promise<OpenSocket> {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const secure = url.protocol === 'https:';
+  const giveUp = new AbortController();
+  const onAbort = () => {
+    giveUp.abort(new Error('it was no longer wanted'));
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  const timer = setTimeout(() => {
+    giveUp.abort(new Error(`not connected within ${connectTimeoutMs} ms`));
+  }, connectTimeoutMs);
+
+  const transport = neverThrow(connect({ host, port: Number(url.port || (secure ? 443 : 80)), noDelay: true }));
+  try {
+    await once(transport, 'connect', { signal: giveUp.signal });
+    if (!secure) return { stream: transport, transport };
+    const tls = connectTls({
+      socket: transport,
+      host,
+      // A server name must not be an address (RFC 6066, section 3).
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ...(ca === undefined ? {} : { ca }),
+      rejectUnauthorized: true,
+      ALPNProtocols: ['http/1.1'],
+    });
+    await once(neverThrow(tls), 'secureConnect', { signal: giveUp.signal });
+    return { stream: tls, transport };
+  } catch (error) {
+    transport.destroy();
+    const reason: unknown = giveUp.signal.aborted ? giveUp.signal.reason : error;
+    throw new GatewayUnavailableError(`No connection to the gateway at ${url.origin}: ${describeFailure(reason)}`);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** An error on a socket to which nobody listens at that moment ends the process; the socket is destroyed by it anyway. */
+function neverThrow<AnySocket extends Socket>(socket: AnySocket): AnySocket {
+  return socket.on('error', () => undefined);
+}
