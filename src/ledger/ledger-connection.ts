@@ -51,12 +51,16 @@ export async function ask<Reply>(command: Promise<Reply>): Promise<Reply> {
 }
 
 /**
- * The ledger's own id: a random value in Redis, made once. A Redis that was flushed or exchanged has another.
+ * Reads the ledger's own id, a random value in Redis that is made once (a Redis that was flushed or exchanged has
+ * another), and why the account is paused, if it is.
  */
-export async function readLedgerId(connection: LedgerConnection): Promise<string> {
+export async function readLedger(
+  connection: LedgerConnection,
+): Promise<{ ledgerId: string; pausedReason: string | undefined }> {
   const { ledger } = connection.keys;
   const replies = await pipelined(connection, (pipeline) =>
-    pipeline.hsetnx(ledger, 'id', randomUUID()).hget(ledger, 'id'),
+    pipeline.hsetnx(ledger, 'id', randomUUID()).hmget(ledger, 'id', 'pausedReason'),
   );
-  return String(replies[1]);
+  const [ledgerId, pausedReason] = replies[1] as [string, string | null];
+  return { ledgerId, pausedReason: pausedReason ?? undefined };
 }

@@ -27,6 +27,7 @@ export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
     state: readState(record['state'] ?? ''),
     ...parseInputFields(record),
     attempt: Number(record['attempt']),
+    round: Number(record['round'] ?? 0),
     ...pick(record, ['txhash', 'fee', 'message']),
     createdAt: history[0]?.at ?? '',
     updatedAt: history.at(-1)?.at ?? '',

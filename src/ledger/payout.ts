@@ -77,6 +77,8 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly notBefore?: string | undefined;
   /** How many times a send was begun. */
   readonly attempt: number;
+  /** How many times a person put it back into the queue. */
+  readonly round: number;
   readonly txhash?: string;
   /** The fee that the gateway named, a decimal string. */
   readonly fee?: string;

@@ -1,5 +1,5 @@
 import { RedisUnavailableError } from '../errors.js';
-import { ask, readLedgerId, type LedgerConnection } from './ledger-connection.js';
+import { ask, readLedger, type LedgerConnection } from './ledger-connection.js';
 import { toLine, type Payout } from './payout.js';
 import { readPayout } from './read-payouts.js';
 import { readRefusal } from './refusal.js';
@@ -38,10 +38,11 @@ export class RedisSenderLedger implements SenderLedger {
 
   async readSender(): Promise<SenderView> {
     const { redis, keys } = this.#connection;
-    const ledgerId = await readLedgerId(this.#connection);
+    const ledger = await readLedger(this.#connection);
     const sender = await ask(redis.hgetall(keys.sender));
     return {
-      ledgerId,
+      ledgerId: ledger.ledgerId,
+      pausedReason: ledger.pausedReason,
       lease: readLease(sender),
       sends: Number(sender['sends'] ?? 0),
       unanswered: (sender['unanswered'] ?? '') !== '',

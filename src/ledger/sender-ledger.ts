@@ -27,6 +27,8 @@ export interface SenderView {
   readonly sends: number;
   /** A request may still be on its way: the last attempt has no answer of the gateway. */
   readonly unanswered: boolean;
+  /** Why the account is paused; undefined when it is not. */
+  readonly pausedReason: string | undefined;
 }
 
 /** One attempt of one payout, under one lease. */

@@ -24,8 +24,16 @@ export interface PayoutJobData {
 /** The parts of a payout from which its job is made. */
 export type JobSource = Pick<
   Payout,
-  'payoutId' | 'paymentId' | 'amount' | 'addressTo' | 'symbol' | 'priority' | 'notBefore' | 'attempt' | 'txhash'
->;
+  'payoutId' | 'paymentId' | 'amount' | 'addressTo' | 'symbol' | 'priority' | 'notBefore' | 'txhash'
+> &
+  JobIdSource;
+
+/** What a job's id is made of. */
+export interface JobIdSource {
+  readonly payoutId: string;
+  /** How many times a person put the payout back; a new one has 0. @defaultValue 0 */
+  readonly round?: number;
+}
 
 export interface PayoutQueuesOptions {
   /** Keeps the queue's keys in the account's own namespace and cluster slot. */
@@ -86,15 +94,12 @@ export class PayoutQueues {
   }
 
   /** Takes the withdraw job of a payout that need not be sent any more out of the queue. A running job stays. */
-  async removeWithdrawJob(payout: Pick<JobSource, 'payoutId' | 'attempt'>): Promise<void> {
+  async removeWithdrawJob(payout: JobIdSource): Promise<void> {
     await this.withdraw.remove(toJobId(payout));
   }
 
   /** Those of the payouts that have no job in the queue that could move them on, found in one command. */
-  async findMissing<Source extends Pick<JobSource, 'payoutId' | 'attempt'>>(
-    queue: Queue,
-    payouts: readonly Source[],
-  ): Promise<Source[]> {
+  async findMissing<Source extends JobIdSource>(queue: Queue, payouts: readonly Source[]): Promise<Source[]> {
     if (payouts.length === 0) return [];
     const commands = this.#redis as unknown as Record<string, (...args: string[]) => Promise<number[]>>;
     try {
@@ -115,11 +120,11 @@ export class PayoutQueues {
 }
 
 /**
- * A job's id: the payout's, and the attempt before it, because a payout that a person puts back needs a new job.
+ * A job's id: the payout's, and the round, because a payout that a person puts back needs a new job.
  * BullMQ takes no integer and no colon; `%` and `~` cannot occur in a payoutId, so no two payouts share an id.
  */
-export function toJobId({ payoutId, attempt }: Pick<JobSource, 'payoutId' | 'attempt'>): string {
-  return `${payoutId.replaceAll(':', '%3A')}~${attempt}`;
+export function toJobId({ payoutId, round = 0 }: JobIdSource): string {
+  return `${payoutId.replaceAll(':', '%3A')}~${round}`;
 }
 
 function toJobData({ payoutId, paymentId, amount, addressTo, symbol, txhash }: JobSource): PayoutJobData {

@@ -13,5 +13,7 @@ if txhash ~= '' then
   set_txhash(payoutId, txhash)
 end
 if #ARGV > 7 then redis.call('HSET', record, unpack(ARGV, 8)) end
+-- A payout that a person puts back needs a job of its own: the round is part of the job's id.
+if to == 'queued' then redis.call('HINCRBY', record, 'round', 1) end
 move(payoutId, to, at, by, reason)
 return 1

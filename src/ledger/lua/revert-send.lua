@@ -5,8 +5,6 @@ local at, payoutId, attempt, epoch, reason = unpack(ARGV)
 local current = redis.call('HMGET', payout_key(payoutId), 'state', 'attempt', 'epoch')
 if current[1] ~= 'sending' or current[2] ~= attempt or current[3] ~= epoch then return 0 end
 move(payoutId, 'queued', at, '', reason)
--- The job that made this attempt is still there and goes on with the payout.
-redis.call('ZREM', key('outbox'), payoutId)
 if redis.call('HGET', key('sender'), 'unanswered') == payoutId .. ' ' .. attempt then
   redis.call('HSET', key('sender'), 'unanswered', '')
 end
