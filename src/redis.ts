@@ -31,7 +31,7 @@ const RECONNECT_MAX_MS = 1_000;
 
 /** Where `REDIS_URL` points. */
 export type RedisTarget =
-  | { readonly kind: 'single'; readonly url: string }
+  | { readonly kind: 'single'; readonly node: Node; readonly login: Login }
   | { readonly kind: 'sentinel'; readonly nodes: Node[]; readonly masterName: string; readonly login: Login }
   | { readonly kind: 'cluster'; readonly nodes: Node[]; readonly login: Login };
 
@@ -47,6 +47,9 @@ interface Login {
   readonly tls?: object;
 }
 
+const ADDRESS = /^redis(s)?(-sentinel|-cluster)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^@?#]*))?$/;
+const HIGHEST_PORT = 65_535;
+
 /**
  * Reads a Redis address. `rediss…` speaks TLS.
  *
@@ -54,20 +57,27 @@ interface Login {
  * - `redis-sentinel://[user:password@]host:port,host:port/masterName[/db]`
  * - `redis-cluster://[user:password@]host:port,host:port`
  *
- * @throws TypeError with what is wrong; the message never holds the password
+ * @throws TypeError with what is wrong; no part of the address is shown, since each may be a piece of the password
  */
 export function parseRedisUrl(url: string): RedisTarget {
-  const match = /^redis(s)?(-sentinel|-cluster)?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?$/.exec(url);
-  if (match === null) {
+  if (!/^rediss?(-sentinel|-cluster)?:\/\//.test(url)) {
     throw new TypeError('must begin with redis://, redis-sentinel:// or redis-cluster:// (rediss… for TLS)');
+  }
+  const match = ADDRESS.exec(url);
+  if (match === null) {
+    throw new TypeError(
+      'must be redis://[user:password@]host:port[/db], without a query; in a user name or password write @ / ? # as %40 %2F %3F %23',
+    );
   }
   const [, secure, kind, credentials, hosts = '', path = ''] = match;
   const nodes = hosts.split(',').map((host) => parseNode(host, kind === '-sentinel' ? 26379 : 6379));
   const login = { ...parseCredentials(credentials), ...(secure === undefined ? {} : { tls: {} }) };
   if (kind === undefined) {
-    if (nodes.length !== 1) throw new TypeError('names several hosts: use redis-cluster:// or redis-sentinel://');
-    parseDatabase(path);
-    return { kind: 'single', url };
+    const [node, ...others] = nodes;
+    if (node === undefined || others.length > 0) {
+      throw new TypeError('names several hosts: use redis-cluster:// or redis-sentinel://');
+    }
+    return { kind: 'single', node, login: { ...login, db: parseDatabase(path) } };
   }
   if (kind === '-cluster') {
     if (path !== '') throw new TypeError('names a database, but a Redis Cluster has only one');
@@ -79,22 +89,33 @@ export function parseRedisUrl(url: string): RedisTarget {
 }
 
 function parseNode(text: string, defaultPort: number): Node {
-  const match = /^(\[[0-9a-fA-F:]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(text);
-  if (match?.[1] === undefined) throw new TypeError(`holds "${text}", which is not host:port`);
-  return { host: match[1].replace(/^\[|\]$/g, ''), port: match[2] === undefined ? defaultPort : Number(match[2]) };
+  const match = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/.exec(text);
+  const port = match?.[2] === undefined ? defaultPort : Number(match[2]);
+  if (match?.[1] === undefined || port < 1 || port > HIGHEST_PORT) {
+    throw new TypeError('must name its hosts as host:port (an IPv6 address in brackets), separated by commas');
+  }
+  return { host: match[1].replace(/^\[|\]$/g, ''), port };
 }
 
 function parseCredentials(text: string | undefined): Login {
   if (text === undefined || text === '') return {};
   const [username = '', ...rest] = text.split(':');
   return {
-    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
-    ...(rest.length === 0 ? {} : { password: decodeURIComponent(rest.join(':')) }),
+    ...(username === '' ? {} : { username: decode(username) }),
+    ...(rest.length === 0 ? {} : { password: decode(rest.join(':')) }),
   };
 }
 
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new TypeError('holds a % in its user name or password that begins no escape: write it as %25');
+  }
+}
+
 function parseDatabase(text: string): number {
-  if (!/^\d{0,4}$/.test(text)) throw new TypeError(`names the database "${text}", which is not a number`);
+  if (!/^\d{0,4}$/.test(text)) throw new TypeError('names a database that is not a number');
   return Number(text);
 }
 
@@ -113,7 +134,7 @@ export function connectRedis(url: string, role: RedisRole, logger: Logger = sile
 function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMapping'>): RedisClient {
   switch (target.kind) {
     case 'single':
-      return new Redis(target.url, options);
+      return new Redis({ ...options, ...target.node, ...target.login });
     case 'sentinel': {
       const { nodes, masterName, login } = target;
       return new Redis({
@@ -174,7 +195,15 @@ const UNAVAILABLE_REPLY =
 export function toRedisError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof PayoutError) return error;
   if (error.name === 'ReplyError' && !UNAVAILABLE_REPLY.test(error.message)) return error;
-  return new RedisUnavailableError(`Redis did not do what was asked: ${error.message}`, { cause: error });
+  return new RedisUnavailableError(
+    `Redis is not available (${describeTrouble(error)}): check that it runs and that its address is right; asking again is safe`,
+    { cause: error },
+  );
+}
+
+/** ioredis speaks of its own option where a command found no connection. */
+function describeTrouble(error: Error): string {
+  return error.name === 'MaxRetriesPerRequestError' ? 'no connection' : error.message;
 }
 
 /** Closes a connection without waiting for a Redis that is away. */

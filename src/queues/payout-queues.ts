@@ -55,7 +55,15 @@ export class PayoutQueues {
   readonly #wallNow: () => number;
 
   constructor(redis: RedisClient, { prefix, wallNow, telemetry, logger = silentLogger }: PayoutQueuesOptions) {
-    const options: QueueOptions = { connection: redis, prefix, ...(telemetry === undefined ? {} : { telemetry }) };
+    const options: QueueOptions = {
+      connection: redis,
+      prefix,
+      // The connection decides how long a command may wait. BullMQ's own wait for a Redis that is away has no end, and
+      // an INFO that fails while it checks the version would leave the queue broken for good.
+      skipWaitingForReady: true,
+      skipVersionCheck: true,
+      ...(telemetry === undefined ? {} : { telemetry }),
+    };
     this.withdraw = new Queue(QUEUE_NAMES.withdraw, options);
     this.transactionstatus = new Queue(QUEUE_NAMES.transactionstatus, options);
     for (const queue of [this.withdraw, this.transactionstatus]) {
