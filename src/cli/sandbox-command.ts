@@ -15,14 +15,14 @@ export interface SandboxCommandContext {
 interface Flags {
   readonly port: string;
   readonly host: string;
-  readonly account: readonly string[];
+  readonly account?: readonly string[];
   readonly balance?: string;
   readonly latencyBefore?: string;
   readonly latencyAfter?: string;
   readonly settleAfter?: string;
   readonly failShare?: string;
   readonly failAddress?: readonly string[];
-  readonly fault: readonly string[];
+  readonly fault?: readonly string[];
   readonly seed?: string;
 }
 
@@ -73,18 +73,18 @@ export function registerSandboxCommand(program: Command, context: SandboxCommand
     )
     .option('--port <port>', 'port to listen on; 0 takes a free one', '8080')
     .option('--host <host>', 'address to listen on; whoever reaches it may control the sandbox', '127.0.0.1')
-    .option('--account <id:secret>', 'serve this account (repeatable) instead of GATEWAY_PLATFORM_ID', collect, [])
+    .option('--account <id:secret>', 'serve this account (repeatable) instead of GATEWAY_PLATFORM_ID', collect)
     .option('--balance <usd>', 'what each account may pay out, in USD')
     .option('--latency-before <ms>', 'time that a call takes to arrive: MS or MIN-MAX')
     .option('--latency-after <ms>', 'time that an answer takes: MS or MIN-MAX')
     .option('--settle-after <ms>', 'time until a payment is completed or has failed')
     .option('--fail-share <share>', 'share of payments that end in error, 0 to 1')
     .option('--fail-address <wallet>', 'payments to this wallet end in error (repeatable)', collect)
-    .option('--fault <fault>', 'a fault, see below (repeatable)', collect, [])
+    .option('--fault <fault>', 'a fault, see below (repeatable)', collect)
     .option('--seed <number>', 'repeat the latencies and failures of the run with this seed')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
-      const accounts = flags.account.length > 0 ? flags.account.map(readAccount) : [context.loadSandboxAccount()];
+      const accounts = flags.account?.map(readAccount) ?? [context.loadSandboxAccount()];
       const sandbox = await start(toOptions(flags, accounts));
       const stopped = untilStopped();
       context.writeError(describe(sandbox, flags.host, accounts));
@@ -125,7 +125,7 @@ function toOptions(flags: Flags, accounts: readonly Account[]): Readonly<Record<
     settleAfterMs: readNumber(flags.settleAfter),
     failShare: readNumber(flags.failShare),
     failAddresses: flags.failAddress,
-    faults: flags.fault.map(readFault),
+    faults: flags.fault?.map(readFault),
     seed: readNumber(flags.seed),
   };
 }
@@ -169,7 +169,10 @@ async function start(options: Readonly<Record<string, unknown>>): Promise<Sandbo
 
 function toFlagProblem({ field, message }: Problem): Problem {
   const [option = '', ...rest] = field.split('.');
-  const place = rest.filter((part) => !/^\d+$/.test(part)).join('.');
+  const place = rest
+    .filter((part) => !/^\d+$/.test(part))
+    .join('.')
+    .replace('delayMs', 'delay');
   return { field: FLAG_OF_OPTION[option] ?? field, message: place === '' ? message : `${place} ${message}` };
 }
 

@@ -8,12 +8,13 @@ export interface DelayRange {
 }
 
 const MAX_DELAY_MS = 24 * 60 * 60 * 1000;
-const delay = z.number().min(0).max(MAX_DELAY_MS);
+const RULE = `must be milliseconds from 0 to ${MAX_DELAY_MS}, or {min, max} with min not above max`;
+const delay = z.number().min(0, RULE).max(MAX_DELAY_MS, RULE);
 
 /** A fixed number of milliseconds or a range of them. */
 export const delayRangeField = z
-  .union([delay, z.strictObject({ min: delay, max: delay }).refine(({ min, max }) => min <= max)], {
-    error: `must be milliseconds from 0 to ${MAX_DELAY_MS}, or {min, max} with min not above max`,
+  .union([delay, z.strictObject({ min: delay, max: delay }).refine(({ min, max }) => min <= max, RULE)], {
+    error: RULE,
   })
   .transform((value): DelayRange => (typeof value === 'number' ? { min: value, max: value } : value));
 

@@ -5,8 +5,8 @@ import { ENDPOINTS, type Endpoint } from './endpoint.js';
 
 /** Every fault and what a caller sees of it. "Processed" means that a withdraw has paid. */
 export const FAULT_DESCRIPTIONS = {
-  'latency-before': 'the call takes longer to arrive (delayMs)',
-  'latency-after': 'the answer takes longer to come back (delayMs)',
+  'latency-before': 'the call takes longer to arrive (delay)',
+  'latency-after': 'the answer takes longer to come back (delay)',
   'drop-before': 'connection closed, call not processed',
   'drop-after': 'call processed, then the connection closed',
   'hang-before': 'no answer, call not processed',

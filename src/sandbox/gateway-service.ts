@@ -46,7 +46,11 @@ export class GatewayService {
     const body = await readBody(request);
     // The caller hung up in the middle of it: such a call never arrives.
     if (body === 'incomplete') return;
-    const form = body === 'too_large' ? undefined : readSignedForm(body);
+    if (body === 'too_large') {
+      sendAnswer(request, response, failed('the body is too large', 413));
+      return;
+    }
+    const form = readSignedForm(body);
     if (form === undefined) {
       sendAnswer(request, response, failed('the body is no valid form'));
       return;

@@ -15,6 +15,5 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | 'inco
   } catch {
     return 'incomplete';
   }
-  if (!request.complete) return 'incomplete';
   return length <= MAX_BODY_BYTES ? Buffer.concat(chunks) : 'too_large';
 }

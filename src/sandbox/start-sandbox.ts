@@ -22,7 +22,7 @@ import { startSocketServer } from './socket-server.js';
  *
  * It judges rather than helps: two withdraws of an account that arrive less than `minGapMs` apart block that account,
  * and every payment to the same recipient with the same amount is reported. Everything is kept in memory until
- * `close()` or `reset()`, some 100 MB for 100,000 payments.
+ * `close()` or `reset()`, about 80 MB for 100,000 payments.
  * @throws InvalidInputError naming every option that is unknown or breaks a rule
  * @throws ConflictError when the port is taken
  */

@@ -1,0 +1,17 @@
+import { systemClock, type Clock } from '../../../src/clock.js';
+
+/** A clock that stands still until it is told otherwise, so that a border can be met exactly. */
+export interface ManualClock extends Clock {
+  advance(ms: number): void;
+}
+
+export function createManualClock(): ManualClock {
+  let nowMs = 5_000;
+  return {
+    ...systemClock,
+    now: () => nowMs,
+    advance: (ms) => {
+      nowMs += ms;
+    },
+  };
+}
