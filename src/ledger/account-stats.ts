@@ -28,7 +28,7 @@ export const WATCHED_STATES = ['queued', 'sending', 'in_progress', 'unknown'] as
 type WatchedState = (typeof WATCHED_STATES)[number];
 
 /**
- * Counts an account's payouts and reads its pause and its sender, in two round trips whatever the backlog.
+ * Counts an account's payouts and reads its pause and its sender, in three round trips whatever the backlog.
  * @throws RedisUnavailableError
  */
 export async function readAccountStats(connection: LedgerConnection): Promise<AccountStats> {

@@ -90,5 +90,7 @@ const IDENTITY_FIELDS = [
 /** The names of the fields in which the payout that is there differs from the one that was given. */
 export function differingFields(stored: PayoutRecord, given: ValidPayout): string[] {
   const there = parseInputFields(stored);
-  return IDENTITY_FIELDS.filter((field) => !isDeepStrictEqual(there[field], given[field]));
+  // As it would be stored: JSON knows no -0, for one.
+  const wanted = parseInputFields(pairsToRecord(toRecordFields(given)));
+  return IDENTITY_FIELDS.filter((field) => !isDeepStrictEqual(there[field], wanted[field]));
 }

@@ -10,10 +10,11 @@ if current[1] ~= from then return { -6, current[1], current[2] } end
 if txhash ~= '' then
   local holder = redis.call('HGET', txhash_bucket(txhash), txhash)
   if holder and holder ~= payoutId then return { -8, holder } end
-  set_txhash(payoutId, txhash)
 end
+-- The first write, since it refuses what is no transition, and Redis takes no earlier write back.
+move(payoutId, to, at, by, reason)
+if txhash ~= '' then set_txhash(payoutId, txhash) end
 if #ARGV > 7 then redis.call('HSET', record, unpack(ARGV, 8)) end
 -- A payout that a person puts back needs a job of its own: the round is part of the job's id.
 if to == 'queued' then redis.call('HINCRBY', record, 'round', 1) end
-move(payoutId, to, at, by, reason)
 return 1
