@@ -76,6 +76,9 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES) as VariableName[];
 
 const SECRETS: ReadonlySet<VariableName> = new Set(['GATEWAY_SECRET_KEY', 'DASHBOARD_PASSWORD', 'REDIS_URL']);
 
+/** A value that breaks its rule is shown, unless it may hold a secret: people write passwords into URLs. */
+const NEVER_SHOWN: ReadonlySet<VariableName> = new Set<VariableName>([...SECRETS, 'GATEWAY_BASE_URL']);
+
 /** The values of the variables asked for, under the variables' own names. */
 export type Config<Name extends VariableName> = { readonly [Key in Name]: z.output<(typeof VARIABLES)[Key]> };
 
@@ -123,7 +126,7 @@ function describe(name: VariableName, error: z.ZodError, environment: Environmen
   if (value === undefined)
     return SECRETS.has(name) ? `is required (or ${name}_FILE, a file that holds it)` : 'is required';
   const rule = error.issues[0]?.message ?? 'is not valid';
-  return SECRETS.has(name) ? rule : `${rule} (got "${value}")`;
+  return NEVER_SHOWN.has(name) ? rule : `${rule} (got "${value}")`;
 }
 
 function findContradictions(values: Partial<Record<VariableName, unknown>>): Problem[] {
