@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { z } from 'zod';
 import { InvalidInputError, type Problem } from './errors.js';
 
@@ -121,7 +122,6 @@ export function toProblem(issue: z.core.$ZodIssue): Problem {
 }
 
 function showValue(value: unknown): string {
-  const text = typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) as string | undefined);
-  if (text === undefined) return typeof value;
+  const text = typeof value === 'string' ? JSON.stringify(value) : inspect(value, { breakLength: Infinity });
   return text.length > SHOWN_VALUE_LENGTH ? `${text.slice(0, SHOWN_VALUE_LENGTH)}…` : text;
 }
