@@ -25,3 +25,8 @@ export const systemClock: Clock = {
     }
   },
 };
+
+/** Asks the signal anew. The type checker takes an answer from before an `await` for granted. */
+export function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}

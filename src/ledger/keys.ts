@@ -12,7 +12,7 @@ import type { PayoutState } from './states.js';
  * | `state:<state>` | sorted set | payoutIds in the order in which they came into the state |
  * | `batch:<batch>` | sorted set | payoutIds in the order in which they were accepted |
  * | `txhash:<bucket>` | hash | txhash → payoutId, spread over small hashes, which Redis stores compactly |
- * | `outbox` | sorted set | payoutIds whose BullMQ job has yet to be added, by the time of the change |
+ * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
  * | `events` | stream | every change, for applications and for `payouts events` |
  *
  * BullMQ's own keys begin with the same prefix. The Lua scripts build the same names from the `ledger` key.

@@ -31,6 +31,14 @@ export interface StateChange {
   readonly message?: string;
 }
 
+/** The states in which a payout waits for a BullMQ job. */
+export type StateWithJob = Extract<PayoutState, 'queued' | 'in_progress'>;
+
+export interface OutboxEntry {
+  readonly state: StateWithJob;
+  readonly payoutId: string;
+}
+
 /** So many payouts go into one script, which keeps Redis busy for a few milliseconds at most. */
 const PAYOUTS_PER_SCRIPT = 250;
 
@@ -101,23 +109,21 @@ export class PayoutLedger {
     );
   }
 
-  /** Payouts that still need a BullMQ job, the oldest change first. @param changedBefore - wall clock, ms */
-  async readOutbox(limit: number, changedBefore: number): Promise<string[]> {
+  /** Payouts that came into a state that needs a BullMQ job and do not have it yet, the oldest first. @param changedBefore - wall clock, ms */
+  async readOutbox(limit: number, changedBefore: number): Promise<OutboxEntry[]> {
     const { redis, keys } = this.connection;
-    return ask(redis.zrange(keys.outbox, '-inf', `(${changedBefore}`, 'BYSCORE', 'LIMIT', 0, limit));
+    const members = await ask(redis.zrange(keys.outbox, '-inf', `(${changedBefore}`, 'BYSCORE', 'LIMIT', 0, limit));
+    return members.map((member) => {
+      const [state = '', payoutId = ''] = member.split(' ');
+      return { state: state as StateWithJob, payoutId };
+    });
   }
 
-  /** Notes that these payouts need a job (again). */
-  async fillOutbox(payoutIds: readonly string[]): Promise<void> {
-    const { redis, keys, clock } = this.connection;
-    if (payoutIds.length > 0)
-      await ask(redis.zadd(keys.outbox, ...payoutIds.flatMap((payoutId) => [clock.wallNow(), payoutId])));
-  }
-
-  /** Notes that these payouts have their job. */
-  async clearOutbox(payoutIds: readonly string[]): Promise<void> {
+  /** Notes that these payouts have the job of the state. */
+  async clearOutbox(state: StateWithJob, payoutIds: readonly string[]): Promise<void> {
     const { redis, keys } = this.connection;
-    if (payoutIds.length > 0) await ask(redis.zrem(keys.outbox, ...payoutIds));
+    if (payoutIds.length === 0) return;
+    await ask(redis.zrem(keys.outbox, ...payoutIds.map((payoutId) => `${state} ${payoutId}`)));
   }
 }
 

@@ -28,7 +28,7 @@ local NEEDS_JOB = { queued = true, in_progress = true }
 
 local function enter(payoutId, from, to, at, by, reason)
   redis.call('ZADD', key('state:' .. to), redis.call('HINCRBY', KEYS[1], 'seq', 1), payoutId)
-  if NEEDS_JOB[to] then redis.call('ZADD', key('outbox'), at, payoutId) end
+  if NEEDS_JOB[to] then redis.call('ZADD', key('outbox'), at, to .. ' ' .. payoutId) end
   append_event('state', payoutId, from, to, at, by, reason)
 end
 

@@ -1,0 +1,113 @@
+import { DelayedError, UnrecoverableError, Worker, type Job, type Telemetry } from 'bullmq';
+import type { Clock } from '../clock.js';
+import { ConflictError, NotFoundError } from '../errors.js';
+import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import type { Payout } from '../ledger/payout.js';
+import type { Logger } from '../logger.js';
+import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
+import type { RedisClient } from '../redis.js';
+import { KEPT_JOBS, MAX_STALLED_COUNT } from './withdraw-jobs.js';
+import type { WorkerObserver } from './worker-observer.js';
+
+export interface StatusJobsOptions {
+  readonly redis: RedisClient;
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly ledger: PayoutLedger;
+  readonly gateway: Pick<GatewayClient, 'transactionStatus'>;
+  /** The delay between two polls of a payout grows from here … in ms. */
+  readonly pollMinMs: number;
+  /** … to here, in ms. */
+  readonly pollMaxMs: number;
+  /** At most so many polls a second for the account, over all processes. */
+  readonly pollRate: number;
+  readonly observer: WorkerObserver;
+  readonly logger: Logger;
+  readonly telemetry?: Telemetry;
+}
+
+/** So many polls may wait for their answers at the same time. */
+const CONCURRENCY = 20;
+const GROWTH = 1.5;
+const JITTER = 0.2;
+
+/**
+ * Follows payouts that are `in_progress` until the gateway says 1 (completed) or 2 (error). A job lives as long as its
+ * payout is in progress: between polls it is delayed, which counts as no failure. A poll that fails changes nothing
+ * but the time of the next.
+ */
+export class StatusJobs {
+  readonly #options: StatusJobsOptions;
+  readonly #worker: Worker<PayoutJobData, string>;
+
+  constructor(options: StatusJobsOptions) {
+    this.#options = options;
+    const { redis, prefix, pollRate, logger, telemetry } = options;
+    this.#worker = new Worker<PayoutJobData, string>(
+      QUEUE_NAMES.transactionstatus,
+      async (job, token) => this.#process(job, token),
+      {
+        connection: redis,
+        prefix,
+        concurrency: CONCURRENCY,
+        limiter: { max: pollRate, duration: 1_000 },
+        maxStalledCount: MAX_STALLED_COUNT,
+        ...KEPT_JOBS,
+        ...(telemetry === undefined ? {} : { telemetry }),
+      },
+    );
+    this.#worker.on('error', (error) => {
+      logger.debug({ error: error.message }, 'transactionstatus queue trouble');
+    });
+  }
+
+  /** Ends after the polls that are under way. Safe to call twice. */
+  async close(): Promise<void> {
+    await this.#worker.close();
+  }
+
+  async #process(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
+    const { observer, logger, clock } = this.#options;
+    const { payoutId } = job.data;
+    try {
+      const payout = await this.#options.ledger.get(payoutId);
+      if (payout?.state !== 'in_progress' || payout.txhash === undefined) {
+        return `nothing to do: the payout is ${payout?.state ?? 'not in the ledger'}`;
+      }
+      const state = await this.#poll(payout, payout.txhash);
+      observer.polled(state);
+      if (state === 'completed') return 'completed';
+      if (state === 'failed') throw new UnrecoverableError('failed: the gateway answered approve 2');
+    } catch (error) {
+      if (error instanceof UnrecoverableError) throw error;
+      observer.polled('error');
+      logger.warn({ payoutId, error: (error as Error).message }, 'status poll failed, will ask again');
+    }
+    await job.moveToDelayed(clock.wallNow() + this.#nextDelayMs(job.attemptsStarted), token);
+    throw new DelayedError();
+  }
+
+  /** Asks the gateway once and records a final answer. */
+  async #poll(payout: Payout, txhash: string): Promise<'in_progress' | 'completed' | 'failed'> {
+    const { gateway, ledger, logger } = this.#options;
+    const { approve, fee } = await gateway.transactionStatus({ txhash });
+    if (approve === 0) return 'in_progress';
+    const to = approve === 1 ? 'completed' : 'failed';
+    const { payoutId } = payout;
+    try {
+      await ledger.change({ payoutId, from: 'in_progress', to, ...(fee === undefined ? {} : { fee }) });
+      logger.info({ payoutId, state: to, txhash }, 'payout is final');
+    } catch (error) {
+      // The same answer was recorded by a job that ran at the same time.
+      if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
+    }
+    return to;
+  }
+
+  #nextDelayMs(polls: number): number {
+    const { pollMinMs, pollMaxMs } = this.#options;
+    const delayMs = Math.min(pollMinMs * GROWTH ** Math.max(0, polls - 1), pollMaxMs);
+    return Math.round(delayMs * (1 - JITTER / 2 + JITTER * Math.random()));
+  }
+}
