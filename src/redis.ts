@@ -209,5 +209,5 @@ function describeTrouble(error: Error): string {
 /** Closes a connection without waiting for a Redis that is away. */
 export async function closeRedis(client: RedisClient): Promise<void> {
   if (client.status === 'ready') await client.quit().catch(() => undefined);
-  client.disconnect();
+  if (client.status !== 'end') client.disconnect();
 }

@@ -100,7 +100,8 @@ async function readProcessId(port: number): Promise<number | undefined> {
   try {
     await redis.connect();
     const match = /process_id:(\d+)/.exec(await redis.info('server'));
-    await redis.ping();
+    // Without a proper farewell the client would keep the process alive for seconds.
+    await redis.quit();
     return match === null ? undefined : Number(match[1]);
   } catch {
     return undefined;
