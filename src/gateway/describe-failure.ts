@@ -3,9 +3,8 @@
  * holds the whole request, and with it the signature.
  */
 export function describeFailure(error: unknown): string {
-  if (!(error instanceof Error)) return 'it failed';
-  if (error.message !== '') return error.message;
+  const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown };
+  if (typeof message === 'string' && message !== '') return message;
   // Node's error for a host with several addresses, none of which answers, has a code but no message.
-  const { code } = error as NodeJS.ErrnoException;
-  return code ?? error.name;
+  return typeof code === 'string' ? code : 'no reason was given';
 }

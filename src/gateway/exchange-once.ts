@@ -43,12 +43,22 @@ export async function exchangeOnce(socket: GuardedSocket, options: ExchangeOptio
   await nextTurn();
   await nextTurn();
 
+  // Node's HTTP code forgets a request whose answer switches protocols (HTTP 101): it closes the socket and reports
+  // nothing. A closed socket therefore ends the wait in any case, one turn later, when every whole answer is through.
+  const gone = new AbortController();
+  socket.once('close', () =>
+    setImmediate(() => {
+      gone.abort();
+    }),
+  );
+
   const agent = agentFor(socket, url);
   try {
-    const answer = await postForm(url, body, agent);
+    const answer = await postForm(url, body, agent, gone.signal);
     return { kind: 'answered', answer, durationMs: clock.now() - writtenAtMs };
   } catch (error) {
-    const reason = describeFailure(socket.errored ?? error);
+    const failure = gone.signal.aborted ? new Error('the connection was closed without an answer') : error;
+    const reason = describeFailure(socket.errored ?? failure);
     socket.destroy(new Error(reason));
     if (!socket.written) return { kind: 'not_sent', reason };
     return { kind: 'lost', reason, durationMs: clock.now() - writtenAtMs };

@@ -1,0 +1,239 @@
+import { inspect } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { InvalidInputError } from '../../src/errors.js';
+import {
+  GatewayInvalidResponseError,
+  GatewayRejectedError,
+  GatewayUnavailableError,
+} from '../../src/gateway/errors.js';
+import type { GatewayClientOptions, GatewayClient } from '../../src/gateway/gateway-client.js';
+import { httpAnswer, startRawGateway, type RawGateway, type Scheme } from './support/raw-gateway.js';
+import { clientOf, recordingLogger, SECRET_KEY } from './support/test-client.js';
+
+const servers: RawGateway[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.stop()));
+});
+
+async function answering(answer: Buffer | string, scheme: Scheme = 'http'): Promise<RawGateway> {
+  const bytes = typeof answer === 'string' ? httpAnswer(200, answer) : answer;
+  const server = await startRawGateway(scheme, { onRequest: ({ stream }) => void stream.write(bytes) });
+  servers.push(server);
+  return server;
+}
+
+async function clientAnswered(answer: Buffer | string, options: Partial<GatewayClientOptions> = {}) {
+  return clientOf(await answering(answer), options);
+}
+
+describe('transactionStatus', () => {
+  it.each(['http', 'https'] as const)('keeps every digit, over %s', async (scheme) => {
+    const server = await answering(
+      '{"result":1,"approve":"1","txhash":"AbC","payment_id":"33","address_to":"r:1","amount":0.123456789012345678,"fee":1e-8}',
+      scheme,
+    );
+    const client = clientOf(server);
+    expect(await client.transactionStatus({ txhash: 'abc' })).toEqual({
+      txhash: 'abc',
+      approve: 1,
+      paymentId: 33,
+      addressTo: 'r:1',
+      amount: '0.123456789012345678',
+      fee: '0.00000001',
+    });
+    expect(server.requests[0]).toMatch(/^POST \/api\/v1\/transactionstatus /);
+    expect(server.requests[0]).toMatch(/\r\nContent-Type: application\/x-www-form-urlencoded\r\n/);
+    expect(server.requests[0]).toMatch(/platform_id=4242&txhash=abc&hash=[0-9a-f]{64}$/);
+    client.close();
+  });
+
+  it('needs nothing but approve', async () => {
+    const client = await clientAnswered('{"result":"1","approve":0,"fee":null,"amount":"a lot","payment_id":"x"}');
+    expect(await client.transactionStatus({ txhash: 'abc' })).toEqual({ txhash: 'abc', approve: 0 });
+  });
+
+  it.each([
+    ['{"result":1}'],
+    ['{"result":1,"approve":3}'],
+    ['{"result":1,"approve":""}'],
+    ['{"result":1,"approve":1.5}'],
+    ['{"result":1,"approve":true}'],
+    ['{"result":1,"approve":null}'],
+    ['{"result":1,"approve":1,"txhash":"another"}'],
+  ])('refuses %s', async (body) => {
+    const client = await clientAnswered(body);
+    await expect(client.transactionStatus({ txhash: 'abc' })).rejects.toThrow(GatewayInvalidResponseError);
+  });
+
+  it('sends nothing that breaks a rule', async () => {
+    const server = await answering('{}');
+    await expect(clientOf(server).transactionStatus({ txhash: 'a b' })).rejects.toThrow(InvalidInputError);
+    expect(server.receivedBytes).toBe(0);
+  });
+});
+
+describe('the other reading endpoints', () => {
+  it('getPaymentWallet', async () => {
+    const server = await answering('{"result":1,"address":"rEb8","destinationTag":1234567890123456789}');
+    const client = clientOf(server);
+    const wallet = await client.getPaymentWallet({ paymentId: 33, orderId: 'A-z0+/=:.,9' });
+    expect(wallet).toEqual({ address: 'rEb8', destinationTag: '1234567890123456789' });
+    expect(server.requests[0]).toMatch(/payment_id=33&platform_id=4242&order_id=A-z0%2B%2F%3D%3A\.%2C9&hash=/);
+    await expect(client.getPaymentWallet({ paymentId: 33, orderId: 'a_b' })).rejects.toThrow(InvalidInputError);
+    await expect(client.getPaymentWallet({ paymentId: 33, orderId: 'a'.repeat(65) })).rejects.toThrow(/orderId/);
+    expect(server.requests).toHaveLength(1);
+    await expect(
+      (await clientAnswered('{"result":1}')).getPaymentWallet({ paymentId: 1, orderId: 'a' }),
+    ).rejects.toThrow(GatewayInvalidResponseError);
+  });
+
+  it('currencies keeps unknown fields, and the digits of numbers that JavaScript cannot hold', async () => {
+    const item = '{"payment_id":10,"rate":0.5,"exact":0.123456789012345678,"tiny":1e-30,"x":{"y":[null,true,"z"]}}';
+    const body = gzipSync(`{"result":1,"list":[${item}]}`);
+    const client = await clientAnswered(httpAnswer(200, body, ['Content-Encoding: gzip']));
+    expect(await client.currencies()).toEqual([
+      { payment_id: 10, rate: 0.5, exact: '0.123456789012345678', tiny: 1e-30, x: { y: [null, true, 'z'] } },
+    ]);
+    for (const list of ['null', '{}', '[1]', '[[]]', '[null]']) {
+      const other = await clientAnswered(`{"result":1,"list":${list}}`);
+      await expect(other.currencies()).rejects.toThrow(GatewayInvalidResponseError);
+    }
+  });
+
+  it.each([
+    ['12.5', 12.5],
+    ['"12.50"', '12.50'],
+    ['12345678901234567.123', '12345678901234567.123'],
+    ['{"USD":{"free":"1"},"list":[1]}', { USD: { free: '1' }, list: [1] }],
+    ['0', 0],
+  ])('balance %s', async (given, expected) => {
+    const client = await clientAnswered(`{"result":1,"balance":${given}}`);
+    expect(await client.balance()).toEqual(expected);
+  });
+
+  it('a balance that is missing is no balance of zero', async () => {
+    await expect((await clientAnswered('{"result":1}')).balance()).rejects.toThrow(GatewayInvalidResponseError);
+  });
+});
+
+describe('what can go wrong with a reading call', () => {
+  it.each<[string, Buffer, new (...args: never[]) => Error, RegExp]>([
+    ['refused', httpAnswer(200, '{"result":0,"message":"No such platform"}'), GatewayRejectedError, /No such platform/],
+    ['refused, 500', httpAnswer(500, '{"result":0,"message":"Bad hash"}'), GatewayRejectedError, /Bad hash/],
+    ['HTML 200', httpAnswer(200, '<html>'), GatewayInvalidResponseError, /not JSON/],
+    ['redirect', httpAnswer(302, '', ['Location: /']), GatewayInvalidResponseError, /302/],
+    ['HTML 502', httpAnswer(502, '<html>'), GatewayUnavailableError, /502/],
+    ['plain 429', httpAnswer(429, 'slow down'), GatewayUnavailableError, /429/],
+    ['plain 408', httpAnswer(408, ''), GatewayUnavailableError, /408/],
+    ['too large', httpAnswer(200, ' '.repeat(5 * 1024 * 1024)), GatewayUnavailableError, /maxContentLength/],
+    ['silence', Buffer.from(''), GatewayUnavailableError, /no whole answer within 150 ms/],
+    ['never ending', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), GatewayUnavailableError, /150 ms/],
+    ['101', Buffer.from('HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'), GatewayUnavailableError, /./],
+  ])('%s', async (_name, answer, type, message) => {
+    const call = (await clientAnswered(answer, { timeoutMs: 150 })).balance();
+    await expect(call).rejects.toThrow(type);
+    await expect(call).rejects.toThrow(message);
+  });
+
+  it('half an answer', async () => {
+    const server = await startRawGateway('http', {
+      onRequest: ({ stream }) => void stream.end('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"result":1'),
+    });
+    servers.push(server);
+    await expect(clientOf(server).balance()).rejects.toThrow(GatewayUnavailableError);
+  });
+
+  it('an authority that is not trusted', async () => {
+    const server = await answering('{"result":1,"balance":1}', 'https');
+    await expect(clientOf({ baseUrl: server.baseUrl }).balance()).rejects.toThrow(/self-signed/);
+    expect(server.receivedBytes).toBe(0);
+  });
+});
+
+describe('what the client keeps to itself', () => {
+  const everything = (value: unknown) => inspect(value, { depth: 20, showHidden: true }) + JSON.stringify(value);
+
+  it('the secret key, in a client, a connection, and errors', async () => {
+    const server = await answering(httpAnswer(502, ''));
+    const client = clientOf(server);
+    const connection = await client.openConnection(new AbortController().signal);
+    const error: unknown = await client.balance().catch((reason: unknown) => reason);
+    const rejection: unknown = await clientOf({ baseUrl: 'http://127.0.0.1:1' })
+      .balance()
+      .catch((e: unknown) => e);
+    connection.close();
+    for (const value of [client, connection, error, rejection]) {
+      expect(everything(value)).not.toContain(SECRET_KEY);
+      expect(everything(value)).not.toMatch(/[0-9a-f]{64}/);
+      expect(everything(value)).not.toContain('hash=');
+    }
+  });
+
+  it('the hash, even where the gateway repeats it, and the address', async () => {
+    const server = await startRawGateway('http', {
+      onRequest: ({ stream }, request) => {
+        const hash = /hash=(\w+)/.exec(request)?.[1] ?? '';
+        stream.write(httpAnswer(200, `{"result":0,"message":"bad hash ${hash.toUpperCase()}"}`));
+      },
+    });
+    servers.push(server);
+    const logger = recordingLogger();
+    const client: GatewayClient = clientOf(server, { logger });
+    const addressTo = 'TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC';
+    const outcome = await client.withdraw({ paymentId: 10, amount: '1', addressTo });
+    expect(outcome).toMatchObject({ kind: 'rejected', message: 'bad hash [hash]' });
+    await expect(client.balance()).rejects.toThrow('bad hash [hash]');
+
+    expect(logger.lines.map(({ fields }) => fields)).toEqual([
+      expect.objectContaining({
+        endpoint: 'withdraw',
+        httpStatus: 200,
+        outcome: 'rejected',
+        durationMs: expect.any(Number),
+      }),
+      expect.objectContaining({
+        endpoint: 'balance',
+        httpStatus: 200,
+        outcome: 'failed',
+        requestId: expect.any(String),
+      }),
+    ]);
+    expect(everything(logger.lines)).not.toMatch(/[0-9a-f]{64}/i);
+    expect(everything(logger.lines)).not.toContain(addressTo);
+    expect(everything(logger.lines)).not.toContain(SECRET_KEY);
+  });
+
+  it('proxies of the environment are not used', async () => {
+    const server = await answering('{"result":1,"balance":7}');
+    const before = { ...process.env };
+    try {
+      for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY']) process.env[name] = 'http://127.0.0.1:1';
+      process.env['NO_PROXY'] = process.env['no_proxy'] = '';
+      expect(await clientOf(server).balance()).toBe(7);
+    } finally {
+      process.env = before;
+    }
+  });
+});
+
+describe('a base URL', () => {
+  it.each([
+    ['http://10.0.0.1/api', /https/],
+    ['http://localhost.example', /https/],
+    ['ftp://127.0.0.1', /https/],
+    ['https://user:pass@gateway.example', /password/],
+    ['https://gateway.example/?a=1', /query/],
+    ['gateway.example', /URL/],
+  ])('%s is refused, without showing a password', (baseUrl, message) => {
+    expect(() => clientOf({ baseUrl })).toThrow(message);
+    expect(() => clientOf({ baseUrl })).not.toThrow(/user:pass/);
+  });
+
+  it.each([['http://127.0.0.1:3/api/'], ['http://localhost'], ['http://[::1]:3'], ['https://gateway.example/v1']])(
+    '%s is taken',
+    (baseUrl) => {
+      expect(() => clientOf({ baseUrl })).not.toThrow();
+    },
+  );
+});

@@ -1,0 +1,300 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { GatewayClientOptions } from '../../src/gateway/gateway-client.js';
+import type { WithdrawConnection, WithdrawOutcome } from '../../src/gateway/withdraw-gateway.js';
+import {
+  httpAnswer,
+  startRawGateway,
+  type Peer,
+  type RawGateway,
+  type RawGatewayBehaviour,
+  type Scheme,
+} from './support/raw-gateway.js';
+import { clientOf } from './support/test-client.js';
+
+const REQUEST = { paymentId: 10, amount: '1.5', addressTo: 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456789' };
+const ACCEPTED = '{"result":1,"txhash":"abc","payment_id":10,"amount":1.5}';
+const REJECTED = '{"result":0,"message":"Not enough money"}';
+
+interface Attempt {
+  outcome: WithdrawOutcome;
+  server: RawGateway;
+}
+
+describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
+  const servers: RawGateway[] = [];
+  afterEach(async () => {
+    await Promise.all(servers.splice(0).map((server) => server.stop()));
+  });
+
+  async function start(behaviour: RawGatewayBehaviour): Promise<RawGateway> {
+    const server = await startRawGateway(scheme, behaviour);
+    servers.push(server);
+    return server;
+  }
+
+  /** Every attempt of this file goes through here: "not sent" and a byte at the server exclude each other. */
+  async function attempt(
+    behaviour: RawGatewayBehaviour,
+    options: Partial<GatewayClientOptions> = {},
+    use: (connection: WithdrawConnection) => Promise<WithdrawOutcome> = sendAtOnce,
+  ): Promise<Attempt> {
+    const server = await start(behaviour);
+    const connection = await clientOf(server, options).openConnection(new AbortController().signal);
+    const outcome = await use(connection);
+    await server.allClosed();
+    if (outcome.kind === 'not_sent') expect(server.receivedBytes).toBe(0);
+    expect(connection.usable).toBe(false);
+    return { outcome, server };
+  }
+
+  const sendAtOnce = (connection: WithdrawConnection) => connection.withdraw(REQUEST, { mayWrite: () => true });
+  const answering = (answer: Buffer): RawGatewayBehaviour => ({
+    onRequest: ({ stream }) => void stream.write(answer),
+  });
+
+  it('sends the signed payload and the hash to the byte, once, and closes', async () => {
+    const { outcome, server } = await attempt(answering(httpAnswer(200, ACCEPTED)));
+    expect(outcome).toEqual({ kind: 'accepted', txhash: 'abc', durationMs: expect.any(Number) });
+    expect(server.requests).toHaveLength(1);
+    const [head, body] = server.requests[0]?.split('\r\n\r\n') ?? [];
+    expect(body).toMatch(
+      /^payment_id=10&platform_id=4242&amount=1\.5&address_to=rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh%3A123456789&hash=[0-9a-f]{64}$/,
+    );
+    expect(head?.split('\r\n')).toEqual(
+      expect.arrayContaining([
+        'POST /api/v1/withdraw HTTP/1.1',
+        'Content-Type: application/x-www-form-urlencoded',
+        'Accept-Encoding: gzip',
+        'Connection: close',
+      ]),
+    );
+  });
+
+  const gzipped = gzipSync(ACCEPTED);
+  it.each<[string, Buffer, Partial<WithdrawOutcome>]>([
+    ['accepted', httpAnswer(200, ACCEPTED), { kind: 'accepted', txhash: 'abc' }],
+    ['accepted, gzip', httpAnswer(200, gzipped, ['Content-Encoding: gzip']), { kind: 'accepted', txhash: 'abc' }],
+    ['result as text', httpAnswer(200, '{"result":"1","txhash":"abc"}'), { kind: 'accepted', txhash: 'abc' }],
+    ['success without txhash', httpAnswer(200, '{"result":1}'), { kind: 'unknown' }],
+    ['rejected', httpAnswer(200, REJECTED), { kind: 'rejected', message: 'Not enough money' }],
+    ['rejected with HTTP 500', httpAnswer(500, REJECTED), { kind: 'rejected', message: 'Not enough money' }],
+    ['only a message', httpAnswer(422, '{"message":"No"}'), { kind: 'rejected', message: 'No' }],
+    ['only a message with HTTP 500', httpAnswer(500, '{"message":"No"}'), { kind: 'unknown' }],
+    ['another JSON', httpAnswer(200, '[1]'), { kind: 'unknown' }],
+    ['HTML', httpAnswer(502, '<html>Bad gateway</html>'), { kind: 'unknown' }],
+    ['nothing', httpAnswer(200, ''), { kind: 'unknown' }],
+    ['408', httpAnswer(408, REJECTED), { kind: 'unknown' }],
+    ['half a gzip stream', httpAnswer(200, gzipped.subarray(0, -9), ['Content-Encoding: gzip']), { kind: 'unknown' }],
+    ['more than is read', httpAnswer(200, ACCEPTED + ' '.repeat(5 * 1024 * 1024)), { kind: 'unknown' }],
+    ['no HTTP', Buffer.from('SSH-2.0-OpenSSH_9.2\r\n\r\n'), { kind: 'unknown' }],
+    [
+      'another protocol',
+      Buffer.from('HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+      { kind: 'unknown' },
+    ],
+  ])('answer: %s', async (_name, answer, expected) => {
+    const { outcome } = await attempt(answering(answer));
+    expect(outcome).toMatchObject(expected);
+  });
+
+  it('follows no redirect: a 307 is one request', async () => {
+    const server = await start({});
+    const { outcome, server: redirecting } = await attempt(
+      answering(httpAnswer(307, ACCEPTED, [`Location: ${server.baseUrl}/withdraw`])),
+    );
+    await delay(50);
+    expect(outcome).toMatchObject({ kind: 'unknown' });
+    expect(redirecting.requests).toHaveLength(1);
+    expect(server.receivedBytes).toBe(0);
+  });
+
+  it.each<[string, Buffer]>([
+    ['by its length', Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n${ACCEPTED}`)],
+    ['by its chunks', Buffer.from(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n38\r\n${ACCEPTED}\r\n`)],
+    ['in its head', Buffer.from('HTTP/1.1 200 OK\r\nContent-')],
+    ['before it began', Buffer.from('')],
+  ])('half an answer, cut off %s, is unknown', async (_name, bytes) => {
+    const { outcome } = await attempt({ onRequest: ({ stream }) => void stream.end(bytes) });
+    expect(outcome).toMatchObject({ kind: 'unknown', durationMs: expect.any(Number) });
+  });
+
+  it('takes an answer that ends with the connection', async () => {
+    const bytes = `HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${ACCEPTED}`;
+    const { outcome } = await attempt({ onRequest: ({ stream }) => void stream.end(bytes) });
+    expect(outcome).toMatchObject({ kind: 'accepted', txhash: 'abc' });
+  });
+
+  it('a reset after the request is unknown', async () => {
+    const { outcome } = await attempt({
+      onRequest: (peer) => {
+        peer.reset();
+      },
+    });
+    expect(outcome).toMatchObject({ kind: 'unknown' });
+  });
+
+  it('a late answer counts', async () => {
+    const { outcome } = await attempt(
+      { onRequest: ({ stream }) => void setTimeout(() => stream.write(httpAnswer(200, ACCEPTED)), 400) },
+      { timeoutMs: 50, connectTimeoutMs: 300 },
+    );
+    expect(outcome).toMatchObject({ kind: 'accepted', txhash: 'abc' });
+    expect(outcome.kind === 'accepted' ? outcome.durationMs : 0).toBeGreaterThan(350);
+  });
+
+  it.each<[string, string]>([
+    ['silence', ''],
+    ['an answer that never ends', 'HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{'],
+  ])('after the time limit, %s is unknown and the connection is reset', async (_name, beginning) => {
+    let ending: unknown;
+    const { outcome } = await attempt(
+      {
+        onConnect: (raw) => void raw.on('error', (error: NodeJS.ErrnoException) => (ending = error.code)),
+        onRequest: ({ stream }) => void stream.write(beginning),
+      },
+      { withdrawTimeoutMs: 200 },
+    );
+    expect(outcome).toMatchObject({ kind: 'unknown', reason: 'no whole answer within 200 ms' });
+    expect(outcome.kind === 'unknown' ? outcome.durationMs : 0).toBeGreaterThan(190);
+    // A TLS socket reports the reset in its own words, if at all.
+    if (scheme === 'http') expect(ending).toBe('ECONNRESET');
+  });
+
+  it('writes nothing when it may not, and asks only at that moment', async () => {
+    let asked = 0;
+    const { outcome, server } = await attempt({}, {}, (connection) =>
+      connection.withdraw(REQUEST, {
+        mayWrite: () => {
+          asked += 1;
+          return false;
+        },
+      }),
+    );
+    expect(outcome).toEqual({ kind: 'not_sent', reason: 'permission to write was refused' });
+    expect([asked, server.receivedBytes]).toEqual([1, 0]);
+  });
+
+  it('writes nothing when the question itself fails', async () => {
+    const { outcome } = await attempt({}, {}, (connection) =>
+      connection.withdraw(REQUEST, {
+        mayWrite: () => {
+          throw new Error('lease lost');
+        },
+      }),
+    );
+    expect(outcome).toEqual({ kind: 'not_sent', reason: 'permission to write could not be had: lease lost' });
+  });
+
+  it('hands the bytes over in the same step as the yes', async () => {
+    // Were there a turn of the event loop between, or a microtask, the order would be another one.
+    const order: string[] = [];
+    const { server } = await attempt(answering(httpAnswer(200, ACCEPTED)), {}, async (connection) => {
+      const outcome = connection.withdraw(REQUEST, {
+        mayWrite: () => {
+          order.push('asked');
+          process.nextTick(() => order.push(connection.usable ? 'not written' : 'written'));
+          return true;
+        },
+      });
+      return outcome;
+    });
+    expect(order).toEqual(['asked', 'written']);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('refuses a request that breaks a rule, without writing', async () => {
+    const { outcome } = await attempt({}, {}, (connection) =>
+      connection.withdraw({ ...REQUEST, amount: '1e3', symbol: 'usd' }, { mayWrite: () => true }),
+    );
+    expect(outcome).toEqual({
+      kind: 'not_sent',
+      reason: "the request breaks the gateway's rules for amount, symbol",
+    });
+  });
+
+  it('uses a connection once', async () => {
+    const { server } = await attempt(answering(httpAnswer(200, ACCEPTED)), {}, async (connection) => {
+      const [first, second] = await Promise.all([sendAtOnce(connection), sendAtOnce(connection)]);
+      expect(second).toEqual({ kind: 'not_sent', reason: 'this connection was already used' });
+      return first;
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  const afterItSettled = async (connection: WithdrawConnection) => {
+    await delay(50);
+    expect(connection.usable).toBe(false);
+    return sendAtOnce(connection);
+  };
+
+  it.each<[string, RawGatewayBehaviour]>([
+    ['ended by the peer while idle', { onReady: ({ stream }) => void setTimeout(() => stream.end(), 10) }],
+    [
+      'reset by the peer while idle',
+      {
+        onReady: (peer) =>
+          void setTimeout(() => {
+            peer.reset();
+          }, 10),
+      },
+    ],
+    ['answered before it was asked', { onReady: ({ stream }) => void stream.write(httpAnswer(200, ACCEPTED)) }],
+  ])('%s is not sent', async (_name, behaviour) => {
+    const { outcome } = await attempt(behaviour, {}, afterItSettled);
+    expect(outcome).toMatchObject({ kind: 'not_sent' });
+  });
+
+  it('sees what has already reached this machine, before it writes', async () => {
+    const peers: Peer[] = [];
+    const { outcome } = await attempt({ onReady: (peer) => void peers.push(peer) }, {}, async (connection) => {
+      while (peers.length === 0) await delay(1);
+      // On loopback the bytes are there at once, but no turn of the event loop has read them yet.
+      peers[0]?.stream.write(httpAnswer(200, ACCEPTED));
+      expect(connection.usable).toBe(true);
+      return sendAtOnce(connection);
+    });
+    expect(outcome).toEqual({ kind: 'not_sent', reason: 'the gateway sent something before it was asked' });
+  });
+
+  it('gives a connection back unused', async () => {
+    const server = await start({});
+    const connection = await clientOf(server).openConnection(new AbortController().signal);
+    expect(connection.usable).toBe(true);
+    connection.close();
+    connection.close();
+    expect(connection.usable).toBe(false);
+    expect(await sendAtOnce(connection)).toMatchObject({ kind: 'not_sent' });
+    await server.allClosed();
+    expect(server.receivedBytes).toBe(0);
+  });
+
+  it('close does not cut off a withdraw that is under way', async () => {
+    const { outcome } = await attempt(
+      { onRequest: ({ stream }) => void setTimeout(() => stream.write(httpAnswer(200, ACCEPTED)), 50) },
+      {},
+      async (connection) => {
+        const outcome = sendAtOnce(connection);
+        connection.close();
+        return outcome;
+      },
+    );
+    expect(outcome).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('reports accepted and closed at once as not sent or, if the close comes later, unknown', async () => {
+    const server = await start({
+      onReady: (peer) => {
+        peer.stream.destroy();
+      },
+    });
+    for (let round = 0; round < 20; round += 1) {
+      const before = server.receivedBytes;
+      const outcome = await clientOf(server).withdraw(REQUEST);
+      await server.allClosed();
+      expect(['not_sent', 'unknown']).toContain(outcome.kind);
+      if (outcome.kind === 'not_sent') expect(server.receivedBytes).toBe(before);
+    }
+  });
+});

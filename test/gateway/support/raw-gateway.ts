@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { makeSelfSignedCertificate } from './self-signed-certificate.js';
+
+/** One connection as the server sees it. */
+export interface Peer {
+  /** Where to write an answer, byte by byte; TLS where the server speaks it. */
+  readonly stream: Socket;
+  /** A TCP reset instead of an orderly end. */
+  reset(): void;
+}
+
+export interface RawGateway {
+  readonly baseUrl: string;
+  /** The authority to trust, for https. */
+  readonly ca: string | undefined;
+  /** Bytes of requests that arrived, decrypted. */
+  readonly receivedBytes: number;
+  /** Requests that arrived whole, as text. */
+  readonly requests: readonly string[];
+  /** Resolves when every connection that was ever made is closed on this side as well. */
+  allClosed(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface RawGatewayBehaviour {
+  /** On a new connection, before TLS. */
+  onConnect?(raw: Socket): void;
+  /** When a connection is ready for a request. */
+  onReady?(peer: Peer): void;
+  /** When a request was read whole. */
+  onRequest?(peer: Peer, request: string): void;
+}
+
+export type Scheme = 'http' | 'https';
+
+const certificate = makeSelfSignedCertificate();
+
+/** A server that counts every byte it gets and answers with whatever bytes a test gives it, valid HTTP or not. */
+export async function startRawGateway(scheme: Scheme, behaviour: RawGatewayBehaviour): Promise<RawGateway> {
+  const open = new Set<Promise<unknown>>();
+  const sockets = new Set<Socket>();
+  const requests: string[] = [];
+  let receivedBytes = 0;
+
+  const server = createServer({ noDelay: true }, (raw) => {
+    const closed = once(raw, 'close').catch(() => undefined);
+    open.add(closed);
+    sockets.add(raw);
+    raw.on('error', () => undefined);
+    behaviour.onConnect?.(raw);
+    const stream = scheme === 'http' ? raw : new TLSSocket(raw, { isServer: true, ...certificate });
+    stream.on('error', () => undefined);
+    const peer = { stream, reset: () => raw.resetAndDestroy() };
+    if (scheme === 'http') behaviour.onReady?.(peer);
+    else stream.once('secure', () => behaviour.onReady?.(peer));
+
+    let text = '';
+    stream.on('data', (chunk: Buffer) => {
+      receivedBytes += chunk.length;
+      text += chunk.toString('latin1');
+      const length = wholeRequestLength(text);
+      if (length === undefined) return;
+      const request = text.slice(0, length);
+      text = text.slice(length);
+      requests.push(request);
+      behaviour.onRequest?.(peer, request);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  return {
+    baseUrl: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`,
+    ca: scheme === 'https' ? certificate.cert : undefined,
+    get receivedBytes() {
+      return receivedBytes;
+    },
+    requests,
+    async allClosed() {
+      await Promise.all(open);
+    },
+    async stop() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function wholeRequestLength(text: string): number | undefined {
+  const headEnd = text.indexOf('\r\n\r\n');
+  const length = headEnd + 4 + Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
+  return headEnd === -1 || text.length < length ? undefined : length;
+}
+
+/** An HTTP answer with a body of the announced length. */
+export function httpAnswer(status: number, body: string | Buffer, headers: readonly string[] = []): Buffer {
+  const bytes = Buffer.from(body);
+  const head = [`HTTP/1.1 ${status} Whatever`, `Content-Length: ${bytes.length}`, ...headers, '', ''].join('\r\n');
+  return Buffer.concat([Buffer.from(head), bytes]);
+}

@@ -1,0 +1,36 @@
+import { systemClock } from '../../../src/clock.js';
+import {
+  createGatewayClient,
+  type GatewayClient,
+  type GatewayClientOptions,
+} from '../../../src/gateway/gateway-client.js';
+import type { Logger } from '../../../src/logger.js';
+import { silentLogger } from '../../../src/logger.js';
+
+export const SECRET_KEY = 'k-0123456789abcdef-secret';
+
+/** A client of a test's own server, with a secret that must be found nowhere. */
+export function clientOf(
+  server: { readonly baseUrl: string; readonly ca?: string | undefined },
+  options: Partial<GatewayClientOptions> = {},
+): GatewayClient {
+  return createGatewayClient({
+    baseUrl: server.baseUrl,
+    platformId: 4242,
+    secretKey: SECRET_KEY,
+    logger: silentLogger,
+    clock: systemClock,
+    ...(server.ca === undefined ? {} : { ca: server.ca }),
+    ...options,
+  });
+}
+
+/** Keeps every line for a test to look through. */
+export function recordingLogger(): Logger & { readonly lines: { message: string; fields: object }[] } {
+  const lines: { message: string; fields: object }[] = [];
+  const loggerWith = (bound: object): Logger => {
+    const log = (fields: object, message: string) => void lines.push({ message, fields: { ...bound, ...fields } });
+    return { debug: log, info: log, warn: log, error: log, child: (fields) => loggerWith({ ...bound, ...fields }) };
+  };
+  return Object.assign(loggerWith({}), { lines });
+}
