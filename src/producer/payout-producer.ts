@@ -1,0 +1,189 @@
+import { z } from 'zod';
+import { ClosedError, ConflictError } from '../errors.js';
+import { parseInput, txhashField } from '../fields.js';
+import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
+import { batchField, lineField, payoutInputSchema, type Payout, type PayoutInput } from '../ledger/payout.js';
+import type { EnqueueResult } from '../ledger/payout-ledger.js';
+import { listPayouts, type ListOptions, type PayoutPage } from '../ledger/payout-list.js';
+import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
+import { openAccount, type AccountAccess, type PayoutProducerOptions } from './account-access.js';
+import { readBatchStats, type BatchStats } from './batch-stats.js';
+import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
+import { waitForPayout } from './wait-for-payout.js';
+
+/** A payout that the ledger has. */
+export interface EnqueuedPayout {
+  readonly payoutId: string;
+  readonly state: PayoutState;
+  /** False when it was there already, with the same data. */
+  readonly created: boolean;
+}
+
+/** What became of one payout of many. A conflict is a value here: the others are not held up by it. */
+export type BulkResult =
+  | ({ readonly kind: 'created' | 'existing' } & EnqueuedPayout)
+  | {
+      readonly kind: 'conflict';
+      readonly payoutId: string;
+      /** Of the payout that is there. */
+      readonly state: PayoutState;
+      /** In which it differs from the one that was given. */
+      readonly fields: readonly string[];
+    };
+
+export interface BulkEnqueue {
+  /** One for each payout, in the order given. */
+  readonly results: readonly BulkResult[];
+  readonly created: number;
+  readonly existing: number;
+  readonly conflicts: number;
+}
+
+const MAX_PAGE_SIZE = 1_000;
+
+const listSchema = z
+  .strictObject({
+    state: z.enum(PAYOUT_STATES, { error: `must be one of ${PAYOUT_STATES.join(', ')}` }).exactOptional(),
+    batch: batchField.exactOptional(),
+    limit: z.int().min(1, 'must be at least 1').max(MAX_PAGE_SIZE, `must be at most ${MAX_PAGE_SIZE}`).exactOptional(),
+    cursor: z.string().regex(/^\d+$/, 'must be the next of the page before').exactOptional(),
+  })
+  .refine(({ state, batch }) => (state === undefined) !== (batch === undefined), 'must name a state or a batch');
+
+const cancelSchema = z.strictObject({
+  by: lineField.default('application'),
+  reason: lineField.default('no reason given'),
+});
+
+const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at least 0') });
+
+/**
+ * What application code uses to pay out: enqueue, look up, wait, cancel. It needs Redis and no secret key; the worker
+ * signs and sends. Every call fails within seconds when Redis is away, and works again when Redis is back.
+ */
+export class PayoutProducer {
+  readonly #account: AccountAccess;
+  readonly #closed = new AbortController();
+  #closing: Promise<void> | undefined;
+
+  /** @throws InvalidConfigError when the options cannot be used */
+  constructor(options: PayoutProducerOptions) {
+    this.#account = openAccount(options);
+  }
+
+  /**
+   * Accepts a payout. The same payoutId with the same data is the same payout, however often and from wherever it is
+   * given, so a call whose outcome is unclear is simply made again.
+   * @throws InvalidInputError naming field, rule and value; ConflictError when the payoutId is there with other data,
+   * naming the fields; RedisUnavailableError; ClosedError
+   */
+  async enqueue(input: PayoutInput): Promise<EnqueuedPayout> {
+    const account = this.#use();
+    const payout = parseInput(payoutInputSchema, input);
+    const [result] = (await enqueuePayouts(account, [payout])).map(toBulkResult);
+    if (result === undefined) throw new Error('The ledger gave no answer for a payout');
+    if (result.kind !== 'conflict') {
+      const { payoutId, state, created } = result;
+      return { payoutId, state, created };
+    }
+    const { payoutId, state, fields } = result;
+    throw new ConflictError(
+      `Payout ${payoutId} is there already (${state}) with another ${fields.join(', ')}: use another payoutId, or the same data`,
+      fields,
+    );
+  }
+
+  /**
+   * Accepts many payouts, as if each were given to `enqueue` in turn, but faster and with conflicts as values.
+   * @throws InvalidInputError when any payout breaks a rule, naming each as `[3].amount`; nothing is enqueued then
+   * @throws RedisUnavailableError when Redis went away; some payouts may have been accepted, and asking again is safe
+   */
+  async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
+    const account = this.#use();
+    const results = (await enqueuePayouts(account, parsePayouts(inputs))).map(toBulkResult);
+    const count = (kind: BulkResult['kind']): number => results.filter((result) => result.kind === kind).length;
+    return { results, created: count('created'), existing: count('existing'), conflicts: count('conflict') };
+  }
+
+  /** One payout with its history, or undefined. @throws RedisUnavailableError */
+  async get(payoutId: string): Promise<Payout | undefined> {
+    return this.#use().ledger.get(payoutId);
+  }
+
+  /** The payout that has this transaction, or undefined. @throws InvalidInputError, RedisUnavailableError */
+  async getByTxhash(txhash: string): Promise<Payout | undefined> {
+    const { ledger } = this.#use();
+    const payoutId = await ledger.findByTxhash(parseInput(txhashField, txhash));
+    return payoutId === undefined ? undefined : ledger.get(payoutId);
+  }
+
+  /** One page of the payouts in a state, or in a batch. @throws InvalidInputError, RedisUnavailableError */
+  async list(options: ListOptions): Promise<PayoutPage> {
+    return listPayouts(this.#use().ledger.connection, parseInput(listSchema, options));
+  }
+
+  /** The account at a glance: payouts by state, the pause, the sender. @throws RedisUnavailableError */
+  async stats(): Promise<AccountStats> {
+    return readAccountStats(this.#use().ledger.connection);
+  }
+
+  /** The payouts of a batch by state. @throws InvalidInputError, NotFoundError, RedisUnavailableError */
+  async batchStats(batch: string): Promise<BatchStats> {
+    return readBatchStats(this.#use().ledger.connection, parseInput(batchField, batch));
+  }
+
+  /**
+   * Cancels a payout that is still queued.
+   * @param options - who cancels it and why, as its history will tell
+   * @returns the cancelled payout
+   * @throws NotFoundError, RedisUnavailableError; ConflictError when it is not queued any more, naming its state
+   */
+  async cancel(payoutId: string, options: { readonly by?: string; readonly reason?: string } = {}): Promise<Payout> {
+    const { ledger, queues, logger } = this.#use();
+    await ledger.change({ payoutId, from: 'queued', to: 'cancelled', ...parseInput(cancelSchema, options) });
+    const payout = await ledger.get(payoutId);
+    if (payout === undefined) throw new Error(`Payout ${payoutId} vanished from the ledger after it was cancelled`);
+    try {
+      await queues.removeWithdrawJob(payout);
+    } catch (error) {
+      // A job that stays finds a payout that is not queued, and does nothing.
+      logger.debug({ payoutId, reason: (error as Error).message }, 'the job of a cancelled payout stays');
+    }
+    return payout;
+  }
+
+  /**
+   * Waits until a payout is completed, failed, rejected, unknown or cancelled: final, or in need of a person.
+   * @param options - `timeoutMs`: how long at most
+   * @returns the payout in that state
+   * @throws WaitTimeoutError saying the state it is in; NotFoundError; ClosedError
+   */
+  async waitFor(payoutId: string, options: { readonly timeoutMs: number }): Promise<Payout> {
+    const { ledger, clock } = this.#use();
+    const { timeoutMs } = parseInput(waitSchema, options);
+    return waitForPayout((wanted) => ledger.get(wanted), { payoutId, timeoutMs, clock, closed: this.#closed.signal });
+  }
+
+  /** Ends the connection that the producer opened. Safe to call twice; never waits for a Redis that is away. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    this.#closing ??= this.#account.close();
+    await this.#closing;
+  }
+
+  #use(): AccountAccess {
+    if (this.#closed.signal.aborted) throw new ClosedError('The producer was closed: make a new one');
+    return this.#account;
+  }
+}
+
+function toBulkResult(result: EnqueueResult): BulkResult {
+  switch (result.kind) {
+    case 'created':
+      return { kind: 'created', payoutId: result.payoutId, state: 'queued', created: true };
+    case 'exists':
+      return { kind: 'existing', payoutId: result.payout.payoutId, state: result.payout.state, created: false };
+    case 'conflict':
+      return result;
+  }
+}

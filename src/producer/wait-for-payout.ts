@@ -1,0 +1,54 @@
+import type { Clock } from '../clock.js';
+import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../errors.js';
+import type { Payout } from '../ledger/payout.js';
+import { FINAL_STATES, type PayoutState } from '../ledger/states.js';
+
+/** States that a payout does not leave without a person. */
+export const SETTLED_STATES: readonly PayoutState[] = [...FINAL_STATES, 'rejected', 'unknown'];
+
+const POLL_MIN_MS = 50;
+const POLL_MAX_MS = 1_000;
+
+export interface WaitOptions {
+  readonly payoutId: string;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly closed: AbortSignal;
+}
+
+/**
+ * Looks at a payout, less and less often, until it is settled. A Redis that is away meanwhile is waited for as well.
+ * @throws NotFoundError, WaitTimeoutError, ClosedError
+ */
+export async function waitForPayout(
+  read: (payoutId: string) => Promise<Payout | undefined>,
+  { payoutId, timeoutMs, clock, closed }: WaitOptions,
+): Promise<Payout> {
+  const giveUpAt = clock.now() + timeoutMs;
+  for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MAX_MS)) {
+    const seen = await look(read, payoutId);
+    if (typeof seen !== 'string' && SETTLED_STATES.includes(seen.state)) return seen;
+    const leftMs = giveUpAt - clock.now();
+    if (leftMs <= 0) {
+      const found = typeof seen === 'string' ? seen : `it is ${seen.state}`;
+      throw new WaitTimeoutError(`Payout ${payoutId} is not settled after ${timeoutMs} ms: ${found}`);
+    }
+    await clock.sleep(Math.min(pauseMs, leftMs), closed);
+    if (closed.aborted) throw new ClosedError(`The producer was closed while it waited for payout ${payoutId}`);
+  }
+}
+
+/** @returns the payout, or why it cannot be seen now */
+async function look(
+  read: (payoutId: string) => Promise<Payout | undefined>,
+  payoutId: string,
+): Promise<Payout | string> {
+  try {
+    const payout = await read(payoutId);
+    if (payout !== undefined) return payout;
+  } catch (error) {
+    if (error instanceof RedisUnavailableError) return error.message;
+    throw error;
+  }
+  throw new NotFoundError(`There is no payout ${payoutId}`);
+}
