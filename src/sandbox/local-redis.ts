@@ -95,12 +95,17 @@ async function waitUntilReady(child: ChildProcess, port: number): Promise<number
 }
 
 async function readProcessId(port: number): Promise<number | undefined> {
-  const redis = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
+  const redis = new Redis(port, '127.0.0.1', {
+    lazyConnect: true,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    // A connection that was refused would else keep the process alive for seconds.
+    disconnectTimeout: 10,
+  });
   redis.on('error', () => undefined);
   try {
     await redis.connect();
     const match = /process_id:(\d+)/.exec(await redis.info('server'));
-    // Without a proper farewell the client would keep the process alive for seconds.
     await redis.quit();
     return match === null ? undefined : Number(match[1]);
   } catch {

@@ -11,7 +11,7 @@ export interface LeaseKeeperOptions {
   readonly leaseMs: number;
   /** Silence after a take-over, before the first send, in ms. */
   readonly quarantineMs: number;
-  /** Silence after a lease that was given back, in ms. */
+  /** Silence before the first send in any case, in ms. */
   readonly intervalMs: number;
   /** For how long the request of an unanswered attempt may still be written (guard) and on its way, in ms. */
   readonly unansweredMs: number;
@@ -106,7 +106,7 @@ export class LeaseKeeper {
     void this.#beat(lease, lost, stopBeating.signal);
     try {
       const view = await ledger.readSender();
-      const quietMs = Math.max(wasReleased ? intervalMs : quarantineMs, view.unanswered ? unansweredMs : 0);
+      const quietMs = Math.max(intervalMs, wasReleased ? 0 : quarantineMs, view.unanswered ? unansweredMs : 0);
       logger.info({ epoch: lease.epoch, quietMs, unanswered: view.unanswered }, 'this process is the sender now');
       return {
         lease,

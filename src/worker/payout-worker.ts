@@ -81,7 +81,7 @@ export class PayoutWorker {
       queue: connectRedis(redisUrl, 'queue', logger),
     };
     try {
-      const durability = await requireDurableRedis(connections.queue, options, signal);
+      const durability = await requireDurableRedis(connections.commands, options, signal);
       const accounts = await Promise.all(
         options.accounts.map(async (account) =>
           openAccount(account, { options, connections, durability, logger, clock }),
