@@ -8,7 +8,7 @@ export interface Peer {
   /** Where to write an answer, byte by byte; TLS where the server speaks it. */
   readonly stream: Socket;
   /** A TCP reset instead of an orderly end. */
-  reset(): void;
+  readonly reset: () => void;
 }
 
 export interface RawGateway {

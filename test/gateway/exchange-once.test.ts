@@ -1,0 +1,48 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/clock.js';
+import { exchangeOnce } from '../../src/gateway/exchange-once.js';
+import { GuardedSocket } from '../../src/gateway/guarded-socket.js';
+import { openSocket } from '../../src/gateway/open-socket.js';
+import { httpAnswer, startRawGateway, type RawGateway, type Scheme } from './support/raw-gateway.js';
+
+const servers: RawGateway[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.stop()));
+});
+
+describe.each<Scheme>(['http', 'https'])('exchangeOnce over %s', (scheme) => {
+  it('hands the whole request over in one piece, in the same synchronous step as the yes', async () => {
+    const server = await startRawGateway(scheme, {
+      onRequest: ({ stream }) => void stream.write(httpAnswer(200, '{}')),
+    });
+    servers.push(server);
+    const socket = await openSocket(new URL(server.baseUrl), {
+      connectTimeoutMs: 5000,
+      signal: new AbortController().signal,
+      ...(server.ca === undefined ? {} : { ca: server.ca }),
+    });
+    const order: string[] = [];
+    const { stream } = socket;
+    const write = stream.write.bind(stream) as (chunk: Buffer, callback: () => void) => boolean;
+    stream.write = ((chunk: Buffer, callback: () => void) => {
+      order.push(`written: ${chunk.toString().split(' ', 1).join()} … ${chunk.toString().slice(-5)}`);
+      return write(chunk, callback);
+    }) as typeof stream.write;
+
+    const exchange = await exchangeOnce(new GuardedSocket(socket), {
+      url: `${server.baseUrl}/withdraw`,
+      body: 'a=1&b=2',
+      timeoutMs: 5000,
+      clock: systemClock,
+      mayWrite: () => {
+        order.push('asked');
+        process.nextTick(() => order.push('next tick'));
+        queueMicrotask(() => order.push('microtask'));
+        return true;
+      },
+    });
+    expect(exchange).toMatchObject({ kind: 'answered', answer: { status: 200 } });
+    expect(order.slice(0, 2)).toEqual(['asked', 'written: POST … 1&b=2']);
+    expect(order.slice(2).sort()).toEqual(['microtask', 'next tick']);
+  });
+});
