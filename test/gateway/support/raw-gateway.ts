@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { makeSelfSignedCertificate } from './self-signed-certificate.js';
+import { makeSelfSignedCertificate, type Certificate } from './self-signed-certificate.js';
 
 /** One connection as the server sees it. */
 export interface Peer {
@@ -35,10 +35,14 @@ export interface RawGatewayBehaviour {
 
 export type Scheme = 'http' | 'https';
 
-const certificate = makeSelfSignedCertificate();
+const localCertificate = makeSelfSignedCertificate();
 
 /** A server that counts every byte it gets and answers with whatever bytes a test gives it, valid HTTP or not. */
-export async function startRawGateway(scheme: Scheme, behaviour: RawGatewayBehaviour): Promise<RawGateway> {
+export async function startRawGateway(
+  scheme: Scheme,
+  behaviour: RawGatewayBehaviour,
+  certificate: Certificate = localCertificate,
+): Promise<RawGateway> {
   const open = new Set<Promise<unknown>>();
   const sockets = new Set<Socket>();
   const requests: string[] = [];
