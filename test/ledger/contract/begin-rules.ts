@@ -1,0 +1,181 @@
+import { describe, expect, it } from '@jest/globals';
+import type { BeginResult, BeginSend, Lease } from '../../../src/ledger/sender-ledger.js';
+import { begin, nextBegin, NO_BREAKER, send, takeLease, type GetRig } from './ledger-rig.js';
+
+/** When a send may begin, and how one that was not sent is put back. */
+export function beginRules(rig: GetRig): void {
+  /** Asks for `change`d instead of what would be right, and sees that a refusal leaves no trace. */
+  const refuse = async (lease: Lease, change: Partial<BeginSend>): Promise<BeginResult> => {
+    const asked = { ...(await nextBegin(rig().ledger, lease, change.payoutId ?? 'p')), ...change };
+    const before = await rig().dump();
+    const result = await rig().ledger.beginSend(asked);
+    expect(await rig().dump()).toEqual(before);
+    return result;
+  };
+
+  const holdWithPayout = async (): Promise<Lease> => {
+    await rig().enqueue('p');
+    return takeLease(rig().ledger, 'one');
+  };
+
+  describe('begin', () => {
+    it('moves the payout to sending, counts the attempt and the send, and notes that it has no answer', async () => {
+      const lease = await holdWithPayout();
+      rig().advance(1_500);
+      expect(await rig().ledger.beginSend(await nextBegin(rig().ledger, lease, 'p'))).toEqual({
+        kind: 'begun',
+        sends: 1,
+      });
+      expect(await rig().ledger.readPayout('p')).toMatchObject({
+        state: 'sending',
+        attempt: 1,
+        createdAt: '2030-01-01T00:00:00.000Z',
+        updatedAt: '2030-01-01T00:00:01.500Z',
+        history: [{ to: 'queued' }, { from: 'queued', to: 'sending' }],
+      });
+      expect(await rig().ledger.readSender()).toMatchObject({ sends: 1, unanswered: true });
+    });
+
+    it('is refused under a lease of another owner, of an older or of a newer epoch', async () => {
+      const old = await holdWithPayout();
+      const lease = await takeLease(rig().ledger, 'two');
+      for (const wrong of [old, { ...lease, owner: 'one' }, { ...lease, epoch: 1 }, { ...lease, epoch: 3 }]) {
+        expect(await refuse(lease, { lease: wrong })).toEqual({ kind: 'lease_lost' });
+      }
+    });
+
+    it('is refused where nobody holds the lease', async () => {
+      await rig().enqueue('p');
+      expect(await refuse({ owner: '', epoch: 0 }, {})).toEqual({ kind: 'lease_lost' });
+    });
+
+    it('is refused on a ledger with another id', async () => {
+      const lease = await holdWithPayout();
+      const { ledgerId } = await rig().ledger.readSender();
+      expect(await refuse(lease, { ledgerId: 'another' })).toEqual({ kind: 'other_ledger', ledgerId });
+    });
+
+    it('is refused when the ledger saw fewer or more sends than the sender', async () => {
+      const lease = await holdWithPayout();
+      await send(rig(), lease, { payoutId: 'earlier', result: { kind: 'accepted', txhash: 't' } });
+      expect(await refuse(lease, { sends: 2 })).toEqual({ kind: 'sends_differ', sends: 1 });
+      expect(await refuse(lease, { sends: 0 })).toEqual({ kind: 'sends_differ', sends: 1 });
+    });
+
+    it('is refused while the account is paused', async () => {
+      const lease = await holdWithPayout();
+      expect(await rig().pause('holiday')).toBe(true);
+      expect((await rig().ledger.readSender()).pausedReason).toBe('holiday');
+      expect(await refuse(lease, {})).toEqual({ kind: 'paused', reason: 'holiday' });
+      expect(await rig().resume()).toBe(true);
+      expect((await rig().ledger.readSender()).pausedReason).toBeUndefined();
+      await begin(rig().ledger, lease, 'p');
+    });
+
+    it('is refused while another payout, or the same, is sending', async () => {
+      const lease = await holdWithPayout();
+      await rig().enqueue('other');
+      await begin(rig().ledger, lease, 'other');
+      expect(await refuse(lease, {})).toEqual({ kind: 'others_sending', payoutIds: ['other'] });
+      expect(await refuse(lease, { payoutId: 'other' })).toEqual({ kind: 'others_sending', payoutIds: ['other'] });
+    });
+
+    it('is refused for a payout that does not exist', async () => {
+      const lease = await holdWithPayout();
+      expect(await refuse(lease, { payoutId: 'nobody' })).toEqual({
+        kind: 'wrong_state',
+        state: undefined,
+        attempt: 0,
+      });
+    });
+
+    it('is refused for a payout that is not queued', async () => {
+      const lease = await takeLease(rig().ledger, 'one');
+      await send(rig(), lease, { payoutId: 'accepted', result: { kind: 'accepted', txhash: 't' } });
+      await send(rig(), lease, { payoutId: 'rejected', result: { kind: 'rejected', message: 'no' } });
+      await send(rig(), lease, { payoutId: 'unknown', result: { kind: 'unknown', reason: 'timeout' } });
+      await rig().enqueue('cancelled');
+      await rig().change({ payoutId: 'cancelled', from: 'queued', to: 'cancelled' });
+      const states = { accepted: 'in_progress', rejected: 'rejected', unknown: 'unknown', cancelled: 'cancelled' };
+      for (const [payoutId, state] of Object.entries(states)) {
+        expect(await refuse(lease, { payoutId })).toMatchObject({ kind: 'wrong_state', state });
+      }
+    });
+
+    it('is refused for any attempt but the next', async () => {
+      const lease = await holdWithPayout();
+      await rig().ledger.revertSend(await begin(rig().ledger, lease, 'p'), 'not sent');
+      for (const attempt of [0, 1, 3]) {
+        expect(await refuse(lease, { attempt })).toEqual({ kind: 'wrong_state', state: 'queued', attempt: 1 });
+      }
+      expect(await begin(rig().ledger, lease, 'p')).toMatchObject({ attempt: 2 });
+    });
+
+    it('names the first thing that is wrong: ledger, lease, sends, pause, others, payout', async () => {
+      const lease = await holdWithPayout();
+      await rig().enqueue('other');
+      await begin(rig().ledger, lease, 'other');
+      await rig().pause('holiday');
+      const wrong = { ledgerId: 'x', lease: { owner: 'x', epoch: 9 }, sends: 9, payoutId: 'nobody' };
+      expect(await refuse(lease, wrong)).toMatchObject({ kind: 'other_ledger' });
+      expect(await refuse(lease, { ...wrong, ...(await known()) })).toEqual({ kind: 'lease_lost' });
+      expect(await refuse(lease, { sends: 9 })).toMatchObject({ kind: 'sends_differ' });
+      expect(await refuse(lease, {})).toMatchObject({ kind: 'paused' });
+      await rig().resume();
+      expect(await refuse(lease, { payoutId: 'nobody' })).toMatchObject({ kind: 'others_sending' });
+    });
+  });
+
+  const known = async (): Promise<Pick<BeginSend, 'ledgerId'>> => {
+    const { ledgerId } = await rig().ledger.readSender();
+    return { ledgerId };
+  };
+
+  describe('revert', () => {
+    it('puts the very attempt back, keeps its number and the count of sends, and clears the flag', async () => {
+      const lease = await holdWithPayout();
+      await rig().ledger.revertSend(await begin(rig().ledger, lease, 'p'), 'no connection');
+      expect(await rig().ledger.readPayout('p')).toMatchObject({
+        state: 'queued',
+        attempt: 1,
+        round: 0,
+        history: [{}, {}, { from: 'sending', to: 'queued', reason: 'no connection' }],
+      });
+      expect(await rig().ledger.readSender()).toMatchObject({ sends: 1, unanswered: false });
+    });
+
+    it('does nothing a second time, for another attempt or epoch, or for a payout that is not there', async () => {
+      const lease = await holdWithPayout();
+      const first = await begin(rig().ledger, lease, 'p');
+      await rig().ledger.revertSend(first, 'not sent');
+      const second = await begin(rig().ledger, lease, 'p');
+      const before = await rig().dump();
+      for (const wrong of [first, { ...second, epoch: 2 }, { ...second, attempt: 3 }, { ...second, payoutId: 'q' }]) {
+        await rig().ledger.revertSend(wrong, 'wrong');
+      }
+      expect(await rig().dump()).toEqual(before);
+    });
+
+    it('does nothing for an attempt that never began', async () => {
+      const lease = await holdWithPayout();
+      const before = await rig().dump();
+      await rig().ledger.revertSend({ payoutId: 'p', attempt: 1, epoch: lease.epoch }, 'not sent');
+      expect(await rig().dump()).toEqual(before);
+    });
+
+    it('does nothing once the attempt has a result', async () => {
+      const lease = await holdWithPayout();
+      for (const kind of ['unknown', 'in_progress'] as const) {
+        const payoutId = kind;
+        await rig().enqueue(payoutId);
+        const attempt = await begin(rig().ledger, lease, payoutId);
+        const result =
+          kind === 'unknown' ? ({ kind, reason: 'r' } as const) : ({ kind: 'accepted', txhash: 't' } as const);
+        await rig().ledger.finishSend(attempt, result, NO_BREAKER);
+        const before = await rig().dump();
+        await rig().ledger.revertSend(attempt, 'too late');
+        expect(await rig().dump()).toEqual(before);
+      }
+    });
+  });
+}

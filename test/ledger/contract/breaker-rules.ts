@@ -1,0 +1,98 @@
+import { describe, expect, it } from '@jest/globals';
+import type { BreakerRule, Lease, SendResult } from '../../../src/ledger/sender-ledger.js';
+import { begin, send, takeLease, type GetRig } from './ledger-rig.js';
+
+const RULE: BreakerRule = { maxRejectionsInARow: 3, maxUnknownsInARow: 2 };
+
+/** `A` accepted, `R` rejected, `U` unknown. */
+const RESULTS: Record<string, SendResult> = {
+  A: { kind: 'accepted', txhash: 'set below' },
+  R: { kind: 'rejected', message: 'no funds' },
+  U: { kind: 'unknown', reason: 'timeout' },
+};
+
+/** When the account is paused in the same step as a result is recorded. */
+export function breakerRules(rig: GetRig): void {
+  let count = 0;
+  const sendOne = async (lease: Lease, letter: string, rule = RULE): Promise<string | undefined> => {
+    count += 1;
+    const known = RESULTS[letter];
+    if (known === undefined) throw new Error(`no result ${letter}`);
+    const result = known.kind === 'accepted' ? { ...known, txhash: `hash-${count}` } : known;
+    return (await send(rig(), lease, { payoutId: `p${count}`, result, rule })).pausedReason;
+  };
+  const pausedReason = async (): Promise<string | undefined> => (await rig().ledger.readSender()).pausedReason;
+
+  describe('breaker', () => {
+    it.each([
+      ['RRR', '3 rejections in a row, the last: no funds'],
+      ['UU', '2 sends in a row without a trustworthy answer, the last: timeout'],
+      ['RRUR', '3 rejections in a row, the last: no funds'],
+      ['RRARRR', '3 rejections in a row, the last: no funds'],
+      ['UAUU', '2 sends in a row without a trustworthy answer, the last: timeout'],
+      ['URUU', '2 sends in a row without a trustworthy answer, the last: timeout'],
+    ])('trips with the last of %s and not before', async (letters, reason) => {
+      const lease = await takeLease(rig().ledger, 'one');
+      for (const letter of letters.slice(0, -1)) {
+        expect(await sendOne(lease, letter)).toBeUndefined();
+        expect(await pausedReason()).toBeUndefined();
+      }
+      expect(await sendOne(lease, letters.at(-1) ?? '')).toBe(reason);
+      expect(await pausedReason()).toBe(reason);
+    });
+
+    it.each(['RRARRARR', 'UAUAURURA'])('does not trip with %s', async (letters) => {
+      const lease = await takeLease(rig().ledger, 'one');
+      for (const letter of letters) expect(await sendOne(lease, letter)).toBeUndefined();
+      expect(await pausedReason()).toBeUndefined();
+    });
+
+    it('trips at once when the answer looks like a block, with that reason', async () => {
+      const lease = await takeLease(rig().ledger, 'one');
+      const rule = { ...RULE, maxRejectionsInARow: 1, blockedReason: 'the gateway says: blocked' };
+      expect(await sendOne(lease, 'R', rule)).toBe('the gateway says: blocked');
+      expect(await pausedReason()).toBe('the gateway says: blocked');
+    });
+
+    it('counts from zero after a person has resumed', async () => {
+      const lease = await takeLease(rig().ledger, 'one');
+      for (const letter of 'RRUU') await sendOne(lease, letter);
+      await rig().resume();
+      for (const letter of 'RRU') expect(await sendOne(lease, letter)).toBeUndefined();
+      expect(await sendOne(lease, 'R')).toMatch(/^3 rejections/);
+    });
+
+    it('leaves the first reason, and says only of the result that paused the account that it did', async () => {
+      await rig().enqueue('p');
+      const attempt = await begin(rig().ledger, await takeLease(rig().ledger, 'one'), 'p');
+      expect(await rig().pause('holiday')).toBe(true);
+      expect(await rig().pause('another reason')).toBe(false);
+      const result = { kind: 'rejected', message: 'account blocked' } as const;
+      const rule = { ...RULE, blockedReason: 'blocked' };
+      expect(await rig().ledger.finishSend(attempt, result, rule)).toEqual({ recorded: true });
+      expect(await pausedReason()).toBe('holiday');
+    });
+
+    it('counts a late answer as an answer', async () => {
+      const lease = await takeLease(rig().ledger, 'one');
+      await rig().enqueue('late');
+      const attempt = await begin(rig().ledger, lease, 'late');
+      await rig().ledger.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, RULE);
+      await rig().ledger.finishSend(attempt, { kind: 'accepted', txhash: 'late-hash' }, RULE);
+      expect(await sendOne(lease, 'U')).toBeUndefined();
+    });
+
+    it('does not count what is not recorded, nor what a recovery finds', async () => {
+      await rig().enqueue('p');
+      const attempt = await begin(rig().ledger, await takeLease(rig().ledger, 'one'), 'p');
+      const lease = await takeLease(rig().ledger, 'two');
+      await rig().ledger.recoverSends(lease, 'the sender ended');
+      await rig().ledger.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, RULE);
+      expect(await sendOne(lease, 'U')).toBeUndefined();
+    });
+
+    it('says of an account that is not paused that there is nothing to resume', async () => {
+      expect(await rig().resume()).toBe(false);
+    });
+  });
+}

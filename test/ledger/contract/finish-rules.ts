@@ -1,0 +1,187 @@
+import { describe, expect, it } from '@jest/globals';
+import type { SendAttempt, SendResult } from '../../../src/ledger/sender-ledger.js';
+import { begin, NO_BREAKER, send, takeLease, type GetRig } from './ledger-rig.js';
+
+const ACCEPTED: SendResult = { kind: 'accepted', txhash: 'hash-1' };
+const REJECTED: SendResult = { kind: 'rejected', message: 'too little' };
+const UNKNOWN: SendResult = { kind: 'unknown', reason: 'no answer in time' };
+
+/** What is recorded of an attempt: once, only by that attempt, and late only what is better than not knowing. */
+export function finishRules(rig: GetRig): void {
+  const begun = async (payoutId = 'p'): Promise<SendAttempt> => {
+    await rig().enqueue(payoutId);
+    return begin(rig().ledger, await takeLease(rig().ledger, 'one'), payoutId);
+  };
+  const finish = async (attempt: SendAttempt, result: SendResult) =>
+    rig().ledger.finishSend(attempt, result, NO_BREAKER);
+  const readState = async (payoutId = 'p') => (await rig().ledger.readPayout(payoutId))?.state;
+  const isUnanswered = async () => (await rig().ledger.readSender()).unanswered;
+
+  /** Sees that nothing is recorded and nothing changes. */
+  const ignores = async (attempt: SendAttempt, result: SendResult): Promise<void> => {
+    const before = await rig().dump();
+    expect(await finish(attempt, result)).toEqual({ recorded: false });
+    expect(await rig().dump()).toEqual(before);
+  };
+
+  describe('finish', () => {
+    it('records an acceptance with its txhash', async () => {
+      expect(await finish(await begun(), ACCEPTED)).toEqual({ recorded: true });
+      const payout = await rig().ledger.readPayout('p');
+      expect(payout).toMatchObject({ state: 'in_progress', txhash: 'hash-1', attempt: 1 });
+      expect(payout).not.toHaveProperty('message');
+      expect(payout?.history.at(-1)).toEqual({ at: payout?.updatedAt, from: 'sending', to: 'in_progress' });
+      expect(await isUnanswered()).toBe(false);
+    });
+
+    it('records a rejection with what the gateway said', async () => {
+      expect(await finish(await begun(), REJECTED)).toEqual({ recorded: true });
+      const payout = await rig().ledger.readPayout('p');
+      expect(payout).toMatchObject({ state: 'rejected', message: 'too little' });
+      expect(payout).not.toHaveProperty('txhash');
+      expect(payout?.history.at(-1)).toMatchObject({ from: 'sending', to: 'rejected', reason: 'too little' });
+      expect(await isUnanswered()).toBe(false);
+    });
+
+    it('records that nothing is known, and the request may still be on its way', async () => {
+      expect(await finish(await begun(), UNKNOWN)).toEqual({ recorded: true });
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'unknown', message: 'no answer in time' });
+      expect(await isUnanswered()).toBe(true);
+    });
+
+    it('keeps what the gateway said on one line', async () => {
+      await finish(await begun(), { kind: 'rejected', message: 'two\nlines\tand a tab' });
+      const payout = await rig().ledger.readPayout('p');
+      expect(payout?.message).toBe('two lines and a tab');
+      expect(payout?.history.at(-1)?.reason).toBe('two lines and a tab');
+    });
+
+    it('is ignored for another attempt, another epoch and a payout that is not there', async () => {
+      const attempt = await begun();
+      for (const wrong of [
+        { ...attempt, attempt: 0 },
+        { ...attempt, attempt: 2 },
+        { ...attempt, epoch: 2 },
+        { ...attempt, payoutId: 'q' },
+      ]) {
+        for (const result of [ACCEPTED, REJECTED, UNKNOWN]) await ignores(wrong, result);
+      }
+      expect(await readState()).toBe('sending');
+    });
+
+    it('is ignored for a payout that was never begun', async () => {
+      await rig().enqueue('p');
+      await ignores({ payoutId: 'p', attempt: 0, epoch: 0 }, ACCEPTED);
+    });
+
+    it('counts for the attempt itself though another process has the lease by now', async () => {
+      const attempt = await begun();
+      await takeLease(rig().ledger, 'two');
+      expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
+    });
+
+    it.each([
+      ['accepted', ACCEPTED],
+      ['rejected', REJECTED],
+      ['unknown', UNKNOWN],
+    ])('is recorded once: %s', async (_, result) => {
+      const attempt = await begun();
+      await finish(attempt, result);
+      await ignores(attempt, result);
+    });
+
+    it('does not turn one answer into another', async () => {
+      const attempt = await begun();
+      await finish(attempt, ACCEPTED);
+      await ignores(attempt, REJECTED);
+      await ignores(attempt, UNKNOWN);
+    });
+  });
+
+  describe('late answer', () => {
+    it('of acceptance leads from unknown to in_progress, takes the old message away and clears the flag', async () => {
+      const attempt = await begun();
+      await finish(attempt, UNKNOWN);
+      expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
+      const payout = await rig().ledger.readPayout('p');
+      expect(payout).toMatchObject({ state: 'in_progress', txhash: 'hash-1' });
+      expect(payout).not.toHaveProperty('message');
+      expect(payout?.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'unknown', 'in_progress']);
+      expect(await isUnanswered()).toBe(false);
+      await ignores(attempt, ACCEPTED);
+    });
+
+    it('of rejection leads from unknown to rejected', async () => {
+      const attempt = await begun();
+      await finish(attempt, UNKNOWN);
+      expect(await finish(attempt, REJECTED)).toEqual({ recorded: true });
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'rejected', message: 'too little' });
+      expect(await isUnanswered()).toBe(false);
+    });
+
+    it('counts also after another holder made the payout unknown', async () => {
+      const attempt = await begun();
+      const lease = await takeLease(rig().ledger, 'two');
+      expect(await rig().ledger.recoverSends(lease, 'the sender ended')).toEqual(['p']);
+      await ignores({ ...attempt, epoch: lease.epoch }, ACCEPTED);
+      expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
+      expect(await readState()).toBe('in_progress');
+    });
+
+    it.each([
+      ['queued', {}],
+      ['cancelled', {}],
+      ['in_progress', { txhash: 'by-hand' }],
+    ] as const)('is ignored once a person has made the payout %s', async (to, extra) => {
+      const attempt = await begun();
+      await finish(attempt, UNKNOWN);
+      expect(await rig().change({ payoutId: 'p', from: 'unknown', to, ...extra })).toBe('done');
+      await ignores(attempt, ACCEPTED);
+      await ignores(attempt, REJECTED);
+    });
+
+    it('of an earlier attempt is ignored while the next one is sending', async () => {
+      const first = await begun();
+      await finish(first, UNKNOWN);
+      await rig().change({ payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'was not sent' });
+      const second = await begin(rig().ledger, { owner: 'one', epoch: 1 }, 'p');
+      await ignores(first, ACCEPTED);
+      expect(await finish(second, ACCEPTED)).toEqual({ recorded: true });
+    });
+  });
+
+  describe('the flag of an unanswered request', () => {
+    it('stays through a change of the holder and a recovery', async () => {
+      await begun();
+      const lease = await takeLease(rig().ledger, 'two');
+      expect(await isUnanswered()).toBe(true);
+      await rig().ledger.recoverSends(lease, 'the sender ended');
+      expect(await isUnanswered()).toBe(true);
+    });
+
+    it('stays when a person decides about the payout: the request may linger all the same', async () => {
+      await finish(await begun(), UNKNOWN);
+      await rig().change({ payoutId: 'p', from: 'unknown', to: 'cancelled' });
+      expect(await isUnanswered()).toBe(true);
+    });
+
+    it('belongs to the last attempt begun: an earlier one does not clear it', async () => {
+      const earlier = await begun('earlier');
+      await finish(earlier, UNKNOWN);
+      await rig().enqueue('later');
+      const later = await begin(rig().ledger, { owner: 'one', epoch: 1 }, 'later');
+      await finish(earlier, ACCEPTED);
+      expect(await isUnanswered()).toBe(true);
+      await finish(later, ACCEPTED);
+      expect(await isUnanswered()).toBe(false);
+    });
+  });
+
+  it('counts every send that begins, whatever comes of it', async () => {
+    const lease = await takeLease(rig().ledger, 'one');
+    for (const [index, result] of [ACCEPTED, REJECTED, UNKNOWN].entries()) {
+      await send(rig(), lease, { payoutId: `p${index}`, result });
+      expect((await rig().ledger.readSender()).sends).toBe(index + 1);
+    }
+  });
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LeaseView } from '../../../src/ledger/sender-ledger.js';
+import { nextBegin, takeLease, type GetRig } from './ledger-rig.js';
+
+/** One holder at a time, and nobody takes over what moved while he looked away. */
+export function leaseRules(rig: GetRig): void {
+  const readLease = async (): Promise<LeaseView | undefined> => (await rig().ledger.readSender()).lease;
+
+  describe('lease', () => {
+    it('is absent at first, and whoever saw that may take it', async () => {
+      expect(await readLease()).toBeUndefined();
+      expect(await rig().ledger.acquireLease('one', undefined)).toBe(1);
+      expect(await readLease()).toEqual({ owner: 'one', epoch: 1, beat: 0, released: false });
+    });
+
+    it.each<[string, LeaseView | undefined]>([
+      ['absent', undefined],
+      ['another owner', { owner: 'other', epoch: 1, beat: 1, released: false }],
+      ['another epoch', { owner: 'one', epoch: 2, beat: 1, released: false }],
+      ['an earlier beat', { owner: 'one', epoch: 1, beat: 0, released: false }],
+      ['a later beat', { owner: 'one', epoch: 1, beat: 2, released: false }],
+      ['given back', { owner: 'one', epoch: 1, beat: 1, released: true }],
+    ])('is not given to one who saw it as %s when it is not', async (_, seen) => {
+      await rig().ledger.beatLease(await takeLease(rig().ledger, 'one'));
+      const before = await rig().dump();
+      expect(await rig().ledger.acquireLease('two', seen)).toBeUndefined();
+      expect(await rig().dump()).toEqual(before);
+    });
+
+    it('is not given to one who saw a holder where there is none', async () => {
+      expect(
+        await rig().ledger.acquireLease('two', { owner: 'one', epoch: 1, beat: 0, released: false }),
+      ).toBeUndefined();
+      expect(await readLease()).toBeUndefined();
+    });
+
+    it('goes to one of several who saw the same', async () => {
+      await takeLease(rig().ledger, 'one');
+      const seen = await readLease();
+      const epochs = await Promise.all(
+        ['two', 'three', 'four'].map(async (owner) => rig().ledger.acquireLease(owner, seen)),
+      );
+      expect(epochs.filter((epoch) => epoch !== undefined)).toEqual([2]);
+    });
+
+    it('raises the epoch each time it is taken, also by the same owner, and its beat starts anew', async () => {
+      const first = await takeLease(rig().ledger, 'one');
+      await rig().ledger.beatLease(first);
+      expect(await takeLease(rig().ledger, 'one')).toEqual({ owner: 'one', epoch: 2 });
+      expect(await takeLease(rig().ledger, 'two')).toEqual({ owner: 'two', epoch: 3 });
+      expect(await readLease()).toEqual({ owner: 'two', epoch: 3, beat: 0, released: false });
+    });
+
+    it('beats for its holder only', async () => {
+      const old = await takeLease(rig().ledger, 'one');
+      expect(await rig().ledger.beatLease(old)).toBe(true);
+      expect((await readLease())?.beat).toBe(1);
+      const held = await takeLease(rig().ledger, 'two');
+      expect(await rig().ledger.beatLease(old)).toBe(false);
+      expect(await rig().ledger.beatLease({ owner: 'two', epoch: old.epoch })).toBe(false);
+      expect(await rig().ledger.beatLease({ owner: 'one', epoch: held.epoch })).toBe(false);
+      expect((await readLease())?.beat).toBe(0);
+    });
+
+    it('does not beat where it was never taken', async () => {
+      expect(await rig().ledger.beatLease({ owner: 'one', epoch: 0 })).toBe(false);
+      expect(await readLease()).toBeUndefined();
+    });
+
+    it('is given back by its holder only', async () => {
+      const old = await takeLease(rig().ledger, 'one');
+      const held = await takeLease(rig().ledger, 'two');
+      await rig().ledger.releaseLease(old);
+      expect((await readLease())?.released).toBe(false);
+      await rig().ledger.releaseLease(held);
+      expect(await readLease()).toEqual({ owner: 'two', epoch: 2, beat: 0, released: true });
+    });
+
+    it('gives no rights once it is given back', async () => {
+      const held = await takeLease(rig().ledger, 'one');
+      await rig().enqueue('p');
+      await rig().ledger.releaseLease(held);
+      expect(await rig().ledger.beatLease(held)).toBe(false);
+      expect(await rig().ledger.beginSend(await nextBegin(rig().ledger, held, 'p'))).toEqual({ kind: 'lease_lost' });
+      expect(await rig().ledger.recoverSends(held, 'r')).toBeUndefined();
+    });
+
+    it('is whole again for the next holder after it was given back', async () => {
+      await rig().ledger.releaseLease(await takeLease(rig().ledger, 'one'));
+      const held = await takeLease(rig().ledger, 'two');
+      expect(await readLease()).toEqual({ owner: 'two', epoch: 2, beat: 0, released: false });
+      expect(await rig().ledger.beatLease(held)).toBe(true);
+    });
+  });
+}

@@ -1,0 +1,24 @@
+import { afterEach, beforeEach, describe } from '@jest/globals';
+import { beginRules } from './contract/begin-rules.js';
+import { breakerRules } from './contract/breaker-rules.js';
+import { finishRules } from './contract/finish-rules.js';
+import { leaseRules } from './contract/lease-rules.js';
+import type { LedgerRig } from './contract/ledger-rig.js';
+import { recoveryRules } from './contract/recovery-rules.js';
+
+/**
+ * Every rule of the port `SenderLedger`. What runs on one ledger that passes runs on every other: that is why the
+ * simulation may use one in memory.
+ * @param makeRig - makes an empty ledger; called before each test, closed after it
+ */
+export function senderLedgerContract(name: string, makeRig: () => LedgerRig): void {
+  describe(`${name} keeps the sender's rules`, () => {
+    let rig: LedgerRig;
+    beforeEach(() => {
+      rig = makeRig();
+    });
+    afterEach(async () => rig.close());
+
+    for (const rules of [leaseRules, beginRules, finishRules, breakerRules, recoveryRules]) rules(() => rig);
+  });
+}

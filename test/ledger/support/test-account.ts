@@ -1,0 +1,43 @@
+import { randomInt } from 'node:crypto';
+import { connectLedger, type LedgerConnection } from '../../../src/ledger/ledger-connection.js';
+import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/redis.js';
+import { createWallClock, type WallClock } from './wall-clock.js';
+
+/** An account that no other test knows, in the Redis of the tests. */
+export interface TestAccount {
+  readonly platformId: number;
+  readonly redis: RedisClient;
+  readonly clock: WallClock;
+  readonly connection: LedgerConnection;
+  readonly ledger: PayoutLedger;
+  /** Every key of the account with its content, to see that something changed nothing. */
+  dump(): Promise<Record<string, string>>;
+  /** Removes the account's keys and closes the connection. */
+  close(): Promise<void>;
+}
+
+export function openTestAccount(): TestAccount {
+  const redis = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
+  const clock = createWallClock();
+  const platformId = randomInt(1, 2 ** 47);
+  const connection = connectLedger(redis, platformId, clock);
+  const findKeys = async (): Promise<string[]> => redis.keys(`${connection.keys.prefix}:*`);
+  return {
+    platformId,
+    redis,
+    clock,
+    connection,
+    ledger: new PayoutLedger(connection),
+    async dump() {
+      const keys = (await findKeys()).sort();
+      const contents = await Promise.all(keys.map(async (key) => redis.dumpBuffer(key)));
+      return Object.fromEntries(keys.map((key, index) => [key, contents[index]?.toString('hex') ?? '']));
+    },
+    async close() {
+      const keys = await findKeys();
+      if (keys.length > 0) await redis.unlink(...keys);
+      await closeRedis(redis);
+    },
+  };
+}
