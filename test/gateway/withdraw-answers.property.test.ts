@@ -91,7 +91,7 @@ beforeAll(async () => {
   server = await startRawGateway('http', {
     onRequest: ({ stream }, request) => {
       const ticket = /address_to=(\w+)/.exec(request)?.[1] ?? '';
-      stream.end(waiting.get(ticket));
+      stream.end(waiting.get(ticket) ?? '');
     },
   });
   client = clientOf(server, { withdrawTimeoutMs: 10_000 });
