@@ -13,6 +13,8 @@ export interface ListOptions {
   readonly limit?: number;
   /** `next` of the page before. */
   readonly cursor?: string;
+  /** Begin at the other end. @defaultValue false */
+  readonly newestFirst?: boolean;
 }
 
 export interface PayoutPage {
@@ -35,11 +37,15 @@ export async function listPayouts(connection: LedgerConnection, options: ListOpt
 /** As {@link listPayouts}, but the ids only. */
 export async function listPayoutIds(
   { redis, keys }: LedgerConnection,
-  { state, batch, limit = DEFAULT_LIMIT, cursor }: ListOptions,
+  { state, batch, limit = DEFAULT_LIMIT, cursor, newestFirst = false }: ListOptions,
 ): Promise<{ payoutIds: string[]; next: string | undefined }> {
   const index = batch === undefined ? keys.state(state ?? 'queued') : keys.batch(batch);
-  const from = cursor === undefined ? '-inf' : `(${cursor}`;
-  const found = await ask(redis.zrange(index, from, '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'));
+  const after = cursor === undefined ? undefined : `(${cursor}`;
+  const found = await ask(
+    newestFirst
+      ? redis.zrange(index, after ?? '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, limit, 'WITHSCORES')
+      : redis.zrange(index, after ?? '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'),
+  );
   const payoutIds = found.filter((_, position) => position % 2 === 0);
   return { payoutIds, next: payoutIds.length < limit ? undefined : found.at(-1) };
 }

@@ -43,6 +43,8 @@ export interface PayoutQueuesOptions {
   /** Traces jobs from enqueue to send, for example with `bullmq-otel`. */
   readonly telemetry?: Telemetry;
   readonly logger?: Logger;
+  /** Opens the queues without writing their settings into Redis, for those who only look. @defaultValue false */
+  readonly readOnly?: boolean;
 }
 
 const FIND_MISSING_JOBS = 'payouts:find-missing-jobs';
@@ -54,7 +56,8 @@ export class PayoutQueues {
   readonly #redis: RedisClient;
   readonly #wallNow: () => number;
 
-  constructor(redis: RedisClient, { prefix, wallNow, telemetry, logger = silentLogger }: PayoutQueuesOptions) {
+  constructor(redis: RedisClient, settings: PayoutQueuesOptions) {
+    const { prefix, wallNow, telemetry, logger = silentLogger, readOnly = false } = settings;
     const options: QueueOptions = {
       connection: redis,
       prefix,
@@ -62,6 +65,7 @@ export class PayoutQueues {
       // an INFO that fails while it checks the version would leave the queue broken for good.
       skipWaitingForReady: true,
       skipVersionCheck: true,
+      skipMetasUpdate: readOnly,
       ...(telemetry === undefined ? {} : { telemetry }),
     };
     this.withdraw = new Queue(QUEUE_NAMES.withdraw, options);
