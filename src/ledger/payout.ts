@@ -45,7 +45,11 @@ export const payoutInputSchema = z.strictObject({
   /** The currency in which the account was created, such as `USD`. */
   symbol: symbolField.optional(),
   /** 1 is the most urgent; without one a payout goes before all that have one, in the order of arrival. */
-  priority: z.int().min(1, 'must be at least 1').max(LOWEST_PRIORITY, `must be at most ${LOWEST_PRIORITY}`).optional(),
+  priority: z
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(LOWEST_PRIORITY, `must be at most ${LOWEST_PRIORITY}`)
+    .optional(),
   /** Not to be sent before this time. */
   notBefore: notBeforeField.optional(),
   /** A line of the caller's own for people to read, such as an invoice number. */

@@ -45,7 +45,11 @@ const listSchema = z
   .strictObject({
     state: z.enum(PAYOUT_STATES, { error: `must be one of ${PAYOUT_STATES.join(', ')}` }).exactOptional(),
     batch: batchField.exactOptional(),
-    limit: z.int().min(1, 'must be at least 1').max(MAX_PAGE_SIZE, `must be at most ${MAX_PAGE_SIZE}`).exactOptional(),
+    limit: z
+      .int('must be a whole number')
+      .min(1, 'must be at least 1')
+      .max(MAX_PAGE_SIZE, `must be at most ${MAX_PAGE_SIZE}`)
+      .exactOptional(),
     cursor: z.string().regex(/^\d+$/, 'must be the next of the page before').exactOptional(),
   })
   .refine(({ state, batch }) => (state === undefined) !== (batch === undefined), 'must name a state or a batch');

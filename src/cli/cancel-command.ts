@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+import type { CliContext } from './cli-context.js';
+import { addPersonOptions, readPerson, type PersonFlags } from './person.js';
+import { withProducer } from './with-account.js';
+
+const HELP_AFTER = `
+Only a payout that is queued can be cancelled: one that may have been sent is never called back (exit code 4).
+
+Examples:
+  payouts cancel invoice-77 --reason "paid by other means"
+`;
+
+/** Adds `payouts cancel`. */
+export function registerCancelCommand(program: Command, context: CliContext): void {
+  const command = program.command('cancel').description('cancel a payout that is still queued');
+  addPersonOptions(command.argument('<payoutId>', 'the payout'), 'no reason given')
+    .option('--json', 'print the payout as JSON')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (payoutId: string, flags: PersonFlags & { readonly json?: true }) => {
+      const person = readPerson(flags);
+      const payout = await withProducer(context, (producer) => producer.cancel(payoutId, person));
+      if (flags.json) context.writeJson(payout);
+      else context.write(`Payout ${payoutId} is cancelled; it will not be sent.\n`);
+    });
+}

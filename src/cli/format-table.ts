@@ -1,0 +1,32 @@
+import Table from 'cli-table3';
+
+const NOTHING = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' };
+const NO_LINES = {
+  ...NOTHING,
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '  ',
+};
+
+/**
+ * Rows as aligned columns without lines, so that they can be read, copied and cut.
+ * @param rightAligned - positions of columns with numbers
+ */
+export function formatTable(rows: readonly (readonly string[])[], rightAligned: readonly number[] = []): string {
+  if (rows.length === 0) return '';
+  const width = rows[0]?.length ?? 0;
+  const table = new Table({
+    chars: NO_LINES,
+    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
+    colAligns: Array.from({ length: width }, (_, column) => (rightAligned.includes(column) ? 'right' : 'left')),
+  });
+  table.push(...rows.map((row) => [...row]));
+  const lines = table.toString().split('\n');
+  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+import { registerCancelCommand } from './cancel-command.js';
+import { createProcessContext } from './cli-context.js';
+import { registerEnqueueCommand } from './enqueue-command.js';
+import { registerEventsCommand } from './events-command.js';
+import { registerGetCommand } from './get-command.js';
+import { registerListCommand } from './list-command.js';
+import { registerPauseCommand } from './pause-command.js';
+import { registerResumeCommand } from './resume-command.js';
+import { registerRetryCommand } from './retry-command.js';
+import { runProgram, type CommandGroup } from './run-program.js';
+import { registerSandboxCommand } from './sandbox-command.js';
+import { registerStatsCommand } from './stats-command.js';
+import { registerWorkerCommand } from './worker-command.js';
+
+/** The `payouts` command. */
+const GROUPS: readonly CommandGroup[] = [
+  { heading: 'Payouts:', commands: [registerEnqueueCommand, registerGetCommand, registerListCommand] },
+  { heading: 'Decide:', commands: [registerCancelCommand, registerRetryCommand] },
+  {
+    heading: 'The account:',
+    commands: [registerStatsCommand, registerEventsCommand, registerPauseCommand, registerResumeCommand],
+  },
+  { heading: 'Run:', commands: [registerWorkerCommand, registerSandboxCommand] },
+];
+
+// Not process.exit(): what was written to a pipe must arrive.
+process.exitCode = await runProgram(GROUPS, process.argv.slice(2), createProcessContext());

@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import type { CliContext } from './cli-context.js';
+import { addPersonOptions, readPerson, type PersonFlags } from './person.js';
+import { setPause } from './set-pause.js';
+
+const HELP_AFTER = `
+Look first at why the account was paused (\`payouts stats\`): when the gateway blocked it, the next send may prolong that.
+
+Examples:
+  payouts resume --reason "the gateway has lifted the block"
+`;
+
+/** Adds `payouts resume`. */
+export function registerResumeCommand(program: Command, context: CliContext): void {
+  addPersonOptions(program.command('resume').description('send again after a pause'), 'resumed by hand')
+    .option('--json', 'print {changed, paused, …} as JSON')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (flags: PersonFlags & { readonly json?: true }) => {
+      const { by, reason } = readPerson(flags);
+      const result = await setPause(context, (ledger) => ledger.resume(by, reason));
+      if (flags.json) context.writeJson(result);
+      else context.write(`Account ${result.platformId} ${result.changed ? 'sends again' : 'was not paused'}.\n`);
+    });
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import type { CliContext } from './cli-context.js';
+import { describeError, EXIT_CODES, toExitCode } from './exit-code.js';
+
+/** Adds one command to the program. */
+export type RegisterCommand = (program: Command, context: CliContext) => void;
+
+/** Commands under a heading of the help text. */
+export interface CommandGroup {
+  readonly heading: string;
+  readonly commands: readonly RegisterCommand[];
+}
+
+const HELP_AFTER = `
+Every command reads its settings from the environment: REDIS_URL, GATEWAY_PLATFORM_ID and others.
+Exit codes: 0 done, 1 failed, 2 wrong usage, input or configuration, 3 not found, 4 conflict with the state that is there.
+
+Examples:
+  payouts enqueue --payout-id invoice-77 --payment-id 6 --amount 12.5 --address-to TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf
+  payouts get invoice-77
+  payouts list --state unknown
+  payouts <command> --help
+`;
+
+/**
+ * Runs the command that the arguments name.
+ * @param args - what stands behind the program's name
+ * @returns the exit code; errors have been written to stderr
+ */
+export async function runProgram(
+  groups: readonly CommandGroup[],
+  args: readonly string[],
+  context: CliContext,
+): Promise<number> {
+  try {
+    await createProgram(groups, context).parseAsync(args, { from: 'user' });
+    return EXIT_CODES.done;
+  } catch (error) {
+    context.writeError(describeError(error));
+    return toExitCode(error);
+  }
+}
+
+function createProgram(groups: readonly CommandGroup[], context: CliContext): Command {
+  // The settings come first: each command takes a copy of them when it is added.
+  const program = new Command('payouts')
+    .description('Pays out through the gateway: never too fast, never twice, never lost.')
+    .version(readVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand('help [command]', 'print help for a command')
+    .addHelpText('after', HELP_AFTER)
+    .exitOverride()
+    .configureOutput({
+      writeOut: context.write,
+      writeErr: context.writeError,
+      outputError: (text, write) => {
+        write(text.replace(/^error: /, 'payouts: '));
+      },
+    });
+  for (const { heading, commands } of groups) {
+    program.commandsGroup(heading);
+    for (const register of commands) register(program, context);
+  }
+  return program;
+}
+
+function readVersion(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}

@@ -1,0 +1,74 @@
+import type { Command } from 'commander';
+import { WATCHED_STATES, type AccountStats } from '../ledger/account-stats.js';
+import { PAYOUT_STATES, STATE_MEANING, type PayoutState } from '../ledger/states.js';
+import { colourState } from './colour-state.js';
+import type { CliContext } from './cli-context.js';
+import { formatTable } from './format-table.js';
+import { formatDuration, formatTime } from './format-text.js';
+import { withProducer } from './with-account.js';
+
+type Colours = CliContext['colours'];
+type Counts = Readonly<Record<PayoutState, number>>;
+
+const HELP_AFTER = `
+Examples:
+  payouts stats
+  payouts stats --json | jq .unknown
+  payouts stats --batch 2030-01-salaries
+`;
+
+/** Adds `payouts stats`. */
+export function registerStatsCommand(program: Command, context: CliContext): void {
+  program
+    .command('stats')
+    .description('count payouts by state; show the pause and the sender')
+    .option('--batch <name>', 'count the payouts of this batch only')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', HELP_AFTER)
+    .action(async ({ batch, json }: { batch?: string; json?: true }) => {
+      const { colours } = context;
+      await withProducer(context, async (producer) => {
+        if (batch === undefined) {
+          const stats = await producer.stats();
+          if (json) context.writeJson(stats);
+          else context.write(formatAccount(stats, colours));
+        } else {
+          const stats = await producer.batchStats(batch);
+          if (json) context.writeJson(stats);
+          else context.write(`Batch ${batch}: ${stats.total} payouts\n\n${formatCounts(stats, colours)}`);
+        }
+      });
+    });
+}
+
+function formatAccount(stats: AccountStats, colours: Colours): string {
+  const { sender, oldestAgeMs } = stats;
+  const facts = [
+    ['', 'sending', describePause(stats, colours)],
+    ['', 'sender', sender === null ? 'nobody: no worker holds the lease' : `${sender.owner} (epoch ${sender.epoch})`],
+    ['', 'sends begun', String(stats.sends)],
+  ];
+  const ages = new Map<PayoutState, string>(
+    WATCHED_STATES.map((state) => {
+      const ageMs = oldestAgeMs[state];
+      return [state, ageMs === null ? '' : `oldest for ${formatDuration(ageMs)}`];
+    }),
+  );
+  return `Account ${stats.platformId}\n${formatTable(facts)}\n${formatCounts(stats, colours, ages)}`;
+}
+
+function describePause({ paused, pausedReason, pausedBy, pausedAt }: AccountStats, colours: Colours): string {
+  if (!paused) return 'not paused';
+  const at = pausedAt === null ? '' : `, ${formatTime(pausedAt)} UTC`;
+  return `${colours.yellow('PAUSED')}: ${pausedReason ?? ''} (by ${pausedBy ?? ''}${at}); \`payouts resume\` goes on`;
+}
+
+function formatCounts(counts: Counts, colours: Colours, ages = new Map<PayoutState, string>()): string {
+  const rows = PAYOUT_STATES.map((state) => {
+    const note = ages.get(state) ?? '';
+    const text = counts[state] === 0 ? colours.dim(state) : colourState(state, colours);
+    return ['', text, String(counts[state]), note, colours.dim(STATE_MEANING[state])];
+  });
+  const withAges = rows.some((row) => row[3] !== '');
+  return formatTable(withAges ? rows : rows.map((row) => row.filter((_, column) => column !== 3)), [2]);
+}
