@@ -1,0 +1,230 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ConflictError, NotFoundError } from '../../src/errors.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
+import { aPayout } from './support/a-payout.js';
+import { openTestAccount, type TestAccount } from './support/test-account.js';
+
+let account: TestAccount;
+let ledger: PayoutLedger;
+beforeEach(() => {
+  account = openTestAccount();
+  ledger = account.ledger;
+});
+afterEach(async () => account.close());
+
+describe('enqueue', () => {
+  it('accepts a payout with everything that was said of it', async () => {
+    const given = aPayout('p', {
+      amount: '0.100',
+      symbol: 'USD',
+      priority: 3,
+      notBefore: '2031-01-31T10:00:00+01:00',
+      reference: 'invoice 7',
+      metadata: { lines: [1, null, 'x'] },
+      batch: 'b',
+    });
+    expect(await ledger.enqueue([given])).toEqual([{ kind: 'created', payoutId: 'p' }]);
+    expect(await ledger.get('p')).toEqual({
+      payoutId: 'p',
+      paymentId: 7,
+      amount: '0.1',
+      addressTo: 'wallet-1',
+      symbol: 'USD',
+      priority: 3,
+      notBefore: '2031-01-31T09:00:00.000Z',
+      reference: 'invoice 7',
+      metadata: { lines: [1, null, 'x'] },
+      batch: 'b',
+      state: 'queued',
+      attempt: 0,
+      round: 0,
+      createdAt: '2030-01-01T00:00:00.000Z',
+      updatedAt: '2030-01-01T00:00:00.000Z',
+      history: [{ at: '2030-01-01T00:00:00.000Z', to: 'queued' }],
+    });
+  });
+
+  it('returns the payout that is there when the same is said again, in whatever form', async () => {
+    const metadata = { a: 1, b: { c: -0 } };
+    await ledger.enqueue([aPayout('p', { amount: '12.50', metadata, notBefore: '2031-01-01T00:00:00Z' })]);
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    const before = await account.dump();
+    const again = aPayout('p', {
+      amount: '12.5',
+      metadata: { b: { c: 0 }, a: 1 },
+      notBefore: new Date('2031-01-01'),
+      batch: 'another',
+    });
+    expect(await ledger.enqueue([again])).toMatchObject([{ kind: 'exists', payout: { state: 'cancelled' } }]);
+    expect(await account.dump()).toEqual(before);
+  });
+
+  it.each([
+    [{ amount: '13' }, ['amount']],
+    [{ paymentId: 8, addressTo: 'w' }, ['paymentId', 'addressTo']],
+    [{ symbol: 'USD', priority: 1, reference: 'r' }, ['symbol', 'priority', 'reference']],
+    [{ notBefore: '2031-01-01T00:00:00Z', metadata: {} }, ['notBefore', 'metadata']],
+  ])('names what differs from the payout that is there: %j', async (change, fields) => {
+    await ledger.enqueue([aPayout('p')]);
+    const before = await account.dump();
+    expect(await ledger.enqueue([aPayout('p', change)])).toEqual([
+      { kind: 'conflict', payoutId: 'p', state: 'queued', fields },
+    ]);
+    expect(await account.dump()).toEqual(before);
+  });
+
+  it('becomes one payout when many ask for it at once', async () => {
+    const results = await Promise.all(Array.from({ length: 50 }, async () => ledger.enqueue([aPayout('p')])));
+    const kinds = results.flat().map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'created')).toHaveLength(1);
+    expect(kinds.filter((kind) => kind === 'exists')).toHaveLength(49);
+    expect(await account.redis.zcard(account.connection.keys.state('queued'))).toBe(1);
+  });
+
+  it('answers in the order of the payouts, also when one is given twice', async () => {
+    await ledger.enqueue([aPayout('b')]);
+    const given = [aPayout('a'), aPayout('b'), aPayout('a'), aPayout('a', { amount: '1' })];
+    expect((await ledger.enqueue(given)).map(({ kind }) => kind)).toEqual(['created', 'exists', 'exists', 'conflict']);
+    expect(await ledger.enqueue([])).toEqual([]);
+  });
+
+  it('sends 1000 payouts to Redis in one round trip: nothing waits for an answer', async () => {
+    let asked = 0;
+    let answered = 0;
+    const counting = new PayoutLedger({
+      ...account.connection,
+      run: async (name, args) => {
+        asked += 1;
+        const reply = await account.connection.run(name, args);
+        answered += 1;
+        return reply;
+      },
+    });
+    const given = Array.from({ length: 1_000 }, (_, index) => aPayout(`p${index}`));
+    const results = counting.enqueue(given);
+    expect({ asked, answered }).toEqual({ asked: 4, answered: 0 });
+    expect((await results).map((result) => 'payoutId' in result && result.payoutId)).toEqual(
+      given.map(({ payoutId }) => payoutId),
+    );
+    const stored = await account.redis.zrange(account.connection.keys.state('queued'), '0', '-1');
+    expect(stored).toEqual(given.map(({ payoutId }) => payoutId));
+  });
+});
+
+describe('change', () => {
+  it('records who, why, and what came with it', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    account.clock.advance(60_000);
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled', by: 'ann', reason: 'typed\twrong\n' });
+    expect(await ledger.get('p')).toMatchObject({
+      state: 'cancelled',
+      updatedAt: '2030-01-01T00:01:00.000Z',
+      history: [{}, { from: 'queued', to: 'cancelled', by: 'ann', reason: 'typed wrong' }],
+    });
+  });
+
+  it('says that there is no such payout', async () => {
+    const change = ledger.change({ payoutId: 'nobody', from: 'queued', to: 'cancelled' });
+    await expect(change).rejects.toThrow(new NotFoundError('There is no payout nobody'));
+  });
+
+  it('says what was found and what would be allowed, and changes nothing', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    const before = await account.dump();
+    const change = ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', txhash: 'h', fee: '1' });
+    await expect(change).rejects.toThrow(
+      'Payout p is queued, from where it can go to sending, cancelled; only a payout that is rejected can become queued this way',
+    );
+    await expect(change).rejects.toBeInstanceOf(ConflictError);
+    expect(await account.dump()).toEqual(before);
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    await expect(ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' })).rejects.toThrow(
+      'Payout p is cancelled, which is final',
+    );
+  });
+
+  it('gives a txhash to one payout only', async () => {
+    await ledger.enqueue([aPayout('p'), aPayout('q')]);
+    for (const payoutId of ['p', 'q']) await makeUnknown(payoutId);
+    await ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h' });
+    const before = await account.dump();
+    const second = ledger.change({ payoutId: 'q', from: 'unknown', to: 'in_progress', txhash: 'h' });
+    await expect(second).rejects.toMatchObject({ code: 'CONFLICT', fields: ['txhash'] });
+    await expect(second).rejects.toThrow('txhash h already belongs to payout p');
+    expect(await account.dump()).toEqual(before);
+    expect(await ledger.findByTxhash('h')).toBe('p');
+    expect(await ledger.findByTxhash('other')).toBeUndefined();
+  });
+
+  it('stores fee and message, and counts a round when a person puts it back', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    await makeUnknown('p');
+    await ledger.change({ payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'was not sent' });
+    expect(await ledger.get('p')).toMatchObject({ state: 'queued', round: 1 });
+    await makeUnknown('p');
+    await ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h' });
+    await ledger.change({ payoutId: 'p', from: 'in_progress', to: 'completed', fee: '0.5', message: 'done\n' });
+    expect(await ledger.get('p')).toMatchObject({
+      state: 'completed',
+      fee: '0.5',
+      message: 'done',
+      txhash: 'h',
+      round: 1,
+    });
+  });
+
+  const makeUnknown = async (payoutId: string): Promise<void> => {
+    await ledger.change({ payoutId, from: 'queued', to: 'sending' });
+    await ledger.change({ payoutId, from: 'sending', to: 'unknown' });
+  };
+});
+
+describe('pause', () => {
+  it('keeps the first reason until somebody resumes', async () => {
+    expect(await ledger.pause('ann', 'holiday')).toBe(true);
+    expect(await ledger.pause('bob', 'another')).toBe(false);
+    expect(await account.redis.hgetall(account.connection.keys.ledger)).toMatchObject({
+      pausedReason: 'holiday',
+      pausedBy: 'ann',
+      pausedAt: String(account.clock.wallNow()),
+    });
+    expect(await ledger.resume('bob', 'back')).toBe(true);
+    expect(await ledger.resume('bob', 'back')).toBe(false);
+    expect(await account.redis.hgetall(account.connection.keys.ledger)).toEqual({});
+  });
+});
+
+describe('outbox', () => {
+  it('holds what needs a job, by state, the oldest first, until it is cleared for that state', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    account.clock.advance(1_000);
+    await ledger.enqueue([aPayout('q')]);
+    account.clock.advance(1_000);
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
+    await ledger.change({ payoutId: 'p', from: 'sending', to: 'in_progress', txhash: 'h' });
+    const later = account.clock.wallNow() + 1;
+    expect(await ledger.readOutbox(10, later)).toEqual([
+      { state: 'queued', payoutId: 'p' },
+      { state: 'queued', payoutId: 'q' },
+      { state: 'in_progress', payoutId: 'p' },
+    ]);
+    expect(await ledger.readOutbox(1, later)).toEqual([{ state: 'queued', payoutId: 'p' }]);
+    await ledger.clearOutbox('queued', ['p', 'q']);
+    expect(await ledger.readOutbox(10, later)).toEqual([{ state: 'in_progress', payoutId: 'p' }]);
+    await ledger.clearOutbox('in_progress', []);
+    await ledger.clearOutbox('in_progress', ['p']);
+    expect(await ledger.readOutbox(10, later)).toEqual([]);
+  });
+
+  it('leaves changes that are not older than asked to whoever is at work on them', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    expect(await ledger.readOutbox(10, account.clock.wallNow())).toEqual([]);
+  });
+
+  it('holds nothing for states that need no job', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    await ledger.clearOutbox('queued', ['p']);
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    expect(await ledger.readOutbox(10, Number.MAX_SAFE_INTEGER)).toEqual([]);
+  });
+});
