@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { RedisUnavailableError } from '../../src/errors.js';
+import type { Logger } from '../../src/logger.js';
+import { silentLogger } from '../../src/logger.js';
+import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { connectRedis } from '../../src/redis.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { newPlatformId } from '../support/account.js';
+import { payoutInput } from './support/payout-input.js';
+
+let port: number;
+let server: LocalRedis | undefined;
+let producer: PayoutProducer;
+
+beforeEach(async () => {
+  port = await findFreePort();
+});
+
+afterEach(async () => {
+  await producer.close();
+  await server?.stop();
+  server = undefined;
+});
+
+async function start(): Promise<void> {
+  server = await startLocalRedis({ port });
+}
+
+function produce(logger: Logger = silentLogger): PayoutProducer {
+  return new PayoutProducer({ platformId: newPlatformId(), redisUrl: `redis://127.0.0.1:${port}`, logger });
+}
+
+/** Redis comes back in its own time: asks again until it has, at most 10 s. */
+async function untilRecovered<Result>(ask: () => Promise<Result>): Promise<Result> {
+  const giveUpAt = performance.now() + 10_000;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof RedisUnavailableError) || performance.now() > giveUpAt) throw error;
+    }
+  }
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+describe('a Redis that is away', () => {
+  it('fails fast when it never was there, and works once it comes', async () => {
+    producer = produce();
+    const ms = await timed(async () => {
+      const attempt = producer.enqueue(payoutInput());
+      await expect(attempt).rejects.toBeInstanceOf(RedisUnavailableError);
+      await expect(attempt).rejects.toThrow(/check that it runs.*asking again is safe/);
+    });
+    expect(ms).toBeLessThan(5_000);
+    await start();
+    expect(await untilRecovered(() => producer.enqueue(payoutInput()))).toMatchObject({ payoutId: 'p-1' });
+    expect((await producer.stats()).withoutJob).toBe(0);
+  });
+
+  it('fails fast when it goes away, and recovers', async () => {
+    await start();
+    producer = produce();
+    await producer.enqueue(payoutInput());
+    await server?.stop();
+    const ms = await timed(async () => {
+      await expect(producer.enqueueMany([payoutInput({ payoutId: 'p-2' })])).rejects.toBeInstanceOf(
+        RedisUnavailableError,
+      );
+      await expect(producer.stats()).rejects.toBeInstanceOf(RedisUnavailableError);
+    });
+    expect(ms).toBeLessThan(7_000);
+    await start();
+    expect(await untilRecovered(() => producer.enqueue(payoutInput({ payoutId: 'p-2' })))).toMatchObject({
+      created: true,
+    });
+  });
+
+  it('neither hangs with a Redis that hangs, nor while closing', async () => {
+    await start();
+    producer = produce();
+    await producer.enqueue(payoutInput());
+    process.kill(server?.pid ?? 0, 'SIGSTOP');
+    const ms = await timed(async () => {
+      await expect(producer.enqueue(payoutInput({ payoutId: 'p-2' }))).rejects.toBeInstanceOf(RedisUnavailableError);
+      await producer.close();
+    });
+    process.kill(server?.pid ?? 0, 'SIGCONT');
+    expect(ms).toBeLessThan(15_000);
+  });
+
+  it('closes at once while it was never there', async () => {
+    producer = produce();
+    expect(await timed(() => producer.close())).toBeLessThan(2_000);
+  });
+});
+
+describe('a queue that fails after the ledger has the payout', () => {
+  it('accepts the payout, says so in the log, and leaves it to the outbox', async () => {
+    await start();
+    const warnings: string[] = [];
+    producer = produce({ ...silentLogger, warn: (_, message) => void warnings.push(message) });
+    await producer.stats();
+    const { platformId } = await producer.stats();
+    const admin = connectRedis(server?.url ?? '', 'commands');
+    // The wait list as a wrong type makes BullMQ's script fail, as a Redis that goes away in between would.
+    await admin.set(`{payouts:${platformId}}:withdraw:wait`, 'not a list');
+    expect(await producer.enqueue(payoutInput())).toMatchObject({ created: true });
+    expect(warnings).toEqual(['payouts are accepted but may have no job yet: the worker will add it']);
+    expect(await producer.stats()).toMatchObject({ queued: 1, withoutJob: 1 });
+    admin.disconnect();
+  });
+});

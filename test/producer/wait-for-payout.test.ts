@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/clock.js';
+import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../../src/errors.js';
+import type { Payout } from '../../src/ledger/payout.js';
+import { PAYOUT_STATES } from '../../src/ledger/states.js';
+import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { SETTLED_STATES, waitForPayout } from '../../src/producer/wait-for-payout.js';
+import { newPlatformId, testRedisUrl } from '../support/account.js';
+import { payoutInput } from './support/payout-input.js';
+
+let producer: PayoutProducer;
+
+beforeEach(() => {
+  producer = new PayoutProducer({ platformId: newPlatformId(), redisUrl: testRedisUrl() });
+});
+
+afterEach(async () => {
+  await producer.close();
+});
+
+describe('waitFor', () => {
+  it('resolves once the payout is settled', async () => {
+    await producer.enqueue(payoutInput());
+    const waiting = producer.waitFor('p-1', { timeoutMs: 10_000 });
+    await producer.cancel('p-1');
+    expect(await waiting).toMatchObject({ payoutId: 'p-1', state: 'cancelled' });
+  });
+
+  it('says the state that it found when the time is over', async () => {
+    await producer.enqueue(payoutInput());
+    const waiting = producer.waitFor('p-1', { timeoutMs: 120 });
+    await expect(waiting).rejects.toBeInstanceOf(WaitTimeoutError);
+    await expect(waiting).rejects.toThrow(/p-1 is not settled after 120 ms: it is queued/);
+  });
+
+  it('fails for a payout that does not exist, and when the producer is closed', async () => {
+    await expect(producer.waitFor('p-9', { timeoutMs: 1_000 })).rejects.toBeInstanceOf(NotFoundError);
+    await producer.enqueue(payoutInput());
+    const waiting = producer.waitFor('p-1', { timeoutMs: 60_000 });
+    await producer.close();
+    await expect(waiting).rejects.toBeInstanceOf(ClosedError);
+  });
+
+  it('outlasts a Redis that is away for a while', async () => {
+    const answers = [new RedisUnavailableError('away'), { payoutId: 'p-1', state: 'completed' } as Payout];
+    const read = async (): Promise<Payout> => {
+      const answer = answers.shift();
+      if (answer instanceof Error || answer === undefined) throw answer ?? new Error('asked too often');
+      return Promise.resolve(answer);
+    };
+    const closed = new AbortController().signal;
+    const payout = await waitForPayout(read, { payoutId: 'p-1', timeoutMs: 5_000, clock: systemClock, closed });
+    expect(payout.state).toBe('completed');
+  });
+
+  it('counts as settled what is final or needs a person', () => {
+    const open = PAYOUT_STATES.filter((state) => !SETTLED_STATES.includes(state));
+    expect(open).toEqual(['queued', 'sending', 'in_progress']);
+  });
+});

@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** The built binary, which is what people run. */
+const BINARY = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  /** Set on top of PATH, HOME and REDIS_URL; nothing else of the test's environment reaches the command. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** What stands on stdin. */
+  readonly input?: string;
+}
+
+/** A `payouts` command that is under way. */
+export interface RunningCli {
+  readonly result: Promise<CliResult>;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves once stdout and stderr together match; rejects when the command ends before. */
+  waitForOutput(pattern: RegExp): Promise<void>;
+}
+
+/** Runs `payouts` with these arguments to its end. */
+export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  return startCli(args, options).result;
+}
+
+/** Starts `payouts` with these arguments; the test ends it. */
+export function startCli(args: readonly string[], { env = {}, input = '' }: CliOptions = {}): RunningCli {
+  if (!existsSync(BINARY)) throw new Error(`${BINARY} is missing: run \`npm run build\` first`);
+  const { PATH = '', HOME = '', REDIS_URL = '' } = process.env;
+  const child = spawn(process.execPath, [BINARY, ...args], { env: { PATH, HOME, REDIS_URL, ...env } });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+
+  let [stdout, stderr] = ['', ''];
+  const watchers = new Set<() => void>();
+  const changed = (): void => {
+    for (const watch of watchers) watch();
+  };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => ((stdout += text), changed()));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => ((stderr += text), changed()));
+  const result = new Promise<CliResult>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      resolve({ code, signal, stdout, stderr });
+    });
+  });
+  const waitForOutput = async (pattern: RegExp): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const watch = (): void => {
+        if (!pattern.test(stdout + stderr)) return;
+        watchers.delete(watch);
+        resolve();
+      };
+      watchers.add(watch);
+      watch();
+      void result.then(() => {
+        reject(new Error(`payouts ended before its output matched ${String(pattern)}:\n${stdout}${stderr}`));
+      }, reject);
+    });
+  return { result, kill: (signal) => void child.kill(signal), waitForOutput };
+}
