@@ -13,6 +13,8 @@ export default {
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   testTimeout: 30_000,
+  // Most tests wait for a pace or a lease, not for a processor.
+  maxWorkers: 4,
   coverageProvider: 'v8',
   collectCoverageFrom: ['src/**/*.ts'],
 };

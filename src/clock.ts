@@ -30,3 +30,13 @@ export const systemClock: Clock = {
 export function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
+
+/** Resolves as soon as the signal is aborted. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => {
+      resolve();
+    });
+  });
+}

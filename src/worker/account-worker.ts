@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Telemetry } from 'bullmq';
-import { isAborted, type Clock } from '../clock.js';
+import { isAborted, untilAborted, type Clock } from '../clock.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
@@ -231,7 +231,7 @@ export class AccountWorker {
       { clock, ledger: this.#senderLedger, delivery: this.#delivery, lease: held.lease, logger: log },
       end,
     );
-    await aborted(end);
+    await untilAborted(end);
     await jobs.close();
     await recovery;
     // Whoever refuses this ledger must not look like a holder that ended in good order.
@@ -261,17 +261,4 @@ export class AccountWorker {
       this.#options.logger.warn({ payoutId, error: (error as Error).message }, 'the poll job will be added later');
     }
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    signal.addEventListener(
-      'abort',
-      () => {
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }

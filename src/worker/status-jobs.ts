@@ -7,7 +7,7 @@ import type { Payout } from '../ledger/payout.js';
 import type { Logger } from '../logger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
-import { KEPT_JOBS, MAX_STALLED_COUNT } from './withdraw-jobs.js';
+import { KEPT_JOBS, STALLED_JOBS } from './withdraw-jobs.js';
 import type { WorkerObserver } from './worker-observer.js';
 
 export interface StatusJobsOptions {
@@ -52,7 +52,7 @@ export class StatusJobs {
         prefix,
         concurrency: CONCURRENCY,
         limiter: { max: pollRate, duration: 1_000 },
-        maxStalledCount: MAX_STALLED_COUNT,
+        ...STALLED_JOBS,
         ...KEPT_JOBS,
         ...(telemetry === undefined ? {} : { telemetry }),
       },

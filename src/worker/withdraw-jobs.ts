@@ -23,8 +23,11 @@ export interface WithdrawJobsOptions {
 /** What BullMQ keeps of finished jobs: enough for the dashboard; the ledger keeps the payouts themselves. */
 export const KEPT_JOBS = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1_000 } };
 
-/** A job that was stalled more often than this would be failed by BullMQ; here a re-run is harmless and losing the job is not. */
-export const MAX_STALLED_COUNT = 1_000_000;
+/**
+ * How soon a job whose worker was killed is run again, and how often that may happen before BullMQ fails it. The
+ * ledger makes a re-run harmless, so it may come early and as often as it likes.
+ */
+export const STALLED_JOBS = { lockDuration: 6_000, stalledInterval: 3_000, maxStalledCount: 1_000_000 };
 
 const RETRY_MIN_MS = 250;
 const RETRY_MAX_MS = 30_000;
@@ -50,7 +53,7 @@ export class WithdrawJobs {
         prefix,
         concurrency: 1,
         limiter: { max: 1, duration: 1_000 },
-        maxStalledCount: MAX_STALLED_COUNT,
+        ...STALLED_JOBS,
         ...KEPT_JOBS,
         ...(telemetry === undefined ? {} : { telemetry }),
       },

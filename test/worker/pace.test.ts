@@ -1,0 +1,31 @@
+import { afterEach, expect, it } from '@jest/globals';
+import { endAllWorkers } from './support/worker-process.js';
+import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
+
+let world: PayoutWorld;
+afterEach(async () => {
+  await endAllWorkers();
+  await world.close();
+});
+
+const PAYOUTS = 60;
+const INTERVAL_MS = 1_010;
+
+it('sends 60 payouts through jitter: never under 1000 ms apart, and a period of interval + T', async () => {
+  world = await openWorld({
+    sandbox: { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: { min: 20, max: 80 } },
+  });
+  await world.enqueue(PAYOUTS);
+  const worker = world.startWorker();
+  await until('all are completed', async () => (await world.producer.stats()).completed === PAYOUTS, 180_000);
+  await expectPromisesKept(world);
+
+  // T as the sender measured it: from the first byte to the whole answer.
+  const durations = [...worker.log().matchAll(/"kind":"accepted".*?"durationMs":([\d.]+)/g)].map(([, ms]) =>
+    Number(ms),
+  );
+  expect(durations).toHaveLength(PAYOUTS);
+  const meanT = durations.reduce((sum, ms) => sum + ms, 0) / durations.length;
+  const { meanGapMs } = world.sandbox.stats();
+  expect(meanGapMs).toBeLessThanOrEqual(INTERVAL_MS + meanT + 10);
+}, 240_000);

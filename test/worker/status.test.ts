@@ -1,0 +1,40 @@
+import { afterEach, expect, it } from '@jest/globals';
+import { endAllWorkers } from './support/worker-process.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+
+let world: PayoutWorld;
+afterEach(async () => {
+  await endAllWorkers();
+  await world.close();
+});
+
+it('follows payouts to completed and failed, with the fee and the times', async () => {
+  world = await openWorld({ sandbox: { failAddresses: ['bc1qp2xxxxxxxxxxxxxxxxxxxxxxxxxxxx'] } });
+  const [completes = '', fails = ''] = await world.enqueue(2);
+  world.startWorker();
+  expect(await world.producer.waitFor(completes, { timeoutMs: 30_000 })).toMatchObject({
+    state: 'completed',
+    fee: '0.00012',
+  });
+  const failed = await world.producer.waitFor(fails, { timeoutMs: 30_000 });
+  expect(failed).toMatchObject({ state: 'failed', attempt: 1 });
+  expect(failed.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'in_progress', 'failed']);
+  expect(Date.parse(failed.updatedAt)).toBeGreaterThan(Date.parse(failed.createdAt));
+}, 60_000);
+
+it('a gateway that answers polls with errors for a while changes nothing but the delay', async () => {
+  world = await openWorld();
+  world.sandbox.setFaults([
+    { kind: 'json-500', endpoint: 'transactionstatus', times: 2 },
+    { kind: 'html-502', endpoint: 'transactionstatus', times: 2 },
+    { kind: 'reject', endpoint: 'transactionstatus', times: 2, message: 'unknown transaction' },
+    { kind: 'wrong-json', endpoint: 'transactionstatus', times: 2 },
+  ]);
+  const [payoutId = ''] = await world.enqueue(1);
+  const worker = world.startWorker();
+  const payout = await world.producer.waitFor(payoutId, { timeoutMs: 40_000 });
+  expect(payout.state).toBe('completed');
+  expect(payout.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'in_progress', 'completed']);
+  expect(worker.log()).toContain('status poll failed, will ask again');
+  await expectPromisesKept(world);
+}, 60_000);

@@ -1,0 +1,31 @@
+// Preloaded into a worker process by `node --import`: ends it with SIGKILL at the point that CRASH_AT names, so that
+// the code under test needs no hooks. CRASH_ON_SEND (default 2) says at which send.
+import { FileSendJournal } from '../../../dist/worker/file-send-journal.js';
+import { RedisSenderLedger } from '../../../dist/ledger/redis-sender-ledger.js';
+
+const point = process.env.CRASH_AT;
+const crashOnSend = Number(process.env.CRASH_ON_SEND ?? 2);
+let sends = 0;
+
+function die() {
+  process.kill(process.pid, 'SIGKILL');
+  // The signal is delivered before anything else can run.
+  return new Promise(() => undefined);
+}
+
+function wrap(prototype, method, { before, after }) {
+  const original = prototype[method];
+  prototype[method] = async function (...args) {
+    if (method === 'beginSend') sends += 1;
+    const hit = sends === crashOnSend;
+    if (hit && point === before) await die();
+    const result = await original.apply(this, args);
+    if (hit && point === after) await die();
+    if (hit && method === 'append' && point === 'during-request') setTimeout(die, 100);
+    return result;
+  };
+}
+
+wrap(RedisSenderLedger.prototype, 'beginSend', { before: 'before-begin', after: 'after-begin' });
+wrap(FileSendJournal.prototype, 'append', { after: 'after-journal' });
+wrap(RedisSenderLedger.prototype, 'finishSend', { before: 'before-finish', after: 'after-finish' });

@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from '@jest/globals';
+import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { startSandbox, type LocalRedis, type Sandbox } from '../../../src/sandbox/index.js';
+import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';
+
+/** An account of its own with a Redis, a gateway, a producer and a journal folder. */
+export interface PayoutWorld {
+  readonly platformId: number;
+  readonly redisUrl: string;
+  readonly sandbox: Sandbox;
+  readonly producer: PayoutProducer;
+  readonly dir: string;
+  startWorker(options?: Partial<WorkerProcessOptions>): WorkerProcess;
+  /** Enqueues P-1 … P-n, each to an address of its own. */
+  enqueue(count: number, prefix?: string): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+const SECRET_KEY = 'k-test-0123456789';
+let nextPlatformId = 100_000 + Math.floor(Math.random() * 1_000_000_000);
+
+export interface PayoutWorldOptions {
+  /** A Redis of one's own; without it the tests' common one serves, under a platformId of its own. */
+  readonly redis?: LocalRedis;
+  readonly sandbox?: Partial<Omit<Parameters<typeof startSandbox>[0], 'accounts'>>;
+}
+
+export async function openWorld({
+  redis,
+  sandbox: sandboxOptions = {},
+}: PayoutWorldOptions = {}): Promise<PayoutWorld> {
+  const platformId = (nextPlatformId += 1);
+  const redisUrl = redis?.url ?? process.env['REDIS_URL'] ?? '';
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
+  const sandbox = await startSandbox({
+    accounts: [{ platformId, secretKey: SECRET_KEY }],
+    settleAfterMs: 300,
+    ...sandboxOptions,
+  });
+  const producer = new PayoutProducer({ redisUrl, platformId });
+  return {
+    platformId,
+    redisUrl,
+    sandbox,
+    producer,
+    dir,
+    startWorker: (options = {}) =>
+      startWorkerProcess({
+        redisUrl,
+        platformId,
+        baseUrl: sandbox.url,
+        secretKey: SECRET_KEY,
+        journalDir: join(dir, 'journal'),
+        ...options,
+      }),
+    async enqueue(count, prefix = 'P') {
+      const payoutIds = Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
+      await producer.enqueueMany(
+        payoutIds.map((payoutId, index) => ({
+          payoutId,
+          paymentId: 1,
+          amount: '0.01',
+          addressTo: `bc1q${prefix.toLowerCase()}${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
+        })),
+      );
+      return payoutIds;
+    },
+    async close() {
+      await producer.close();
+      await sandbox.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Asks again and again until it holds. */
+export async function until(what: string, holds: () => Promise<boolean> | boolean, withinMs = 60_000): Promise<void> {
+  const giveUpAt = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > giveUpAt) throw new Error(`Not within ${withinMs} ms: ${what}`);
+    await delay(50);
+  }
+}
+
+/** The promises, as the gateway and the ledger see them. */
+export async function expectPromisesKept(world: PayoutWorld): Promise<void> {
+  const { smallestGapMs, duplicatePayments, blocked } = world.sandbox.stats();
+  expect({ blocked, duplicatePayments }).toEqual({ blocked: false, duplicatePayments: [] });
+  if (smallestGapMs !== null) expect(smallestGapMs).toBeGreaterThanOrEqual(1000);
+  const { queued, sending } = await world.producer.stats();
+  expect({ queued, sending }).toEqual({ queued: 0, sending: 0 });
+}

@@ -1,0 +1,83 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** A `payouts worker` process of the built program. */
+export interface WorkerProcess {
+  readonly pid: number;
+  /** Everything it has logged. */
+  readonly log: () => string;
+  kill(signal: NodeJS.Signals): void;
+  /** The exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals>;
+}
+
+const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+const CRASH_AT = new URL('crash-at.mjs', import.meta.url).href;
+
+const running = new Set<ChildProcess>();
+
+export interface WorkerProcessOptions {
+  readonly redisUrl: string;
+  readonly platformId: number;
+  readonly baseUrl: string;
+  readonly secretKey: string;
+  readonly journalDir: string;
+  /** A point of crash-at.mjs. */
+  readonly crashAt?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Short times, so that a take-over takes seconds. The interval is the real one. */
+const QUICK = {
+  LEASE_MS: '1500',
+  TAKEOVER_QUARANTINE_MS: '1000',
+  IN_FLIGHT_MAX_MS: '1000',
+  STATUS_POLL_MIN_MS: '200',
+  STATUS_POLL_MAX_MS: '1000',
+  STATUS_POLL_RATE: '100',
+  HEALTH_PORT: '0',
+  LOG_LEVEL: 'info',
+};
+
+export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
+  const preload = options.crashAt === undefined ? [] : ['--import', CRASH_AT];
+  const child = spawn(process.execPath, [...preload, MAIN, 'worker'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      ...QUICK,
+      REDIS_URL: options.redisUrl,
+      GATEWAY_PLATFORM_ID: String(options.platformId),
+      GATEWAY_BASE_URL: options.baseUrl,
+      GATEWAY_SECRET_KEY: options.secretKey,
+      SEND_JOURNAL_DIR: options.journalDir,
+      ...(options.crashAt === undefined ? {} : { CRASH_AT: options.crashAt }),
+      ...options.environment,
+    },
+  });
+  running.add(child);
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const ended = new Promise<number | NodeJS.Signals>((resolve) => {
+    child.once('exit', (code, signal) => {
+      running.delete(child);
+      resolve(code ?? signal ?? 0);
+    });
+  });
+  return {
+    pid: child.pid ?? 0,
+    log: () => log,
+    kill: (signal) => void child.kill(signal),
+    ended,
+  };
+}
+
+/** For afterEach: no worker outlives its test. */
+export async function endAllWorkers(): Promise<void> {
+  const ends = [...running].map(async (child) => {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+  });
+  await Promise.all(ends);
+}

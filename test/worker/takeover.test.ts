@@ -1,0 +1,108 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
+import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
+
+let world: PayoutWorld;
+afterEach(async () => {
+  await endAllWorkers();
+  await world.close();
+});
+
+const JITTER = { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: { min: 20, max: 80 } };
+
+/** The worker process that holds the lease. */
+async function findSender(workers: readonly WorkerProcess[]): Promise<WorkerProcess> {
+  let found: WorkerProcess | undefined;
+  await until('one of the workers is the sender', async () => {
+    const { sender } = await world.producer.stats();
+    found = workers.find(({ pid }) => sender?.owner.includes(`:${pid}:`));
+    return found !== undefined;
+  });
+  return found as WorkerProcess;
+}
+
+async function untilSent(count: number): Promise<void> {
+  await until(`${count} payouts arrived`, () => world.sandbox.stats().arrivals >= count);
+}
+
+describe('several workers for one account', () => {
+  it('send one at a time, and another takes over from one that was killed', async () => {
+    world = await openWorld({ sandbox: JITTER });
+    await world.enqueue(8);
+    const workers = [world.startWorker(), world.startWorker(), world.startWorker()];
+    await untilSent(3);
+    const first = await findSender(workers);
+    first.kill('SIGKILL');
+    await first.ended;
+    await until('all are settled', async () => {
+      const { completed, unknown } = await world.producer.stats();
+      return completed + unknown === 8;
+    });
+    expect((await world.producer.stats()).unknown).toBeLessThanOrEqual(1);
+    expect((await world.producer.stats()).sender?.epoch).toBeGreaterThanOrEqual(2);
+    await expectPromisesKept(world);
+  }, 120_000);
+
+  it('one that was stopped for longer than the lease sends nothing more', async () => {
+    world = await openWorld({ sandbox: JITTER });
+    await world.enqueue(8);
+    const workers = [world.startWorker(), world.startWorker()];
+    await untilSent(2);
+    const stopped = await findSender(workers);
+    stopped.kill('SIGSTOP');
+    await until('the other one is the sender', async () => {
+      const { sender } = await world.producer.stats();
+      return sender !== null && !sender.owner.includes(`:${stopped.pid}:`);
+    });
+    await untilSent(4);
+    stopped.kill('SIGCONT');
+    await until('all are settled', async () => {
+      const { completed, unknown } = await world.producer.stats();
+      return completed + unknown === 8;
+    });
+    await until('the continued one knows that it lost the lease', () =>
+      stopped.log().includes('another process has taken the lease'),
+    );
+    await expectPromisesKept(world);
+  }, 120_000);
+
+  it('hand over within seconds when one ends in good order', async () => {
+    world = await openWorld({ sandbox: JITTER });
+    await world.enqueue(5);
+    const workers = [world.startWorker(), world.startWorker()];
+    await untilSent(2);
+    const first = await findSender(workers);
+    first.kill('SIGTERM');
+    expect(await first.ended).toBe(0);
+    await until('all are completed', async () => (await world.producer.stats()).completed === 5);
+    await expectPromisesKept(world);
+  }, 60_000);
+});
+
+describe('SIGTERM', () => {
+  it('waits for the answer under way, begins no new send, and exits 0', async () => {
+    world = await openWorld({ sandbox: { latencyAfterMs: 1_500 } });
+    await world.enqueue(3);
+    const worker = world.startWorker();
+    await untilSent(1);
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe(0);
+    expect(world.sandbox.stats().arrivals).toBe(1);
+    expect(await world.producer.stats()).toMatchObject({ queued: 2, in_progress: 1, unknown: 0, sender: null });
+  }, 60_000);
+
+  it('a second signal ends at once, and what was under way becomes unknown', async () => {
+    world = await openWorld({ sandbox: { latencyAfterMs: 20_000 } });
+    await world.enqueue(1);
+    const worker = world.startWorker();
+    await untilSent(1);
+    worker.kill('SIGTERM');
+    await delay(300);
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe('SIGTERM');
+    world.startWorker();
+    await until('it is unknown', async () => (await world.producer.stats()).unknown === 1);
+    expect(world.sandbox.stats().arrivals).toBe(1);
+  }, 60_000);
+});
