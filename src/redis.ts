@@ -29,6 +29,9 @@ const ROLE_OPTIONS: Record<RedisRole, Omit<RedisOptions, 'replyMapping'>> = {
 const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 1_000;
 
+/** Closing while Redis is away keeps the process alive for this long. */
+const DISCONNECT_WITHIN_MS = 250;
+
 /** Where `REDIS_URL` points. */
 export type RedisTarget =
   | { readonly kind: 'single'; readonly node: Node; readonly login: Login }
@@ -125,7 +128,7 @@ function parseDatabase(text: string): number {
  */
 export function connectRedis(url: string, role: RedisRole, logger: Logger = silentLogger): RedisClient {
   const target = parseRedisUrl(url);
-  const options = { ...ROLE_OPTIONS[role], retryStrategy: reconnectDelay };
+  const options = { ...ROLE_OPTIONS[role], retryStrategy: reconnectDelay, disconnectTimeout: DISCONNECT_WITHIN_MS };
   const client = openClient(target, options);
   logConnectionTrouble(client, role, logger);
   return client;
