@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Worker, type Job } from 'bullmq';
+import fc from 'fast-check';
+import { PayoutQueues, QUEUE_NAMES, toJobId, type JobSource } from '../../src/queues/payout-queues.js';
+import { closeRedis, connectRedis } from '../../src/redis.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+
+let account: TestAccount;
+let queues: PayoutQueues;
+beforeEach(() => {
+  account = openTestAccount();
+  const { redis, connection, clock } = account;
+  queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
+});
+afterEach(async () => {
+  await queues.close();
+  await account.close();
+});
+
+const source = (payoutId: string, more: Partial<JobSource> = {}): JobSource => ({
+  payoutId,
+  paymentId: 7,
+  amount: '12.5',
+  addressTo: 'wallet-1',
+  ...more,
+});
+
+/** Lets a worker take jobs until it has ended `count` of them; every one is given to `work`. */
+async function runJobs(count: number, work: (job: Job) => Promise<unknown>): Promise<string[]> {
+  const connection = connectRedis(process.env['REDIS_URL'] ?? '', 'queue');
+  const taken: string[] = [];
+  const worker = new Worker(
+    QUEUE_NAMES.withdraw,
+    async (job) => {
+      taken.push((job.data as { payoutId: string }).payoutId);
+      await work(job);
+    },
+    { connection, prefix: account.connection.keys.prefix, concurrency: 1 },
+  );
+  try {
+    await new Promise<void>((resolve) => {
+      let ended = 0;
+      const end = (): void => {
+        ended += 1;
+        if (ended === count) resolve();
+      };
+      worker.on('completed', end);
+      worker.on('failed', end);
+    });
+  } finally {
+    await worker.close();
+    await closeRedis(connection);
+  }
+  return taken;
+}
+
+const payoutIdChar = fc.constantFrom(...Array.from('ABZabz0129+/=-:.,_'));
+const payoutId = fc.string({ unit: payoutIdChar, minLength: 1, maxLength: 64 });
+
+describe('toJobId', () => {
+  it('gives no two payouts, and no two rounds of one, the same id', () => {
+    const short = fc.string({ unit: fc.constantFrom(':', '3', 'A', '1', '-', '0'), minLength: 1, maxLength: 5 });
+    const one = fc.tuple(fc.oneof(short, payoutId), fc.nat(12));
+    fc.assert(
+      fc.property(one, one, ([a, roundA], [b, roundB]) => {
+        const same = a === b && roundA === roundB;
+        expect(toJobId({ payoutId: a, round: roundA }) === toJobId({ payoutId: b, round: roundB })).toBe(same);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('is always one that BullMQ takes, and of a new payout it is that of round 0', async () => {
+    fc.assert(
+      fc.property(payoutId, fc.nat(12), (name, round) => {
+        const jobId = toJobId({ payoutId: name, round });
+        expect(jobId).not.toContain(':');
+        expect(jobId).not.toMatch(/^\d*$/);
+      }),
+    );
+    expect(toJobId({ payoutId: 'p' })).toBe(toJobId({ payoutId: 'p', round: 0 }));
+    await queues.addWithdrawJobs(['a:b', '1', ':::', '0', 'a:b:c'].map((name) => source(name)));
+    expect(await queues.withdraw.count()).toBe(5);
+  });
+});
+
+describe('addWithdrawJobs', () => {
+  it('adds a job for each payout, once', async () => {
+    await queues.addWithdrawJobs([source('p'), source('q')]);
+    await queues.addWithdrawJobs([source('p', { amount: '99' }), source('r')]);
+    await queues.addWithdrawJobs([]);
+    const jobs = await queues.withdraw.getWaiting();
+    expect(jobs.map((job) => job.data.payoutId).sort()).toEqual(['p', 'q', 'r']);
+    expect((await queues.withdraw.getJob(toJobId(source('p'))))?.data.amount).toBe('12.5');
+  });
+
+  it('carries what the dashboard shows and nothing else', async () => {
+    const payout = { ...source('p', { symbol: 'USD', txhash: 'h', round: 2 }), metadata: { secret: 1 } };
+    await queues.addWithdrawJobs([payout]);
+    const job = await queues.withdraw.getJob('p~2');
+    expect(job?.data).toEqual({
+      payoutId: 'p',
+      paymentId: 7,
+      amount: '12.5',
+      addressTo: 'wallet-1',
+      symbol: 'USD',
+      txhash: 'h',
+    });
+  });
+
+  it('gives out in the order of arrival, then by priority, 1 first', async () => {
+    await queues.addWithdrawJobs([
+      source('low', { priority: 9 }),
+      source('first'),
+      source('high', { priority: 1 }),
+      source('second'),
+    ]);
+    expect(await runJobs(4, async () => Promise.resolve())).toEqual(['first', 'second', 'high', 'low']);
+  });
+
+  it('holds a payout back until its time', async () => {
+    const inAnHour = new Date(account.clock.wallNow() + 3_600_000).toISOString();
+    const past = new Date(account.clock.wallNow() - 1).toISOString();
+    await queues.addWithdrawJobs([source('later', { notBefore: inAnHour }), source('now', { notBefore: past })]);
+    const delayed = await queues.withdraw.getDelayed();
+    expect(delayed.map((job) => [job.data.payoutId, job.opts.delay])).toEqual([['later', 3_600_000]]);
+    expect((await queues.withdraw.getWaiting()).map((job) => job.data.payoutId)).toEqual(['now']);
+  });
+});
+
+describe('addStatusJobs', () => {
+  it('adds a poll after the delay, once', async () => {
+    await queues.addStatusJobs([source('p', { txhash: 'h' })], 5_000);
+    await queues.addStatusJobs([source('p', { txhash: 'h' })], 1);
+    const jobs = await queues.transactionstatus.getDelayed();
+    expect(jobs.map((job) => [job.data.payoutId, job.data.txhash, job.opts.delay])).toEqual([['p', 'h', 5_000]]);
+  });
+});
+
+describe('removeWithdrawJob', () => {
+  it('takes the job of that round out, and is content when there is none', async () => {
+    await queues.addWithdrawJobs([source('p'), source('p', { round: 1 })]);
+    await queues.removeWithdrawJob(source('p'));
+    await queues.removeWithdrawJob(source('nobody'));
+    expect((await queues.withdraw.getWaiting()).map((job) => job.id)).toEqual(['p~1']);
+  });
+});
+
+describe('findMissing', () => {
+  it('finds jobs that were never added, are gone, or ended; not those that wait, are delayed or run', async () => {
+    const payouts = ['completed', 'failed', 'active', 'waiting', 'delayed', 'removed', 'never'].map((name) =>
+      source(name),
+    );
+    const byName = (name: string): JobSource[] => payouts.filter((payout) => payout.payoutId === name);
+    await queues.addWithdrawJobs(['completed', 'failed', 'active'].flatMap(byName));
+    let missingWhileActive: string[] = [];
+    await runJobs(3, async (job) => {
+      if (job.id === 'failed~0') throw new Error('on purpose');
+      if (job.id !== 'active~0') return;
+      missingWhileActive = (await queues.findMissing(queues.withdraw, byName('active'))).map((found) => found.payoutId);
+    });
+    expect(missingWhileActive).toEqual([]);
+
+    await queues.addWithdrawJobs(['waiting', 'removed'].flatMap(byName));
+    await queues.addWithdrawJobs([source('delayed', { notBefore: '2031-01-01T00:00:00Z' })]);
+    await queues.removeWithdrawJob(source('removed'));
+    const missing = await queues.findMissing(queues.withdraw, payouts);
+    expect(missing.map((found) => found.payoutId)).toEqual(['completed', 'failed', 'active', 'removed', 'never']);
+    expect(await queues.findMissing(queues.withdraw, [])).toEqual([]);
+  });
+
+  it('says that Redis is away instead of hanging', async () => {
+    const redis = connectRedis('redis://127.0.0.1:1', 'commands');
+    const away = new PayoutQueues(redis, { prefix: '{payouts:1}', wallNow: () => 0 });
+    await expect(away.findMissing(away.withdraw, [source('p')])).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
+    await away.close();
+    await closeRedis(redis);
+  });
+});
