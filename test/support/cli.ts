@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 /** The built binary, which is what people run. */
@@ -42,11 +43,14 @@ export function startCli(args: readonly string[], { env = {}, input = '' }: CliO
 
   let [stdout, stderr] = ['', ''];
   const watchers = new Set<() => void>();
-  const changed = (): void => {
-    for (const watch of watchers) watch();
+  const read = (stream: Readable, append: (text: string) => void): void => {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      append(text);
+      for (const watch of watchers) watch();
+    });
   };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => ((stdout += text), changed()));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => ((stderr += text), changed()));
+  read(child.stdout, (text) => (stdout += text));
+  read(child.stderr, (text) => (stderr += text));
   const result = new Promise<CliResult>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, signal) => {
