@@ -1,0 +1,73 @@
+import type { AccountStats } from '../ledger/account-stats.js';
+import { PAYOUT_STATES, STATE_MEANING, type PayoutState } from '../ledger/states.js';
+import { html, type Html } from './html.js';
+import type { Site } from './layout.js';
+import { commandLine } from './command-line.js';
+import { RESUME_COMMAND } from './next-steps.js';
+import { stateName, toAge, toTime } from './payout-texts.js';
+
+/** Whether the account sends, and who does. */
+export function accountStatus(stats: AccountStats): Html {
+  return html`<div class="status">${pauseCard(stats)}${senderCard(stats)}</div>`;
+}
+
+function pauseCard({ paused, pausedReason, pausedBy, pausedAt, rejectionsInARow, unknownsInARow }: AccountStats): Html {
+  if (!paused) {
+    return html`<section class="card good">
+      <h2>Not paused</h2>
+      <p class="quiet">In a row without an accepted payout: ${rejectionsInARow} rejected, ${unknownsInARow} unknown.</p>
+    </section>`;
+  }
+  return html`<section class="card bad" role="alert">
+    <h2>Paused</h2>
+    <p><bdi>${pausedReason ?? 'no reason given'}</bdi></p>
+    <p class="quiet">
+      by <bdi>${pausedBy ?? 'unknown'}</bdi>, since ${pausedAt === null ? 'unknown' : toTime(pausedAt)}. Nothing is sent
+      until a person resumes:
+    </p>
+    ${commandLine(RESUME_COMMAND)}
+  </section>`;
+}
+
+function senderCard({ sender, sends, withoutJob }: AccountStats): Html {
+  const counts = `Sends begun: ${sends}. Payouts whose job the sender has yet to add: ${withoutJob}.`;
+  if (sender === null) {
+    return html`<section class="card warn">
+      <h2>No sender</h2>
+      <p>No process holds the right to send. Start one: <code>payouts worker</code></p>
+      <p class="quiet">${counts}</p>
+    </section>`;
+  }
+  return html`<section class="card good">
+    <h2>Sender</h2>
+    <p><bdi class="mono">${sender.owner}</bdi></p>
+    <p class="quiet">epoch ${sender.epoch}, beat ${sender.beat} (it rises every second while the sender lives)</p>
+    <p class="quiet">${counts}</p>
+  </section>`;
+}
+
+/** The states whose payouts wait for a person. */
+const NEEDS_A_PERSON: ReadonlySet<PayoutState> = new Set(['unknown', 'rejected']);
+
+/** How many payouts are in each state; each number leads to them. */
+export function stateTiles({ base }: Site, stats: AccountStats, shown?: PayoutState): Html {
+  return html`<nav class="tiles" aria-label="States">
+    ${PAYOUT_STATES.map((state) => tile(base, stats, state, shown))}
+  </nav>`;
+}
+
+function tile(base: string, stats: AccountStats, state: PayoutState, shown: PayoutState | undefined): Html {
+  const count = stats[state];
+  const ages: Partial<Record<PayoutState, number | null>> = stats.oldestAgeMs;
+  const oldest = ages[state] ?? null;
+  const urgent = NEEDS_A_PERSON.has(state) && count > 0 ? 'urgent' : '';
+  return html`<a
+    class="tile ${state} ${urgent}"
+    href="${base}/payouts?state=${state}"
+    title="${STATE_MEANING[state]}"
+    aria-current="${state === shown ? 'true' : 'false'}"
+  >
+    <b>${count}</b> <span>${stateName(state)}</span>
+    ${oldest === null ? undefined : html`<small>oldest ${toAge(oldest)}</small>`}
+  </a>`;
+}

@@ -1,0 +1,44 @@
+import type { AppViewRoute, ControllerHandlerReturnType } from '@bull-board/api/typings/app';
+import { ExpressAdapter } from '@bull-board/express';
+import type { Router } from 'express';
+import { RedisUnavailableError } from '../errors.js';
+import { toRedisError } from '../redis.js';
+
+/** Bull Board's Express adapter, but at home under any path, without content from other hosts, and honest about Redis. */
+export class BoardServer extends ExpressAdapter {
+  constructor() {
+    super();
+    this.app.disable('x-powered-by');
+  }
+
+  /** The page that starts the application. Where it is mounted is known only when it is asked for. */
+  override setEntryRoute(entry: AppViewRoute): this {
+    this.app.get(entry.route, (request, response, next) => {
+      const { name, params } = entry.handler({ basePath: request.baseUrl, uiConfig: this.uiConfig });
+      response.render(name, params, (error: Error | null, page?: string) => {
+        if (page === undefined) next(error);
+        else response.send(withoutOtherHosts(page));
+      });
+    });
+    return this;
+  }
+
+  /** A Redis that is away is no fault of the server's: it is worth asking again. */
+  override setErrorHandler(handler: (error: Error) => ControllerHandlerReturnType): this {
+    return super.setErrorHandler((error) => {
+      const known = toRedisError(error);
+      if (!(known instanceof RedisUnavailableError)) return handler(error);
+      // Bull Board's type lists only the codes that it sends itself.
+      return { status: 503 as 500, body: { error: known.message, message: known.message } };
+    });
+  }
+
+  override getRouter(): Router {
+    return super.getRouter() as Router;
+  }
+}
+
+/** The page's links to a font service would only be blocked by our headers; its system fonts do as well. */
+function withoutOtherHosts(page: string): string {
+  return page.replace(/<link\s[^>]*href="(?:https?:)?\/\/[^>]*>/g, '');
+}

@@ -1,0 +1,34 @@
+import { createBullBoard } from '@bull-board/api';
+import type { ThemeTokenName } from '@bull-board/api/typings/app';
+import type { Router } from 'express';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import type { PayoutQueues } from '../queues/payout-queues.js';
+import { BoardServer } from './board-server.js';
+import { PayoutJobAdapter } from './payout-job-adapter.js';
+
+/** Bull Board asks a font service for its typefaces; the system's own need nobody. */
+const SYSTEM_FONTS: Partial<Record<ThemeTokenName, string>> = {
+  'font-sans': 'system-ui, sans-serif',
+  'font-mono': 'ui-monospace, monospace',
+};
+
+/** Bull Board for both queues of the account, read only. Mount it beside the pages of payouts, as `/board`. */
+export function createBoard(ledger: PayoutLedger, queues: PayoutQueues): Router {
+  const server = new BoardServer();
+  createBullBoard({
+    queues: [
+      new PayoutJobAdapter(queues.withdraw, ledger, 'Payouts on their way to the gateway'),
+      new PayoutJobAdapter(queues.transactionstatus, ledger, 'Payouts that the gateway accepted, until they are final'),
+    ],
+    serverAdapter: server,
+    options: {
+      uiConfig: {
+        boardTitle: `Payouts ${ledger.connection.platformId}`,
+        miscLinks: [{ text: 'Payouts', url: '../payouts' }],
+        hideDocsLink: true,
+        theme: { light: SYSTEM_FONTS, dark: SYSTEM_FONTS },
+      },
+    },
+  });
+  return server.getRouter();
+}

@@ -1,0 +1,91 @@
+import { Router } from 'express';
+import { systemClock, type Clock } from '../clock.js';
+import { InvalidConfigError, type Problem } from '../errors.js';
+import { platformIdField, toProblem } from '../fields.js';
+import { connectLedger } from '../ledger/ledger-connection.js';
+import { PayoutLedger } from '../ledger/payout-ledger.js';
+import { silentLogger, type Logger } from '../logger.js';
+import { PayoutQueues } from '../queues/payout-queues.js';
+import { closeRedis, connectRedis, type RedisClient } from '../redis.js';
+import { requireLogin, type Login } from './basic-auth.js';
+import { createBoard } from './board.js';
+import { createPayoutPages } from './payout-pages.js';
+import { boardHeaders, noStore, pageHeaders, refuseWrites } from './security-headers.js';
+
+export interface DashboardOptions {
+  /** The merchant account. */
+  readonly platformId: number;
+  /** Where the ledger is, in one of the forms of `REDIS_URL`. */
+  readonly redisUrl: string;
+  /** Asked for on every path. Without one, access is for the application that mounts the dashboard to decide. */
+  readonly password?: string | undefined;
+  /** @defaultValue `payouts` */
+  readonly user?: string | undefined;
+  /** @defaultValue a logger that says nothing */
+  readonly logger?: Logger;
+  /** @defaultValue the machine's clock */
+  readonly clock?: Clock;
+}
+
+export interface Dashboard {
+  /** Mount it under any path: `app.use('/admin', dashboard.router)`. */
+  readonly router: Router;
+  /** Ends the connection to Redis, without waiting for a Redis that is away. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_USER = 'payouts';
+
+/**
+ * Makes the dashboard of an account: pages of our own under `/payouts`, Bull Board under `/board`.
+ *
+ * Everything is read only, at the server: a click that runs a job again, or empties a queue, must not exist where
+ * money moves. What a person decides goes through the `payouts` command, which records who and why.
+ * @throws InvalidConfigError when the options cannot be used
+ */
+export function createDashboard(options: DashboardOptions): Dashboard {
+  const { platformId, redisUrl, clock = systemClock, logger = silentLogger } = options;
+  const login = readLogin(options);
+  const redis = connect(platformId, redisUrl, logger);
+  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock));
+  const { prefix } = ledger.connection.keys;
+  const queues = new PayoutQueues(redis, { prefix, wallNow: () => clock.wallNow(), logger, readOnly: true });
+
+  const router = Router();
+  router.use(pageHeaders, noStore);
+  if (login !== undefined) router.use(requireLogin(login));
+  router.use(refuseWrites);
+  router.use('/board', boardHeaders, createBoard(ledger, queues));
+  router.use(createPayoutPages(ledger, logger));
+
+  let closed: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    await queues.close();
+    await closeRedis(redis);
+  };
+  return { router, close: () => (closed ??= close()) };
+}
+
+function readLogin({ user, password }: DashboardOptions): Login | undefined {
+  if (password === '') throw new InvalidConfigError([{ field: 'password', message: 'must not be empty' }]);
+  if (user?.includes(':')) {
+    throw new InvalidConfigError([{ field: 'user', message: 'must not hold a colon, which ends the name' }]);
+  }
+  if (password !== undefined) return { user: user ?? DEFAULT_USER, password };
+  if (user === undefined) return undefined;
+  throw new InvalidConfigError([{ field: 'password', message: 'is missing, but a user is given' }]);
+}
+
+function connect(platformId: number, redisUrl: string, logger: Logger): RedisClient {
+  const parsed = platformIdField.safeParse(platformId, { reportInput: true });
+  const problems: Problem[] = (parsed.error?.issues ?? []).map((issue) => ({
+    ...toProblem(issue),
+    field: 'platformId',
+  }));
+  if (problems.length > 0) throw new InvalidConfigError(problems);
+  try {
+    return connectRedis(redisUrl, 'commands', logger);
+  } catch (error) {
+    throw new InvalidConfigError([{ field: 'redisUrl', message: (error as Error).message }]);
+  }
+}

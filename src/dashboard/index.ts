@@ -1,0 +1,3 @@
+/** The dashboard: Bull Board and pages of our own, both read only. */
+export { createDashboard, type Dashboard, type DashboardOptions } from './create-dashboard.js';
+export { startDashboard, type DashboardServer, type DashboardServerOptions } from './start-dashboard.js';

@@ -1,0 +1,61 @@
+import type { Payout } from '../ledger/payout.js';
+
+/** Something that a person may decide about a payout, and the command that does it. */
+export interface NextStep {
+  readonly when: string;
+  readonly command: string;
+}
+
+/** What a person can do about a payout in its present state; nothing, where only waiting helps or it is over. */
+export function nextSteps({ payoutId, state }: Pick<Payout, 'payoutId' | 'state'>): readonly NextStep[] {
+  switch (state) {
+    case 'unknown':
+      return [
+        {
+          when: 'The gateway shows the payment: give its txhash. Its address and amount are checked first.',
+          command: toCommand('resolve', payoutId, ['--sent', '--txhash', 'TXHASH', '--reason', 'WHY']),
+        },
+        {
+          when: 'The gateway confirms that it never got it: the payout is queued again and will be paid.',
+          command: toCommand('resolve', payoutId, ['--not-sent', '--reason', 'WHY']),
+        },
+        {
+          when: 'It is settled in another way: write it off. It is never sent again.',
+          command: toCommand('resolve', payoutId, ['--write-off', '--reason', 'WHY']),
+        },
+      ];
+    case 'rejected':
+      return [
+        {
+          when: 'What the gateway complained about is mended: the payout is queued again.',
+          command: toCommand('retry', payoutId, ['--reason', 'WHY']),
+        },
+      ];
+    case 'queued':
+      return [
+        { when: 'It should not be paid after all.', command: toCommand('cancel', payoutId, ['--reason', 'WHY']) },
+      ];
+    case 'sending':
+    case 'in_progress':
+    case 'completed':
+    case 'failed':
+    case 'cancelled':
+      return [];
+  }
+}
+
+/** The command that ends the account's pause. */
+export const RESUME_COMMAND = 'payouts resume --reason WHY';
+
+/** A payoutId that begins with a dash would be read as an option, so it goes to the end, behind `--`. */
+function toCommand(verb: string, payoutId: string, options: readonly string[]): string {
+  const words = payoutId.startsWith('-') ? [...options, '--', payoutId] : [payoutId, ...options];
+  return ['payouts', verb, ...words].map(shellQuote).join(' ');
+}
+
+/** A word as any POSIX shell reads it back. Words that need no quotes stay as they are, for people to read. */
+export function shellQuote(word: string): string {
+  // `=` at the beginning of a word is a path look-up in zsh.
+  if (/^[A-Za-z0-9_./:,+@%-][A-Za-z0-9_./:,+@%=-]*$/.test(word)) return word;
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,56 @@
+import type { AccountStats } from '../ledger/account-stats.js';
+import type { Payout } from '../ledger/payout.js';
+import { STATE_MEANING, type PayoutState } from '../ledger/states.js';
+import { accountStatus, stateTiles } from './account-view.js';
+import { html, type Html } from './html.js';
+import { layout, type Site } from './layout.js';
+import { payoutTable } from './payout-table.js';
+import { stateName, toTime } from './payout-texts.js';
+
+/** The states that the overview lists: those that wait for a person, and those that ended badly. */
+export const LISTED_STATES = ['unknown', 'rejected', 'failed'] as const satisfies readonly PayoutState[];
+
+export interface Overview {
+  readonly stats: AccountStats;
+  /** The first payouts of each listed state. */
+  readonly listed: Readonly<Record<(typeof LISTED_STATES)[number], readonly Payout[]>>;
+  /** Wall clock, ms. */
+  readonly wallNow: number;
+}
+
+/** The account at a glance. */
+export function overviewPage(site: Site, { stats, listed, wallNow }: Overview): string {
+  const sections = LISTED_STATES.filter((state) => listed[state].length > 0).map((state) =>
+    listSection(site, state, listed[state], { count: stats[state], wallNow }),
+  );
+  return layout(
+    site,
+    { title: 'Overview' },
+    html`<div class="heading">
+        <h1>Overview</h1>
+        <p class="quiet">
+          as of ${toTime(new Date(wallNow).toISOString())} · <a href="${site.base}/payouts">Refresh</a>
+        </p>
+      </div>
+      ${stateTiles(site, stats)} ${accountStatus(stats)}
+      ${sections.length > 0 ? sections : html`<p class="card calm">No payout needs a person.</p>`}`,
+  );
+}
+
+function listSection(
+  site: Site,
+  state: PayoutState,
+  payouts: readonly Payout[],
+  { count, wallNow }: { readonly count: number; readonly wallNow: number },
+): Html {
+  const more =
+    count > payouts.length
+      ? html`<p class="more">
+          <a href="${site.base}/payouts?state=${state}">All ${count} ${stateName(state)} payouts</a>
+        </p>`
+      : undefined;
+  return html`<section class="list">
+    <h2>${stateName(state)} <span class="quiet">${STATE_MEANING[state]}</span></h2>
+    ${payoutTable(site, payouts, wallNow)} ${more}
+  </section>`;
+}

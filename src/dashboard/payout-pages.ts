@@ -1,0 +1,147 @@
+import { readFileSync } from 'node:fs';
+import { Router, type ErrorRequestHandler, type Request, type Response } from 'express';
+import { RedisUnavailableError } from '../errors.js';
+import { payoutIdField, txhashField } from '../fields.js';
+import { readAccountStats } from '../ledger/account-stats.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import { listPayouts } from '../ledger/payout-list.js';
+import type { Payout } from '../ledger/payout.js';
+import { isPayoutState, type PayoutState } from '../ledger/states.js';
+import type { Logger } from '../logger.js';
+import type { Site } from './layout.js';
+import { messagePage, type Message } from './message-page.js';
+import { LISTED_STATES, overviewPage, type Overview } from './overview-page.js';
+import { payoutPage } from './payout-page.js';
+import { payoutPath } from './payout-texts.js';
+import { isNewestFirst, statePage } from './state-page.js';
+
+const STYLE_SHEET = readFileSync(new URL('style.css', import.meta.url), 'utf8');
+
+const LISTED_ON_OVERVIEW = 10;
+const LISTED_ON_PAGE = 50;
+
+/** Our own pages: the account at a glance, the payouts of a state, one payout. Plain HTML that needs no script. */
+export function createPayoutPages(ledger: PayoutLedger, logger: Logger): Router {
+  const pages = new PayoutPages(ledger);
+  const router = Router();
+  router.get('/', (request, response) => {
+    response.redirect(`${request.baseUrl}/payouts`);
+  });
+  router.get('/style.css', (_, response) => {
+    response.type('css').send(STYLE_SHEET);
+  });
+  router.get('/payouts', (request, response) => pages.answer(request, response));
+  router.get('/payouts/*payoutId', async (request, response) => {
+    await pages.showPayout(request, response, request.params.payoutId.join('/'));
+  });
+  router.use((request, response) => {
+    pages.notFound(request, response, { title: 'Not found', text: 'There is no such page.' });
+  });
+  router.use(answerError(ledger.connection.platformId, logger));
+  return router;
+}
+
+class PayoutPages {
+  readonly #ledger: PayoutLedger;
+
+  constructor(ledger: PayoutLedger) {
+    this.#ledger = ledger;
+  }
+
+  /** `/payouts` and what its query asks for. */
+  async answer(request: Request, response: Response): Promise<void> {
+    const { payoutId, q, state, after } = request.query;
+    if (typeof payoutId === 'string') await this.showPayout(request, response, payoutId);
+    else if (typeof q === 'string' && q.trim() !== '') await this.#search(request, response, q.trim());
+    else if (typeof state === 'string') await this.#showState(request, response, { state, after });
+    else response.send(overviewPage(this.#site(request), await this.#readOverview()));
+  }
+
+  async showPayout(request: Request, response: Response, payoutId: string): Promise<void> {
+    const payout = await this.#find(payoutId);
+    if (payout !== undefined) response.send(payoutPage(this.#site(request), payout));
+    else this.notFound(request, response, { title: 'Not found', text: `There is no payout ${payoutId}.` });
+  }
+
+  notFound(request: Request, response: Response, message: Message): void {
+    response.status(404).send(messagePage(this.#site(request), message));
+  }
+
+  #site({ baseUrl }: Request): Site {
+    return { base: baseUrl, platformId: this.#ledger.connection.platformId };
+  }
+
+  async #find(payoutId: string): Promise<Payout | undefined> {
+    return payoutIdField.safeParse(payoutId).success ? this.#ledger.get(payoutId) : undefined;
+  }
+
+  async #search(request: Request, response: Response, text: string): Promise<void> {
+    const payout = await this.#find(text);
+    const byTxhash = txhashField.safeParse(text).success ? await this.#ledger.findByTxhash(text) : undefined;
+    const payoutId = payout?.payoutId ?? byTxhash;
+    if (payoutId !== undefined) response.redirect(`${request.baseUrl}${payoutPath(payoutId)}`);
+    else {
+      const message = `No payout has the id or the txhash “${text}”.`;
+      this.notFound(request, response, { title: 'Nothing found', text: message, search: text });
+    }
+  }
+
+  async #showState(
+    request: Request,
+    response: Response,
+    { state, after }: { readonly state: string; readonly after: unknown },
+  ): Promise<void> {
+    const cursor = typeof after === 'string' && /^\d{1,16}$/.test(after) ? after : undefined;
+    if (!isPayoutState(state) || (after !== undefined && cursor === undefined)) {
+      this.notFound(request, response, { title: 'Not found', text: 'There is no such list of payouts.' });
+      return;
+    }
+    const { connection } = this.#ledger;
+    const [stats, page] = await Promise.all([
+      readAccountStats(connection),
+      listPayouts(connection, {
+        ...listing(state, LISTED_ON_PAGE),
+        ...(cursor === undefined ? {} : { cursor }),
+      }),
+    ]);
+    const list = { stats, state, page, isFirst: cursor === undefined, wallNow: connection.clock.wallNow() };
+    response.send(statePage(this.#site(request), list));
+  }
+
+  async #readOverview(): Promise<Overview> {
+    const { connection } = this.#ledger;
+    const [stats, ...lists] = await Promise.all([
+      readAccountStats(connection),
+      ...LISTED_STATES.map((state) => listPayouts(connection, listing(state, LISTED_ON_OVERVIEW))),
+    ]);
+    const listed = Object.fromEntries(LISTED_STATES.map((state, index) => [state, lists[index]?.payouts ?? []]));
+    return { stats, listed: listed as Overview['listed'], wallNow: connection.clock.wallNow() };
+  }
+}
+
+function listing(state: PayoutState, limit: number): { state: PayoutState; limit: number; newestFirst: boolean } {
+  return { state, limit, newestFirst: isNewestFirst(state) };
+}
+
+const RETRY_AFTER_S = '5';
+
+/** Redis away is said so, and is worth asking again. What should not have happened goes to the log, not to the page. */
+function answerError(platformId: number, logger: Logger): ErrorRequestHandler {
+  return (error: Error & { readonly status?: number }, request, response, next) => {
+    if (response.headersSent) {
+      next(error);
+      return;
+    }
+    const site = { base: request.baseUrl, platformId };
+    if (error instanceof RedisUnavailableError) {
+      const message = { title: 'Redis is away', text: `${error.message}. The payouts are safe: reload in a moment.` };
+      response.status(503).set('Retry-After', RETRY_AFTER_S).send(messagePage(site, message));
+    } else if (error.status === 400) {
+      response.status(400).send(messagePage(site, { title: 'Not found', text: 'This address cannot be read.' }));
+    } else {
+      logger.error({ path: request.path, error: error.stack }, 'the dashboard could not answer');
+      const text = 'This should not have happened; the log of the dashboard says more.';
+      response.status(500).send(messagePage(site, { title: 'Something went wrong', text }));
+    }
+  };
+}

@@ -1,0 +1,49 @@
+import type { Payout } from '../ledger/payout.js';
+import type { PayoutState } from '../ledger/states.js';
+import { html, type Html } from './html.js';
+import type { Site } from './layout.js';
+import { payoutPath, shortenAddress, stateName, toAge, toCurrency, toTime } from './payout-texts.js';
+
+/** Payouts of one state as a table, which a narrow screen shows as cards. */
+export function payoutTable({ base }: Site, payouts: readonly Payout[], wallNow: number): Html {
+  return html`<table class="payouts">
+    <thead>
+      <tr>
+        <th>Payout</th>
+        <th class="number">Amount</th>
+        <th>To</th>
+        <th>What was said</th>
+        <th class="number">Since</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${payouts.map((payout) => payoutRow(base, payout, wallNow))}
+    </tbody>
+  </table>`;
+}
+
+function payoutRow(base: string, payout: Payout, wallNow: number): Html {
+  const { payoutId, amount, addressTo, reference, message, updatedAt } = payout;
+  return html`<tr>
+    <td class="id">
+      <a href="${base}${payoutPath(payoutId)}">${payoutId}</a>
+      ${reference === undefined ? undefined : html`<bdi class="quiet">${reference}</bdi>`}
+    </td>
+    <td class="number"><strong>${amount}</strong> <span class="quiet">${toCurrency(payout)}</span></td>
+    <td class="mono" title="${addressTo}">${shortenAddress(addressTo)}</td>
+    <td class="said">
+      ${message === undefined ? html`<span class="quiet">nothing</span>` : html`<bdi>${message}</bdi>`}
+    </td>
+    <td class="number">${timeAgo(updatedAt, wallNow)}</td>
+  </tr>`;
+}
+
+/** How long ago, with the exact time for who points at it. */
+function timeAgo(iso: string, wallNow: number): Html {
+  return html`<time datetime="${iso}" title="${toTime(iso)}">${toAge(Math.max(0, wallNow - Date.parse(iso)))}</time>`;
+}
+
+/** A state's name in its colour. */
+export function stateBadge(state: PayoutState): Html {
+  return html`<span class="badge ${state}">${stateName(state)}</span>`;
+}

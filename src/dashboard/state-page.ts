@@ -1,0 +1,53 @@
+import type { AccountStats } from '../ledger/account-stats.js';
+import type { PayoutPage } from '../ledger/payout-list.js';
+import { FINAL_STATES, STATE_MEANING, type PayoutState } from '../ledger/states.js';
+import { stateTiles } from './account-view.js';
+import { html, type Html } from './html.js';
+import { layout, type Site } from './layout.js';
+import { payoutTable, stateBadge } from './payout-table.js';
+import { stateName } from './payout-texts.js';
+
+export interface StateList {
+  readonly stats: AccountStats;
+  readonly state: PayoutState;
+  readonly page: PayoutPage;
+  /** Whether this page begins the list. */
+  readonly isFirst: boolean;
+  /** Wall clock, ms. */
+  readonly wallNow: number;
+}
+
+/** Whether a state's latest payouts come first: of those that are over, the last one matters; of the others, who waits longest. */
+export function isNewestFirst(state: PayoutState): boolean {
+  return FINAL_STATES.includes(state);
+}
+
+/** The payouts of one state, page by page. */
+export function statePage(site: Site, { stats, state, page, isFirst, wallNow }: StateList): string {
+  const order = isNewestFirst(state) ? 'the latest first' : 'who waits longest first';
+  return layout(
+    site,
+    { title: stateName(state) },
+    html`<div class="heading">
+        <h1>${stateBadge(state)}</h1>
+        <p class="quiet">${STATE_MEANING[state]} · ${order}</p>
+      </div>
+      ${stateTiles(site, stats, state)}
+      <section class="list">
+        ${
+          page.payouts.length > 0
+            ? payoutTable(site, page.payouts, wallNow)
+            : html`<p class="card calm">No ${isFirst ? '' : 'more '}payouts are ${stateName(state)}.</p>`
+        }
+        ${pager(`${site.base}/payouts?state=${state}`, isFirst, page.next)}
+      </section>`,
+  );
+}
+
+function pager(href: string, isFirst: boolean, next: string | undefined): Html | undefined {
+  if (isFirst && next === undefined) return undefined;
+  return html`<p class="more">
+    ${isFirst ? undefined : html`<a href="${href}">First page</a>`}
+    ${next === undefined ? undefined : html`<a href="${href}&after=${next}" rel="next">Next page</a>`}
+  </p>`;
+}
