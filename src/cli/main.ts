@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { registerCancelCommand } from './cancel-command.js';
 import { createProcessContext } from './cli-context.js';
+import { registerDashboardCommand } from './dashboard-command.js';
 import { registerEnqueueCommand } from './enqueue-command.js';
 import { registerEventsCommand } from './events-command.js';
 import { registerGetCommand } from './get-command.js';
@@ -21,7 +22,7 @@ const GROUPS: readonly CommandGroup[] = [
     heading: 'The account:',
     commands: [registerStatsCommand, registerEventsCommand, registerPauseCommand, registerResumeCommand],
   },
-  { heading: 'Run:', commands: [registerWorkerCommand, registerSandboxCommand] },
+  { heading: 'Run:', commands: [registerWorkerCommand, registerDashboardCommand, registerSandboxCommand] },
 ];
 
 // Not process.exit(): what was written to a pipe must arrive.
