@@ -54,10 +54,13 @@ export type SendReport =
 /** A connection is made ready this long before its slot, so that it is ready in time and not idle for long. */
 const CONNECT_LEAD_MS = 1_000;
 
+/** The ledger and the journal are written this long before the slot opens, so that their time does not slow the pace. */
+const BEGIN_LEAD_MS = 15;
+
 /**
  * Sends payouts, one at a time, for as long as its lease is held. Everything that keeps the three promises happens
- * here, in this order: slot open, connection ready, begun in the ledger, on disk there, on disk in the journal, and
- * then, without giving up the event loop, the last checks and the write.
+ * here, in this order: connection ready, begun in the ledger, on disk there, on disk in the journal, slot open, and then,
+ * without giving up the event loop, the last checks and the write.
  */
 export class Sender {
   readonly #options: SenderOptions;
@@ -114,7 +117,7 @@ export class Sender {
     return again?.state === 'queued' ? again : again?.state;
   }
 
-  /** Waits for the slot with a fresh connection at hand. @returns the connection, usable and with the slot open */
+  /** Waits until the slot is about to open, with a fresh connection at hand. @returns the connection, usable */
   async #connectInTime(
     stop: AbortSignal,
   ): Promise<WithdrawConnection | Extract<SendReport, { kind: 'stopped' | 'not_sent' }>> {
@@ -129,7 +132,7 @@ export class Sender {
         return isAborted(stop) ? { kind: 'stopped' } : { kind: 'not_sent', reason: (error as Error).message };
       }
       const hadToWait = !pacer.isOpen;
-      await pacer.waitUntilOpen(stop);
+      await pacer.waitUntilOpen(stop, BEGIN_LEAD_MS);
       if (!isAborted(stop) && connection.usable) return connection;
       connection.close();
       if (isAborted(stop)) return { kind: 'stopped' };
@@ -139,7 +142,7 @@ export class Sender {
   }
 
   async #beginAndWrite(payout: Payout, connection: WithdrawConnection): Promise<SendReport> {
-    const { clock, ledger, journal, held } = this.#options;
+    const { clock, ledger, journal, held, pacer } = this.#options;
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, epoch: held.lease.epoch };
     const request = toRequest(payout);
     try {
@@ -163,7 +166,9 @@ export class Sender {
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }
-    const mayWrite = (): boolean => clock.now() - beganAt < this.#options.guardMs && !held.lost.aborted;
+    await pacer.waitUntilOpen(held.lost);
+    const isFresh = (): boolean => clock.now() - beganAt < this.#options.guardMs;
+    const mayWrite = (): boolean => pacer.isOpen && isFresh() && !held.lost.aborted;
     return await this.#write(attempt, request, connection, mayWrite);
   }
 
