@@ -35,6 +35,11 @@ describe('listPayouts', () => {
     expect(await readPages({ state: 'unknown' })).toEqual([[]]);
   });
 
+  it('lists from the newest backwards when asked to', async () => {
+    await account.ledger.enqueue(names(5).map((name) => aPayout(name)));
+    expect(await readPages({ newestFirst: true, limit: 2 })).toEqual([['p4', 'p3'], ['p2', 'p1'], ['p0']]);
+  });
+
   it('lists the queued ones where nothing is said, 100 a page', async () => {
     await account.ledger.enqueue(names(101).map((name) => aPayout(name)));
     expect((await readPages({})).map(({ length }) => length)).toEqual([100, 1]);

@@ -1,0 +1,173 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { readConfig, VARIABLE_NAMES, type Environment, type VariableName } from '../src/config.js';
+import { InvalidConfigError } from '../src/errors.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'payouts-config-'));
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+function secretFile(content: string): string {
+  const path = join(folder, String(Math.random()));
+  writeFileSync(path, content);
+  return path;
+}
+
+/** What is wrong, as field → message. */
+function problemsOf(names: readonly VariableName[], environment: Environment): Record<string, string> {
+  try {
+    readConfig(names, environment);
+    return {};
+  } catch (error) {
+    const { problems } = error as InvalidConfigError;
+    return Object.fromEntries(problems.map(({ field, message }) => [field, message]));
+  }
+}
+
+describe('readConfig', () => {
+  it('fills in the defaults and freezes the result', () => {
+    const config = readConfig(['REDIS_URL', 'WITHDRAW_INTERVAL_MS', 'ALLOW_VOLATILE_REDIS', 'DASHBOARD_USER'], {});
+    expect(config).toEqual({
+      REDIS_URL: 'redis://127.0.0.1:6379',
+      WITHDRAW_INTERVAL_MS: 1_010,
+      ALLOW_VOLATILE_REDIS: false,
+    });
+    expect(Object.isFrozen(config)).toBe(true);
+  });
+
+  it('reads numbers, flags and addresses', () => {
+    const names = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'STATUS_POLL_RATE', 'ALLOW_VOLATILE_REDIS'] as const;
+    const environment = {
+      GATEWAY_PLATFORM_ID: '42',
+      GATEWAY_BASE_URL: 'https://g.example/api/',
+      STATUS_POLL_RATE: '20',
+      ALLOW_VOLATILE_REDIS: 'true',
+    };
+    expect(readConfig(names, environment)).toEqual({
+      GATEWAY_PLATFORM_ID: 42,
+      GATEWAY_BASE_URL: 'https://g.example/api',
+      STATUS_POLL_RATE: 20,
+      ALLOW_VOLATILE_REDIS: true,
+    });
+  });
+
+  it('reports every problem at once, each with its variable, rule and value', () => {
+    const problems = problemsOf(
+      [
+        'GATEWAY_PLATFORM_ID',
+        'GATEWAY_BASE_URL',
+        'GATEWAY_SECRET_KEY',
+        'WITHDRAW_INTERVAL_MS',
+        'HEALTH_PORT',
+        'LOG_LEVEL',
+      ],
+      { GATEWAY_BASE_URL: 'http://g.example', WITHDRAW_INTERVAL_MS: '999', HEALTH_PORT: '65536', LOG_LEVEL: 'loud' },
+    );
+    expect(problems).toEqual({
+      GATEWAY_PLATFORM_ID: 'is required',
+      GATEWAY_BASE_URL: 'must begin with https:// (http:// is allowed for 127.0.0.1, ::1 and localhost only)',
+      GATEWAY_SECRET_KEY: 'is required (or GATEWAY_SECRET_KEY_FILE, a file that holds it)',
+      WITHDRAW_INTERVAL_MS: 'must be a whole number of at least 1000 (got "999")',
+      HEALTH_PORT: 'must be a whole number from 0 to 65535 (got "65536")',
+      LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent (got "loud")',
+    });
+  });
+
+  it('asks only for what is named', () => {
+    expect(readConfig(['LOG_LEVEL'], { WITHDRAW_INTERVAL_MS: '1' })).toEqual({ LOG_LEVEL: 'info' });
+  });
+
+  it.each(['999', '0', '-1010', '1010.5', '1e4', ' 1010', '1010ms', 'x'])('refuses an interval of %j', (value) => {
+    expect(problemsOf(['WITHDRAW_INTERVAL_MS'], { WITHDRAW_INTERVAL_MS: value })).toHaveProperty(
+      'WITHDRAW_INTERVAL_MS',
+    );
+  });
+
+  it('takes an interval of 1000', () => {
+    expect(readConfig(['WITHDRAW_INTERVAL_MS'], { WITHDRAW_INTERVAL_MS: '1000' }).WITHDRAW_INTERVAL_MS).toBe(1_000);
+  });
+
+  it('takes an empty variable as one that is not set', () => {
+    expect(readConfig(['LOG_LEVEL', 'DASHBOARD_PASSWORD'], { LOG_LEVEL: '', DASHBOARD_PASSWORD: '' })).toEqual({
+      LOG_LEVEL: 'info',
+    });
+    expect(problemsOf(['GATEWAY_SECRET_KEY'], { GATEWAY_SECRET_KEY: '', GATEWAY_SECRET_KEY_FILE: '' })).toEqual({
+      GATEWAY_SECRET_KEY: 'is required (or GATEWAY_SECRET_KEY_FILE, a file that holds it)',
+    });
+  });
+
+  it('refuses polling whose shortest delay is longer than its longest', () => {
+    const environment = { STATUS_POLL_MIN_MS: '2000', STATUS_POLL_MAX_MS: '1000' };
+    expect(problemsOf(['STATUS_POLL_MIN_MS', 'STATUS_POLL_MAX_MS'], environment)).toEqual({
+      STATUS_POLL_MIN_MS: 'must not be more than STATUS_POLL_MAX_MS (2000 > 1000)',
+    });
+  });
+
+  it('knows a default or a rule for each variable that it names', () => {
+    for (const name of VARIABLE_NAMES)
+      expect(problemsOf([name], { [name]: '\u0000' })).not.toEqual({ [name]: 'is required' });
+  });
+});
+
+describe('secrets', () => {
+  it.each([
+    ['s3cret', 's3cret'],
+    ['s3cret\n', 's3cret'],
+    ['s3cret\r\n', 's3cret'],
+    [' s3cret \n\n', ' s3cret \n'],
+  ])('are read from a file that holds %j', (content, secret) => {
+    const config = readConfig(['GATEWAY_SECRET_KEY'], { GATEWAY_SECRET_KEY_FILE: secretFile(content) });
+    expect(config.GATEWAY_SECRET_KEY).toBe(secret);
+  });
+
+  it.each(['GATEWAY_SECRET_KEY', 'DASHBOARD_PASSWORD', 'REDIS_URL'] as const)('may stand in a file: %s', (name) => {
+    const value = 'redis://u:p@h:1';
+    expect(readConfig([name], { [`${name}_FILE`]: secretFile(value) })[name]).toBe(value);
+  });
+
+  it('may stand in the variable or in the file, not in both', () => {
+    const environment = { GATEWAY_SECRET_KEY: 'hunter2', GATEWAY_SECRET_KEY_FILE: secretFile('hunter3') };
+    expect(problemsOf(['GATEWAY_SECRET_KEY'], environment)).toEqual({
+      GATEWAY_SECRET_KEY_FILE: 'is set, but so is GATEWAY_SECRET_KEY: use one of them',
+    });
+  });
+
+  it('say when their file cannot be read or is empty', () => {
+    const missing = { GATEWAY_SECRET_KEY_FILE: join(folder, 'missing') };
+    expect(problemsOf(['GATEWAY_SECRET_KEY'], missing)).toEqual({
+      GATEWAY_SECRET_KEY_FILE: expect.stringMatching(/^cannot be read: ENOENT/),
+    });
+    expect(problemsOf(['GATEWAY_SECRET_KEY'], { GATEWAY_SECRET_KEY_FILE: secretFile('\n') })).toEqual({
+      GATEWAY_SECRET_KEY: 'must not be empty',
+    });
+  });
+
+  it('reads a file for secrets only', () => {
+    expect(readConfig(['LOG_LEVEL'], { LOG_LEVEL_FILE: secretFile('debug') }).LOG_LEVEL).toBe('info');
+  });
+
+  it.each<[VariableName, string]>([
+    ['REDIS_URL', 'redis://u:hunter2'],
+    ['REDIS_URL', 'redis://u:hunter2/x@h:1'],
+    ['REDIS_URL', 'redis://u:x@hunter2@h:1'],
+    ['REDIS_URL', 'redis://u:hunter2%@h:1'],
+    ['REDIS_URL', 'redis://u:hunter2@h:1/db'],
+    ['REDIS_URL', 'redis-sentinel://:hunter2/@h:1'],
+    ['REDIS_URL', 'hunter2'],
+    ['GATEWAY_BASE_URL', 'https://u:hunter2@g.example'],
+    ['GATEWAY_BASE_URL', 'http://g.example/?key=hunter2'],
+  ])('never show in an error: %s=%s', (name, value) => {
+    for (const environment of [{ [name]: value }, { [`${name}_FILE`]: secretFile(value) }]) {
+      try {
+        readConfig([name], environment);
+      } catch (error) {
+        expect(error).toBeInstanceOf(InvalidConfigError);
+        expect(`${String(error)} ${JSON.stringify(error)}`).not.toContain('hunter2');
+      }
+    }
+    expect(problemsOf([name], { [name]: value })).toHaveProperty(name);
+  });
+});
