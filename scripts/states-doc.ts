@@ -1,0 +1,50 @@
+import { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, TRANSITIONS } from '../src/ledger/states.js';
+
+/** The text of docs/states.md, made from the one table in src/ledger/states.ts so that the two cannot differ. */
+export function renderStatesDoc(): string {
+  return `<!-- Made by \`npm run docs:states\` from src/ledger/states.ts: change the table there. -->
+
+# The states of a payout
+
+Every change is one script in Redis that checks the state before, so a transition that is not in the table below cannot happen.
+\`unknown\` is never left automatically, except by the attempt's own late answer: sending again could pay twice.
+
+${table(
+  ['state', 'meaning'],
+  PAYOUT_STATES.map((state) => [`\`${state}\``, STATE_MEANING[state]]),
+)}
+
+## Transitions
+
+${table(
+  ['from', 'to', 'when'],
+  TRANSITIONS.map(({ from, to, when }) => [`\`${from}\``, `\`${to}\``, when]),
+)}
+
+## Diagram
+
+Without the transitions of an adopted ledger, which only follow the loss of a Redis.
+
+\`\`\`mermaid
+stateDiagram-v2
+${diagram().join('\n')}
+\`\`\`
+`;
+}
+
+function diagram(): string[] {
+  const normal = TRANSITIONS.filter(({ byAdoption }) => !byAdoption);
+  return [
+    '    [*] --> queued: enqueue',
+    ...normal.map(({ from, to, when }) => `    ${from} --> ${to}: ${when}`),
+    ...FINAL_STATES.map((state) => `    ${state} --> [*]`),
+  ];
+}
+
+/** A Markdown table with even columns, as the formatter would make it. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
+}
