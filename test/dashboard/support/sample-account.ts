@@ -1,0 +1,108 @@
+import { PayoutQueues } from '../../../src/queues/payout-queues.js';
+import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
+import type { SendAttempt, SendResult } from '../../../src/ledger/sender-ledger.js';
+import type { PayoutInput } from '../../../src/ledger/payout.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
+
+/** An account of its own with payouts brought into their states as the sender and people do it. */
+export interface SampleAccount extends TestAccount {
+  readonly queues: PayoutQueues;
+  enqueue(payoutId: string, given?: Partial<PayoutInput>): Promise<void>;
+  /** Begins the send of a queued payout, and leaves it in `sending`. */
+  beginSend(payoutId: string): Promise<SendAttempt>;
+  /** Enqueues a payout and records how its send ended. */
+  sendAs(payoutId: string, result: SendResult, given?: Partial<PayoutInput>): Promise<void>;
+}
+
+const NO_BREAKER = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
+
+export async function openSampleAccount(): Promise<SampleAccount> {
+  const account = openTestAccount();
+  const { connection, ledger, redis, clock } = account;
+  const queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
+  const sender = new RedisSenderLedger(connection, 'reply');
+  const owner = 'worker-a:4711';
+  const epoch = (await sender.acquireLease(owner, undefined)) ?? 0;
+
+  const enqueue = async (payoutId: string, given: Partial<PayoutInput> = {}): Promise<void> => {
+    const payout = aPayout(payoutId, { addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', symbol: 'USD', ...given });
+    await ledger.enqueue([payout]);
+    await queues.addWithdrawJobs([payout]);
+    await ledger.clearOutbox('queued', [payoutId]);
+  };
+  const beginSend = async (payoutId: string): Promise<SendAttempt> => {
+    const { ledgerId, sends } = await sender.readSender();
+    const attempt = ((await ledger.get(payoutId))?.attempt ?? 0) + 1;
+    const begun = await sender.beginSend({ lease: { owner, epoch }, ledgerId, sends, payoutId, attempt });
+    if (begun.kind !== 'begun') throw new Error(`The send of ${payoutId} was refused: ${begun.kind}`);
+    return { payoutId, attempt, epoch };
+  };
+  const sendAs = async (payoutId: string, result: SendResult, given?: Partial<PayoutInput>): Promise<void> => {
+    await enqueue(payoutId, given);
+    const attempt = await beginSend(payoutId);
+    clock.advance(1_200);
+    await sender.finishSend(attempt, result, NO_BREAKER);
+    clock.advance(61_000);
+  };
+  const close = async (): Promise<void> => {
+    await queues.close();
+    await account.close();
+  };
+  return { ...account, queues, enqueue, beginSend, sendAs, close };
+}
+
+/** Gives the account a payout in every state. The last one stays in `sending`, so no other can begin after it. */
+export async function fillAccount(account: SampleAccount): Promise<void> {
+  const { ledger, queues, clock } = account;
+  await account.sendAs('order:2041', { kind: 'accepted', txhash: 'a7c1e4' });
+  await ledger.change({ payoutId: 'order:2041', from: 'in_progress', to: 'completed', fee: '1.1' });
+  await account.sendAs(
+    'order:2042',
+    { kind: 'accepted', txhash: 'f00dbeef' },
+    { amount: '250', reference: 'Invoice 2026-114' },
+  );
+  await ledger.change({
+    payoutId: 'order:2042',
+    from: 'in_progress',
+    to: 'failed',
+    message: 'the gateway answered approve 2',
+  });
+  await account.sendAs('order:2043', { kind: 'accepted', txhash: 'c0ffee' }, { amount: '0.00000142', paymentId: 12 });
+  await account.sendAs('order/2044+a=b', {
+    kind: 'unknown',
+    reason: 'no answer within 60000 ms; the request may have been paid',
+  });
+  await account.sendAs(
+    'order:2045',
+    { kind: 'rejected', message: 'Insufficient balance' },
+    { amount: '9000', reference: 'Affiliates, September' },
+  );
+  const tomorrow = new Date(clock.wallNow() + 86_400_000).toISOString();
+  await account.enqueue('order:2046', { notBefore: tomorrow });
+  await account.enqueue('order:2050', { priority: 5 });
+  await account.enqueue('order:2047', { metadata: { invoice: 77, team: 'payments' }, batch: 'september' });
+  await account.enqueue('order:2048');
+  await ledger.change({
+    payoutId: 'order:2048',
+    from: 'queued',
+    to: 'cancelled',
+    by: 'ann',
+    reason: 'paid by other means',
+  });
+  await account.enqueue('order:2049');
+  await account.beginSend('order:2049');
+  await queues.addStatusJobs(
+    [
+      {
+        payoutId: 'order:2043',
+        paymentId: 12,
+        amount: '0.00000142',
+        addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+        txhash: 'c0ffee',
+      },
+    ],
+    3_600_000,
+  );
+  clock.advance(5_000);
+}
