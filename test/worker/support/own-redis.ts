@@ -1,0 +1,35 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/index.js';
+
+/** A Redis that a test may stop and start again, with its data and on its port. */
+export interface OwnRedis {
+  readonly url: string;
+  /** Of the server that runs now. */
+  readonly pid: number;
+  stop(): Promise<void>;
+  startAgain(): Promise<void>;
+  /** Stops it and removes its data. */
+  close(): Promise<void>;
+}
+
+export async function startOwnRedis(args: readonly string[] = []): Promise<OwnRedis> {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-own-redis-'));
+  let server: LocalRedis = await startLocalRedis({ dir, args });
+  const { url, port } = server;
+  return {
+    url,
+    get pid() {
+      return server.pid;
+    },
+    stop: async () => server.stop(),
+    async startAgain() {
+      server = await startLocalRedis({ dir, port, args });
+    },
+    async close() {
+      await server.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}

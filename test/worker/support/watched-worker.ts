@@ -1,0 +1,119 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
+import { startHealthServer } from '../../../src/worker/health-server.js';
+import { createPayoutWorker, type AccountOptions, type PayoutWorker } from '../../../src/worker/payout-worker.js';
+import { createWorkerMetrics } from '../../../src/worker/worker-metrics.js';
+
+/** A worker in this process with its health server, a gateway and a producer. */
+export interface WatchedWorker {
+  readonly platformId: number;
+  readonly worker: PayoutWorker;
+  readonly sandbox: Sandbox;
+  readonly producer: PayoutProducer;
+  readonly url: string;
+  readonly enqueue: (payoutId: string, addressTo?: string) => Promise<void>;
+  /** The value of a metric of the account, read over HTTP; undefined when there is no such series. */
+  readonly metric: (name: string, labels?: Readonly<Record<string, string>>) => Promise<number | undefined>;
+  close(): Promise<void>;
+}
+
+export interface WatchedWorkerOptions {
+  readonly redisUrl?: string;
+  readonly stuckAfterMs?: number;
+  readonly account?: Partial<AccountOptions>;
+  readonly sandbox?: Partial<SandboxOptions>;
+  /** Called with the journal folder and the account before the worker starts. */
+  readonly prepare?: (journalDir: string, platformId: number) => Promise<void>;
+}
+
+const SECRET_KEY = 'k-watched-0123456789';
+
+export function randomPlatformId(): number {
+  return 100_000 + Math.floor(Math.random() * 1_000_000_000);
+}
+
+export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Promise<WatchedWorker> {
+  const { redisUrl = process.env['REDIS_URL'] ?? '', stuckAfterMs } = options;
+  const platformId = randomPlatformId();
+  const journalDir = await mkdtemp(join(tmpdir(), 'payouts-health-'));
+  await options.prepare?.(journalDir, platformId);
+  const sandbox = await startSandbox({
+    accounts: [{ platformId, secretKey: SECRET_KEY }],
+    settleAfterMs: 300,
+    ...options.sandbox,
+  });
+  const metrics = createWorkerMetrics({
+    version: '1.2.3',
+    ...(stuckAfterMs === undefined ? {} : { stuckAfterMs }),
+  });
+  const worker = await createPayoutWorker({
+    redisUrl,
+    journalDir,
+    observe: metrics.observe,
+    accounts: [
+      {
+        platformId,
+        baseUrl: sandbox.url,
+        secretKey: SECRET_KEY,
+        leaseMs: 1_000,
+        quarantineMs: 1_000,
+        inFlightMaxMs: 100,
+        pollMinMs: 200,
+        pollMaxMs: 500,
+        ...options.account,
+      },
+    ],
+  });
+  const health = await startHealthServer({ host: '127.0.0.1', port: 0, metrics, accounts: () => worker.accounts });
+  const producer = new PayoutProducer({ redisUrl, platformId });
+  return {
+    platformId,
+    worker,
+    sandbox,
+    producer,
+    url: health.url,
+    async enqueue(payoutId, addressTo = `bc1q${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`) {
+      await producer.enqueue({ payoutId, paymentId: 1, amount: '0.01', addressTo });
+    },
+    async metric(name, labels = {}) {
+      const text = await (await fetch(`${health.url}/metrics`)).text();
+      return readMetric(text, name, { platform_id: String(platformId), ...labels });
+    },
+    async close() {
+      await health.close();
+      await producer.close();
+      await worker.stop();
+      await sandbox.close();
+      await rm(journalDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The value of the one series with these labels and no others. */
+export function readMetric(
+  text: string,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): number | undefined {
+  const wanted = Object.entries(labels)
+    .map(([label, value]) => `${label}="${value}"`)
+    .sort()
+    .join(',');
+  for (const line of text.split('\n')) {
+    const [, found, foundLabels = '', value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (found === name && foundLabels.split(',').sort().join(',') === wanted) return Number(value);
+  }
+  return undefined;
+}
+
+/** Asks again and again until it holds. */
+export async function until(what: string, holds: () => Promise<boolean> | boolean, withinMs = 20_000): Promise<void> {
+  const giveUpAt = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > giveUpAt) throw new Error(`Not within ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
