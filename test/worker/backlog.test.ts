@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+import { endAllWorkers } from './support/worker-process.js';
+import { openWorld, until } from './support/payout-world.js';
+
+let redis: LocalRedis;
+let person: Redis;
+
+beforeEach(async () => {
+  redis = await startLocalRedis({ args: ['--appendfsync', 'no'] });
+  person = new Redis(redis.url);
+});
+
+afterEach(async () => {
+  await endAllWorkers();
+  await person.quit();
+  await redis.stop();
+});
+
+const SENDS = 8;
+
+/** What one payout costs while so many wait. */
+async function measure(queued: number): Promise<{ commandsPerPayout: number; memoryMb: number }> {
+  const world = await openWorld({ redis });
+  try {
+    await world.enqueue(queued);
+    const worker = world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true', LOG_LEVEL: 'warn' } });
+    await until('sending has begun', () => world.sandbox.stats().arrivals >= 2);
+    // The check that every payout has its job runs once at the start.
+    await delay(3_000);
+    const [arrivals, commands] = [world.sandbox.stats().arrivals, await countCommands()];
+    await until(`${SENDS} more were sent`, () => world.sandbox.stats().arrivals >= arrivals + SENDS);
+    const commandsPerPayout = ((await countCommands()) - commands) / SENDS;
+    return { commandsPerPayout, memoryMb: await readMemoryMb(worker.pid) };
+  } finally {
+    await endAllWorkers();
+    await world.close();
+  }
+}
+
+async function countCommands(): Promise<number> {
+  return Number(/total_commands_processed:(\d+)/.exec(await person.info('stats'))?.[1]);
+}
+
+async function readMemoryMb(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
+}
+
+it('a payout costs as many Redis commands with 100,000 queued as with 100, and the process no more memory', async () => {
+  const few = await measure(100);
+  const many = await measure(100_000);
+  expect(many.commandsPerPayout).toBeLessThanOrEqual(few.commandsPerPayout * 1.15);
+  expect(many.memoryMb).toBeLessThanOrEqual(few.memoryMb + 60);
+}, 180_000);

@@ -1,0 +1,145 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
+import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
+
+let dir: string;
+let redis: LocalRedis;
+let world: PayoutWorld;
+
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'payouts-redis-trouble-'));
+  redis = await startLocalRedis({ dir });
+  world = await openWorld({ redis, sandbox: { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: 400 } });
+});
+
+afterEach(async () => {
+  await endAllWorkers();
+  await world.close();
+  await redis.stop();
+  await rm(dir, { recursive: true, force: true });
+});
+
+async function startAgain(): Promise<void> {
+  redis = await startLocalRedis({ dir, port: redis.port });
+}
+
+async function untilSent(count: number): Promise<void> {
+  await until(`${count} payouts arrived`, () => world.sandbox.stats().arrivals >= count);
+}
+
+async function untilSettled(count: number): Promise<void> {
+  await until(`${count} payouts are settled`, async () => {
+    try {
+      const { completed, unknown } = await world.producer.stats();
+      return completed + unknown === count;
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function expectRefusal(worker: WorkerProcess, reason: RegExp): Promise<void> {
+  await until('the worker refuses', () => reason.test(worker.log()));
+  expect(worker.log()).toContain('payouts adopt-ledger');
+  const { arrivals } = world.sandbox.stats();
+  await delay(4_000);
+  expect(world.sandbox.stats().arrivals).toBe(arrivals);
+}
+
+describe('Redis', () => {
+  it('ended and started again in the middle: the work goes on', async () => {
+    await world.enqueue(6);
+    world.startWorker();
+    await untilSent(2);
+    process.kill(redis.pid, 'SIGKILL');
+    await delay(500);
+    await startAgain();
+    await untilSettled(6);
+    await expectPromisesKept(world);
+    expect((await world.producer.stats()).unknown).toBe(0);
+  }, 120_000);
+
+  it('away for 30 seconds: the work goes on, with the answer that came meanwhile', async () => {
+    await world.enqueue(4);
+    world.startWorker();
+    await untilSent(2);
+    await redis.stop();
+    await delay(30_000);
+    await startAgain();
+    await untilSettled(4);
+    await expectPromisesKept(world);
+    expect((await world.producer.stats()).unknown).toBe(0);
+  }, 180_000);
+
+  it('hung for longer than the lease: the work goes on', async () => {
+    await world.enqueue(5);
+    world.startWorker();
+    world.startWorker();
+    await untilSent(2);
+    process.kill(redis.pid, 'SIGSTOP');
+    await delay(6_000);
+    process.kill(redis.pid, 'SIGCONT');
+    await untilSettled(5);
+    await expectPromisesKept(world);
+  }, 120_000);
+
+  it('flushed: the worker refuses to send and says why and what to do', async () => {
+    await world.enqueue(4);
+    const worker = world.startWorker();
+    await untilSent(2);
+    const person = new Redis(redis.url);
+    await person.flushall();
+    await world.enqueue(4);
+    await expectRefusal(worker, /flushed or exchanged/);
+    await person.quit();
+    expect(world.sandbox.stats().duplicatePayments).toEqual([]);
+  }, 60_000);
+
+  it('put back to an older copy of its append-only file: the worker refuses, also after its own restart', async () => {
+    await world.enqueue(5);
+    const worker = world.startWorker();
+    await untilSent(1);
+    const copy = `${dir}-copy`;
+    await cp(dir, copy, { recursive: true });
+    await untilSent(3);
+    await redis.stop();
+    await rm(dir, { recursive: true });
+    await cp(copy, dir, { recursive: true });
+    await rm(copy, { recursive: true });
+    await startAgain();
+    await expectRefusal(worker, /older/);
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe(0);
+    await expectRefusal(world.startWorker(), /older copy of the ledger/);
+    expect(world.sandbox.stats().duplicatePayments).toEqual([]);
+  }, 120_000);
+});
+
+describe('a Redis that may forget', () => {
+  it('is refused at the start, with what to set, and exit code 2', async () => {
+    await redis.stop();
+    redis = await startLocalRedis({
+      dir,
+      port: redis.port,
+      args: ['--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru'],
+    });
+    const worker = world.startWorker();
+    expect(await worker.ended).toBe(2);
+    expect(worker.log()).toMatch(/may forget.*appendonly yes/s);
+    expect(worker.log()).toMatch(/maxmemory-policy noeviction/);
+  }, 30_000);
+
+  it('is used when ALLOW_VOLATILE_REDIS says so', async () => {
+    await redis.stop();
+    redis = await startLocalRedis({ dir, port: redis.port, args: ['--appendonly', 'no'] });
+    await world.enqueue(1);
+    world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true' } });
+    await untilSettled(1);
+  }, 60_000);
+});
