@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { createWorkerMetrics } from '../../src/worker/worker-metrics.js';
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly action: string };
+}
+
+const PATH = fileURLToPath(new URL('../../docs/alerts.yml', import.meta.url));
+const { groups } = parse(readFileSync(PATH, 'utf8')) as { groups: { name: string; rules: Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
+
+/** Every series of a worker with one account, by name; the gauges of the account are known by their name alone. */
+async function seriesOfWorker(): Promise<string> {
+  const metrics = createWorkerMetrics({ version: '1.2.3' });
+  metrics.observe(1);
+  return metrics.registry.metrics();
+}
+
+function metricsIn(expr: string): string[] {
+  return expr.match(/\bpayouts_[a-z_]+/g) ?? [];
+}
+
+describe.each(rules)('$alert', ({ expr, labels, annotations }) => {
+  it('names metrics that exist', async () => {
+    const text = await seriesOfWorker();
+    const names = metricsIn(expr);
+    expect(names).not.toEqual([]);
+    for (const name of names) {
+      const metric = name.replace(/_(bucket|sum|count)$/, '');
+      expect(text).toMatch(new RegExp(`^# TYPE ${metric} ${metric === name ? '(counter|gauge)' : 'histogram'}$`, 'm'));
+    }
+  });
+
+  it('says how urgent it is and what to do', () => {
+    expect(labels.severity).toMatch(/^(critical|warning)$/);
+    expect(annotations.summary).toMatch(/\.$/);
+    expect(annotations.action).toMatch(/^[A-Z].{40,}\.$/);
+  });
+});
+
+it('picks outcomes, results and buckets that are counted', async () => {
+  const text = await seriesOfWorker();
+  const picks = rules.flatMap(({ expr }) => [...expr.matchAll(/(payouts_[a-z_]+)\{(outcome|result|le)="([^"]+)"\}/g)]);
+  expect(picks.length).toBeGreaterThan(3);
+  for (const [, name, label, value] of picks) {
+    expect(text).toMatch(new RegExp(`^${name ?? ''}\\{.*${label ?? ''}="${value ?? ''}".*\\} 0$`, 'm'));
+  }
+});
+
+it('has a rule for everything that needs a person', () => {
+  const watched = new Set(rules.flatMap(({ expr }) => metricsIn(expr)));
+  for (const metric of [
+    'payouts_redis_up',
+    'payouts_lease_held',
+    'payouts_sending_refused',
+    'payouts_paused',
+    'payouts_in_state',
+    'payouts_oldest_age_seconds',
+    'payouts_stuck_in_progress',
+    'payouts_sends_total',
+    'payouts_polls_total',
+    'payouts_journal_sync_seconds_bucket',
+    'payouts_send_gap_seconds_bucket',
+  ]) {
+    expect(watched).toContain(metric);
+  }
+  expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+});
+
+const promtoolIsThere = isInstalled('promtool');
+
+(promtoolIsThere ? it : it.skip)('passes promtool', () => {
+  execFileSync('promtool', ['check', 'rules', PATH]);
+});
+
+function isInstalled(program: string): boolean {
+  try {
+    execFileSync(program, ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
