@@ -1,4 +1,5 @@
-// Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, and a redis-server.
+// Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, a redis-server, and
+// with `--with-browser` a chromium.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -6,23 +7,33 @@ import { delimiter, join } from 'node:path';
 
 const INSTALL_FORBIDDEN = process.env.PAYOUTS_NO_INSTALL === '1';
 
-/** How each package manager installs Redis, in the order in which they are looked for. */
-const REDIS_INSTALLERS = [
+/** How each package manager installs a package, in the order in which they are looked for. */
+const INSTALLERS = [
   {
     tool: 'apt-get',
-    commands: [
+    commands: (name) => [
       ['apt-get', 'update', '-q'],
-      ['apt-get', 'install', '-y', '-q', '--no-install-recommends', 'redis-server'],
+      ['apt-get', 'install', '-y', '-q', '--no-install-recommends', name],
     ],
   },
-  { tool: 'dnf', commands: [['dnf', 'install', '-y', 'redis']] },
-  { tool: 'apk', commands: [['apk', 'add', 'redis']] },
-  { tool: 'pacman', commands: [['pacman', '-S', '--noconfirm', 'redis']] },
-  { tool: 'brew', commands: [['brew', 'install', 'redis']] },
+  { tool: 'dnf', commands: (name) => [['dnf', 'install', '-y', name]] },
+  { tool: 'apk', commands: (name) => [['apk', 'add', name]] },
+  { tool: 'pacman', commands: (name) => [['pacman', '-S', '--noconfirm', name]] },
+  { tool: 'brew', commands: (name) => [['brew', 'install', name]] },
 ];
 
 setUpNodeModules();
-setUpRedis();
+if (process.env.REDIS_URL === undefined) {
+  setUpProgram(
+    'redis-server',
+    (tool) => (tool === 'apt-get' ? 'redis-server' : 'redis'),
+    'Install Redis 6.2 or later.',
+  );
+}
+// Only the dashboard's test needs a browser.
+if (process.argv.includes('--with-browser')) {
+  setUpProgram('chromium', () => 'chromium', 'Install Chromium, as `chromium` on the PATH.');
+}
 
 function setUpNodeModules() {
   const installed = 'node_modules/.package-lock.json';
@@ -32,25 +43,28 @@ function setUpNodeModules() {
   run(['npm', 'ci', '--no-audit', '--no-fund'], {});
 }
 
-function setUpRedis() {
-  if (process.env.REDIS_URL !== undefined || isOnPath('redis-server')) return;
-  const installer = REDIS_INSTALLERS.find(({ tool }) => isOnPath(tool));
+function setUpProgram(program, packageFor, advice) {
+  if (isOnPath(program)) return;
+  const installer = INSTALLERS.find(({ tool }) => isOnPath(tool));
   if (installer === undefined) {
-    stop('redis-server is not on the PATH and no known package manager was found. Install Redis 6.2 or later.', []);
+    stop(`${program} is not on the PATH and no known package manager was found. ${advice}`, []);
   }
-  const commands = installer.commands.map((command) => (needsSudo(installer.tool) ? ['sudo', ...command] : command));
+  const { tool } = installer;
+  const commands = installer
+    .commands(packageFor(tool))
+    .map((command) => (needsSudo(tool) ? ['sudo', ...command] : command));
   if (INSTALL_FORBIDDEN) {
     stop(
-      'redis-server is not on the PATH.',
+      `${program} is not on the PATH.`,
       commands.map((command) => command.join(' ')),
     );
   }
   for (const command of commands) {
-    say(`redis-server is missing, running: ${command.join(' ')}`);
+    say(`${program} is missing, running: ${command.join(' ')}`);
     // A package must not start a service of its own here: tests and demo start the server that they need.
     run(command, { DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' });
   }
-  if (!isOnPath('redis-server')) stop('redis-server is still not on the PATH after the installation.', []);
+  if (!isOnPath(program)) stop(`${program} is still not on the PATH after the installation. ${advice}`, []);
 }
 
 function needsSudo(tool) {
