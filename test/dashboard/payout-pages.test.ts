@@ -1,0 +1,258 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import { createDashboard } from '../../src/dashboard/index.js';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
+import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
+
+const INJECTION = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>&amp;`;
+const ESCAPED = '&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&gt;&lt;img src=x onerror=alert(2)&gt;&amp;amp;';
+
+let account: SampleAccount;
+let dashboard: RunningDashboard;
+
+async function open(): Promise<void> {
+  account = await openSampleAccount();
+  dashboard = await openDashboard(account);
+}
+
+async function close(): Promise<void> {
+  await dashboard.close();
+  await account.close();
+}
+
+describe('the overview', () => {
+  beforeEach(open);
+  afterEach(close);
+
+  it('is where the dashboard begins', async () => {
+    const response = await dashboard.ask('/');
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/payouts']);
+  });
+
+  it('shows the counts, the sender, and what the gateway said of payouts that need a person', async () => {
+    await fillAccount(account);
+    const page = await dashboard.read('/payouts');
+    const tiles = [...page.matchAll(/<b>(\d+)<\/b>\s*<span>([a-z ]+)<\/span>/g)].map(
+      ([, count, state]) => `${state}: ${count}`,
+    );
+    expect(tiles).toEqual([
+      'queued: 3',
+      'sending: 1',
+      'in progress: 1',
+      'completed: 1',
+      'failed: 1',
+      'rejected: 1',
+      'unknown: 1',
+      'cancelled: 1',
+    ]);
+    expect(page).toContain('worker-a:4711');
+    expect(page).toMatch(/epoch 1, beat \d/);
+    expect(page).toContain('Not paused');
+    for (const said of ['no answer within 60000 ms', 'Insufficient balance', 'the gateway answered approve 2']) {
+      expect(page).toContain(said);
+    }
+    expect(page).not.toMatch(/<script/);
+  });
+
+  it('says why, by whom and since when the account is paused', async () => {
+    await account.ledger.pause('ann', `maintenance ${INJECTION}`);
+    const page = await dashboard.read('/payouts');
+    expect(page).toContain(`maintenance ${ESCAPED}`);
+    expect(page).toContain('<bdi>ann</bdi>, since 2030-01-01 00:00:00 UTC');
+    expect(page.replace(/<\/?span>/g, '')).toContain('payouts resume --reason WHY');
+  });
+
+  it('says when nobody sends, and when nothing needs a person', async () => {
+    await account.redis.del(account.connection.keys.sender);
+    const page = await dashboard.read('/payouts');
+    expect(page).toContain('No sender');
+    expect(page).toContain('No payout needs a person.');
+  });
+});
+
+describe('a list of one state', () => {
+  beforeAll(open);
+  afterAll(close);
+
+  it('goes through all payouts page by page, who waits longest first', async () => {
+    const payoutIds = Array.from({ length: 120 }, (_, index) => `q-${index}`);
+    for (const payoutId of payoutIds) await account.enqueue(payoutId);
+    const seen: string[] = [];
+    let path: string | undefined = '/payouts?state=queued';
+    let pages = 0;
+    while (path !== undefined) {
+      const page = await dashboard.read(path);
+      seen.push(
+        ...[...page.matchAll(/<td class="id">\s*<a href="\/payouts\/([^"]+)"/g)].map(([, payoutId = '']) => payoutId),
+      );
+      path = /<a href="([^"]+)" rel="next"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
+      pages += 1;
+    }
+    expect(seen).toEqual(payoutIds);
+    expect(pages).toBe(3);
+  });
+
+  it('shows the latest of a final state first', async () => {
+    for (const payoutId of ['f-1', 'f-2']) {
+      await account.sendAs(payoutId, { kind: 'accepted', txhash: payoutId });
+      await account.ledger.change({ payoutId, from: 'in_progress', to: 'failed' });
+    }
+    const page = await dashboard.read('/payouts?state=failed');
+    expect(page.indexOf('f-2')).toBeLessThan(page.indexOf('f-1'));
+    expect(page.indexOf('f-2')).toBeGreaterThan(0);
+  });
+
+  it.each(['/payouts?state=paid', '/payouts?state=queued&after=x', '/payouts?state=queued&after=1&after=2'])(
+    'knows no %s',
+    async (path) => {
+      expect((await dashboard.ask(path)).status).toBe(404);
+    },
+  );
+});
+
+describe('one payout', () => {
+  beforeAll(open);
+  afterAll(close);
+
+  it('shows all its data, its history and the commands that a person may run', async () => {
+    await account.sendAs(
+      'rich',
+      { kind: 'rejected', message: 'Insufficient balance' },
+      {
+        amount: '9000',
+        reference: 'Affiliates',
+        batch: 'september',
+        priority: 3,
+        metadata: { invoice: 77 },
+      },
+    );
+    const page = (await dashboard.read('/payouts/rich')).replace(/<\/?span>/g, '');
+    for (const text of [
+      '9000',
+      'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+      'Affiliates',
+      'september',
+      '&quot;invoice&quot;: 77',
+    ]) {
+      expect(page).toContain(text);
+    }
+    expect([...page.matchAll(/<li class="(\w+)">/g)].map(([, state]) => state)).toEqual([
+      'queued',
+      'sending',
+      'rejected',
+    ]);
+    expect(page).toContain('payouts retry rich --reason WHY');
+  });
+
+  it.each(['a/b', 'a:b', 'a+b', 'a=b', '/', '//', '.', '..', '../x', 'a/../b', '-x', 'a,b'])(
+    'is found under its link and by search, whatever its id: %s',
+    async (payoutId) => {
+      await account.enqueue(payoutId, { reference: `the one called ${payoutId}` });
+      const search = await dashboard.ask(`/payouts?q=${encodeURIComponent(payoutId)}`);
+      expect(search.status).toBe(302);
+      const page = await dashboard.read(search.headers.get('location') ?? '');
+      expect(page).toContain(`the one called ${payoutId}`);
+      const list = await dashboard.read('/payouts?state=queued');
+      expect(list).toContain(`href="${search.headers.get('location') ?? ''}"`);
+    },
+  );
+
+  it('is found by its txhash', async () => {
+    await account.sendAs('sent', { kind: 'accepted', txhash: '0xABC/1' });
+    const found = await dashboard.ask(`/payouts?q=%20${encodeURIComponent('0xABC/1')}%20`);
+    expect(found.headers.get('location')).toBe('/payouts/sent');
+  });
+
+  it('is not found: the page says so and runs nothing', async () => {
+    for (const path of ['/payouts?q=', '/payouts/', '/payouts?payoutId=']) {
+      const response = await dashboard.ask(path + encodeURIComponent(INJECTION));
+      const page = await response.text();
+      expect(response.status).toBe(404);
+      expect(page).toContain(ESCAPED);
+      expect(page).not.toMatch(/<script|<img/);
+    }
+    expect((await dashboard.ask('/payouts/%ff')).status).toBe(400);
+    expect((await dashboard.ask('/none')).status).toBe(404);
+  });
+
+  it('shows texts of others as text, on every page', async () => {
+    await account.sendAs(
+      'evil',
+      { kind: 'rejected', message: INJECTION },
+      {
+        reference: INJECTION,
+        metadata: { [INJECTION]: INJECTION },
+        addressTo: `wallet:${INJECTION}`,
+      },
+    );
+    await account.ledger.change({ payoutId: 'evil', from: 'rejected', to: 'queued', by: INJECTION, reason: INJECTION });
+    await account.sendAs('evil-2', { kind: 'unknown', reason: INJECTION }, { reference: INJECTION });
+    await account.redis.hset(account.connection.keys.sender, 'owner', INJECTION);
+    for (const path of [
+      '/payouts',
+      '/payouts/evil',
+      '/payouts/evil-2',
+      '/payouts?state=unknown',
+      '/payouts?state=queued',
+    ]) {
+      const page = await dashboard.read(path);
+      expect(page).toContain(ESCAPED);
+      expect(page).not.toMatch(/<script|<img/);
+    }
+  });
+});
+
+describe('a dashboard that is mounted in an application', () => {
+  beforeAll(open);
+  afterAll(close);
+
+  it('is at home under its path', async () => {
+    await account.enqueue('a/b');
+    const mounted = createDashboard({ platformId: account.platformId, redisUrl: process.env['REDIS_URL'] ?? '' });
+    const server = createServer(express().use('/admin/pay', mounted.router));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/admin/pay`;
+    expect((await fetch(url)).url).toBe(`${url}/payouts`);
+    expect(await (await fetch(`${url}/payouts?state=queued`)).text()).toContain('href="/admin/pay/payouts/a%2Fb"');
+    expect(await (await fetch(`${url}/board`)).text()).toContain('<base href="/admin/pay/board/"');
+    expect((await fetch(`${url}/style.css`)).status).toBe(200);
+    expect((await fetch(`${url}/board/api/queues/pause`, { method: 'PUT' })).status).toBe(405);
+    server.close();
+    await mounted.close();
+    await mounted.close();
+  });
+});
+
+describe('when Redis is away', () => {
+  it('says so with 503 on both pages, and recovers by itself', async () => {
+    const redis = await startLocalRedis();
+    account = await openSampleAccount();
+    dashboard = await openDashboard(account, { redisUrl: redis.url });
+    try {
+      expect((await dashboard.ask('/payouts')).status).toBe(200);
+      await redis.stop();
+      for (const path of ['/payouts', '/payouts/x', '/payouts?q=x']) {
+        const response = await dashboard.ask(path);
+        expect(response.status).toBe(503);
+        expect(response.headers.get('retry-after')).toBe('5');
+        expect(await response.text()).toContain('Redis is away');
+      }
+      expect((await dashboard.ask('/board/')).status).toBe(200);
+      expect((await dashboard.ask('/board/api/queues')).status).toBe(503);
+      const again = await startLocalRedis({ port: redis.port });
+      try {
+        const deadline = performance.now() + 10_000;
+        while ((await dashboard.ask('/payouts')).status !== 200) expect(performance.now()).toBeLessThan(deadline);
+      } finally {
+        await again.stop();
+      }
+    } finally {
+      await dashboard.close();
+      await account.close();
+      await redis.stop();
+    }
+  });
+});

@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { request } from 'node:http';
+import { InvalidConfigError } from '../../src/errors.js';
+import { listBoardRequests } from './support/board-routes.js';
+import { basicAuth, openDashboard, type RunningDashboard } from './support/running-dashboard.js';
+import { openSampleAccount, type SampleAccount } from './support/sample-account.js';
+
+const PASSWORD = 'pass:word ünïcode';
+
+let account: SampleAccount;
+const open: RunningDashboard[] = [];
+
+beforeAll(async () => {
+  account = await openSampleAccount();
+});
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map(async (dashboard) => dashboard.close()));
+});
+
+afterAll(async () => {
+  await account.close();
+});
+
+async function start(options: Parameters<typeof openDashboard>[1] = {}): Promise<RunningDashboard> {
+  const dashboard = await openDashboard(account, options);
+  open.push(dashboard);
+  return dashboard;
+}
+
+async function askAs(host: string, url: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request(url, { headers: { host } }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    })
+      .once('error', reject)
+      .end();
+  });
+}
+
+describe('a dashboard with a password', () => {
+  it('answers 401 on every path without it', async () => {
+    const dashboard = await start({ password: PASSWORD });
+    const values = ['x'];
+    const routes = listBoardRequests({
+      queueName: ['withdraw'],
+      jobId: values,
+      queueStatus: values,
+      schedulerId: values,
+    });
+    const own = ['/', '/payouts', '/payouts/x', '/payouts?q=x', '/style.css', '/none', '/board', '/%ff'];
+    const assets = ['/board/static/images/logo.svg', '/board/static/favicon.ico', '/board/static/none'];
+    const requests = [...routes, ...[...own, ...assets].map((path) => ({ method: 'GET', path }))];
+    for (const { method, path } of requests) {
+      const response = await dashboard.ask(path, { method, headers: {} });
+      expect({ path, status: response.status }).toEqual({ path, status: 401 });
+      expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm=/);
+      expect(await response.text()).toBe('Please sign in.\n');
+    }
+  });
+
+  it('lets in who gives user and password, and nobody else', async () => {
+    const dashboard = await start({ password: PASSWORD });
+    const wrong = [
+      basicAuth('payouts', 'pass'),
+      basicAuth('payouts', `${PASSWORD}x`),
+      basicAuth('payouts', ''),
+      basicAuth('Payouts', PASSWORD),
+      basicAuth('', PASSWORD),
+      `Bearer ${PASSWORD}`,
+      'Basic',
+      'Basic ====',
+      `Basic ${Buffer.from('payouts').toString('base64')}`,
+    ];
+    for (const authorization of wrong) {
+      expect((await dashboard.ask('/payouts', { headers: { authorization } })).status).toBe(401);
+    }
+    expect((await dashboard.ask('/payouts')).status).toBe(200);
+    expect((await dashboard.ask('/board/static/images/logo.svg')).status).toBe(200);
+  });
+
+  it('takes another user', async () => {
+    const dashboard = await start({ user: 'ann', password: PASSWORD });
+    expect((await dashboard.ask('/payouts')).status).toBe(200);
+    const authorization = basicAuth('payouts', PASSWORD);
+    expect((await dashboard.ask('/payouts', { headers: { authorization } })).status).toBe(401);
+  });
+
+  it('answers to any name, and may listen everywhere', async () => {
+    const dashboard = await start({ password: PASSWORD, host: '0.0.0.0' });
+    expect(await askAs('payouts.example', `${dashboard.url}payouts`)).toBe(401);
+  });
+});
+
+describe('a dashboard without a password', () => {
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'payouts.example', '127.0.0.1.example'])(
+    'refuses to listen on %s',
+    async (host) => {
+      await expect(start({ host })).rejects.toThrow(InvalidConfigError);
+      await expect(start({ host })).rejects.toThrow(`password: is required to listen on ${host}`);
+    },
+  );
+
+  it('answers only to names of this machine, so that no foreign page can read it through the browser', async () => {
+    const { url } = await start();
+    expect(await askAs('localhost:3000', `${url}payouts`)).toBe(200);
+    expect(await askAs('[::1]:3000', `${url}payouts`)).toBe(200);
+    expect(await askAs('evil.example', `${url}payouts`)).toBe(421);
+    expect(await askAs('127.0.0.1.evil.example', `${url}payouts`)).toBe(421);
+  });
+});
+
+describe('startDashboard', () => {
+  it('refuses options that cannot be meant', async () => {
+    await expect(start({ user: 'ann' })).rejects.toThrow('password: is missing, but a user is given');
+    await expect(start({ password: '' })).rejects.toThrow('password: must not be empty');
+    await expect(start({ user: 'a:b', password: 'x' })).rejects.toThrow('user: must not hold a colon');
+    await expect(start({ platformId: 0 })).rejects.toThrow('platformId: must be more than 0');
+    await expect(start({ redisUrl: 'http://x' })).rejects.toThrow('redisUrl: must begin with redis://');
+  });
+
+  it('says when the port is taken, and leaves nothing open', async () => {
+    const { url } = await start();
+    await expect(start({ port: Number(new URL(url).port) })).rejects.toThrow(/port \d+ on 127.0.0.1 is taken/);
+  });
+
+  it('sends headers that keep pages private and other hosts out', async () => {
+    const { headers } = await (await start({ password: PASSWORD })).ask('/payouts');
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none';style-src 'self';img-src 'self' data:;form-action 'self';base-uri 'none';frame-ancestors 'none'",
+    );
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('x-powered-by')).toBeNull();
+  });
+});
