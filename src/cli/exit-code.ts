@@ -10,15 +10,18 @@ const EXIT_CODE_OF: Partial<Record<ErrorCode, number>> = {
   CONFLICT: EXIT_CODES.conflict,
 };
 
+/** A command did its work, printed what it found wrong, and fails for that. */
+export class CommandFailedError extends Error {}
+
 /** The exit code that tells a script how a command ended. */
 export function toExitCode(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
   return (error instanceof PayoutError ? EXIT_CODE_OF[error.code] : undefined) ?? EXIT_CODES.failed;
 }
 
-/** An error as lines for people, one for each problem. Commander has printed its own already. */
+/** An error as lines for people, one for each problem. Commander, and a command that failed, have printed theirs already. */
 export function describeError(error: unknown): string {
-  if (error instanceof CommanderError) return '';
+  if (error instanceof CommanderError || error instanceof CommandFailedError) return '';
   if (error instanceof InvalidInputError || error instanceof InvalidConfigError) {
     return error.problems.map(({ field, message }) => `payouts: ${field}: ${message}\n`).join('');
   }
