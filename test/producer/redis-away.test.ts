@@ -104,14 +104,13 @@ describe('a queue that fails after the ledger has the payout', () => {
     await start();
     const warnings: string[] = [];
     producer = produce({ ...silentLogger, warn: (_, message) => void warnings.push(message) });
-    await producer.stats();
     const { platformId } = await producer.stats();
     const admin = connectRedis(server?.url ?? '', 'commands');
     // The wait list as a wrong type makes BullMQ's script fail, as a Redis that goes away in between would.
     await admin.set(`{payouts:${platformId}}:withdraw:wait`, 'not a list');
+    admin.disconnect();
     expect(await producer.enqueue(payoutInput())).toMatchObject({ created: true });
     expect(warnings).toEqual(['payouts are accepted but may have no job yet: the worker will add it']);
     expect(await producer.stats()).toMatchObject({ queued: 1, withoutJob: 1 });
-    admin.disconnect();
   });
 });
