@@ -17,7 +17,7 @@ export class BoardServer extends ExpressAdapter {
       const { name, params } = entry.handler({ basePath: request.baseUrl, uiConfig: this.uiConfig });
       response.render(name, params, (error: Error | null, page?: string) => {
         if (page === undefined) next(error);
-        else response.send(withoutOtherHosts(page));
+        else response.send(withLinkToPayouts(withoutOtherHosts(page)));
       });
     });
     return this;
@@ -36,6 +36,15 @@ export class BoardServer extends ExpressAdapter {
   override getRouter(): Router {
     return super.getRouter() as Router;
   }
+}
+
+const LINK_STYLE =
+  'position:fixed;right:16px;bottom:16px;z-index:10;padding:8px 16px;border-radius:999px;background:#4338ca;color:#fff;' +
+  'font:500 14px system-ui,sans-serif;text-decoration:none;box-shadow:0 2px 8px rgb(0 0 0 / 25%)';
+
+/** The application has a place for links of others, but hides it in a menu. */
+function withLinkToPayouts(page: string): string {
+  return page.replace('</body>', `<a href="../payouts" style="${LINK_STYLE}">To the payouts</a></body>`);
 }
 
 /** The page's links to a font service would only be blocked by our headers; its system fonts do as well. */

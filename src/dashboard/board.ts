@@ -24,7 +24,6 @@ export function createBoard(ledger: PayoutLedger, queues: PayoutQueues): Router 
     options: {
       uiConfig: {
         boardTitle: `Payouts ${ledger.connection.platformId}`,
-        miscLinks: [{ text: 'Payouts', url: '../payouts' }],
         hideDocsLink: true,
         theme: { light: SYSTEM_FONTS, dark: SYSTEM_FONTS },
       },
