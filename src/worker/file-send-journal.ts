@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { JournaledLedger, JournaledSend, SendJournal } from './send-journal.js';
+import type { JournaledLedger, JournaledSend, JournalView, SendJournal } from './send-journal.js';
 
 const ledgerLine = z.object({ ledgerId: z.string(), epoch: z.int(), sends: z.int() });
 const sendLine = z.object({
@@ -59,6 +59,16 @@ export class FileSendJournal implements SendJournal {
     const journal = new FileSendJournal(join(dir, `${platformId}.journal`), onSynced);
     await journal.reload();
     await journal.ensureWritable();
+    return journal;
+  }
+
+  /**
+   * Reads the journal of an account for somebody who only looks: nothing is made, opened for writing or mended.
+   * @throws Error when it is there but cannot be read, or a line other than a torn last one makes no sense
+   */
+  static async read({ dir, platformId }: Pick<FileSendJournalOptions, 'dir' | 'platformId'>): Promise<JournalView> {
+    const journal = new FileSendJournal(join(dir, `${platformId}.journal`), () => undefined);
+    await journal.reload();
     return journal;
   }
 

@@ -26,6 +26,9 @@ export interface SendJournal {
   close(): Promise<void>;
 }
 
+/** The part of a journal that says what was sent. */
+export type JournalView = Pick<SendJournal, 'ledger' | 'lastSends'>;
+
 export interface JournaledLedger {
   readonly ledgerId: string;
   /** The highest epoch seen. */
@@ -53,7 +56,7 @@ const RETENTION_MIN_MS = 24 * 60 * 60 * 1000;
  * @returns why this ledger must not be sent from, or undefined when the two agree
  */
 export async function findDisagreement(
-  journal: SendJournal,
+  journal: JournalView,
   view: SenderView,
   ledger: Pick<SenderLedger, 'readPayout'>,
   wallNow: number,
