@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { InvalidInputError } from '../errors.js';
 import type { PayoutInput } from '../ledger/payout.js';
 import type { CliContext } from './cli-context.js';
+import { nameFlags } from './name-flags.js';
 import { readPayoutTexts, type PayoutTexts } from './payout-texts.js';
 import { withProducer } from './with-account.js';
 
@@ -45,18 +45,4 @@ export function registerEnqueueCommand(program: Command, context: CliContext): v
       else if (created) context.write(`Payout ${payoutId} is ${state}.\n`);
       else context.write(`Payout ${payoutId} was there already, with the same data: it is ${state}.\n`);
     });
-}
-
-/** The errors of the producer name its fields; here people typed options. */
-async function nameFlags<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof InvalidInputError)) throw error;
-    throw new InvalidInputError(error.problems.map(({ field, message }) => ({ field: toFlag(field), message })));
-  }
-}
-
-function toFlag(field: string): string {
-  return `--${field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

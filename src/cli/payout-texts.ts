@@ -32,7 +32,8 @@ export function readPayoutTexts(texts: PayoutTexts): Readonly<Record<string, unk
   };
 }
 
-function readInteger(text: string | undefined): unknown {
+/** A whole number, or the text as it is where it is none, for a schema to refuse. */
+export function readInteger(text: string | undefined): unknown {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 

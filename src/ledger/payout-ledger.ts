@@ -10,6 +10,8 @@ import { reachableFrom, type PayoutState } from './states.js';
 export type EnqueueResult =
   | { readonly kind: 'created'; readonly payoutId: string }
   | { readonly kind: 'exists'; readonly payout: Payout }
+  /** It was final and retention removed it: only its id and this state are left. */
+  | { readonly kind: 'removed'; readonly payoutId: string; readonly state: PayoutState }
   | {
       readonly kind: 'conflict';
       readonly payoutId: string;
@@ -88,7 +90,7 @@ export class PayoutLedger {
     const args = [at, payoutId, from, to, toLine(by), toLine(reason), txhash, ...fields];
     const refusal = readRefusal(await this.connection.run('change-state', args));
     if (refusal === undefined) return;
-    if (refusal.kind === 'wrong_state') throw wrongState(payoutId, refusal.state, from, to);
+    if (refusal.kind === 'wrong_state') throw wrongStateError(payoutId, refusal.state, from, to);
     if (refusal.kind === 'txhash_taken') {
       throw new ConflictError(`txhash ${txhash} already belongs to payout ${refusal.payoutId}`, ['txhash']);
     }
@@ -133,11 +135,12 @@ function toArguments({ payoutId, ...rest }: ValidPayout): (string | number)[] {
 }
 
 function readEnqueueReply(reply: unknown, payouts: readonly ValidPayout[]): EnqueueResult[] {
-  return (reply as (1 | string[])[]).map((result, index) => {
+  return (reply as (1 | PayoutState | string[])[]).map((result, index) => {
     const given = payouts[index];
     if (given === undefined) throw new Error('enqueue-payouts answered for more payouts than it was given');
     const { payoutId } = given;
     if (result === 1) return { kind: 'created', payoutId };
+    if (typeof result === 'string') return { kind: 'removed', payoutId, state: result };
     const record = pairsToRecord(result);
     const fields = differingFields(record, given);
     const payout = parseRecord(payoutId, record);
@@ -147,7 +150,8 @@ function readEnqueueReply(reply: unknown, payouts: readonly ValidPayout[]): Enqu
   });
 }
 
-function wrongState(
+/** The refusal of a change: the state that was found, and what would be allowed. */
+export function wrongStateError(
   payoutId: string,
   found: PayoutState | undefined,
   from: PayoutState,

@@ -1,0 +1,38 @@
+import { formatTable } from './format-table.js';
+
+type Item = Readonly<Record<string, unknown>>;
+
+const CONTROL_CHARACTERS = /\p{Cc}+/gu;
+
+/**
+ * A value whose structure the API document leaves open, for people: a list of objects as a table, an object as names
+ * and values, anything else as it is.
+ */
+export function formatAnswer(value: unknown): string {
+  if (isListOfItems(value)) return formatItems(value);
+  if (!isItem(value)) return `${formatValue(value)}\n`;
+  return formatTable(Object.entries(value).map(([name, field]) => [formatValue(name), formatValue(field)]));
+}
+
+/** Objects as the rows of a table. Its columns are all the fields that any of them has, in the order met. */
+export function formatItems(items: readonly Item[]): string {
+  if (items.length === 0) return 'The list is empty.\n';
+  const names = [...new Set(items.flatMap((item) => Object.keys(item)))];
+  const head = names.map((name) => formatValue(name).toUpperCase());
+  return formatTable([head, ...items.map((item) => names.map((name) => formatValue(item[name])))]);
+}
+
+/** On one line, and without control characters: what the gateway says must not steer the terminal. */
+function formatValue(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.replace(CONTROL_CHARACTERS, ' ');
+}
+
+function isListOfItems(value: unknown): value is readonly Item[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isItem);
+}
+
+function isItem(value: unknown): value is Item {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
