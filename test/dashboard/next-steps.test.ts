@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { nextSteps, shellQuote } from '../../src/dashboard/next-steps.js';
-import { PAYOUT_STATES } from '../../src/ledger/states.js';
+import type { PAYOUT_STATES } from '../../src/ledger/states.js';
 
 /** What a real shell makes of a command line. */
 function toWords(command: string): string[] {
