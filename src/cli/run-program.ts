@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import type { CliContext } from './cli-context.js';
+import { readVersion } from './read-version.js';
 import { describeError, EXIT_CODES, toExitCode } from './exit-code.js';
 
 /** Adds one command to the program. */
@@ -63,9 +63,4 @@ function createProgram(groups: readonly CommandGroup[], context: CliContext): Co
     for (const register of commands) register(program, context);
   }
   return program;
-}
-
-function readVersion(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
 }

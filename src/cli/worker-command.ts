@@ -1,9 +1,13 @@
 import type { Command } from 'commander';
-import { readConfig } from '../config.js';
+import { readConfig, type Config } from '../config.js';
 import { untilAborted } from '../clock.js';
-import { createLogger } from '../logger.js';
-import { createPayoutWorker } from '../worker/payout-worker.js';
+import { createLogger, type Logger } from '../logger.js';
+import type { AccountWorker } from '../worker/account-worker.js';
+import { startHealthServer, type HealthServer } from '../worker/health-server.js';
+import { createPayoutWorker, type PayoutWorker } from '../worker/payout-worker.js';
+import { createWorkerMetrics, type WorkerMetrics } from '../worker/worker-metrics.js';
 import type { CliContext } from './cli-context.js';
+import { readVersion } from './read-version.js';
 import { readWorkerAccounts } from './worker-accounts.js';
 
 const HELP = `
@@ -17,6 +21,16 @@ The environment says what it needs: REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE
 GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR, and PAYOUT_ACCOUNTS_FILE for several accounts. docs/configuration.md
 explains all of them; \`payouts doctor\` checks them.`;
 
+const PROCESS_VARIABLES = [
+  'REDIS_URL',
+  'SEND_JOURNAL_DIR',
+  'ALLOW_VOLATILE_REDIS',
+  'STUCK_AFTER_MS',
+  'HEALTH_HOST',
+  'HEALTH_PORT',
+  'LOG_LEVEL',
+] as const;
+
 export function registerWorkerCommand(program: Command, context: CliContext): void {
   program
     .command('worker')
@@ -28,24 +42,51 @@ export function registerWorkerCommand(program: Command, context: CliContext): vo
 }
 
 async function runWorker({ environment, stopSignal }: CliContext): Promise<void> {
-  const names = ['REDIS_URL', 'SEND_JOURNAL_DIR', 'ALLOW_VOLATILE_REDIS', 'LOG_LEVEL'] as const;
-  const config = readConfig(names, environment);
+  const config = readConfig(PROCESS_VARIABLES, environment);
   const accounts = readWorkerAccounts(environment);
   const logger = createLogger(config.LOG_LEVEL);
   const stop = stopSignal();
-  const worker = await createPayoutWorker(
-    {
-      redisUrl: config.REDIS_URL,
-      accounts,
-      journalDir: config.SEND_JOURNAL_DIR,
-      allowVolatileRedis: config.ALLOW_VOLATILE_REDIS,
-      logger,
-    },
-    stop,
-  );
-  logger.info({ platformIds: accounts.map(({ platformId }) => platformId) }, 'worker started');
-  await untilAborted(stop);
-  logger.info({}, 'ending after the answer under way; a second signal ends at once');
-  await worker.stop();
-  logger.info({}, 'worker ended');
+  const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs: config.STUCK_AFTER_MS });
+  let worker: PayoutWorker | undefined;
+  const health = await serveHealth(config, metrics, () => worker?.accounts ?? [], logger);
+  try {
+    worker = await createPayoutWorker(
+      {
+        redisUrl: config.REDIS_URL,
+        accounts,
+        journalDir: config.SEND_JOURNAL_DIR,
+        allowVolatileRedis: config.ALLOW_VOLATILE_REDIS,
+        observe: metrics.observe,
+        logger,
+      },
+      stop,
+    );
+    logger.info({ platformIds: accounts.map(({ platformId }) => platformId) }, 'worker started');
+    await untilAborted(stop);
+    logger.info({}, 'ending after the answer under way; a second signal ends at once');
+    await worker.stop();
+    logger.info({}, 'worker ended');
+  } finally {
+    await health?.close();
+  }
+}
+
+/** Payouts are worth more than their metrics: where the port is taken, as by a second worker, this one works unwatched. */
+async function serveHealth(
+  { HEALTH_HOST: host, HEALTH_PORT: port }: Config<'HEALTH_HOST' | 'HEALTH_PORT'>,
+  metrics: WorkerMetrics,
+  accounts: () => readonly AccountWorker[],
+  logger: Logger,
+): Promise<HealthServer | undefined> {
+  try {
+    const server = await startHealthServer({ host, port, metrics, accounts, logger });
+    logger.info({ url: server.url }, 'serving /healthz, /readyz and /metrics');
+    return server;
+  } catch (error) {
+    logger.error(
+      { error: (error as Error).message },
+      'health and metrics are not served; give each worker its own HEALTH_PORT',
+    );
+    return undefined;
+  }
 }
