@@ -1,6 +1,9 @@
 /** The public names of the package, one by one. */
 export { PayoutProducer, type BulkEnqueue, type BulkResult, type EnqueuedPayout } from './producer/payout-producer.js';
 export type { PayoutProducerOptions } from './producer/account-access.js';
+export type { EventsOptions } from './producer/event-group.js';
+export type { PayoutEventListener, PayoutEventName } from './producer/event-listeners.js';
+export type { PayoutEvent, PayoutEventType } from './producer/payout-events.js';
 export type { BatchStats } from './producer/batch-stats.js';
 export type { AccountStats } from './ledger/account-stats.js';
 export type { HistoryEntry, Payout, PayoutInput } from './ledger/payout.js';
@@ -21,3 +24,18 @@ export {
 export { connectRedis, type RedisClient, type RedisRole } from './redis.js';
 export type { Clock } from './clock.js';
 export { createLogger, silentLogger, type Logger } from './logger.js';
+export {
+  createPayoutWorker,
+  DEFAULT_ACCOUNT_SETTINGS,
+  PayoutWorker,
+  type AccountOptions,
+  type PayoutWorkerOptions,
+} from './worker/payout-worker.js';
+export type { AccountSettings, AccountStatus, AccountWorker } from './worker/account-worker.js';
+export type { WorkerObserver } from './worker/worker-observer.js';
+export { createWorkerMetrics, type WorkerMetrics, type WorkerMetricsOptions } from './worker/worker-metrics.js';
+export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/health-server.js';
+export { createGatewayClient, type GatewayClient, type GatewayClientOptions } from './gateway/gateway-client.js';
+export type { WithdrawOutcome, WithdrawRequest } from './gateway/withdraw-gateway.js';
+export type { Currency, PaymentWallet, TransactionStatus } from './gateway/read-answers.js';
+export { GatewayInvalidResponseError, GatewayRejectedError, GatewayUnavailableError } from './gateway/errors.js';
