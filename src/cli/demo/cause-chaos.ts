@@ -1,0 +1,51 @@
+import { randomInt } from 'node:crypto';
+import { isAborted, systemClock } from '../../clock.js';
+import type { DemoWorker } from './demo-worker.js';
+import type { PayoutBoard } from './payout-board.js';
+
+export interface Chaos {
+  readonly worker: DemoWorker;
+  readonly board: PayoutBoard;
+  readonly note: (text: string) => void;
+  readonly stop: AbortSignal;
+}
+
+const FEWEST_KILLS = 3;
+const MOST_KILLS = 8;
+const PAYOUTS_PER_KILL = 5;
+
+/** About the time from one payout to the next, so that a kill may come at any moment of a send. */
+const PERIOD_MS = 1_250;
+const LOOK_EVERY_MS = 20;
+
+/**
+ * Kills the worker at random moments, all over the run, and starts it again each time.
+ *
+ * Resolves after the last start. A signal that is aborted ends it between two kills.
+ */
+export async function causeChaos({ worker, board, note, stop }: Chaos): Promise<void> {
+  for (const sentCount of drawKillPoints(board.rows.length)) {
+    while (board.sentCount < sentCount && board.pausedReason === undefined && !isAborted(stop)) {
+      await systemClock.sleep(LOOK_EVERY_MS, stop);
+    }
+    await systemClock.sleep(randomInt(PERIOD_MS), stop);
+    if (isAborted(stop)) return;
+    const killed = worker.pid ?? 0;
+    const sending = board.rows.find(({ state }) => state === 'sending');
+    await worker.kill();
+    worker.start();
+    const during = sending === undefined ? 'between two sends' : `while it sent ${sending.payoutId}`;
+    note(`✖ worker ${killed} killed with SIGKILL ${during}; worker ${worker.pid ?? 0} takes its place`);
+  }
+}
+
+/** After how many sent payouts each kill comes: one somewhere in each stretch of the run, none in the last stretch. */
+function drawKillPoints(payouts: number): number[] {
+  const kills = Math.min(MOST_KILLS, Math.max(FEWEST_KILLS, Math.round(payouts / PAYOUTS_PER_KILL)));
+  const stretch = payouts / (kills + 1);
+  return Array.from({ length: kills }, (_, index) => {
+    const first = Math.floor(index * stretch) + 1;
+    const last = Math.max(first, Math.floor((index + 1) * stretch));
+    return Math.min(payouts, randomInt(first, last + 1));
+  });
+}

@@ -1,0 +1,122 @@
+import { rmSync } from 'node:fs';
+import { mkdir, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RedisUnavailableError } from '../../errors.js';
+import { connectLedger, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import { PayoutProducer } from '../../producer/payout-producer.js';
+import { closeRedis, connectRedis } from '../../redis.js';
+import { findFreePort, startLocalRedis, startSandbox, type LocalRedis, type Sandbox } from '../../sandbox/index.js';
+import { DemoWorker } from './demo-worker.js';
+
+/** Everything that the demo starts: a Redis, a gateway and a worker of its own, and access to the account. */
+export interface DemoStage {
+  readonly redis: LocalRedis;
+  readonly sandbox: Sandbox;
+  readonly worker: DemoWorker;
+  readonly producer: PayoutProducer;
+  readonly ledger: LedgerConnection;
+  /** What other commands need in their environment to work on the same account. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Where the worker serves `/healthz` and `/metrics`. */
+  readonly healthUrl: string;
+  /** Ends all of it and leaves nothing on the disk. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds until a call arrives, and until its answer does: a network that makes pacing hard. */
+export const JITTER = { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: { min: 20, max: 80 } };
+
+const PLATFORM_ID = 1001;
+/** Opens nothing but this sandbox, and only while it runs. */
+const SECRET_KEY = 'secret-of-the-demo';
+const SETTLE_AFTER_MS = 2_000;
+
+/** Short, so that a take-over takes seconds. The interval, which the promise is about, is the real one. */
+const SHORT_TIMES = {
+  LEASE_MS: '1500',
+  TAKEOVER_QUARANTINE_MS: '1000',
+  IN_FLIGHT_MAX_MS: '500',
+  STATUS_POLL_MIN_MS: '500',
+  STATUS_POLL_MAX_MS: '1000',
+};
+
+type OnClose = (closer: () => unknown) => void;
+
+/**
+ * Starts Redis and the sandbox; the worker is there but not started.
+ * @param path - the PATH for the worker's process
+ * @throws RedisUnavailableError when `redis-server` cannot be started, saying how to get it
+ */
+export async function openStage(path: string): Promise<DemoStage> {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-demo-'));
+  const closers: (() => unknown)[] = [];
+  const onClose: OnClose = (closer) => void closers.push(closer);
+  const close = async (): Promise<void> => {
+    for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
+  };
+  let worker: DemoWorker | undefined;
+  // For a process that exits without `close`: nothing asynchronous is done any more. Redis ends itself in the same way.
+  const closeAtOnce = (): void => {
+    worker?.killNow();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  process.once('exit', closeAtOnce);
+  onClose(() => process.removeListener('exit', closeAtOnce));
+  onClose(closeAtOnce);
+  try {
+    const { redis, sandbox } = await startServers(dir, onClose);
+    const connection = connectRedis(redis.url, 'commands');
+    onClose(async () => closeRedis(connection));
+    const producer = new PayoutProducer({ platformId: PLATFORM_ID, connection });
+    onClose(async () => producer.close());
+
+    const environment = createEnvironment(redis.url, sandbox.url, join(dir, 'journal'));
+    const healthPort = await findFreePort();
+    worker = new DemoWorker({
+      environment: { PATH: path, HEALTH_PORT: String(healthPort), ...environment },
+      logFile: join(dir, 'worker.log'),
+    });
+    onClose(async () => worker?.stop());
+    const ledger = connectLedger(connection, PLATFORM_ID);
+    const healthUrl = `http://127.0.0.1:${healthPort}`;
+    return { redis, sandbox, worker, producer, ledger, environment, healthUrl, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function startServers(dir: string, onClose: OnClose): Promise<{ redis: LocalRedis; sandbox: Sandbox }> {
+  const redis = await startRedis(join(dir, 'redis'));
+  onClose(async () => redis.stop());
+  const account = { platformId: PLATFORM_ID, secretKey: SECRET_KEY };
+  const sandbox = await startSandbox({ accounts: [account], settleAfterMs: SETTLE_AFTER_MS, ...JITTER });
+  onClose(async () => sandbox.close());
+  return { redis, sandbox };
+}
+
+function createEnvironment(redisUrl: string, gatewayUrl: string, journalDir: string): DemoStage['environment'] {
+  return {
+    REDIS_URL: redisUrl,
+    GATEWAY_BASE_URL: gatewayUrl,
+    GATEWAY_PLATFORM_ID: String(PLATFORM_ID),
+    GATEWAY_SECRET_KEY: SECRET_KEY,
+    SEND_JOURNAL_DIR: journalDir,
+    ...SHORT_TIMES,
+  };
+}
+
+async function startRedis(dir: string): Promise<LocalRedis> {
+  await mkdir(dir);
+  try {
+    return await startLocalRedis({ dir });
+  } catch (error) {
+    const { cause } = error as { cause?: NodeJS.ErrnoException };
+    if (cause?.code !== 'ENOENT') throw new RedisUnavailableError((error as Error).message, { cause: error });
+    throw new RedisUnavailableError(
+      'The demo starts a Redis of its own, but redis-server is not installed. Install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis; Alpine: apk add redis), or use `npm run demo` in a clone with REDIS_URL unset, which installs it by itself.',
+      { cause: error },
+    );
+  }
+}

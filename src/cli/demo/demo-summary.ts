@@ -1,0 +1,100 @@
+import { nextSteps } from '../../dashboard/next-steps.js';
+import type { Payout } from '../../ledger/payout.js';
+import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import type { AccountStats as SandboxStats, Payment } from '../../sandbox/index.js';
+import { formatMs } from './line-view.js';
+import { matchPayments } from './match-payments.js';
+
+/** What the demo prints with `--json`. */
+export interface DemoSummary {
+  /** Whether the promises held: all completed (with chaos: or unknown), none too fast, none twice. */
+  readonly ok: boolean;
+  /** What went wrong, in sentences. */
+  readonly problems: readonly string[];
+  readonly payouts: number;
+  readonly states: Readonly<Record<PayoutState, number>>;
+  /** The smallest time between two withdraws in ms, as the sandbox saw them arrive; null for fewer than two. */
+  readonly smallestGapMs: number | null;
+  /** The mean of these times, in ms. */
+  readonly meanPeriodMs: number | null;
+  readonly payoutsPerSecond: number | null;
+  /** Payments beyond the one that each payout may cause. */
+  readonly sentTwice: number;
+  readonly workerKills: number;
+  readonly durationMs: number;
+  readonly unknown: readonly UnknownPayout[];
+}
+
+/** A payout that only a person may bring to an end, and what the person would find and do. */
+export interface UnknownPayout {
+  readonly payoutId: string;
+  readonly amount: string;
+  readonly addressTo: string;
+  /** Of the payment that the gateway made all the same; null where it made none. */
+  readonly txhash: string | null;
+  readonly command: string;
+}
+
+/** What is known when the demo is over. */
+export interface DemoOutcome {
+  readonly payouts: readonly Payout[];
+  readonly payments: readonly Payment[];
+  readonly sandbox: Pick<SandboxStats, 'smallestGapMs' | 'meanGapMs' | 'blockedReason'>;
+  readonly pausedReason: string | undefined;
+  /** Whether the worker was killed on purpose, so that `unknown` is what has to become of a send that was cut off. */
+  readonly chaos: boolean;
+  readonly workerKills: number;
+  readonly durationMs: number;
+}
+
+/** What the gateway allows, in milliseconds (API document, part 8). */
+export const ALLOWED_GAP_MS = 1_000;
+
+/** Judges the run by what the gateway saw and what the ledger says. */
+export function summarise(outcome: DemoOutcome): DemoSummary {
+  const { payouts, payments, sandbox, workerKills, durationMs } = outcome;
+  const { ofUnknown, surplus } = matchPayments(payouts, payments);
+  const counts = PAYOUT_STATES.map((state) => [state, payouts.filter((payout) => payout.state === state).length]);
+  const problems = findProblems(outcome, surplus);
+  return {
+    ok: problems.length === 0,
+    problems,
+    payouts: payouts.length,
+    states: Object.fromEntries(counts) as Record<PayoutState, number>,
+    smallestGapMs: sandbox.smallestGapMs,
+    meanPeriodMs: sandbox.meanGapMs,
+    payoutsPerSecond: sandbox.meanGapMs === null ? null : 1_000 / sandbox.meanGapMs,
+    sentTwice: surplus.length,
+    workerKills,
+    durationMs,
+    unknown: payouts
+      .filter(({ state }) => state === 'unknown')
+      .map((payout) => explainUnknown(payout, ofUnknown.get(payout.payoutId))),
+  };
+}
+
+function findProblems({ payouts, sandbox, pausedReason, chaos }: DemoOutcome, surplus: readonly Payment[]): string[] {
+  const { smallestGapMs, blockedReason } = sandbox;
+  const problems: string[] = [];
+  if (smallestGapMs !== null && smallestGapMs < ALLOWED_GAP_MS) {
+    problems.push(`Two payouts arrived ${formatMs(smallestGapMs)} apart; the gateway allows ${ALLOWED_GAP_MS} ms.`);
+  }
+  if (blockedReason !== null) problems.push(`The gateway blocked the account: ${blockedReason}.`);
+  if (pausedReason !== undefined) problems.push(`The account was paused: ${pausedReason}.`);
+  for (const { amount, addressTo, txhash } of surplus) {
+    problems.push(`A payment of ${amount} to ${addressTo} was made once too often (txhash ${txhash}).`);
+  }
+  for (const { payoutId, state, message } of payouts) {
+    if (state === 'completed' || (chaos && state === 'unknown')) continue;
+    problems.push(`Payout ${payoutId} is ${state}${message === undefined ? '' : `: ${message}`}.`);
+  }
+  return problems;
+}
+
+function explainUnknown(payout: Payout, payment: Payment | undefined): UnknownPayout {
+  const { payoutId, amount, addressTo } = payout;
+  const option = payment === undefined ? '--not-sent' : '--sent';
+  const step = nextSteps(payout).find(({ command }) => command.includes(option));
+  const command = (step?.command ?? '').replace('TXHASH', payment?.txhash ?? '');
+  return { payoutId, amount, addressTo, txhash: payment?.txhash ?? null, command };
+}

@@ -1,0 +1,52 @@
+import { isAborted, systemClock } from '../../clock.js';
+import { PayoutError, WaitTimeoutError } from '../../errors.js';
+import { readEvents, type EventPosition } from '../../producer/payout-events.js';
+import type { DemoStage } from './demo-stage.js';
+import type { DemoView } from './demo-view.js';
+import type { PayoutBoard } from './payout-board.js';
+
+export interface Following {
+  readonly stage: DemoStage;
+  readonly board: PayoutBoard;
+  readonly view: DemoView;
+  readonly stop: AbortSignal;
+  /** When the demo started, on the clock's scale. */
+  readonly startedAt: number;
+}
+
+const LOOK_EVERY_MS = 100;
+const EVENTS_PER_LOOK = 1_000;
+/** Longer than any take-over or answer takes here. */
+const STALLED_AFTER_MS = 30_000;
+
+/**
+ * Shows every change until all payouts are settled, or the account is paused, which only a person ends, or the signal
+ * is aborted.
+ * @throws WaitTimeoutError when nothing moves any more; PayoutError when the worker ended by itself
+ */
+export async function followPayouts({ stage, board, view, stop, startedAt }: Following): Promise<void> {
+  let position: EventPosition = { afterEventId: '0-0' };
+  let movedAt = systemClock.now();
+  while (!board.isSettled && board.pausedReason === undefined) {
+    await systemClock.sleep(LOOK_EVERY_MS, stop);
+    if (isAborted(stop)) return;
+    const now = systemClock.now();
+    for (const event of await readEvents(stage.ledger, position, EVENTS_PER_LOOK)) {
+      position = { afterEventId: event.eventId };
+      movedAt = now;
+      const change = board.apply(event);
+      if (change !== undefined) view.change(change, now - startedAt);
+    }
+    const { smallestGapMs, meanGapMs } = stage.sandbox.stats();
+    const { pid: workerPid } = stage.worker;
+    view.draw({ rows: board.rows, elapsedMs: now - startedAt, smallestGapMs, meanGapMs, workerPid });
+    checkProgress(stage, now - movedAt);
+  }
+}
+
+function checkProgress({ worker }: DemoStage, idleMs: number): void {
+  if (worker.endedByItself) throw new PayoutError('CLOSED', `The worker ended by itself.\n${worker.readLogEnd()}`);
+  if (idleMs > STALLED_AFTER_MS) {
+    throw new WaitTimeoutError(`No payout has moved for ${STALLED_AFTER_MS / 1_000} s.\n${worker.readLogEnd()}`);
+  }
+}

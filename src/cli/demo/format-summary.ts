@@ -1,0 +1,59 @@
+import { PAYOUT_STATES } from '../../ledger/states.js';
+import type { CliContext } from '../cli-context.js';
+import { colourState } from '../colour-state.js';
+import { formatTable } from '../format-table.js';
+import { ALLOWED_GAP_MS, type DemoSummary, type UnknownPayout } from './demo-summary.js';
+import { formatMs } from './line-view.js';
+
+const SECONDS_PER_HOUR = 3_600;
+
+/** The summary for people. */
+export function formatSummary(summary: DemoSummary, colours: CliContext['colours']): string {
+  const seconds = Math.round(summary.durationMs / 1_000);
+  const verdict = summary.ok
+    ? colours.green(`The promises held: never too fast, never twice, never lost (${seconds} s).`)
+    : colours.red(`Something went wrong (${seconds} s):`);
+  const problems = summary.problems.map((problem) => `  ${problem}\n`).join('');
+  return `\n${verdict}\n${problems}\n${formatFacts(summary, colours)}${formatUnknown(summary.unknown, colours)}`;
+}
+
+function formatFacts(summary: DemoSummary, colours: CliContext['colours']): string {
+  const { states, smallestGapMs, meanPeriodMs, payoutsPerSecond, sentTwice, workerKills } = summary;
+  const counts = PAYOUT_STATES.filter((state) => states[state] > 0).map(
+    (state) => `${states[state]} ${colourState(state, colours)}`,
+  );
+  const rows = [['', 'payouts', `${counts.join(', ')} (of ${summary.payouts})`]];
+  if (smallestGapMs !== null && meanPeriodMs !== null && payoutsPerSecond !== null) {
+    const perHour = Math.round(payoutsPerSecond * SECONDS_PER_HOUR);
+    const takeovers = workerKills === 0 ? '' : ', take-overs included';
+    rows.push(
+      [
+        '',
+        'smallest gap',
+        `${formatMs(smallestGapMs)} between two arrivals at the gateway; it allows ${ALLOWED_GAP_MS} ms`,
+      ],
+      ['', 'period', `${formatMs(meanPeriodMs)} from one payout to the next on average${takeovers}`],
+      ['', 'rate', `${payoutsPerSecond.toFixed(2)} a second, ${perHour} an hour`],
+    );
+  }
+  rows.push(['', 'sent twice', String(sentTwice)]);
+  if (workerKills > 0) rows.push(['', 'worker killed', `${workerKills} times with SIGKILL, and started again`]);
+  return formatTable(rows);
+}
+
+function formatUnknown(unknown: readonly UnknownPayout[], colours: CliContext['colours']): string {
+  if (unknown.length === 0) return '';
+  const explained = unknown.map(({ payoutId, amount, txhash, command }) => {
+    const found =
+      txhash === null
+        ? 'the gateway never got it; it may be sent again'
+        : 'the gateway did pay it; sent again, it would have been paid twice';
+    return `  ${colours.yellow(payoutId)}  ${amount}: ${found}\n    ${command}\n`;
+  });
+  return `
+Unknown payouts: the worker was killed after it began to send and before it had the answer, so only the gateway knows
+whether they were paid. They are never sent again by themselves. A person looks them up at the gateway and decides;
+this time the demo looked:
+
+${explained.join('')}`;
+}

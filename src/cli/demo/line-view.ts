@@ -1,0 +1,23 @@
+import type { DemoView } from './demo-view.js';
+
+/** One line for each change, for logs, pipes and machines that run the demo as a check. */
+export function createLineView(write: (text: string) => void): DemoView {
+  return {
+    note: (text) => {
+      write(`${text}\n`);
+    },
+    change: ({ from, row }, elapsedMs) => {
+      const seconds = (elapsedMs / 1_000).toFixed(1).padStart(6);
+      const gap =
+        from === 'sending' && row.gapMs !== null ? ` (arrived ${formatMs(row.gapMs)} after the one before)` : '';
+      write(`${seconds} s  ${row.payoutId}  ${from} → ${row.state}${gap}\n`);
+    },
+    draw: () => undefined,
+    close: () => undefined,
+  };
+}
+
+/** Rounded down: 999.9 ms must not look like 1000. */
+export function formatMs(ms: number): string {
+  return `${Math.floor(ms)} ms`;
+}

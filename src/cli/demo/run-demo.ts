@@ -1,0 +1,99 @@
+import { systemClock, untilAborted } from '../../clock.js';
+import { ClosedError } from '../../errors.js';
+import type { Payout, ValidPayout } from '../../ledger/payout.js';
+import { causeChaos } from './cause-chaos.js';
+import { JITTER, openStage, type DemoStage } from './demo-stage.js';
+import { summarise, type DemoSummary } from './demo-summary.js';
+import type { DemoView } from './demo-view.js';
+import { followPayouts } from './follow-payouts.js';
+import { PayoutBoard } from './payout-board.js';
+
+export interface DemoOptions {
+  readonly payouts: readonly ValidPayout[];
+  readonly chaos: boolean;
+  /** Leave everything running after the summary, until `stop`. */
+  readonly keep: boolean;
+  /** The PATH for the worker's process. */
+  readonly path: string;
+  readonly view: DemoView;
+  /** Told the summary while everything still runs. */
+  readonly onSummary: (summary: DemoSummary, stage: DemoStage) => void;
+  readonly stop: AbortSignal;
+}
+
+/**
+ * Pays the payouts out through a gateway, a Redis and a worker of the demo's own, and ends them all on every way out.
+ * @throws ClosedError when it was stopped before the summary; RedisUnavailableError without `redis-server`
+ */
+export async function runDemo(options: DemoOptions): Promise<DemoSummary> {
+  const { view, stop, keep, onSummary } = options;
+  const stage = await openStage(options.path);
+  let summary: DemoSummary | undefined;
+  try {
+    summary = await payOut(stage, options);
+    view.close();
+    onSummary(summary, stage);
+    if (keep) await untilAborted(stop);
+    return summary;
+  } catch (error) {
+    // Ctrl-C reaches the children as well: what fails after it is a consequence.
+    if (!stop.aborted) throw error;
+    throw new ClosedError('The demo was interrupted; everything that it started has been ended');
+  } finally {
+    view.close();
+    await stage.close();
+  }
+}
+
+async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSummary> {
+  const { payouts, chaos, view, stop } = options;
+  const startedAt = systemClock.now();
+  const board = new PayoutBoard(payouts, () => stage.sandbox.arrivals());
+  introduce(stage, payouts.length, view);
+  await stage.producer.enqueueMany(payouts);
+  stage.worker.start();
+
+  const ended = new AbortController();
+  const either = AbortSignal.any([stop, ended.signal]);
+  const note = (text: string): void => {
+    view.note(text);
+  };
+  const killing = chaos ? causeChaos({ worker: stage.worker, board, note, stop: either }) : Promise.resolve();
+  try {
+    await Promise.all([followPayouts({ stage, board, view, stop: either, startedAt }), killing]);
+  } finally {
+    // It must not start a worker that nobody ends.
+    ended.abort();
+    await Promise.allSettled([killing]);
+  }
+  if (stop.aborted) throw new ClosedError('The demo was interrupted');
+  return summarise({
+    payouts: await readPayouts(stage, payouts),
+    payments: stage.sandbox.payments(),
+    sandbox: stage.sandbox.stats(),
+    pausedReason: board.pausedReason,
+    chaos,
+    workerKills: stage.worker.kills,
+    durationMs: systemClock.now() - startedAt,
+  });
+}
+
+function introduce({ redis, sandbox, environment }: DemoStage, count: number, view: DemoView): void {
+  const { latencyBeforeMs: before, latencyAfterMs: after } = JITTER;
+  view.note(`Redis    ${redis.url}, append-only, on disk before every answer`);
+  view.note(
+    `Gateway  ${sandbox.url}, a sandbox: a call takes ${before.min}-${before.max} ms to arrive, its answer ${after.min}-${after.max} ms; two payouts less than 1000 ms apart block the account`,
+  );
+  view.note(
+    `Worker   a process of its own; before it sends, it makes sure for ${environment['LEASE_MS'] ?? ''} + ${environment['TAKEOVER_QUARANTINE_MS'] ?? ''} ms that nobody else does`,
+  );
+  view.note(`Payouts  ${count}\n`);
+}
+
+async function readPayouts({ producer }: DemoStage, payouts: readonly ValidPayout[]): Promise<Payout[]> {
+  const found = await Promise.all(payouts.map(async ({ payoutId }) => producer.get(payoutId)));
+  return found.map((payout, index) => {
+    if (payout === undefined) throw new Error(`Payout ${payouts[index]?.payoutId ?? ''} was lost`);
+    return payout;
+  });
+}

@@ -1,0 +1,45 @@
+import type { WriteStream } from 'node:tty';
+import type { CliContext } from '../cli-context.js';
+import type { DemoMoment, DemoView } from './demo-view.js';
+import { formatMoment } from './format-moment.js';
+
+const HIDE_CURSOR = '\u001b[?25l';
+const SHOW_CURSOR = '\u001b[?25h';
+/** A line that is too long for the terminal is cut off instead of becoming two, which would spoil the counting. */
+const CUT_LONG_LINES = '\u001b[?7l';
+const WRAP_LONG_LINES = '\u001b[?7h';
+const ERASE_BELOW = '\u001b[J';
+const USUAL_HEIGHT = 24;
+
+/** A table of all payouts that is drawn again and again in the same place; notes scroll by above it. */
+export function createTableView(terminal: WriteStream, colours: CliContext['colours']): DemoView {
+  let drawnLines = 0;
+  let last: DemoMoment | undefined;
+
+  const backToTop = (): string => (drawnLines === 0 ? '' : `\u001b[${drawnLines}A\r${ERASE_BELOW}`);
+  const draw = (above: string): void => {
+    const lines = last === undefined ? [] : formatMoment(last, { height: terminal.rows || USUAL_HEIGHT, colours });
+    const picture = lines.map((line) => `${line}\n`).join('');
+    terminal.write(`${backToTop()}${above}${CUT_LONG_LINES}${picture}${WRAP_LONG_LINES}`);
+    drawnLines = lines.length;
+  };
+  const showCursor = (): void => void terminal.write(SHOW_CURSOR);
+
+  terminal.write(HIDE_CURSOR);
+  // A process that exits in the middle must not leave a terminal without a cursor.
+  process.once('exit', showCursor);
+  return {
+    note: (text) => {
+      draw(`${text}\n`);
+    },
+    change: () => undefined,
+    draw: (moment) => {
+      last = moment;
+      draw('');
+    },
+    close: () => {
+      process.removeListener('exit', showCursor);
+      showCursor();
+    },
+  };
+}
