@@ -1,0 +1,54 @@
+import type { Clock } from '../../clock.js';
+import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { formatDuration } from '../format-text.js';
+import { ok, problem, warning, type CheckResult } from './check-result.js';
+
+/** The sender shows a sign of life every second. */
+const WATCH_MS = 2_500;
+const LOOK_EVERY_MS = 100;
+
+/** Whether a process sends for the account and is alive: nobody's clock tells that, only a beat that moves. */
+export async function checkSender(connection: LedgerConnection, clock: Clock): Promise<CheckResult> {
+  const name = 'sender';
+  const startedAt = clock.now();
+  const { sender: first } = await readAccountStats(connection);
+  if (first === null) return warning(name, 'no process sends for the account', 'Start `payouts worker`.');
+  const who = `${first.owner} (epoch ${first.epoch})`;
+  while (clock.now() - startedAt < WATCH_MS) {
+    await clock.sleep(LOOK_EVERY_MS);
+    const { sender } = await readAccountStats(connection);
+    if (sender?.owner !== first.owner || sender.epoch !== first.epoch) return ok(name, 'it is changing just now');
+    if (sender.beat !== first.beat)
+      return ok(name, `${who}, its beat moved within ${formatMs(clock.now() - startedAt)}`);
+  }
+  return warning(
+    name,
+    `${who} gave no sign of life for ${formatMs(clock.now() - startedAt)}`,
+    'It has ended or hangs: start `payouts worker`, or wait until one that stands by takes over.',
+  );
+}
+
+function formatMs(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}
+
+/** Whether the account may send. */
+export function checkPause({ paused, pausedReason, pausedBy }: AccountStats): CheckResult {
+  const name = 'pause';
+  if (!paused) return ok(name, 'the account is not paused');
+  const detail = `the account is paused: ${pausedReason ?? ''}${pausedBy === null || pausedBy === '' ? '' : ` (by ${pausedBy})`}`;
+  return problem(name, detail, 'Settle the reason, then `payouts resume`.');
+}
+
+/** Whether payouts wait for a person because nobody knows if they were sent. */
+export function checkUnknown({ unknown, oldestAgeMs }: AccountStats): CheckResult {
+  const name = 'unknown payouts';
+  if (unknown === 0) return ok(name, 'none');
+  const age = oldestAgeMs.unknown === null ? '' : `, the oldest for ${formatDuration(oldestAgeMs.unknown)}`;
+  return warning(
+    name,
+    `${unknown} may or may not have been sent${age}`,
+    'See `payouts list --state unknown`; ask the gateway, and decide each with `payouts resolve`.',
+  );
+}

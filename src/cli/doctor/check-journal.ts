@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { open, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { Clock } from '../../clock.js';
+import { pipelined, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import { readPayout } from '../../ledger/read-payouts.js';
+import { readLease } from '../../ledger/redis-sender-ledger.js';
+import type { SenderView } from '../../ledger/sender-ledger.js';
+import { GUARD_MS } from '../../worker/account-worker.js';
+import { FileSendJournal } from '../../worker/file-send-journal.js';
+import { ADOPT_HINT, findDisagreement, type JournalView } from '../../worker/send-journal.js';
+import { ok, problem, warning, type CheckResult } from './check-result.js';
+
+const WRITES = 5;
+const SLOW_MS = 50;
+
+/**
+ * Whether the worker can write its journal, and how long that takes. It is tried on a file of its own: the journal
+ * itself belongs to the worker that runs.
+ */
+export async function checkJournalFolder(journalDir: string, clock: Clock): Promise<CheckResult> {
+  const name = 'journal folder';
+  const wanted = resolve(journalDir);
+  try {
+    const dir = await findExisting(wanted);
+    const syncMs = await timeSync(dir, clock);
+    const place = dir === wanted ? wanted : `${wanted} (the worker will make it)`;
+    const detail = `${place} is writable, on disk in ${syncMs.toFixed(1)} ms`;
+    if (syncMs > GUARD_MS / 2) {
+      return problem(name, detail, `A send must begin within ${GUARD_MS} ms: set SEND_JOURNAL_DIR to a faster disk.`);
+    }
+    return syncMs > SLOW_MS
+      ? warning(name, detail, 'Each payout waits that long: set SEND_JOURNAL_DIR to a faster disk.')
+      : ok(name, detail);
+  } catch (error) {
+    return problem(
+      name,
+      `${wanted} cannot be written: ${(error as Error).message}`,
+      'Set SEND_JOURNAL_DIR to a folder that the worker may write, on a disk that outlives it, with space left.',
+    );
+  }
+}
+
+/** The folder itself, or the nearest above it. It is not made here, since whoever makes it owns it. */
+async function findExisting(dir: string): Promise<string> {
+  try {
+    await stat(dir);
+    return dir;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(dir) === dir) throw error;
+    return findExisting(dirname(dir));
+  }
+}
+
+async function timeSync(dir: string, clock: Clock): Promise<number> {
+  const path = join(dir, `.payouts-doctor-${randomUUID()}`);
+  const file = await open(path, 'wx');
+  try {
+    const times: number[] = [];
+    for (let write = 0; write < WRITES; write += 1) {
+      const startedAt = clock.now();
+      await file.write('payouts doctor\n');
+      await file.datasync();
+      times.push(clock.now() - startedAt);
+    }
+    return times.sort((one, other) => one - other)[Math.floor(WRITES / 2)] ?? 0;
+  } finally {
+    await file.close();
+    await rm(path);
+  }
+}
+
+/** Whether the journal of this host and the ledger know of the same sends. Both are only read. */
+export async function checkJournalAgreement(journalDir: string, connection: LedgerConnection): Promise<CheckResult> {
+  const name = 'journal and ledger';
+  let journal: JournalView;
+  try {
+    journal = await FileSendJournal.read({ dir: journalDir, platformId: connection.platformId });
+  } catch (error) {
+    return problem(name, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
+  }
+  if (journal.ledger === undefined) return ok(name, 'the journal of this host is empty');
+  const ledger = { readPayout: async (payoutId: string) => readPayout(connection, payoutId) };
+  const disagreement = await findDisagreement(
+    journal,
+    await viewSender(connection),
+    ledger,
+    connection.clock.wallNow(),
+  );
+  return disagreement === undefined
+    ? ok(name, `they agree on ${journal.ledger.sends} sends`)
+    : problem(name, disagreement, ADOPT_HINT);
+}
+
+/** As the sender sees it, but without making a ledger where there is none. */
+async function viewSender(connection: LedgerConnection): Promise<SenderView> {
+  const { keys } = connection;
+  const replies = await pipelined(connection, (pipeline) => pipeline.hgetall(keys.ledger).hgetall(keys.sender));
+  const [ledger, sender] = replies as [Record<string, string>, Record<string, string>];
+  return {
+    ledgerId: ledger['id'] ?? 'none',
+    lease: readLease(sender),
+    sends: Number(sender['sends'] ?? 0),
+    unanswered: (sender['unanswered'] ?? '') !== '',
+    pausedReason: ledger['pausedReason'],
+  };
+}

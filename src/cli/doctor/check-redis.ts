@@ -1,0 +1,79 @@
+import { Redis } from 'ioredis';
+import type { Clock } from '../../clock.js';
+import type { RedisClient } from '../../redis.js';
+import { GUARD_MS } from '../../worker/account-worker.js';
+import { checkDurability } from '../../worker/redis-durability.js';
+import { ok, problem, warning, type CheckResult } from './check-result.js';
+
+/** ZRANGE … BYSCORE, which the ledger uses, came with this version. */
+const LOWEST_VERSION = [6, 2] as const;
+const PINGS = 9;
+const SLOW_MS = 50;
+
+/** Whether Redis answers, and is new enough. A cluster is asked node by node, and the oldest counts. */
+export async function checkRedis(
+  redis: RedisClient,
+  connectionTrouble: () => string | undefined,
+): Promise<CheckResult> {
+  const name = 'Redis';
+  try {
+    // First of all, because a cluster knows its nodes only once it is connected.
+    await redis.ping();
+    const nodes = redis instanceof Redis ? [redis] : redis.nodes('master');
+    // A node may be of a kind that says no version; what it can do shows when it is used.
+    const versions = await Promise.all(nodes.map(async (node) => readVersion(await node.info('server'))));
+    const tooOld = versions.find(isTooOld);
+    if (tooOld !== undefined) {
+      return problem(name, `version ${tooOld}, which is too old`, `Use Redis ${LOWEST_VERSION.join('.')} or newer.`);
+    }
+    return ok(name, `reachable, version ${[...new Set(versions)].join(', ')}`);
+  } catch (error) {
+    return problem(
+      name,
+      `not reachable: ${connectionTrouble() ?? (error as Error).message}`,
+      'Check that Redis runs, and REDIS_URL: host, port, user name and password.',
+    );
+  }
+}
+
+function readVersion(info: string): string {
+  return /redis_version:(\S+)/.exec(info)?.[1] ?? 'unknown';
+}
+
+function isTooOld(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [lowestMajor, lowestMinor] = LOWEST_VERSION;
+  return major < lowestMajor || (major === lowestMajor && minor < lowestMinor);
+}
+
+/** Whether Redis keeps what it was told. */
+export async function checkRedisDurability(redis: RedisClient, allowVolatileRedis: boolean): Promise<CheckResult> {
+  const name = 'Redis keeps its data';
+  const { problems, warnings } = await checkDurability(redis);
+  if (problems.length > 0) {
+    const found = problems.join('; ');
+    return allowVolatileRedis
+      ? warning(name, `${found}; ALLOW_VOLATILE_REDIS accepts it`, 'Mend it before real money is paid.')
+      : problem(name, found, 'Change the settings, also in the configuration file of Redis.');
+  }
+  if (warnings.length > 0) return warning(name, warnings.join('; '), 'Set it in the configuration file of Redis.');
+  return ok(name, 'every write is on disk before a payout is sent, and nothing is evicted');
+}
+
+/** How long Redis takes to answer: every send waits for it several times. */
+export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promise<CheckResult> {
+  const name = 'Redis latency';
+  const times: number[] = [];
+  for (let ping = 0; ping < PINGS; ping += 1) {
+    const startedAt = clock.now();
+    await redis.ping();
+    times.push(clock.now() - startedAt);
+  }
+  const typical = times.sort((one, other) => one - other)[Math.floor(PINGS / 2)] ?? 0;
+  const detail = `answers in ${typical.toFixed(1)} ms`;
+  if (typical > GUARD_MS / 2) {
+    return problem(name, detail, `A send must begin within ${GUARD_MS} ms: bring worker and Redis closer together.`);
+  }
+  if (typical > SLOW_MS) return warning(name, detail, 'Each payout takes that much longer, several times over.');
+  return ok(name, detail);
+}

@@ -1,0 +1,114 @@
+import { systemClock, type Clock } from '../../clock.js';
+import { createGatewayClient } from '../../gateway/gateway-client.js';
+import { readAccountStats } from '../../ledger/account-stats.js';
+import { connectLedger } from '../../ledger/ledger-connection.js';
+import { silentLogger, type Logger } from '../../logger.js';
+import { PayoutQueues } from '../../queues/payout-queues.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
+import type { AccountOptions } from '../../worker/payout-worker.js';
+import { checkPause, checkSender, checkUnknown } from './check-account.js';
+import { checkClock } from './check-clock.js';
+import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } from './check-gateway.js';
+import { checkJournalAgreement, checkJournalFolder } from './check-journal.js';
+import { checkQueue } from './check-queue.js';
+import { checkRedis, checkRedisDurability, checkRedisLatency } from './check-redis.js';
+import { problem, type CheckResult } from './check-result.js';
+
+export interface DoctorOptions {
+  readonly redisUrl: string;
+  readonly journalDir: string;
+  readonly allowVolatileRedis: boolean;
+  readonly accounts: readonly AccountOptions[];
+  /** @defaultValue the machine's clock */
+  readonly clock?: Clock;
+}
+
+/** Somebody waits for the answer. */
+const GATEWAY_TIMEOUT_MS = 10_000;
+
+/** Looks at everything that a worker with these options needs, and changes nothing. What cannot be asked is left out. */
+export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckResult> {
+  const { redisUrl, journalDir, allowVolatileRedis, accounts, clock = systemClock } = options;
+  let trouble: string | undefined;
+  const listener: Logger = {
+    ...silentLogger,
+    warn: (fields) => (trouble = (fields as { readonly error?: string }).error),
+  };
+  const redis = connectRedis(redisUrl, 'commands', listener);
+  try {
+    const reachable = await checkRedis(redis, () => trouble);
+    yield reachable;
+    const there = reachable.status === 'ok' ? redis : undefined;
+    if (there !== undefined) {
+      yield await attempt('Redis keeps its data', async () => checkRedisDurability(there, allowVolatileRedis));
+      yield await attempt('Redis latency', async () => checkRedisLatency(there, clock));
+    }
+    yield await attempt('system clock', async () => checkClock(clock, there));
+    yield await checkJournalFolder(journalDir, clock);
+    for (const account of accounts) {
+      const { platformId } = account;
+      for await (const result of checkGateway(account, clock)) yield { ...result, platformId };
+      if (there === undefined) continue;
+      for await (const result of checkLedger(there, platformId, journalDir, clock)) yield { ...result, platformId };
+    }
+  } finally {
+    await closeRedis(redis);
+  }
+}
+
+async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenerator<CheckResult> {
+  const { baseUrl, platformId, secretKey, timeoutMs = GATEWAY_TIMEOUT_MS } = account;
+  const connection = await checkGatewayConnection(baseUrl, clock, { connectTimeoutMs: GATEWAY_TIMEOUT_MS });
+  yield connection;
+  if (connection.status === 'problem') return;
+  const gateway = createGatewayClient({
+    baseUrl,
+    platformId,
+    secretKey,
+    timeoutMs: Math.min(timeoutMs, GATEWAY_TIMEOUT_MS),
+    logger: silentLogger,
+    clock,
+  });
+  try {
+    const known = await checkGatewayAccount(gateway);
+    yield known;
+    if (known.status === 'ok') yield await checkGatewayCurrencies(gateway);
+  } finally {
+    gateway.close();
+  }
+}
+
+async function* checkLedger(
+  redis: RedisClient,
+  platformId: number,
+  journalDir: string,
+  clock: Clock,
+): AsyncGenerator<CheckResult> {
+  const connection = connectLedger(redis, platformId, clock);
+  const { prefix } = connection.keys;
+  const queues = new PayoutQueues(redis, { prefix, wallNow: () => clock.wallNow(), readOnly: true });
+  try {
+    yield await attempt('journal and ledger', async () => checkJournalAgreement(journalDir, connection));
+    for (const queue of [queues.withdraw, queues.transactionstatus]) {
+      yield await attempt(`${queue.name} queue`, async () => checkQueue(queue, connection));
+    }
+    yield await attempt('sender', async () => checkSender(connection, clock));
+    yield await attempt('pause', async () => checkPause(await readAccountStats(connection)));
+    yield await attempt('unknown payouts', async () => checkUnknown(await readAccountStats(connection)));
+  } finally {
+    await queues.close();
+  }
+}
+
+/** Redis may go away, or refuse a command, in the middle: that is a finding too, and the others go on. */
+async function attempt(name: string, check: () => Promise<CheckResult>): Promise<CheckResult> {
+  try {
+    return await check();
+  } catch (error) {
+    return problem(
+      name,
+      (error as Error).message,
+      'Run `payouts doctor` again; if it stays, look at Redis and its log.',
+    );
+  }
+}
