@@ -3,6 +3,7 @@ import { registerCancelCommand } from './cancel-command.js';
 import { createProcessContext } from './cli-context.js';
 import { registerDashboardCommand } from './dashboard-command.js';
 import { registerDemoCommand } from './demo-command.js';
+import { registerDoctorCommand } from './doctor-command.js';
 import { registerEnqueueCommand } from './enqueue-command.js';
 import { registerEventsCommand } from './events-command.js';
 import { registerGatewayCommand } from './gateway-command.js';
@@ -28,7 +29,13 @@ const GROUPS: readonly CommandGroup[] = [
   { heading: 'The gateway:', commands: [registerGatewayCommand] },
   {
     heading: 'Run:',
-    commands: [registerWorkerCommand, registerDashboardCommand, registerSandboxCommand, registerDemoCommand],
+    commands: [
+      registerWorkerCommand,
+      registerDashboardCommand,
+      registerSandboxCommand,
+      registerDemoCommand,
+      registerDoctorCommand,
+    ],
   },
 ];
 
