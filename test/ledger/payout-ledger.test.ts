@@ -45,13 +45,13 @@ describe('enqueue', () => {
   });
 
   it('returns the payout that is there when the same is said again, in whatever form', async () => {
-    const metadata = { a: 1, b: { c: -0 } };
+    const metadata = { a: 1, b: { c: 0 } };
     await ledger.enqueue([aPayout('p', { amount: '12.50', metadata, notBefore: '2031-01-01T00:00:00Z' })]);
     await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
     const before = await account.dump();
     const again = aPayout('p', {
       amount: '12.5',
-      metadata: { b: { c: 0 }, a: 1 },
+      metadata: { b: { c: -0 }, a: 1 },
       notBefore: new Date('2031-01-01'),
       batch: 'another',
     });

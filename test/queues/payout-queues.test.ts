@@ -59,7 +59,8 @@ const payoutId = fc.string({ unit: payoutIdChar, minLength: 1, maxLength: 64 });
 
 describe('toJobId', () => {
   it('gives no two payouts, and no two rounds of one, the same id', () => {
-    const short = fc.string({ unit: fc.constantFrom(':', '3', 'A', '1', '-', '0'), minLength: 1, maxLength: 5 });
+    // So few that pairs which a careless escape would join come up for certain.
+    const short = fc.string({ unit: fc.constantFrom(':', '3A', '3', 'A'), minLength: 1, maxLength: 2 });
     const one = fc.tuple(fc.oneof(short, payoutId), fc.nat(12));
     fc.assert(
       fc.property(one, one, ([a, roundA], [b, roundB]) => {

@@ -95,6 +95,16 @@ export function finishRules(rig: GetRig): void {
       await finish(attempt, ACCEPTED);
       await ignores(attempt, REJECTED);
       await ignores(attempt, UNKNOWN);
+      const other = await begun('other');
+      await finish(other, REJECTED);
+      await ignores(other, ACCEPTED);
+      await ignores(other, UNKNOWN);
+    });
+
+    it('is ignored for an attempt that was put back as not sent', async () => {
+      const attempt = await begun();
+      await rig().ledger.revertSend(attempt, 'no connection');
+      for (const result of [ACCEPTED, REJECTED, UNKNOWN]) await ignores(attempt, result);
     });
   });
 
@@ -136,8 +146,7 @@ export function finishRules(rig: GetRig): void {
       const attempt = await begun();
       await finish(attempt, UNKNOWN);
       expect(await rig().change({ payoutId: 'p', from: 'unknown', to, ...extra })).toBe('done');
-      await ignores(attempt, ACCEPTED);
-      await ignores(attempt, REJECTED);
+      for (const result of [ACCEPTED, REJECTED, UNKNOWN]) await ignores(attempt, result);
     });
 
     it('of an earlier attempt is ignored while the next one is sending', async () => {
