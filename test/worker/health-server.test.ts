@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { InvalidConfigError } from '../../src/errors.js';
@@ -113,11 +113,21 @@ describe('the health server', () => {
     expect([head.status, await head.text()]).toEqual([200, '']);
   });
 
-  it('closes although a client holds a connection open, and twice', async () => {
+  it('closes although a client never ends its request, and twice', async () => {
     const health = await startHealthServer(options);
-    await fetch(`${health.url}/healthz`, { keepalive: true });
+    const client = connect(health.port, '127.0.0.1');
+    const ended = new Promise((resolve) => client.once('close', resolve).once('error', () => undefined));
+    await new Promise<void>((resolve) =>
+      client.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /', () => {
+        resolve();
+      }),
+    );
+    await new Promise((resolve) => client.once('data', resolve));
+    const startedAt = performance.now();
     await health.close();
     await health.close();
+    await ended;
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
     await expect(fetch(`${health.url}/healthz`)).rejects.toThrow();
   });
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { createWorkerMetrics } from '../../src/worker/worker-metrics.js';
 import { startOwnRedis } from './support/own-redis.js';
 import { readMetric, startWatchedWorker, until, type WatchedWorker } from './support/watched-worker.js';
 
@@ -83,6 +84,20 @@ describe('the metrics of a worker that sends', () => {
     await until('final', async () => (await metric('payouts_polls_total', { result: 'failed' })) === 1);
     expect(await metric('payouts_stuck_in_progress')).toBe(0);
   });
+});
+
+it('are in seconds', async () => {
+  const metrics = createWorkerMetrics({ version: '1.2.3' });
+  const observer = metrics.observe(7);
+  observer.sent('accepted', 250);
+  observer.sendGap(1_012);
+  observer.pacerWaited(760);
+  observer.journalSynced(4);
+  const text = await metrics.collect([]);
+  const sum = (name: string) => readMetric(text, `payouts_${name}_seconds_sum`, { platform_id: '7' });
+  expect([sum('send_duration'), sum('send_gap'), sum('pacer_wait'), sum('journal_sync')]).toEqual([
+    0.25, 1.012, 0.76, 0.004,
+  ]);
 });
 
 describe('the metrics of the process', () => {
