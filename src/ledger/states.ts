@@ -49,6 +49,7 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'unknown', to: 'in_progress', when: "a person gives the txhash, or the attempt's own late answer does" },
   { from: 'unknown', to: 'rejected', when: "the attempt's own late answer says that the call failed" },
   { from: 'unknown', to: 'queued', when: 'a person states that it was not sent' },
+  { from: 'queued', to: 'in_progress', when: 'the late acceptance of an attempt that a person took for not sent' },
   { from: 'unknown', to: 'cancelled', when: 'a person writes it off' },
   { from: 'queued', to: 'unknown', when: FORGOTTEN, byAdoption: true },
   { from: 'rejected', to: 'unknown', when: FORGOTTEN, byAdoption: true },

@@ -7,7 +7,9 @@ local record = payout_key(payoutId)
 local current = redis.call('HMGET', record, 'state', 'attempt', 'epoch')
 local from = current[1]
 local mine = current[2] == attempt and current[3] == epoch
-if not mine or not (from == 'sending' or (from == 'unknown' and to ~= 'unknown')) then return { 0, from or '' } end
+-- An acceptance proves wrong whoever stated that the attempt was not sent: it must not be sent again.
+local late = (from == 'unknown' and to ~= 'unknown') or (from == 'queued' and to == 'in_progress')
+if not mine or not (from == 'sending' or late) then return { 0, from or '' } end
 
 move(payoutId, to, at, '', message)
 if txhash ~= '' then set_txhash(payoutId, txhash) end

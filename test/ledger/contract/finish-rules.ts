@@ -101,10 +101,11 @@ export function finishRules(rig: GetRig): void {
       await ignores(other, UNKNOWN);
     });
 
-    it('is ignored for an attempt that was put back as not sent', async () => {
+    it('is ignored for an attempt that was put back as not sent, unless it is an acceptance', async () => {
       const attempt = await begun();
       await rig().ledger.revertSend(attempt, 'no connection');
-      for (const result of [ACCEPTED, REJECTED, UNKNOWN]) await ignores(attempt, result);
+      for (const result of [REJECTED, UNKNOWN]) await ignores(attempt, result);
+      expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
     });
   });
 
@@ -139,7 +140,6 @@ export function finishRules(rig: GetRig): void {
     });
 
     it.each([
-      ['queued', {}],
       ['cancelled', {}],
       ['in_progress', { txhash: 'by-hand' }],
     ] as const)('is ignored once a person has made the payout %s', async (to, extra) => {
@@ -147,6 +147,15 @@ export function finishRules(rig: GetRig): void {
       await finish(attempt, UNKNOWN);
       expect(await rig().change({ payoutId: 'p', from: 'unknown', to, ...extra })).toBe('done');
       for (const result of [ACCEPTED, REJECTED, UNKNOWN]) await ignores(attempt, result);
+    });
+
+    it('of acceptance stops a payout that a person took for not sent from being sent again', async () => {
+      const attempt = await begun();
+      await finish(attempt, UNKNOWN);
+      await rig().change({ payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'was not sent' });
+      for (const result of [REJECTED, UNKNOWN]) await ignores(attempt, result);
+      expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'in_progress', txhash: 'hash-1' });
     });
 
     it('of an earlier attempt is ignored while the next one is sending', async () => {
