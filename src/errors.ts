@@ -9,7 +9,8 @@ export type ErrorCode =
   | 'GATEWAY_UNAVAILABLE'
   | 'GATEWAY_INVALID_RESPONSE'
   | 'TIMEOUT'
-  | 'CLOSED';
+  | 'CLOSED'
+  | 'STOPPED';
 
 /** The base of every error that this package throws on purpose. `code` is stable; `message` is for people. */
 export class PayoutError extends Error {
@@ -84,5 +85,12 @@ export class WaitTimeoutError extends PayoutError {
 export class ClosedError extends PayoutError {
   constructor(message: string) {
     super('CLOSED', message);
+  }
+}
+
+/** A person said no, or stopped it half-way. The message says what was done until then. */
+export class StoppedError extends PayoutError {
+  constructor(message: string) {
+    super('STOPPED', message);
   }
 }

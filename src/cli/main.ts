@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { registerAdoptLedgerCommand } from './adopt-ledger-command.js';
 import { registerCancelCommand } from './cancel-command.js';
 import { createProcessContext } from './cli-context.js';
 import { registerDashboardCommand } from './dashboard-command.js';
@@ -24,7 +25,13 @@ const GROUPS: readonly CommandGroup[] = [
   { heading: 'Decide:', commands: [registerCancelCommand, registerRetryCommand, registerResolveCommand] },
   {
     heading: 'The account:',
-    commands: [registerStatsCommand, registerEventsCommand, registerPauseCommand, registerResumeCommand],
+    commands: [
+      registerStatsCommand,
+      registerEventsCommand,
+      registerPauseCommand,
+      registerResumeCommand,
+      registerAdoptLedgerCommand,
+    ],
   },
   { heading: 'The gateway:', commands: [registerGatewayCommand] },
   {

@@ -1,0 +1,49 @@
+import { createInterface } from 'node:readline/promises';
+import type { Readable, Writable } from 'node:stream';
+import { InvalidInputError, StoppedError } from '../errors.js';
+
+/** Where a person is asked: stdout stays for the result. */
+export interface Terminal {
+  readonly input: Readable & { readonly isTTY?: boolean };
+  readonly output: Writable & { readonly isTTY?: boolean };
+}
+
+const PROCESS_TERMINAL: Terminal = { input: process.stdin, output: process.stderr };
+
+/**
+ * Makes sure that somebody can be asked.
+ * @throws InvalidInputError when stdin or stderr is no terminal
+ */
+export function requireTerminal({ input, output }: Terminal = PROCESS_TERMINAL): void {
+  if (input.isTTY && output.isTTY) return;
+  const message = 'is needed here: there is no terminal on which somebody could be asked. Nothing was changed';
+  throw new InvalidInputError([{ field: '--yes', message }]);
+}
+
+/**
+ * Asks a person, and returns only after a yes.
+ * @param question - without the hint at the answers
+ * @throws StoppedError for any other answer, the end of the input and an interruption; InvalidInputError when there is
+ * no terminal
+ */
+export async function confirm(question: string, terminal: Terminal = PROCESS_TERMINAL): Promise<void> {
+  requireTerminal(terminal);
+  if (!/^\s*y(es)?\s*$/i.test(await ask(question, terminal))) throw new StoppedError('Nothing was changed');
+}
+
+async function ask(question: string, terminal: Terminal): Promise<string> {
+  const lines = createInterface(terminal);
+  const ended = new AbortController();
+  lines.once('close', () => {
+    ended.abort();
+  });
+  try {
+    return await lines.question(`${question} [y/N] `, { signal: ended.signal });
+  } catch (error) {
+    if (!ended.signal.aborted) throw error;
+    terminal.output.write('\n');
+    return 'no';
+  } finally {
+    lines.close();
+  }
+}

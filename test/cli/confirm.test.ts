@@ -1,0 +1,38 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from '@jest/globals';
+import { confirm, type Terminal } from '../../src/cli/confirm.js';
+
+function terminal(isTTY = true): Terminal & { readonly typed: PassThrough; readonly shown: () => string } {
+  const [typed, screen] = [new PassThrough(), new PassThrough()];
+  return {
+    typed,
+    input: Object.assign(typed, { isTTY }),
+    output: Object.assign(screen, { isTTY }),
+    shown: () => String(screen.read() ?? ''),
+  };
+}
+
+describe('confirm', () => {
+  it.each(['y', 'Y', ' yes '])('goes on after %j', async (answer) => {
+    const { typed, shown, ...rest } = terminal();
+    typed.write(`${answer}\n`);
+    await confirm('Go on?', rest);
+    expect(shown()).toContain('Go on? [y/N] ');
+  });
+
+  it.each(['', 'n', 'yesterday', 'no'])('stops after %j', async (answer) => {
+    const { typed, ...rest } = terminal();
+    typed.write(`${answer}\n`);
+    await expect(confirm('Go on?', rest)).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('stops when the input ends', async () => {
+    const { typed, ...rest } = terminal();
+    typed.end();
+    await expect(confirm('Go on?', rest)).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('wants --yes where nobody can be asked', async () => {
+    await expect(confirm('Go on?', terminal(false))).rejects.toThrow(/--yes: is needed here/);
+  });
+});
