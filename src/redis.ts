@@ -14,10 +14,12 @@ export type RedisClient = Redis | Cluster;
  */
 export type RedisRole = 'commands' | 'sender' | 'queue';
 
+const COMMAND_TIMEOUT_MS = 5_000;
+
 const ROLE_OPTIONS: Record<RedisRole, Omit<RedisOptions, 'replyMapping'>> = {
-  commands: { commandTimeout: 5_000, connectTimeout: 3_000, maxRetriesPerRequest: 1 },
+  commands: { commandTimeout: COMMAND_TIMEOUT_MS, connectTimeout: 3_000, maxRetriesPerRequest: 1 },
   sender: {
-    commandTimeout: 5_000,
+    commandTimeout: COMMAND_TIMEOUT_MS,
     connectTimeout: 3_000,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
@@ -168,6 +170,19 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
             }),
       });
   }
+}
+
+/**
+ * Opens another connection like this one for commands that wait in Redis: on a shared one they would hold up all others.
+ * @param waitMs - the longest time for which a command waits
+ */
+export function duplicateForWaiting(client: RedisClient, waitMs: number): RedisClient {
+  const options = { commandTimeout: COMMAND_TIMEOUT_MS + waitMs };
+  const duplicate =
+    client instanceof Cluster ? client.duplicate([], { redisOptions: options }) : client.duplicate(options);
+  // The commands on it fail, and whoever waits for them says so.
+  duplicate.on('error', () => undefined);
+  return duplicate;
 }
 
 function reconnectDelay(attempt: number): number {

@@ -12,6 +12,7 @@ import type { PayoutState } from './states.js';
  * | `state:<state>` | sorted set | payoutIds in the order in which they came into the state |
  * | `batch:<batch>` | sorted set | payoutIds in the order in which they were accepted |
  * | `txhash:<bucket>` | hash | txhash → payoutId, spread over small hashes, which Redis stores compactly |
+ * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
  * | `events` | stream | every change, for applications and for `payouts events` |
  *

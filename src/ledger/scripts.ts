@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { toRedisError, type RedisClient } from '../redis.js';
-import { PAYOUT_STATES, TRANSITIONS } from './states.js';
+import { FINAL_STATES, PAYOUT_STATES, TRANSITIONS } from './states.js';
 
 /** The scripts of `lua/`, one for each change of the ledger. */
 const SCRIPT_NAMES = [
@@ -18,11 +18,16 @@ const SCRIPT_NAMES = [
   'find-txhash',
   'adopt-send',
   'adopt-ledger',
+  'read-group-events',
+  'ack-group-event',
+  'set-group-idle',
+  'remove-payouts',
+  'trim-events',
 ] as const;
 
 type ScriptName = (typeof SCRIPT_NAMES)[number];
 
-const PRELUDE = `${allowedTable()}\n${readScript('prelude')}`;
+const PRELUDE = `${allowedTable()}\nlocal FINAL = { ${toLuaSet(FINAL_STATES)} }\n${readScript('prelude')}`;
 const SOURCES = SCRIPT_NAMES.map((name) => ({ name, lua: `${PRELUDE}\n${readScript(name)}` }));
 
 function readScript(name: string): string {
@@ -32,10 +37,14 @@ function readScript(name: string): string {
 /** The transitions of states.ts as a Lua table, so that a script cannot make one that does not exist. */
 function allowedTable(): string {
   const rows = PAYOUT_STATES.map((from) => {
-    const targets = TRANSITIONS.filter((transition) => transition.from === from).map(({ to }) => `${to} = true`);
-    return `${from} = { ${targets.join(', ')} }`;
+    const targets = TRANSITIONS.filter((transition) => transition.from === from).map(({ to }) => to);
+    return `${from} = { ${toLuaSet(targets)} }`;
   });
   return `local ALLOWED = { ${rows.join(', ')} }`;
+}
+
+function toLuaSet(names: readonly string[]): string {
+  return names.map((name) => `${name} = true`).join(', ');
 }
 
 /** Runs a ledger script: `run('pause-account', [at, by, reason])`. */

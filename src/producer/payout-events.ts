@@ -2,11 +2,16 @@ import { ask, type LedgerConnection } from '../ledger/ledger-connection.js';
 import { pairsToRecord } from '../ledger/payout-record.js';
 import { isPayoutState, type PayoutState } from '../ledger/states.js';
 
-/** One change of a payout, or of the account's pause. */
+const ACCOUNT_EVENTS = ['paused', 'resumed', 'ledger_adopted'] as const;
+
+/** What happened: a payout changed its `state`, or something happened to the account. */
+export type PayoutEventType = 'state' | (typeof ACCOUNT_EVENTS)[number];
+
+/** One change of a payout, or of the account. */
 export interface PayoutEvent {
   /** Its place in the stream: events come in the order of their ids. */
   readonly eventId: string;
-  readonly type: 'state' | 'paused' | 'resumed';
+  readonly type: PayoutEventType;
   /** Absent where the event is the account's. */
   readonly payoutId?: string;
   readonly from?: PayoutState;
@@ -32,16 +37,17 @@ export async function readEvents(
 }
 
 /** The place behind the newest event. @throws RedisUnavailableError */
-export async function findEventsEnd({ redis, keys }: LedgerConnection): Promise<EventPosition> {
+export async function findEventsEnd({ redis, keys }: LedgerConnection): Promise<{ afterEventId: string }> {
   const [newest] = await ask(redis.xrevrange(keys.events, '+', '-', 'COUNT', 1));
   return { afterEventId: newest?.[0] ?? '0-0' };
 }
 
-function parseEvent(eventId: string, pairs: readonly string[]): PayoutEvent {
+/** Reads one entry of the stream. */
+export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEvent {
   const { type = '', payoutId = '', from = '', to = '', at = '', by = '', reason = '' } = pairsToRecord(pairs);
   return {
     eventId,
-    type: type === 'paused' || type === 'resumed' ? type : 'state',
+    type: ACCOUNT_EVENTS.find((accountEvent) => accountEvent === type) ?? 'state',
     ...(payoutId === '' ? {} : { payoutId }),
     ...(isPayoutState(from) ? { from } : {}),
     ...(isPayoutState(to) ? { to } : {}),

@@ -9,6 +9,9 @@ import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
 import { openAccount, type AccountAccess, type PayoutProducerOptions } from './account-access.js';
 import { readBatchStats, type BatchStats } from './batch-stats.js';
 import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
+import { eventsSchema, readGroupEvents, type EventsOptions } from './event-group.js';
+import { EventListeners, type PayoutEventListener, type PayoutEventName } from './event-listeners.js';
+import type { PayoutEvent } from './payout-events.js';
 import { waitForPayout } from './wait-for-payout.js';
 
 /** A payout that the ledger has. */
@@ -29,6 +32,8 @@ export type BulkResult =
       readonly state: PayoutState;
       /** In which it differs from the one that was given. */
       readonly fields: readonly string[];
+      /** It was final and retention removed it, so that nobody can tell whether it differs. */
+      readonly removed?: true;
     };
 
 export interface BulkEnqueue {
@@ -68,6 +73,7 @@ const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at lea
 export class PayoutProducer {
   readonly #account: AccountAccess;
   readonly #closed = new AbortController();
+  #listeners: EventListeners | undefined;
   #closing: Promise<void> | undefined;
 
   /** @throws InvalidConfigError when the options cannot be used */
@@ -90,7 +96,13 @@ export class PayoutProducer {
       const { payoutId, state, created } = result;
       return { payoutId, state, created };
     }
-    const { payoutId, state, fields } = result;
+    const { payoutId, state, fields, removed } = result;
+    if (removed) {
+      throw new ConflictError(
+        `Payout ${payoutId} was ${state} and has been removed (PAYOUT_RETENTION_DAYS): it is never paid again; use another payoutId for another payout`,
+        ['payoutId'],
+      );
+    }
     throw new ConflictError(
       `Payout ${payoutId} is there already (${state}) with another ${fields.join(', ')}: use another payoutId, or the same data`,
       fields,
@@ -168,6 +180,40 @@ export class PayoutProducer {
     return waitForPayout((wanted) => ledger.get(wanted), { payoutId, timeoutMs, clock, closed: this.#closed.signal });
   }
 
+  /**
+   * The account's events for an application that must not miss any: each at least once, all to one consumer of a group at
+   * a time, in the order in which they happened. An event counts as handled when the loop asks for the next; after a
+   * `break` or an error in the loop it comes again. When a consumer dies, another goes on after `claimAfterMs` with the
+   * event that was in its hands. A Redis that is away is waited for.
+   * @example
+   * for await (const event of producer.events({ group: 'ledger', consumer: hostname() })) await book(event);
+   * @throws InvalidInputError, ClosedError
+   */
+  events(options: EventsOptions): AsyncGenerator<PayoutEvent, void, undefined> {
+    const { ledger } = this.#use();
+    const settings = parseInput(eventsSchema, options);
+    const signals = settings.signal === undefined ? [] : [settings.signal];
+    return readGroupEvents(ledger.connection, settings, AbortSignal.any([this.#closed.signal, ...signals]));
+  }
+
+  /**
+   * Calls a listener whenever a payout comes into a state, or the account is `paused`, `resumed` or `ledger_adopted`, from
+   * now until the producer is closed. For screens and logs: what happens while this process is away is missed.
+   * @throws ClosedError
+   */
+  on(name: PayoutEventName, listener: PayoutEventListener): this {
+    const { ledger, logger } = this.#use();
+    this.#listeners ??= new EventListeners(ledger.connection, logger, this.#closed.signal);
+    this.#listeners.on(name, listener);
+    return this;
+  }
+
+  /** Calls the listener no more. */
+  off(name: PayoutEventName, listener: PayoutEventListener): this {
+    this.#listeners?.off(name, listener);
+    return this;
+  }
+
   /** Ends the connection that the producer opened. Safe to call twice; never waits for a Redis that is away. */
   async close(): Promise<void> {
     this.#closed.abort();
@@ -187,6 +233,8 @@ function toBulkResult(result: EnqueueResult): BulkResult {
       return { kind: 'created', payoutId: result.payoutId, state: 'queued', created: true };
     case 'exists':
       return { kind: 'existing', payoutId: result.payout.payoutId, state: result.payout.state, created: false };
+    case 'removed':
+      return { kind: 'conflict', payoutId: result.payoutId, state: result.state, fields: [], removed: true };
     case 'conflict':
       return result;
   }

@@ -1,5 +1,5 @@
--- Stands before every script of this folder. The loader puts the table ALLOWED (from → to → true) in front of it,
--- made from states.ts. Every script takes one key, KEYS[1], the account's `ledger` hash; all other keys of the
+-- Stands before every script of this folder. The loader puts the tables ALLOWED (from → to → true) and FINAL
+-- (state → true) in front of it, made from states.ts. Every script takes one key, KEYS[1], the account's `ledger` hash; all other keys of the
 -- account share its prefix and its cluster slot.
 
 local PREFIX = string.sub(KEYS[1], 1, -7)
@@ -53,6 +53,11 @@ end
 local function set_txhash(payoutId, txhash)
   redis.call('HSET', payout_key(payoutId), 'txhash', txhash)
   redis.call('HSET', txhash_bucket(txhash), txhash, payoutId)
+end
+
+-- Small hashes, which Redis stores compactly: payoutId → the state in which a removed payout had ended.
+local function removed_bucket(payoutId)
+  return key('removed:' .. string.sub(redis.sha1hex(payoutId), 1, 3))
 end
 
 local function pause(reason, by, at)

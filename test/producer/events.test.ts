@@ -1,0 +1,180 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ClosedError, InvalidInputError } from '../../src/errors.js';
+import type { EventsOptions } from '../../src/producer/event-group.js';
+import type { PayoutEvent } from '../../src/producer/payout-events.js';
+import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { testRedisUrl } from '../support/account.js';
+import { endAllEventConsumers, startEventConsumer, type EventConsumer } from './support/event-consumer.js';
+import { produceEvents } from './support/many-events.js';
+import { payoutInput } from './support/payout-input.js';
+
+let account: TestAccount;
+let producer: PayoutProducer;
+
+beforeEach(() => {
+  account = openTestAccount();
+  producer = open();
+});
+
+afterEach(async () => {
+  endAllEventConsumers();
+  await producer.close();
+  await account.close();
+});
+
+function open(): PayoutProducer {
+  return new PayoutProducer({ platformId: account.platformId, redisUrl: testRedisUrl() });
+}
+
+async function enqueue(...payoutIds: string[]): Promise<void> {
+  await producer.enqueueMany(payoutIds.map((payoutId) => payoutInput({ payoutId })));
+}
+
+const BOOKS = { group: 'books', consumer: 'one' };
+
+/** Takes so many events and leaves the loop by `break`, the last one unacknowledged. */
+async function take(count: number, options: EventsOptions = BOOKS, from = producer): Promise<string[]> {
+  const seen: string[] = [];
+  for await (const { payoutId = '' } of from.events(options)) {
+    seen.push(payoutId);
+    if (seen.length === count) break;
+  }
+  return seen;
+}
+
+describe('events', () => {
+  it('give a group what happened before and what happens then, with all that is known of it', async () => {
+    await enqueue('a');
+    const events: PayoutEvent[] = [];
+    const stop = new AbortController();
+    for await (const event of producer.events({ ...BOOKS, signal: stop.signal })) {
+      events.push(event);
+      if (events.length === 1) void producer.cancel('a', { by: 'ann', reason: 'twice' });
+      else stop.abort();
+    }
+    expect(events).toEqual([
+      { eventId: expect.stringMatching(/^\d+-\d+$/), type: 'state', payoutId: 'a', to: 'queued', at: events[0]?.at },
+      {
+        eventId: expect.any(String),
+        type: 'state',
+        payoutId: 'a',
+        from: 'queued',
+        to: 'cancelled',
+        at: expect.stringMatching(/Z$/),
+        by: 'ann',
+        reason: 'twice',
+      },
+    ]);
+  });
+
+  it('come to each group, and to one consumer of it at a time', async () => {
+    await enqueue('a', 'b', 'c');
+    expect(await take(3)).toEqual(['a', 'b', 'c']);
+    expect(await take(3, { group: 'mail', consumer: 'one' })).toEqual(['a', 'b', 'c']);
+    const holder = producer.events({ ...BOOKS, consumer: 'one' });
+    expect((await holder.next()).value).toMatchObject({ payoutId: 'c' });
+    await enqueue('d');
+    const waiting = take(2, { ...BOOKS, consumer: 'two' });
+    await delay(1_000);
+    await holder.return();
+    expect(await waiting).toEqual(['c', 'd']);
+  });
+
+  it('come again after a break or an error in the loop, but not after the signal ended it', async () => {
+    await enqueue('a', 'b');
+    const failing = async (): Promise<void> => {
+      for await (const event of producer.events(BOOKS)) throw new Error(`cannot book ${event.payoutId ?? ''}`);
+    };
+    await expect(failing()).rejects.toThrow('cannot book a');
+    const stop = new AbortController();
+    for await (const { payoutId } of producer.events({ ...BOOKS, signal: stop.signal })) {
+      expect(payoutId).toBe('a');
+      stop.abort();
+    }
+    expect(await take(1)).toEqual(['b']);
+  });
+
+  it('stay with a consumer whose loop body takes longer than claimAfterMs', async () => {
+    await enqueue('a', 'b');
+    const slow = producer.events({ ...BOOKS, claimAfterMs: 300 });
+    await slow.next();
+    const stop = new AbortController();
+    const other: (string | undefined)[] = [];
+    const reading = (async () => {
+      const options = { ...BOOKS, consumer: 'two', claimAfterMs: 300, signal: stop.signal };
+      for await (const { payoutId } of producer.events(options)) other.push(payoutId);
+    })();
+    await delay(1_500);
+    expect((await slow.next()).value).toMatchObject({ payoutId: 'b' });
+    stop.abort();
+    await reading;
+    expect(other).toEqual([]);
+    await slow.return();
+  });
+
+  it('are lost to a consumer that was silent for too long: it goes on behind the one that took over', async () => {
+    await enqueue('a', 'b', 'c');
+    const [stalled, other] = [producer.events({ ...BOOKS, claimAfterMs: 60_000 }), open()];
+    expect((await stalled.next()).value).toMatchObject({ payoutId: 'a' });
+    await account.connection.run('set-group-idle', ['books', 'one', 30_000, 100]);
+    expect(await take(3, { ...BOOKS, consumer: 'two', claimAfterMs: 1_000 }, other)).toEqual(['a', 'b', 'c']);
+    expect((await stalled.next()).value).toMatchObject({ payoutId: 'c' });
+    await stalled.return();
+    await other.close();
+  });
+
+  it('end when the producer is closed, also while they wait', async () => {
+    const waiting = producer.events({ ...BOOKS, blockMs: 60_000 }).next();
+    await delay(300);
+    await producer.close();
+    expect((await waiting).done).toBe(true);
+    expect(() => producer.events(BOOKS)).toThrow(ClosedError);
+  });
+
+  it('refuse options that make no sense', () => {
+    expect(() => producer.events({ group: '', consumer: 'c' })).toThrow(InvalidInputError);
+    expect(() => producer.events({ ...BOOKS, claimAfterMs: 1 })).toThrow(/claimAfterMs.*at least 100/);
+  });
+});
+
+describe('consumers that are killed', () => {
+  it('miss none of 10,000 events, and see each payout’s in order', async () => {
+    const seen: string[] = [];
+    const consumers: EventConsumer[] = [];
+    const start = (): void => {
+      const consumer = `c-${consumers.length}`;
+      const options = { consumer, claimAfterMs: 500 };
+      consumers.push(startEventConsumer(account.platformId, options, (line) => seen.push(line)));
+    };
+    start();
+    start();
+    const producing = produceEvents(account.ledger, 2_500);
+    const KILLS = 6;
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const target = seen.length + 1 + Math.floor(Math.random() * 1_500);
+      const before = consumers.map(({ count }) => count());
+      await untilSeen(seen, Math.min(target, 9_000));
+      const active = consumers.findIndex(({ count }, index) => count() > (before[index] ?? 0));
+      await consumers[active]?.end('SIGKILL');
+      start();
+    }
+    await producing;
+    const stream = await account.redis.xrange(account.connection.keys.events, '-', '+');
+    expect(stream).toHaveLength(10_000);
+    const expected = stream.map(([eventId, [, , , payoutId, , , , to]]) => `${eventId} ${payoutId} ${to}`);
+    await untilSeen(seen, 10_000, () => seen.at(-1) === expected.at(-1));
+    expect([...new Set(seen)]).toEqual(expected);
+    // No more than the event that was in a killed consumer's hands comes again.
+    expect(seen.length - 10_000).toBeLessThanOrEqual(KILLS);
+  }, 90_000);
+});
+
+async function untilSeen(seen: readonly string[], count: number, holds = () => true): Promise<void> {
+  const giveUpAt = performance.now() + 60_000;
+  while (seen.length < count || !holds()) {
+    if (performance.now() > giveUpAt) throw new Error(`Only ${seen.length} of ${count} events were seen`);
+    await delay(10);
+  }
+}
