@@ -61,7 +61,7 @@ async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: 
     stop: stopSignal(context),
     onSummary: (summary, stage) => {
       if (json) context.writeJson(keep ? { ...summary, environment: stage.environment } : summary);
-      else context.write(formatSummary(summary, colours));
+      else context.write(formatSummary(summary, callers, colours));
       if (keep) context.writeError(formatKept(stage, callers));
       else if (!json) context.write(formatHints(callers, DEMO_FILE));
     },

@@ -1,10 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { isAborted, systemClock } from '../../clock.js';
+import type { PayoutProducer } from '../../producer/payout-producer.js';
 import type { DemoWorker } from './demo-worker.js';
 import type { PayoutBoard } from './payout-board.js';
 
 export interface Chaos {
   readonly worker: DemoWorker;
+  readonly producer: PayoutProducer;
   readonly board: PayoutBoard;
   readonly note: (text: string) => void;
   readonly stop: AbortSignal;
@@ -23,7 +25,7 @@ const LOOK_EVERY_MS = 20;
  *
  * Resolves after the last start. A signal that is aborted ends it between two kills.
  */
-export async function causeChaos({ worker, board, note, stop }: Chaos): Promise<void> {
+export async function causeChaos({ worker, producer, board, note, stop }: Chaos): Promise<void> {
   for (const sentCount of drawKillPoints(board.rows.length)) {
     while (board.sentCount < sentCount && board.pausedReason === undefined && !isAborted(stop)) {
       await systemClock.sleep(LOOK_EVERY_MS, stop);
@@ -31,10 +33,11 @@ export async function causeChaos({ worker, board, note, stop }: Chaos): Promise<
     await systemClock.sleep(randomInt(PERIOD_MS), stop);
     if (isAborted(stop)) return;
     const killed = worker.pid ?? 0;
-    const sending = board.rows.find(({ state }) => state === 'sending');
     await worker.kill();
+    // Nobody else writes there now, so this is exactly what it left behind.
+    const { payouts: cutOff } = await producer.list({ state: 'sending' });
     worker.start();
-    const during = sending === undefined ? 'between two sends' : `while it sent ${sending.payoutId}`;
+    const during = cutOff[0] === undefined ? 'between two sends' : `while it sent ${cutOff[0].payoutId}`;
     note(`✖ worker ${killed} killed with SIGKILL ${during}; worker ${worker.pid ?? 0} takes its place`);
   }
 }

@@ -1,4 +1,4 @@
-import { nextSteps } from '../../dashboard/next-steps.js';
+import { nextSteps, shellQuote } from '../../dashboard/next-steps.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { AccountStats as SandboxStats, Payment } from '../../sandbox/index.js';
@@ -95,6 +95,7 @@ function explainUnknown(payout: Payout, payment: Payment | undefined): UnknownPa
   const { payoutId, amount, addressTo } = payout;
   const option = payment === undefined ? '--not-sent' : '--sent';
   const step = nextSteps(payout).find(({ command }) => command.includes(option));
-  const command = (step?.command ?? '').replace('TXHASH', payment?.txhash ?? '');
+  const reason = payment === undefined ? 'the gateway never got it' : 'the gateway shows the payment';
+  const command = (step?.command ?? '').replace('TXHASH', payment?.txhash ?? '').replace('WHY', shellQuote(reason));
   return { payoutId, amount, addressTo, txhash: payment?.txhash ?? null, command };
 }

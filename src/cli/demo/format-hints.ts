@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import { formatTable } from '../format-table.js';
 import type { DemoStage } from './demo-stage.js';
 
@@ -7,6 +8,7 @@ export interface Callers {
   readonly payouts: string;
 }
 
+/** @param npmScript - the npm script that is running, if one is */
 export function callersOf(npmScript: string | undefined): Callers {
   return npmScript === 'demo'
     ? { demo: 'npm run demo --', payouts: 'npx payouts' }
@@ -15,31 +17,34 @@ export function callersOf(npmScript: string | undefined): Callers {
 
 /** What to try after the demo. */
 export function formatHints({ demo }: Callers, file: string): string {
+  const fromHere = relative(process.cwd(), file);
   const hints = [
     ['', `${demo} --chaos`, 'kill the worker again and again while it sends'],
     ['', `${demo} --keep`, 'leave everything running, and use the other commands on it'],
     ['', `${demo} --payouts 60`, 'more payouts'],
-    ['', file, 'edit the payouts and run the demo again'],
+    ['', fromHere.startsWith('..') ? file : fromHere, 'edit the payouts and run the demo again'],
   ];
   return `\nTry next:\n${formatTable(hints)}`;
 }
 
 /** How to use the other commands on what is left running. */
-export function formatKept({ environment, healthUrl, worker }: DemoStage, { payouts }: Callers): string {
-  const exports = Object.entries(environment).map(([name, value]) => `  export ${name}=${value}\n`);
-  const hints = [
-    ['', `${payouts} stats`, 'the account at a glance'],
-    ['', `${payouts} list --state completed`, ''],
-    [
-      '',
-      `${payouts} enqueue --payout-id mine-1 --payment-id 6 --amount 12.5 --address-to TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf`,
-      '',
-    ],
-    ['', `${payouts} get mine-1`, 'its history'],
-    ['', `${payouts} dashboard`, 'all of it in a browser'],
-    ['', `curl ${environment['GATEWAY_BASE_URL'] ?? ''}/__sandbox/stats`, 'what the gateway saw'],
-    ['', `curl ${healthUrl}/metrics`, 'what the worker measured'],
-    ['', `kill -9 ${worker.pid ?? 0}`, 'the worker, which the demo does not start again now'],
+export function formatKept({ environment, healthUrl, sandbox, worker }: DemoStage, { payouts }: Callers): string {
+  const settings = Object.entries(environment).map(([name, value]) => `export ${name}=${value}\n`);
+  const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+  const commands = [
+    `${payouts} stats`,
+    `${payouts} list --state completed`,
+    `${payouts} enqueue --payout-id mine-1 --payment-id 6 --amount 12.5 --address-to ${address}`,
+    `${payouts} get mine-1`,
+    `${payouts} dashboard`,
+    `curl ${sandbox.url}/__sandbox/stats`,
+    `curl ${healthUrl}/metrics`,
   ];
-  return `\nRedis, sandbox and worker go on running until Ctrl-C. In another terminal:\n\n${exports.join('')}\n${hints.map(([, command = '', what = '']) => `  ${command}${what === '' ? '' : `   # ${what}`}\n`).join('')}`;
+  return `
+Redis, gateway and worker (process ${worker.pid ?? 0}) go on running until Ctrl-C. In another terminal, set
+
+${settings.join('')}
+and try
+
+${commands.map((command) => `${command}\n`).join('')}`;
 }

@@ -20,8 +20,8 @@ const SIGN: Readonly<Record<PayoutState, string>> = {
   cancelled: '–',
 };
 
-/** Lines beside the payouts: the column names, what is cut off, the bar, the gaps, space between, and the cursor's. */
-const OTHER_LINES = 7;
+/** Lines beside the payouts: names, what is cut off, bar, gaps, space between, the cursor's, and some notes above. */
+const OTHER_LINES = 11;
 const FEWEST_ROWS = 3;
 const BAR_WIDTH = 40;
 /** What is done stays in sight for so many rows above the first payout that is not. */

@@ -3,21 +3,24 @@ import type { CliContext } from '../cli-context.js';
 import { colourState } from '../colour-state.js';
 import { formatTable } from '../format-table.js';
 import { ALLOWED_GAP_MS, type DemoSummary, type UnknownPayout } from './demo-summary.js';
+import type { Callers } from './format-hints.js';
 import { formatMs } from './line-view.js';
+
+type Colours = CliContext['colours'];
 
 const SECONDS_PER_HOUR = 3_600;
 
 /** The summary for people. */
-export function formatSummary(summary: DemoSummary, colours: CliContext['colours']): string {
+export function formatSummary(summary: DemoSummary, callers: Callers, colours: Colours): string {
   const seconds = Math.round(summary.durationMs / 1_000);
   const verdict = summary.ok
     ? colours.green(`The promises held: never too fast, never twice, never lost (${seconds} s).`)
     : colours.red(`Something went wrong (${seconds} s):`);
   const problems = summary.problems.map((problem) => `  ${problem}\n`).join('');
-  return `\n${verdict}\n${problems}\n${formatFacts(summary, colours)}${formatUnknown(summary.unknown, colours)}`;
+  return `\n${verdict}\n${problems}\n${formatFacts(summary, colours)}${formatUnknown(summary.unknown, callers, colours)}`;
 }
 
-function formatFacts(summary: DemoSummary, colours: CliContext['colours']): string {
+function formatFacts(summary: DemoSummary, colours: Colours): string {
   const { states, smallestGapMs, meanPeriodMs, payoutsPerSecond, sentTwice, workerKills } = summary;
   const counts = PAYOUT_STATES.filter((state) => states[state] > 0).map(
     (state) => `${states[state]} ${colourState(state, colours)}`,
@@ -41,19 +44,19 @@ function formatFacts(summary: DemoSummary, colours: CliContext['colours']): stri
   return formatTable(rows);
 }
 
-function formatUnknown(unknown: readonly UnknownPayout[], colours: CliContext['colours']): string {
+function formatUnknown(unknown: readonly UnknownPayout[], callers: Callers, colours: Colours): string {
   if (unknown.length === 0) return '';
   const explained = unknown.map(({ payoutId, amount, txhash, command }) => {
     const found =
       txhash === null
         ? 'the gateway never got it; it may be sent again'
         : 'the gateway did pay it; sent again, it would have been paid twice';
-    return `  ${colours.yellow(payoutId)}  ${amount}: ${found}\n    ${command}\n`;
+    return `  ${colours.yellow(payoutId)}  ${amount}: ${found}\n    ${command.replace(/^payouts/, callers.payouts)}\n`;
   });
   return `
-Unknown payouts: the worker was killed after it began to send and before it had the answer, so only the gateway knows
-whether they were paid. They are never sent again by themselves. A person looks them up at the gateway and decides;
-this time the demo looked:
+Unknown payouts: the worker was killed after it began to send and before it had
+the answer, so only the gateway knows whether they were paid. They are never sent
+again by themselves: a person looks at the gateway and decides. The demo looked:
 
 ${explained.join('')}`;
 }

@@ -58,7 +58,7 @@ async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSumma
   const note = (text: string): void => {
     view.note(text);
   };
-  const killing = chaos ? causeChaos({ worker: stage.worker, board, note, stop: either }) : Promise.resolve();
+  const killing = chaos ? causeChaos({ ...stage, board, note, stop: either }) : Promise.resolve();
   try {
     await Promise.all([followPayouts({ stage, board, view, stop: either, startedAt }), killing]);
   } finally {
@@ -82,12 +82,12 @@ function introduce({ redis, sandbox, environment }: DemoStage, count: number, vi
   const { latencyBeforeMs: before, latencyAfterMs: after } = JITTER;
   view.note(`Redis    ${redis.url}, append-only, on disk before every answer`);
   view.note(
-    `Gateway  ${sandbox.url}, a sandbox: a call takes ${before.min}-${before.max} ms to arrive, its answer ${after.min}-${after.max} ms; two payouts less than 1000 ms apart block the account`,
+    `Gateway  ${sandbox.url}, a sandbox that blocks who pays out faster than once a second;\n         a call takes ${before.min}-${before.max} ms to arrive, its answer ${after.min}-${after.max} ms`,
   );
   view.note(
-    `Worker   a process of its own; before it sends, it makes sure for ${environment['LEASE_MS'] ?? ''} + ${environment['TAKEOVER_QUARANTINE_MS'] ?? ''} ms that nobody else does`,
+    `Worker   a process of its own; at first it makes sure for ${environment['LEASE_MS'] ?? ''} + ${environment['TAKEOVER_QUARANTINE_MS'] ?? ''} ms that nobody else sends`,
   );
-  view.note(`Payouts  ${count}\n`);
+  view.note(`Payouts  ${count}`);
 }
 
 async function readPayouts({ producer }: DemoStage, payouts: readonly ValidPayout[]): Promise<Payout[]> {

@@ -8,6 +8,8 @@ const SHOW_CURSOR = '\u001b[?25h';
 /** A line that is too long for the terminal is cut off instead of becoming two, which would spoil the counting. */
 const CUT_LONG_LINES = '\u001b[?7l';
 const WRAP_LONG_LINES = '\u001b[?7h';
+/** Line by line: a terminal that is told to clear all of itself may keep a copy in its history, ten a second. */
+const END_LINE = '\u001b[K\n';
 const ERASE_BELOW = '\u001b[J';
 const USUAL_HEIGHT = 24;
 
@@ -16,11 +18,11 @@ export function createTableView(terminal: WriteStream, colours: CliContext['colo
   let drawnLines = 0;
   let last: DemoMoment | undefined;
 
-  const backToTop = (): string => (drawnLines === 0 ? '' : `\u001b[${drawnLines}A\r${ERASE_BELOW}`);
-  const draw = (above: string): void => {
+  const backToTop = (): string => (drawnLines === 0 ? '' : `\u001b[${drawnLines}A\r`);
+  const draw = (above: readonly string[]): void => {
     const lines = last === undefined ? [] : formatMoment(last, { height: terminal.rows || USUAL_HEIGHT, colours });
-    const picture = lines.map((line) => `${line}\n`).join('');
-    terminal.write(`${backToTop()}${above}${CUT_LONG_LINES}${picture}${WRAP_LONG_LINES}`);
+    const picture = [...above, ...lines].map((line) => `${line}${END_LINE}`).join('');
+    terminal.write(`${backToTop()}${CUT_LONG_LINES}${picture}${WRAP_LONG_LINES}${ERASE_BELOW}`);
     drawnLines = lines.length;
   };
   const showCursor = (): void => void terminal.write(SHOW_CURSOR);
@@ -30,12 +32,12 @@ export function createTableView(terminal: WriteStream, colours: CliContext['colo
   process.once('exit', showCursor);
   return {
     note: (text) => {
-      draw(`${text}\n`);
+      draw(text.split('\n'));
     },
     change: () => undefined,
     draw: (moment) => {
       last = moment;
-      draw('');
+      draw([]);
     },
     close: () => {
       process.removeListener('exit', showCursor);

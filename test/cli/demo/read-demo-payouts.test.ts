@@ -1,0 +1,58 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DEMO_FILE, readDemoPayouts } from '../../../src/cli/demo/read-demo-payouts.js';
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
+});
+afterAll(async () => {
+  await rm(dir, { recursive: true });
+});
+
+async function write(...lines: string[]): Promise<string> {
+  const file = join(dir, 'payouts.csv');
+  await writeFile(file, `${lines.join('\r\n')}\r\n`);
+  return file;
+}
+
+const HEADER = 'payout_id,payment_id,amount,address_to,destination_tag,symbol,reference';
+
+describe('readDemoPayouts', () => {
+  it('reads the 20 payouts of the package', () => {
+    expect(readDemoPayouts(DEMO_FILE)).toHaveLength(20);
+    expect(readDemoPayouts(DEMO_FILE)[4]).toMatchObject({
+      amount: '150.25',
+      addressTo: expect.stringMatching(/:4711$/),
+    });
+  });
+
+  it('repeats them with ids of their own when more are wanted', async () => {
+    const file = await write(`\uFEFF${HEADER}`, 'a,6,1.50,T9,,USD,"Anna, October"', '', 'b,6,2,T8,,,');
+    expect(readDemoPayouts(file, 1).map(({ reference }) => reference)).toEqual(['Anna, October']);
+    expect(readDemoPayouts(file, 5).map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
+      ['a', '1.5'],
+      ['b', '2'],
+      ['a-2', '1.5'],
+      ['b-2', '2'],
+      ['a-3', '1.5'],
+    ]);
+  });
+
+  it.each([
+    [[HEADER, 'a,6,0,T9,,,', 'b,six,1,T9,,,'], /line 2, amount: must be more than 0.*line 3, payment_id: must be/],
+    [[HEADER, 'a,6,1,T9,,,', 'a,6,1,T9,,,'], /line 3, payout_id: is there twice \(got "a"\)/],
+    [[`${HEADER},colour`, 'a,6,1,T9,,,,red'], /line 2: has an unknown column "colour"; known are payout_id/],
+    [[HEADER, 'a,6'], /file: cannot be read: Invalid Record Length/],
+    [[HEADER], /file: holds no payout/],
+  ])('tells what is wrong with %j', async (lines, problem) => {
+    const file = await write(...lines);
+    expect(() => readDemoPayouts(file)).toThrow(problem);
+  });
+
+  it('tells when there is no file', () => {
+    expect(() => readDemoPayouts(join(dir, 'none.csv'))).toThrow(/cannot be read: ENOENT/);
+  });
+});
