@@ -78,15 +78,13 @@ async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSumma
   });
 }
 
-function introduce({ redis, sandbox, environment }: DemoStage, count: number, view: DemoView): void {
+function introduce({ redis, sandbox }: DemoStage, count: number, view: DemoView): void {
   const { latencyBeforeMs: before, latencyAfterMs: after } = JITTER;
   view.note(`Redis    ${redis.url}, append-only, on disk before every answer`);
   view.note(
     `Gateway  ${sandbox.url}, a sandbox that blocks who pays out faster than once a second;\n         a call takes ${before.min}-${before.max} ms to arrive, its answer ${after.min}-${after.max} ms`,
   );
-  view.note(
-    `Worker   a process of its own; at first it makes sure for ${environment['LEASE_MS'] ?? ''} + ${environment['TAKEOVER_QUARANTINE_MS'] ?? ''} ms that nobody else sends`,
-  );
+  view.note('Worker   a process of its own; at first it makes sure, for some seconds, that nobody else sends');
   view.note(`Payouts  ${count}`);
 }
 
