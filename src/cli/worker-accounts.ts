@@ -19,6 +19,7 @@ const SETTING_VARIABLES = [
   'STATUS_POLL_MIN_MS',
   'STATUS_POLL_MAX_MS',
   'STATUS_POLL_RATE',
+  'PAYOUT_RETENTION_DAYS',
 ] as const;
 
 const ACCOUNT_VARIABLES = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY'] as const;
@@ -43,6 +44,7 @@ const fileAccountSchema = z.strictObject({
   pollMinMs: ms.exactOptional(),
   pollMaxMs: ms.exactOptional(),
   pollRate: count.exactOptional(),
+  retentionDays: count.exactOptional(),
 });
 
 const accountsFileSchema = z
@@ -87,6 +89,7 @@ function readSettings(environment: Environment): Omit<AccountOptions, 'platformI
     pollMinMs: config.STATUS_POLL_MIN_MS,
     pollMaxMs: config.STATUS_POLL_MAX_MS,
     pollRate: config.STATUS_POLL_RATE,
+    ...(config.PAYOUT_RETENTION_DAYS === undefined ? {} : { retentionDays: config.PAYOUT_RETENTION_DAYS }),
   };
 }
 

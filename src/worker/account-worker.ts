@@ -14,6 +14,7 @@ import { LeaseKeeper, type HeldLease } from './lease-keeper.js';
 import { Pacer } from './pacer.js';
 import { recoverRegularly, recoverSends } from './recovery.js';
 import { ADOPT_HINT, findDisagreement, type SendJournal } from './send-journal.js';
+import { applyRetention } from './retention.js';
 import { Sender } from './sender.js';
 import { StatusJobs } from './status-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
@@ -30,6 +31,8 @@ export interface AccountSettings {
   readonly pollMinMs: number;
   readonly pollMaxMs: number;
   readonly pollRate: number;
+  /** Final payouts are removed after so many days; without it they are kept for good. */
+  readonly retentionDays?: number;
 }
 
 /** Connections that the accounts of a process share. */
@@ -231,9 +234,11 @@ export class AccountWorker {
       { clock, ledger: this.#senderLedger, delivery: this.#delivery, lease: held.lease, logger: log },
       end,
     );
+    const retention = this.#applyRetention(end, log);
     await untilAborted(end);
     await jobs.close();
     await recovery;
+    await retention;
     // Whoever refuses this ledger must not look like a holder that ended in good order.
     if (refused.signal.aborted) held.abandon();
     else await held.release();
@@ -250,6 +255,12 @@ export class AccountWorker {
       );
     }
     await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sends });
+  }
+
+  async #applyRetention(signal: AbortSignal, logger: Logger): Promise<void> {
+    const { retentionDays } = this.#options.settings;
+    if (retentionDays === undefined) return;
+    await applyRetention({ connection: this.ledger.connection, retentionDays, logger }, signal);
   }
 
   /** Where this fails, the outbox still knows that the poll job is missing. */

@@ -1,6 +1,6 @@
 import type { Telemetry } from 'bullmq';
 import { systemClock, type Clock } from '../clock.js';
-import { InvalidConfigError } from '../errors.js';
+import { InvalidConfigError, type Problem } from '../errors.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import type { Durability } from '../ledger/redis-sender-ledger.js';
 import { silentLogger, type Logger } from '../logger.js';
@@ -53,6 +53,8 @@ export const DEFAULT_ACCOUNT_SETTINGS: AccountSettings = {
 };
 
 const LOWEST_INTERVAL_MS = 1_000;
+/** The journal may witness a send of the last day: its payout must still be there. */
+const LOWEST_RETENTION_DAYS = 1;
 const DURABILITY_RETRY_MS = 1_000;
 
 /** Sends and follows the payouts of one account or several, each on its own, in one process. */
@@ -128,18 +130,18 @@ export async function createPayoutWorker(
 }
 
 function checkSettings(accounts: readonly AccountOptions[]): void {
-  const problems = accounts.flatMap(({ platformId, intervalMs = LOWEST_INTERVAL_MS }) =>
-    intervalMs >= LOWEST_INTERVAL_MS
-      ? []
-      : [
-          {
-            field: `intervalMs of account ${platformId}`,
-            message: `must be at least ${LOWEST_INTERVAL_MS} (got ${intervalMs})`,
-          },
-        ],
-  );
+  const problems = accounts.flatMap(({ platformId, intervalMs, retentionDays }) => [
+    ...checkAtLeast(LOWEST_INTERVAL_MS, intervalMs, `intervalMs of account ${platformId}`),
+    ...checkAtLeast(LOWEST_RETENTION_DAYS, retentionDays, `retentionDays of account ${platformId}`),
+  ]);
   if (accounts.length === 0) problems.push({ field: 'accounts', message: 'must name at least one account' });
   if (problems.length > 0) throw new InvalidConfigError(problems);
+}
+
+function checkAtLeast(lowest: number, value: number | undefined, field: string): Problem[] {
+  return value === undefined || value >= lowest
+    ? []
+    : [{ field, message: `must be at least ${lowest} (got ${value})` }];
 }
 
 /** A Redis that is away at the start is waited for; one that may forget is refused. */
