@@ -13,13 +13,14 @@ export interface Logger {
 const SECRET_FIELDS = ['secretKey', 'hash', 'password', 'authorization', '*.secretKey', '*.hash', '*.password'];
 
 /**
- * A pino logger that writes JSON lines to stderr (stdout belongs to a command's result).
+ * A pino logger that writes JSON lines to stderr (stdout belongs to a command's result). It writes synchronously: the last
+ * line before a crash is the one that matters.
  * @param level - pino level name, e.g. `info`
  */
 export function createLogger(level: string): Logger {
   return pino(
     { level, redact: { paths: SECRET_FIELDS, censor: '[secret]' }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: false }),
+    pino.destination({ dest: 2, sync: true }),
   );
 }
 

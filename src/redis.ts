@@ -130,8 +130,9 @@ function parseDatabase(text: string): number {
  */
 export function connectRedis(url: string, role: RedisRole, logger: Logger = silentLogger): RedisClient {
   const target = parseRedisUrl(url);
-  const options = { ...ROLE_OPTIONS[role], retryStrategy: reconnectDelay, disconnectTimeout: DISCONNECT_WITHIN_MS };
-  const client = openClient(target, options);
+  const retryStrategy = (attempt: number): number | null => (closed.has(client) ? null : reconnectDelay(attempt));
+  const options = { ...ROLE_OPTIONS[role], retryStrategy, disconnectTimeout: DISCONNECT_WITHIN_MS };
+  const client: RedisClient = openClient(target, options);
   logConnectionTrouble(client, role, logger);
   return client;
 }
@@ -158,7 +159,7 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
     case 'cluster':
       return new Cluster(target.nodes, {
         redisOptions: { ...options, ...target.login },
-        clusterRetryStrategy: reconnectDelay,
+        clusterRetryStrategy: options.retryStrategy,
         enableOfflineQueue: options.enableOfflineQueue ?? true,
         // With TLS the certificate is for the name, not for the address that the cluster announces.
         ...(target.login.tls === undefined
@@ -224,8 +225,12 @@ function describeTrouble(error: Error): string {
   return error.name === 'MaxRetriesPerRequestError' ? 'no connection' : error.message;
 }
 
+/** Connections that were closed: the copies that BullMQ made of them, which share their options, end as well. */
+const closed = new WeakSet<RedisClient>();
+
 /** Closes a connection without waiting for a Redis that is away. */
 export async function closeRedis(client: RedisClient): Promise<void> {
+  closed.add(client);
   if (client.status === 'ready') await client.quit().catch(() => undefined);
   if (client.status !== 'end') client.disconnect();
 }

@@ -21,6 +21,8 @@ The environment says what it needs: REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE
 GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR, and PAYOUT_ACCOUNTS_FILE for several accounts. docs/configuration.md
 explains all of them; \`payouts doctor\` checks them.`;
 
+const LEFT_OPEN_MS = 1_000;
+
 const PROCESS_VARIABLES = [
   'REDIS_URL',
   'SEND_JOURNAL_DIR',
@@ -68,7 +70,13 @@ async function runWorker({ environment, stopSignal }: CliContext): Promise<void>
     logger.info({}, 'worker ended');
   } finally {
     await health?.close();
+    endWhateverIsLeft();
   }
+}
+
+/** When Redis is away at the end, BullMQ leaves timers behind; without them this timer keeps nothing alive. */
+function endWhateverIsLeft(): void {
+  setTimeout(() => process.exit(), LEFT_OPEN_MS).unref();
 }
 
 /** Payouts are worth more than their metrics: where the port is taken, as by a second worker, this one works unwatched. */

@@ -7,6 +7,7 @@ import type { Payout } from '../ledger/payout.js';
 import type { Logger } from '../logger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
+import { closeWorker } from './close-worker.js';
 import { KEPT_JOBS, STALLED_JOBS } from './withdraw-jobs.js';
 import type { WorkerObserver } from './worker-observer.js';
 
@@ -64,7 +65,7 @@ export class StatusJobs {
 
   /** Ends after the polls that are under way. Safe to call twice. */
   async close(): Promise<void> {
-    await this.#worker.close();
+    await closeWorker(this.#worker);
   }
 
   async #process(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {

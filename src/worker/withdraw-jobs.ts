@@ -4,6 +4,7 @@ import type { SenderLedger } from '../ledger/sender-ledger.js';
 import type { Logger } from '../logger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
+import { closeWorker } from './close-worker.js';
 import type { SendReport, Sender } from './sender.js';
 
 export interface WithdrawJobsOptions {
@@ -41,6 +42,8 @@ export class WithdrawJobs {
   readonly #options: WithdrawJobsOptions;
   readonly #worker: Worker<PayoutJobData, string>;
   readonly #stop = new AbortController();
+  /** The send under way, whose answer is worth waiting for. */
+  #sending: Promise<SendReport> | undefined;
 
   constructor(options: WithdrawJobsOptions) {
     this.#options = options;
@@ -66,7 +69,8 @@ export class WithdrawJobs {
   /** Begins no new send, lets the one under way get its answer, and ends. Safe to call twice. */
   async close(): Promise<void> {
     this.#stop.abort();
-    await this.#worker.close();
+    await this.#sending;
+    await closeWorker(this.#worker);
   }
 
   async #process(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
@@ -103,6 +107,11 @@ export class WithdrawJobs {
   }
 
   async #send(payoutId: string): Promise<SendReport> {
+    this.#sending = this.#trySend(payoutId);
+    return this.#sending;
+  }
+
+  async #trySend(payoutId: string): Promise<SendReport> {
     try {
       return await this.#options.sender.send(payoutId, this.#stop.signal);
     } catch (error) {

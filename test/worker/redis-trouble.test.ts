@@ -77,6 +77,17 @@ describe('Redis', () => {
     expect((await world.producer.stats()).unknown).toBe(0);
   }, 180_000);
 
+  it('away for good: SIGTERM still ends the worker with 0', async () => {
+    await world.enqueue(3);
+    const worker = world.startWorker();
+    await untilSent(1);
+    await redis.stop();
+    await delay(2_000);
+    worker.kill('SIGTERM');
+    expect(await Promise.race([worker.ended, delay(30_000)])).toBe(0);
+    expect(world.sandbox.stats().duplicatePayments).toEqual([]);
+  }, 60_000);
+
   it('hung for longer than the lease: the work goes on', async () => {
     await world.enqueue(5);
     world.startWorker();
