@@ -25,7 +25,7 @@ let nextPlatformId = 100_000 + Math.floor(Math.random() * 1_000_000_000);
 
 export interface PayoutWorldOptions {
   /** A Redis of one's own; without it the tests' common one serves, under a platformId of its own. */
-  readonly redis?: LocalRedis;
+  readonly redis?: Pick<LocalRedis, 'url'>;
   readonly sandbox?: Partial<Omit<Parameters<typeof startSandbox>[0], 'accounts'>>;
 }
 

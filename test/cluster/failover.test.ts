@@ -1,0 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { startRedisCluster, type ReplicatedRedis } from '../support/redis-cluster.js';
+import { startRedisSentinel } from '../support/redis-sentinel.js';
+import { endAllWorkers } from '../worker/support/worker-process.js';
+import { expectPromisesKept, openWorld, until, type PayoutWorld } from '../worker/support/payout-world.js';
+
+let redis: ReplicatedRedis;
+let world: PayoutWorld;
+
+afterEach(async () => {
+  await endAllWorkers();
+  await world.close();
+  await redis.close();
+});
+
+const key = (): string => `{payouts:${world.platformId}}:ledger`;
+
+async function untilSent(count: number): Promise<void> {
+  await until(`${count} payouts arrived`, () => world.sandbox.stats().arrivals >= count);
+}
+
+describe.each([
+  ['Redis Cluster', async () => startRedisCluster()],
+  ['Redis Sentinel', async () => startRedisSentinel()],
+] as const)('%s', (_, start) => {
+  it('loses its master in the middle: the work goes on and the promises hold', async () => {
+    redis = await start();
+    world = await openWorld({ redis, sandbox: { latencyBeforeMs: { min: 0, max: 300 } } });
+    await world.enqueue(8);
+    const worker = world.startWorker();
+    await untilSent(3);
+    await redis.killMaster(key());
+    await until(
+      'every payout is settled',
+      async () => {
+        try {
+          const { completed, unknown } = await world.producer.stats();
+          return completed + unknown === 8;
+        } catch {
+          return false;
+        }
+      },
+      60_000,
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${worker.log()}`);
+    });
+    await expectPromisesKept(world);
+    expect(
+      (
+        await world.producer.enqueue({
+          payoutId: 'P-1',
+          paymentId: 1,
+          amount: '0.01',
+          addressTo: 'bc1qp1xxxxxxxxxxxxxxxxxxxxxxxxxxxx',
+        })
+      ).created,
+    ).toBe(false);
+    await world.enqueue(2, 'AFTER');
+    await until('later payouts are sent too', () => world.sandbox.stats().arrivals === 10);
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe(0);
+  }, 120_000);
+
+  it('comes back from a copy that missed writes: nothing is sent until a person decides', async () => {
+    redis = await start();
+    world = await openWorld({ redis });
+    await world.enqueue(6);
+    const worker = world.startWorker();
+    await untilSent(1);
+    await redis.killReplica(key());
+    await untilSent(3);
+    await redis.killMaster(key());
+    await redis.startReplicaAgain(key());
+    await until('the worker refuses', () => /adopt-ledger/.test(worker.log()), 60_000);
+    expect(worker.log()).toMatch(/older|The journal says that payout/);
+    const { arrivals } = world.sandbox.stats();
+    await delay(4_000);
+    expect(world.sandbox.stats()).toMatchObject({ arrivals, duplicatePayments: [], blocked: false });
+  }, 120_000);
+});

@@ -1,0 +1,135 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+
+/** Redis servers that hold each other's copies, of which tests may kill some. */
+export interface ReplicatedRedis {
+  /** As it stands in `REDIS_URL`. */
+  readonly url: string;
+  /** Kills the server on which a key was written at first. */
+  killMaster(key: string): Promise<void>;
+  /** Kills the server that has the copy of the key; its data stay. */
+  killReplica(key: string): Promise<void>;
+  /** Starts the server that `killReplica` ended, with the data that it had then. */
+  startReplicaAgain(key: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+const MASTERS = 3;
+const NODE_TIMEOUT_MS = 1_500;
+const LAST_SLOT = 16_383;
+const READY_WITHIN_MS = 30_000;
+
+interface ClusterNode {
+  server: LocalRedis;
+  readonly dir: string;
+  readonly args: readonly string[];
+  readonly admin: Redis;
+  readonly nodeId: string;
+  readonly busPort: number;
+}
+
+/** Starts a Redis Cluster of three masters with a replica each. */
+export async function startRedisCluster(moreArgs: readonly string[] = []): Promise<ReplicatedRedis> {
+  const root = await mkdtemp(join(tmpdir(), 'payouts-cluster-'));
+  const nodes: ClusterNode[] = [];
+  for (let index = 0; index < 2 * MASTERS; index += 1) nodes.push(await startNode(root, moreArgs));
+  await joinNodes(nodes);
+  return {
+    url: `redis-cluster://${nodes
+      .slice(0, MASTERS)
+      .map(({ server }) => `127.0.0.1:${server.port}`)
+      .join(',')}`,
+    killMaster: async (key) => kill((await findOwners(nodes, key)).master.server),
+    killReplica: async (key) => kill((await findOwners(nodes, key)).replica.server),
+    async startReplicaAgain(key) {
+      const { replica } = await findOwners(nodes, key);
+      replica.server = await startLocalRedis({ dir: replica.dir, port: replica.server.port, args: replica.args });
+    },
+    async close() {
+      for (const { admin, server } of nodes) {
+        admin.disconnect();
+        await server.stop();
+      }
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startNode(root: string, moreArgs: readonly string[]): Promise<ClusterNode> {
+  const dir = await mkdtemp(join(root, 'node-'));
+  const busPort = await findFreePort();
+  const args = [
+    ...['--cluster-enabled', 'yes', '--cluster-port', String(busPort)],
+    ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--cluster-replica-validity-factor', '0'],
+    ...['--repl-diskless-sync-delay', '0'],
+    ...moreArgs,
+  ];
+  const server = await startLocalRedis({ dir, args });
+  const admin = connectAdmin(server.port);
+  return { server, dir, args, admin, busPort, nodeId: String(await admin.call('CLUSTER', 'MYID')) };
+}
+
+/** A connection of the test's own to one server, which may be killed. */
+export function connectAdmin(port: number, options: { readonly password?: string } = {}): Redis {
+  const admin = new Redis({ port, host: '127.0.0.1', ...options });
+  admin.on('error', () => undefined);
+  return admin;
+}
+
+async function joinNodes(nodes: readonly ClusterNode[]): Promise<void> {
+  const [first] = nodes as [ClusterNode];
+  for (const { server, busPort } of nodes.slice(1)) {
+    await first.admin.call('CLUSTER', 'MEET', '127.0.0.1', server.port, busPort);
+  }
+  const masters = nodes.slice(0, MASTERS);
+  for (const [index, { admin }] of masters.entries()) {
+    const from = Math.ceil((index * (LAST_SLOT + 1)) / MASTERS);
+    const to = Math.ceil(((index + 1) * (LAST_SLOT + 1)) / MASTERS) - 1;
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
+  }
+  await untilAll(nodes, 'CLUSTER INFO', new RegExp(`cluster_known_nodes:${nodes.length}\\b`));
+  for (const [index, { admin }] of nodes.slice(MASTERS).entries()) {
+    await admin.call('CLUSTER', 'REPLICATE', masters[index]?.nodeId ?? '');
+  }
+  await untilAll(nodes, 'CLUSTER INFO', /cluster_state:ok/);
+  await untilAll(nodes.slice(MASTERS), 'INFO replication', /master_link_status:up/);
+  await untilAll(nodes, 'CLUSTER NODES', new RegExp(`^(?:.*\\bslave\\b.*\\n?|.*\\bmaster\\b.*\\n?){${nodes.length}}$`));
+}
+
+async function untilAll(nodes: readonly ClusterNode[], command: string, pattern: RegExp): Promise<void> {
+  for (const { admin } of nodes) await untilReply(admin, command, pattern);
+}
+
+/** Asks a server again and again until its reply matches. */
+export async function untilReply(admin: Redis, command: string, pattern: RegExp): Promise<void> {
+  const [name = '', ...args] = command.split(' ');
+  let reply = '';
+  for (const giveUpAt = performance.now() + READY_WITHIN_MS; performance.now() < giveUpAt; await delay(50)) {
+    reply = String(await admin.call(name, ...args).catch(String));
+    if (pattern.test(reply)) return;
+  }
+  throw new Error(`${command} did not come to ${String(pattern)} within ${READY_WITHIN_MS} ms:\n${reply}`);
+}
+
+/** The master and the replica that had a key when the cluster was made. */
+async function findOwners(
+  nodes: readonly ClusterNode[],
+  key: string,
+): Promise<{ master: ClusterNode; replica: ClusterNode }> {
+  const alive = nodes.find(({ admin }) => admin.status === 'ready');
+  const slot = Number(await alive?.admin.call('CLUSTER', 'KEYSLOT', key));
+  const index = Math.floor((slot * MASTERS) / (LAST_SLOT + 1));
+  const [master, replica] = [nodes[index], nodes[index + MASTERS]];
+  if (master === undefined || replica === undefined) throw new Error(`no server has ${key}`);
+  return { master, replica };
+}
+
+/** Ends a server as a crash would. */
+export async function kill(server: LocalRedis): Promise<void> {
+  process.kill(server.pid, 'SIGKILL');
+  await server.stop();
+}
