@@ -84,9 +84,10 @@ function createView({ environment, writeError }: CliContext): DemoView {
 
 /** After a first signal all is ended in order; a second one must not leave a Redis and a worker behind either. */
 function stopSignal(context: CliContext): AbortSignal {
+  const exitAtOnce = (): void => process.exit(EXIT_CODES.failed);
   const stop = context.stopSignal();
-  stop.addEventListener('abort', () => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(EXIT_CODES.failed));
-  });
+  stop.addEventListener('abort', () => process.once('SIGINT', exitAtOnce).once('SIGTERM', exitAtOnce));
+  // The terminal was closed: there is nobody to tell anything.
+  process.once('SIGHUP', exitAtOnce);
   return stop;
 }
