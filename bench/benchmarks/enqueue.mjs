@@ -1,0 +1,198 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Queue } from 'bullmq';
+import { PayoutProducer } from '../../dist/index.js';
+import { completePayouts, connectAccount } from '../ledger-account.mjs';
+import { startMeasuredRedis } from '../measured-redis.mjs';
+import { figure } from '../report.mjs';
+import { newAccount, sampleJob, samplePayouts } from '../sample-payouts.mjs';
+import { median, secondsOf } from '../statistics.mjs';
+
+const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const JOBS_PER_BULK = 1_000;
+const AT_ONCE = 50;
+
+/**
+ * Payouts a second into the queue, against BullMQ alone adding the same jobs, in turns on the same Redis; and the memory
+ * that a payout takes there.
+ */
+export async function run({ quick, note }) {
+  const sizes = quick
+    ? { one: 200, many: 2_000, file: 5_000, rounds: 1 }
+    : { one: 1_000, many: 20_000, file: 100_000, rounds: 5 };
+  const redis = await startMeasuredRedis();
+  try {
+    const ways = [
+      { name: 'enqueue, one after the other', reference: ['add', addEach], own: enqueueEach, payouts: sizes.one },
+      {
+        name: `enqueue, ${AT_ONCE} at a time`,
+        reference: ['add', addAtOnce],
+        own: enqueueAtOnce,
+        payouts: sizes.one * 4,
+      },
+      { name: 'enqueueMany', reference: ['addBulk', addBulk], own: enqueueMany, payouts: sizes.many },
+      { name: 'payouts import', reference: ['enqueueMany', enqueueMany], own: importFile, payouts: sizes.file },
+    ];
+    const rows = [];
+    for (const way of ways) {
+      rows.push(await compare(way, sizes.rounds, redis));
+      note(`${way.name}: done`);
+    }
+    const [, , many, imported] = rows;
+    const memory = { ...(await measureQueued(redis, 20_000)), ...(await measureCompleted(redis, 20_000)) };
+    return {
+      rows,
+      memory,
+      figures: [
+        figure('enqueueMany, as a part of raw addBulk', many.ratio, { atLeast: 0.5 }),
+        figure('import, as a part of enqueueMany', imported.ratio, { atLeast: 0.8 }),
+        figure('Redis bytes of a queued payout with its job', memory.queuedBytes, { atMost: 1_536 }),
+        figure('Redis bytes of a completed payout', memory.completedBytes, { atMost: 700 }),
+      ],
+    };
+  } finally {
+    await redis.close();
+  }
+}
+
+/** Both in turns, so that what else the machine does hits both; each round gives a ratio, and their median counts. */
+async function compare({ name, reference: [referenceName, reference], own, payouts: count }, rounds, redis) {
+  const rates = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const payouts = samplePayouts(count);
+    const referencePerSecond = count / (await reference(payouts, redis));
+    const perSecond = count / (await own(payouts, redis));
+    rates.push({ referencePerSecond, perSecond, ratio: perSecond / referencePerSecond });
+  }
+  const medianOf = (key) => median(rates.map((rate) => rate[key]));
+  return {
+    way: name,
+    payouts: count,
+    rounds,
+    perSecond: medianOf('perSecond'),
+    against: referenceName,
+    itsPerSecond: medianOf('referencePerSecond'),
+    ratio: medianOf('ratio'),
+  };
+}
+
+/** @returns the seconds that `work` took with a queue of its own */
+async function withQueue(redis, work) {
+  const { host, port } = redis.client.options;
+  const queue = new Queue('withdraw', { connection: { host, port }, prefix: `raw:${newAccount().platformId}` });
+  await queue.waitUntilReady();
+  const seconds = await secondsOf(() => work(queue));
+  await queue.close();
+  return seconds;
+}
+
+/** @returns the seconds that `work` took with an account of its own */
+async function withProducer(redis, work) {
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId: newAccount().platformId });
+  await producer.stats();
+  const seconds = await secondsOf(() => work(producer));
+  await producer.close();
+  return seconds;
+}
+
+async function addEach(payouts, redis) {
+  return withQueue(redis, async (queue) => {
+    for (const payout of payouts) await add(queue, payout);
+  });
+}
+
+async function enqueueEach(payouts, redis) {
+  return withProducer(redis, async (producer) => {
+    for (const payout of payouts) await producer.enqueue(payout);
+  });
+}
+
+async function addAtOnce(payouts, redis) {
+  return withQueue(redis, async (queue) => inLanes(payouts, (payout) => add(queue, payout)));
+}
+
+async function enqueueAtOnce(payouts, redis) {
+  return withProducer(redis, async (producer) => inLanes(payouts, (payout) => producer.enqueue(payout)));
+}
+
+async function add(queue, payout) {
+  const { name, data, opts } = sampleJob(payout);
+  await queue.add(name, data, opts);
+}
+
+async function inLanes(payouts, work) {
+  const waiting = payouts.values();
+  const lane = async () => {
+    for (const payout of waiting) await work(payout);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+}
+
+async function addBulk(payouts, redis) {
+  return withQueue(redis, async (queue) => {
+    for (let start = 0; start < payouts.length; start += JOBS_PER_BULK) {
+      await queue.addBulk(payouts.slice(start, start + JOBS_PER_BULK).map(sampleJob));
+    }
+  });
+}
+
+async function enqueueMany(payouts, redis) {
+  return withProducer(redis, async (producer) => {
+    const { created } = await producer.enqueueMany(payouts);
+    if (created !== payouts.length) throw new Error(`${created} of ${payouts.length} payouts were created`);
+  });
+}
+
+/** The real command, the start of its process included. */
+async function importFile(payouts, redis) {
+  const { platformId } = newAccount();
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-bench-'));
+  const file = join(dir, 'payouts.csv');
+  const lines = payouts.map(({ payoutId, paymentId, amount, addressTo }) =>
+    [payoutId, paymentId, amount, addressTo].join(','),
+  );
+  await writeFile(file, `payoutId,paymentId,amount,addressTo\n${lines.join('\n')}\n`);
+  const seconds = await secondsOf(async () => {
+    const child = spawn(process.execPath, [CLI, 'import', file, '--yes', '--json'], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { PATH: process.env.PATH, REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId) },
+    });
+    const [code] = await once(child, 'exit');
+    if (code !== 0) throw new Error(`payouts import ended with code ${code}`);
+  });
+  await rm(dir, { recursive: true });
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId });
+  const { queued } = await producer.stats();
+  await producer.close();
+  if (queued !== payouts.length) throw new Error(`${queued} of ${payouts.length} payouts were imported`);
+  return seconds;
+}
+
+/** With its job, its place in the index and its event. */
+async function measureQueued(redis, count) {
+  const { platformId } = newAccount();
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId });
+  await producer.enqueueMany(samplePayouts(100, 'first'));
+  const before = await redis.usedMemory();
+  await producer.enqueueMany(samplePayouts(count));
+  const bytes = (await redis.usedMemory()) - before;
+  await producer.close();
+  return { queuedBytes: bytes / count };
+}
+
+/** Through the scripts of the ledger, with its transaction and all its events. BullMQ keeps a fixed number of finished jobs. */
+async function measureCompleted(redis, count) {
+  const account = await connectAccount(redis.url, newAccount().platformId);
+  await completePayouts(account, samplePayouts(100, 'first'));
+  const { events } = account.ledger.connection.keys;
+  const before = { memory: await redis.usedMemory(), events: await redis.client.memory('USAGE', events, 'SAMPLES', 0) };
+  await completePayouts(account, samplePayouts(count));
+  const bytes = (await redis.usedMemory()) - before.memory;
+  const eventBytes = (await redis.client.memory('USAGE', events, 'SAMPLES', 0)) - before.events;
+  await account.close();
+  return { completedBytes: bytes / count, ofThemEvents: eventBytes / count };
+}

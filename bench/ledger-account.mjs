@@ -1,0 +1,79 @@
+import { systemClock } from '../dist/clock.js';
+import { connectRedis } from '../dist/index.js';
+import { connectLedger } from '../dist/ledger/ledger-connection.js';
+import { PayoutLedger } from '../dist/ledger/payout-ledger.js';
+import { RedisSenderLedger } from '../dist/ledger/redis-sender-ledger.js';
+import { closeRedis } from '../dist/redis.js';
+import { sampleAmount, sampleTxhash } from './sample-payouts.mjs';
+
+/** The breaker must not interfere. */
+const NO_BREAKER = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
+
+/** So many payouts are on their way to Redis at the same time. */
+const STEP = 500;
+
+/** An account's ledger with the lease in hand, so that payouts can be brought into any state without a gateway. */
+export async function connectAccount(redisUrl, platformId) {
+  const redis = connectRedis(redisUrl, 'queue');
+  const connection = connectLedger(redis, platformId, systemClock);
+  const senderLedger = new RedisSenderLedger(connection, 'reply');
+  const { ledgerId } = await senderLedger.readSender();
+  const epoch = await senderLedger.acquireLease('bench', undefined);
+  return {
+    ledger: new PayoutLedger(connection),
+    senderLedger,
+    ledgerId,
+    lease: { owner: 'bench', epoch },
+    sends: 0,
+    close: () => closeRedis(redis),
+  };
+}
+
+/**
+ * Payouts that the gateway has accepted and whose status is asked for.
+ * @returns the payouts with their txhash
+ */
+export async function putInProgress(account, payouts) {
+  const sent = payouts.map((payout) => ({ ...payout, txhash: sampleTxhash() }));
+  for (let start = 0; start < sent.length; start += STEP) {
+    const step = sent.slice(start, start + STEP);
+    await account.ledger.enqueue(step.map(({ txhash: _, ...payout }) => payout));
+    // One connection keeps the order, so that no reply need be waited for.
+    await Promise.all(step.flatMap((payout) => send(account, payout)));
+    for (const state of ['queued', 'in_progress']) {
+      await account.ledger.clearOutbox(
+        state,
+        step.map(({ payoutId }) => payoutId),
+      );
+    }
+  }
+  return sent;
+}
+
+/** Payouts that went all the way. */
+export async function completePayouts(account, payouts) {
+  const sent = await putInProgress(account, payouts);
+  for (let start = 0; start < sent.length; start += STEP) {
+    const changes = sent
+      .slice(start, start + STEP)
+      .map(({ payoutId }) =>
+        account.ledger.change({ payoutId, from: 'in_progress', to: 'completed', fee: sampleAmount() }),
+      );
+    await Promise.all(changes);
+  }
+}
+
+function send(account, { payoutId, txhash }) {
+  const { senderLedger, lease, ledgerId } = account;
+  const attempt = { payoutId, attempt: 1, epoch: lease.epoch };
+  const begun = senderLedger.beginSend({ ...attempt, lease, ledgerId, sends: account.sends });
+  account.sends += 1;
+  const finished = senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER);
+  return [begun.then(mustBe('begun')), finished.then(mustBe('recorded'))];
+}
+
+function mustBe(wanted) {
+  return (result) => {
+    if (result.kind !== wanted && result[wanted] !== true) throw new Error(`The ledger said ${JSON.stringify(result)}`);
+  };
+}

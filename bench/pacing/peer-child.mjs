@@ -1,0 +1,16 @@
+// A process in which one peer paces the withdraws of one account, all with the project's own gateway client: only the
+// pacing differs.
+import { systemClock } from '../../dist/clock.js';
+import { createGatewayClient, silentLogger } from '../../dist/index.js';
+import { PEERS } from './contenders.mjs';
+
+process.once('message', async ({ name, account, payouts, redisPort }) => {
+  const client = createGatewayClient({ ...account, clock: systemClock, logger: silentLogger });
+  const send = async ({ paymentId, amount, addressTo }) => {
+    const outcome = await client.withdraw({ paymentId, amount, addressTo });
+    if (outcome.kind !== 'accepted') throw new Error(`${name}: the withdraw was ${outcome.kind}`);
+  };
+  await PEERS[name](payouts, send, { host: '127.0.0.1', port: redisPort });
+  client.close();
+  process.disconnect();
+});

@@ -1,0 +1,38 @@
+// npm run bench -- NAME [--json] [--quick]
+import { parseArgs } from 'node:util';
+import { describeMachine, formatResult } from './report.mjs';
+
+const BENCHMARKS = ['pacing', 'overhead', 'enqueue', 'poll', 'accounts', 'backlog'];
+const USAGE = `usage: npm run bench -- ${BENCHMARKS.join('|')} [--json] [--quick]
+
+  --json   the result as one JSON object on stdout (npm run --silent bench -- …)
+  --quick  smaller numbers: shows that it runs, its figures count for nothing
+docs/benchmarks.md says what each measures.
+`;
+
+const { values, positionals } = readArguments();
+const [name] = positionals;
+if (positionals.length !== 1 || !BENCHMARKS.includes(name)) stop(USAGE);
+
+const { run } = await import(`./benchmarks/${name}.mjs`);
+// Before the run, since the run itself is load.
+const machine = describeMachine();
+const result = await run({ quick: values.quick, note: (line) => process.stderr.write(`${line}\n`) });
+const report = { benchmark: name, quick: values.quick, machine, ...result };
+process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : formatResult(report));
+// A figure that is missed on a small run says nothing.
+if (!values.quick && result.figures.some(({ reached }) => !reached)) process.exitCode = 1;
+
+function readArguments() {
+  const flag = { type: 'boolean', default: false };
+  try {
+    return parseArgs({ options: { json: flag, quick: flag }, allowPositionals: true });
+  } catch (error) {
+    return stop(`${error.message}\n${USAGE}`);
+  }
+}
+
+function stop(text) {
+  process.stderr.write(text);
+  process.exit(2);
+}

@@ -1,0 +1,46 @@
+import { randomBytes, randomInt } from 'node:crypto';
+
+/**
+ * Distinct payouts as real ones are: an id of the caller's own, amounts of different lengths, addresses of TRON, Ethereum
+ * and Bitcoin in turn. Redis rounds sizes up in steps, so equal payouts would measure one step, not the average.
+ */
+export function samplePayouts(count, prefix = 'invoice') {
+  return Array.from({ length: count }, (_, index) => ({
+    payoutId: `${prefix}-${String(index + 1).padStart(7, '0')}`,
+    paymentId: 6,
+    amount: sampleAmount(),
+    addressTo: ADDRESSES[index % ADDRESSES.length](),
+  }));
+}
+
+export function sampleTxhash() {
+  return randomBytes(32).toString('hex');
+}
+
+/** 1 to 4 places before the point and 2 to 6 after it. */
+export function sampleAmount() {
+  return `${randomInt(1, 10 ** randomInt(1, 5))}.${randomInt(10 ** randomInt(1, 6))}5`;
+}
+
+const ADDRESSES = [
+  () => `T${randomLetters(33)}`,
+  () => `0x${randomBytes(20).toString('hex')}`,
+  () => `bc1q${randomLetters(38).toLowerCase()}`,
+];
+
+function randomLetters(length) {
+  return randomBytes(length).toString('base64').replaceAll(/[+/=]/g, 'a').slice(0, length);
+}
+
+/** The job that the project adds for a payout, as a program that uses BullMQ alone would add it. */
+export function sampleJob({ payoutId, paymentId, amount, addressTo }) {
+  return { name: 'withdraw', data: { payoutId, paymentId, amount, addressTo }, opts: { jobId: `${payoutId}~0` } };
+}
+
+let lastPlatformId = 100_000;
+
+/** An account that no other part of the run uses. */
+export function newAccount() {
+  lastPlatformId += 1;
+  return { platformId: lastPlatformId, secretKey: 'k-bench-0123456789' };
+}

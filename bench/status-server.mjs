@@ -1,0 +1,17 @@
+// A process that answers every /transactionstatus with `approve` 0, as cheaply as it can: what is measured is the polling.
+import { createServer } from 'node:http';
+
+const server = createServer((request, response) => {
+  let body = '';
+  request.setEncoding('utf8');
+  request.on('data', (text) => (body += text));
+  request.on('end', () => {
+    const txhash = new URLSearchParams(body).get('txhash');
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ result: 1, approve: 0, txhash }));
+  });
+});
+// A connection that the server ends is one that the client has to make again.
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', () => process.send(`http://127.0.0.1:${server.address().port}`));
+process.once('disconnect', () => process.exit());

@@ -1,0 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Asks again and again until it holds. */
+export async function until(what, holds, withinMs = 300_000) {
+  const giveUpAt = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > giveUpAt) throw new Error(`Not within ${withinMs} ms: ${what}`);
+    await delay(100);
+  }
+}
