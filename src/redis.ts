@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { PayoutError, RedisUnavailableError } from './errors.js';
 import { silentLogger, type Logger } from './logger.js';
@@ -16,16 +17,27 @@ export type RedisRole = 'commands' | 'sender' | 'queue';
 
 const COMMAND_TIMEOUT_MS = 5_000;
 
+/** A connection on which an answer is overdue for so long is made anew: it may have fallen silent without having ended. */
+const SOCKET_TIMEOUT_MS = 10_000;
+
 const ROLE_OPTIONS: Record<RedisRole, Omit<RedisOptions, 'replyMapping'>> = {
-  commands: { commandTimeout: COMMAND_TIMEOUT_MS, connectTimeout: 3_000, maxRetriesPerRequest: 1 },
+  commands: {
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    connectTimeout: 3_000,
+    maxRetriesPerRequest: 1,
+    autoResendUnfulfilledCommands: false,
+    socketTimeout: SOCKET_TIMEOUT_MS,
+  },
   sender: {
     commandTimeout: COMMAND_TIMEOUT_MS,
     connectTimeout: 3_000,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
+    socketTimeout: SOCKET_TIMEOUT_MS,
   },
-  queue: { connectTimeout: 5_000, maxRetriesPerRequest: null },
+  // BullMQ lets a command wait for up to ten seconds.
+  queue: { connectTimeout: 5_000, maxRetriesPerRequest: null, socketTimeout: 30_000 },
 };
 
 const RECONNECT_MIN_MS = 50;
@@ -33,6 +45,8 @@ const RECONNECT_MAX_MS = 1_000;
 
 /** Closing while Redis is away keeps the process alive for this long. */
 const DISCONNECT_WITHIN_MS = 250;
+
+const QUIT_WITHIN_MS = 1_000;
 
 /** Where `REDIS_URL` points. */
 export type RedisTarget =
@@ -150,17 +164,19 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
         name: masterName,
         // A demoted master must not go on being written to until its connection happens to break.
         failoverDetector: true,
-        sentinelRetryStrategy: reconnectDelay,
+        sentinelRetryStrategy: options.retryStrategy,
         ...(login.tls === undefined ? {} : { enableTLSForSentinelMode: true }),
         ...(login.password === undefined ? {} : { sentinelPassword: login.password }),
         ...(login.username === undefined ? {} : { sentinelUsername: login.username }),
       });
     }
     case 'cluster':
-      return new Cluster(target.nodes, {
+      return new BoundedCluster(target.nodes, {
         redisOptions: { ...options, ...target.login },
         clusterRetryStrategy: options.retryStrategy,
         enableOfflineQueue: options.enableOfflineQueue ?? true,
+        // Without it ioredis sends a command whose connection broke once more, whether or not it was carried out.
+        ...(options.autoResendUnfulfilledCommands === false ? { retryDelayOnFailover: 0 } : {}),
         // With TLS the certificate is for the name, not for the address that the cluster announces.
         ...(target.login.tls === undefined
           ? {}
@@ -173,12 +189,21 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
   }
 }
 
+/** ioredis lets a command wait without a limit while no server of a cluster is known; its `commandTimeout` counts only from there. */
+class BoundedCluster extends Cluster {
+  override sendCommand(...args: Parameters<Cluster['sendCommand']>): unknown {
+    const limitMs = this.options.redisOptions?.commandTimeout;
+    if (limitMs !== undefined) args[0].setTimeout(limitMs);
+    return super.sendCommand(...args);
+  }
+}
+
 /**
  * Opens another connection like this one for commands that wait in Redis: on a shared one they would hold up all others.
  * @param waitMs - the longest time for which a command waits
  */
 export function duplicateForWaiting(client: RedisClient, waitMs: number): RedisClient {
-  const options = { commandTimeout: COMMAND_TIMEOUT_MS + waitMs };
+  const options = { commandTimeout: COMMAND_TIMEOUT_MS + waitMs, socketTimeout: SOCKET_TIMEOUT_MS + waitMs };
   const duplicate =
     client instanceof Cluster ? client.duplicate([], { redisOptions: options }) : client.duplicate(options);
   // The commands on it fail, and whoever waits for them says so.
@@ -231,6 +256,7 @@ const closed = new WeakSet<RedisClient>();
 /** Closes a connection without waiting for a Redis that is away. */
 export async function closeRedis(client: RedisClient): Promise<void> {
   closed.add(client);
-  if (client.status === 'ready') await client.quit().catch(() => undefined);
+  // A Redis that hangs answers no farewell either.
+  if (client.status === 'ready') await Promise.race([client.quit().catch(() => undefined), delay(QUIT_WITHIN_MS)]);
   if (client.status !== 'end') client.disconnect();
 }

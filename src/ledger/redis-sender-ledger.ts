@@ -1,5 +1,5 @@
 import { RedisUnavailableError } from '../errors.js';
-import { ask, readLedger, type LedgerConnection } from './ledger-connection.js';
+import { ask, pipelined, readLedger, type LedgerConnection } from './ledger-connection.js';
 import { toLine, type Payout } from './payout.js';
 import { readPayout } from './read-payouts.js';
 import { readRefusal } from './refusal.js';
@@ -79,8 +79,11 @@ export class RedisSenderLedger implements SenderLedger {
 
   async #waitUntilDurable(): Promise<void> {
     if (this.#durability === 'reply') return;
-    const reply = await ask(this.#connection.redis.call('WAITAOF', 1, 0, WAITAOF_TIMEOUT_MS));
-    const [syncedHere] = reply as [number, number];
+    // The command before it names a key, so that a cluster asks the server that the write went to, on the same connection.
+    const replies = await pipelined(this.#connection, (pipeline) =>
+      pipeline.exists(this.#connection.keys.ledger).call('WAITAOF', 1, 0, WAITAOF_TIMEOUT_MS),
+    );
+    const [syncedHere] = replies[1] as [number, number];
     if (syncedHere < 1) throw new RedisUnavailableError(`Redis did not sync to disk within ${WAITAOF_TIMEOUT_MS} ms`);
   }
 

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { RedisUnavailableError } from '../errors.js';
 import type { Durability } from '../ledger/redis-sender-ledger.js';
 import type { RedisClient } from '../redis.js';
 
@@ -23,6 +24,8 @@ const WAITAOF_TIMEOUT_MS = 1_000;
  */
 export async function checkDurability(redis: RedisClient): Promise<DurabilityReport> {
   const nodes = redis instanceof Redis ? [redis] : redis.nodes('master');
+  // A cluster that is not reached yet has no nodes, and no node has no fault.
+  if (nodes.length === 0) throw new RedisUnavailableError('The Redis Cluster is not reached yet');
   const reports = await Promise.all(nodes.map(checkNode));
   return {
     durability: reports.every((report) => report.durability === 'reply') ? 'reply' : 'waitaof',

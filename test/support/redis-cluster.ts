@@ -108,9 +108,11 @@ async function untilAll(nodes: readonly ClusterNode[], command: string, pattern:
 export async function untilReply(admin: Redis, command: string, pattern: RegExp): Promise<void> {
   const [name = '', ...args] = command.split(' ');
   let reply = '';
-  for (const giveUpAt = performance.now() + READY_WITHIN_MS; performance.now() < giveUpAt; await delay(50)) {
+  const giveUpAt = performance.now() + READY_WITHIN_MS;
+  while (performance.now() < giveUpAt) {
     reply = String(await admin.call(name, ...args).catch(String));
     if (pattern.test(reply)) return;
+    await delay(50);
   }
   throw new Error(`${command} did not come to ${String(pattern)} within ${READY_WITHIN_MS} ms:\n${reply}`);
 }
