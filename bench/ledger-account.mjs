@@ -12,21 +12,20 @@ const NO_BREAKER = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
 /** So many payouts are on their way to Redis at the same time. */
 const STEP = 500;
 
-/** An account's ledger with the lease in hand, so that payouts can be brought into any state without a gateway. */
-export async function connectAccount(redisUrl, platformId) {
+/** An account's ledger on a connection of its own. */
+export function openLedger(redisUrl, platformId) {
   const redis = connectRedis(redisUrl, 'queue');
   const connection = connectLedger(redis, platformId, systemClock);
+  return { ledger: new PayoutLedger(connection), connection, close: () => closeRedis(redis) };
+}
+
+/** An account's ledger with the lease in hand, so that payouts can be brought into any state without a gateway. */
+export async function holdLedger(redisUrl, platformId) {
+  const { ledger, connection, close } = openLedger(redisUrl, platformId);
   const senderLedger = new RedisSenderLedger(connection, 'reply');
   const { ledgerId } = await senderLedger.readSender();
   const epoch = await senderLedger.acquireLease('bench', undefined);
-  return {
-    ledger: new PayoutLedger(connection),
-    senderLedger,
-    ledgerId,
-    lease: { owner: 'bench', epoch },
-    sends: 0,
-    close: () => closeRedis(redis),
-  };
+  return { ledger, senderLedger, ledgerId, lease: { owner: 'bench', epoch }, sends: 0, close };
 }
 
 /**

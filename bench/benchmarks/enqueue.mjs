@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
 import { PayoutProducer } from '../../dist/index.js';
-import { completePayouts, connectAccount } from '../ledger-account.mjs';
+import { completePayouts, holdLedger } from '../ledger-account.mjs';
 import { startMeasuredRedis } from '../measured-redis.mjs';
 import { figure } from '../report.mjs';
 import { newAccount, sampleJob, samplePayouts } from '../sample-payouts.mjs';
@@ -155,7 +155,7 @@ async function importFile(payouts, redis) {
   const lines = payouts.map(({ payoutId, paymentId, amount, addressTo }) =>
     [payoutId, paymentId, amount, addressTo].join(','),
   );
-  await writeFile(file, `payoutId,paymentId,amount,addressTo\n${lines.join('\n')}\n`);
+  await writeFile(file, `payout_id,payment_id,amount,address_to\n${lines.join('\n')}\n`);
   const seconds = await secondsOf(async () => {
     const child = spawn(process.execPath, [CLI, 'import', file, '--yes', '--json'], {
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -186,7 +186,7 @@ async function measureQueued(redis, count) {
 
 /** Through the scripts of the ledger, with its transaction and all its events. BullMQ keeps a fixed number of finished jobs. */
 async function measureCompleted(redis, count) {
-  const account = await connectAccount(redis.url, newAccount().platformId);
+  const account = await holdLedger(redis.url, newAccount().platformId);
   await completePayouts(account, samplePayouts(100, 'first'));
   const { events } = account.ledger.connection.keys;
   const before = { memory: await redis.usedMemory(), events: await redis.client.memory('USAGE', events, 'SAMPLES', 0) };
