@@ -6,12 +6,13 @@ import type { GatewayClient } from '../gateway/gateway-client.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger, type Durability } from '../ledger/redis-sender-ledger.js';
+import { JOURNAL_WITNESS } from '../ledger/witness.js';
 import type { Logger } from '../logger.js';
 import { JobDelivery } from '../queues/job-delivery.js';
 import { PayoutQueues } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
 import { LeaseKeeper, type HeldLease } from './lease-keeper.js';
-import { Pacer } from './pacer.js';
+import { onAnyClock, Pacer } from './pacer.js';
 import { recoverRegularly, recoverSends } from './recovery.js';
 import { ADOPT_HINT, findDisagreement, type SendJournal } from './send-journal.js';
 import { applyRetention } from './retention.js';
@@ -65,6 +66,8 @@ export type AccountStatus =
 
 /** From asking to begin a send until its first byte. A process that was stopped for longer must not write. */
 export const GUARD_MS = 1_000;
+
+const PAUSE_RETRY_MS = 500;
 
 /** When the process ends and Redis does not take the last outcome, so long is it waited for. */
 const GIVE_UP_AFTER_MS = 10_000;
@@ -156,10 +159,12 @@ export class AccountWorker {
         leaseMs: settings.leaseMs,
         quarantineMs: settings.quarantineMs,
         intervalMs: settings.intervalMs,
-        unansweredMs: GUARD_MS + settings.inFlightMaxMs + settings.intervalMs,
-        findObjection: async () => this.#findObjection(),
-        onObjection: (reason) => {
-          this.#noteObjection(reason);
+        unansweredMs: onAnyClock(GUARD_MS + settings.inFlightMaxMs) + settings.intervalMs,
+        findObjection: async () => {
+          const objection = await this.#findObjection();
+          this.#noteObjection(objection);
+          if (objection !== undefined) await this.ledger.pause(JOURNAL_WITNESS, objection);
+          return objection;
         },
         logger,
       });
@@ -179,10 +184,15 @@ export class AccountWorker {
   /** The journal first, the ledger after: the present holder may add to both in between, and the ledger leads. */
   async #findObjection(): Promise<string | undefined> {
     const { journal, clock } = this.#options;
-    await journal.reload();
+    try {
+      await journal.reload();
+    } catch (error) {
+      return (error as Error).message;
+    }
     return findDisagreement(journal, await this.#senderLedger.readSender(), this.#senderLedger, clock.wallNow());
   }
 
+  /** Says it once; a status that shows it stays until there is no objection any more. */
   #noteObjection(reason: string | undefined): void {
     if (reason === undefined) {
       if (this.#status.role === 'refused') this.#status = { role: 'standby' };
@@ -192,6 +202,23 @@ export class AccountWorker {
     if (status.role === 'refused' && status.reason === reason) return;
     this.#status = { role: 'refused', reason };
     this.#options.logger.error({ reason }, ADOPT_HINT);
+  }
+
+  /**
+   * Stops the whole account: a worker on another host, whose journal has not seen what this one has, would send on.
+   * Keeps the lease until that is done, for the same reason.
+   */
+  async #pauseAccount(reason: string): Promise<void> {
+    const { clock, logger } = this.#options;
+    while (!this.#giveUp.signal.aborted) {
+      try {
+        await this.ledger.pause(JOURNAL_WITNESS, reason);
+        return;
+      } catch (error) {
+        logger.warn({ error: (error as Error).message }, 'cannot pause the account yet');
+        await clock.sleep(PAUSE_RETRY_MS, this.#giveUp.signal);
+      }
+    }
   }
 
   async #sendWhileHeld(held: HeldLease): Promise<void> {
@@ -214,6 +241,10 @@ export class AccountWorker {
       logger: log,
     });
     const refused = new AbortController();
+    const onRefused = (reason: string): void => {
+      this.#noteObjection(reason);
+      refused.abort(reason);
+    };
     const jobs = new WithdrawJobs({
       redis: connections.queue,
       prefix: this.ledger.connection.keys.prefix,
@@ -221,21 +252,27 @@ export class AccountWorker {
       ledger: this.#senderLedger,
       sender,
       onAccepted: async (payoutId) => this.#followTransaction(payoutId),
-      onRefused: (reason) => {
-        this.#noteObjection(reason);
-        refused.abort();
-      },
+      onRefused,
       logger: log,
       ...(telemetry && { telemetry }),
     });
     this.#status = { role: 'sender', epoch: held.lease.epoch };
     const end = AbortSignal.any([this.#stop.signal, held.lost, refused.signal]);
     const recovery = recoverRegularly(
-      { clock, ledger: this.#senderLedger, delivery: this.#delivery, lease: held.lease, logger: log },
+      {
+        clock,
+        ledger: this.#senderLedger,
+        delivery: this.#delivery,
+        lease: held.lease,
+        sender,
+        onRefused,
+        logger: log,
+      },
       end,
     );
     const retention = this.#applyRetention(end, log);
     await untilAborted(end);
+    if (refused.signal.aborted) await this.#pauseAccount(String(refused.signal.reason));
     await jobs.close();
     await recovery;
     await retention;

@@ -30,8 +30,8 @@ const RETRY_MAX_MS = 2_000;
  */
 export class AttemptBook {
   readonly #options: AttemptBookOptions;
-  /** Begun, or maybe begun, and certainly not written. */
-  readonly #unwritten = new Map<string, SendAttempt>();
+  /** By payout: attempts that have begun, or maybe begun, and were certainly not written. */
+  readonly #unwritten = new Map<string, SendAttempt[]>();
   #lastFinished: { attempt: SendAttempt; outcome: SentOutcome } | undefined;
 
   constructor(options: AttemptBookOptions) {
@@ -39,7 +39,9 @@ export class AttemptBook {
   }
 
   mayHaveBegun(attempt: SendAttempt): void {
-    this.#unwritten.set(attempt.payoutId, attempt);
+    const known = this.#unwritten.get(attempt.payoutId) ?? [];
+    const others = known.filter((other) => other.attempt !== attempt.attempt);
+    this.#unwritten.set(attempt.payoutId, [...others, attempt]);
   }
 
   /** From here on nothing but its outcome may speak for this attempt. */
@@ -56,13 +58,20 @@ export class AttemptBook {
   /** Records the outcome of an attempt that was written, and tells when that paused the account. */
   async finish(attempt: SendAttempt, outcome: SentOutcome): Promise<void> {
     this.#lastFinished = { attempt, outcome };
-    const { ledger, maxRejectionsInARow, maxUnknownsInARow } = this.#options;
-    const blockedReason = outcome.kind === 'rejected' ? readBlockedReason(outcome.message) : undefined;
-    const rule = { maxRejectionsInARow, maxUnknownsInARow, ...(blockedReason === undefined ? {} : { blockedReason }) };
-    const result = await this.#untilRedisAnswers('record the outcome', attempt, () =>
-      ledger.finishSend(attempt, toResult(outcome), rule),
-    );
+    const result = await this.#untilRedisAnswers('record the outcome', attempt, () => this.#record(attempt, outcome));
     if (result !== undefined) this.#report(attempt, outcome, result);
+  }
+
+  /**
+   * Records the last outcome once more, which changes nothing unless the ledger has forgotten it: one that came back
+   * older may have the attempt as `sending`, and there may be no other payout to send that would find it there.
+   * @throws RedisUnavailableError
+   */
+  async confirmLast(): Promise<void> {
+    if (this.#lastFinished === undefined) return;
+    const { attempt, outcome } = this.#lastFinished;
+    const result = await this.#record(attempt, outcome);
+    if (result.recorded) this.#report(attempt, outcome, result);
   }
 
   /**
@@ -71,13 +80,19 @@ export class AttemptBook {
   async settleLeftovers(payoutIds: readonly string[]): Promise<void> {
     const { held, ledger, logger } = this.#options;
     for (const payoutId of payoutIds) {
-      const unwritten = this.#unwritten.get(payoutId);
-      if (unwritten !== undefined) await ledger.revertSend(unwritten, 'its begin was noted late; it was not sent');
-      else if (this.#lastFinished?.attempt.payoutId === payoutId) {
-        await this.finish(this.#lastFinished.attempt, this.#lastFinished.outcome);
+      for (const attempt of this.#unwritten.get(payoutId) ?? []) {
+        await ledger.revertSend(attempt, 'its begin was noted late; it was not sent');
       }
     }
+    await this.confirmLast();
     await recoverSends({ ledger, lease: held.lease, logger });
+  }
+
+  async #record(attempt: SendAttempt, outcome: SentOutcome): Promise<FinishResult> {
+    const { ledger, maxRejectionsInARow, maxUnknownsInARow } = this.#options;
+    const blockedReason = outcome.kind === 'rejected' ? readBlockedReason(outcome.message) : undefined;
+    const rule = { maxRejectionsInARow, maxUnknownsInARow, ...(blockedReason === undefined ? {} : { blockedReason }) };
+    return ledger.finishSend(attempt, toResult(outcome), rule);
   }
 
   #report(attempt: SendAttempt, outcome: SentOutcome, { recorded, pausedReason }: FinishResult): void {

@@ -40,8 +40,9 @@ export class FileSendJournal implements SendJournal {
   readonly #path: string;
   readonly #onSynced: (durationMs: number) => void;
   #file: FileHandle | undefined;
+  /** Of the file as far as this process has read and written it. */
   #size = 0;
-  #broken = false;
+  #mustReopen = false;
   #ledger: JournaledLedger | undefined;
   #sends = new Map<string, JournaledSend>();
 
@@ -57,7 +58,6 @@ export class FileSendJournal implements SendJournal {
   static async open({ dir, platformId, onSynced = () => undefined }: FileSendJournalOptions): Promise<FileSendJournal> {
     await mkdir(dir, { recursive: true });
     const journal = new FileSendJournal(join(dir, `${platformId}.journal`), onSynced);
-    await journal.reload();
     await journal.ensureWritable();
     return journal;
   }
@@ -96,28 +96,41 @@ export class FileSendJournal implements SendJournal {
     if (this.#size > ROTATE_AT_BYTES) await this.#rotate(this.#ledger);
   }
 
+  async changedByOthers(): Promise<boolean> {
+    // A file that was rotated by another process has another size as well: it begins anew.
+    return (await stat(this.#path)).size !== this.#size;
+  }
+
   async reload(): Promise<void> {
+    // The process that added to it may have begun a new file: the next write opens the present one.
+    this.#mustReopen = true;
+    await this.#read();
+  }
+
+  async #read(): Promise<void> {
     this.#ledger = undefined;
     this.#sends = new Map();
     for (const path of [previous(this.#path), this.#path]) {
-      for (const line of await readLines(path)) {
+      const bytes = await readIfThere(path);
+      for (const line of parseLines(bytes.toString(), path)) {
         if ('payoutId' in line) this.#note(line);
         else this.#ledger = line;
       }
+      this.#size = bytes.length;
     }
   }
 
   async ensureWritable(): Promise<void> {
-    if (this.#file !== undefined && !this.#broken) return;
+    if (this.#file !== undefined && !this.#mustReopen) return;
     await this.#file?.close().catch(() => undefined);
     // Read access too, so that the line that a crash tore can be told from a whole one.
     const file = await open(this.#path, 'a+');
     this.#file = file;
-    this.#size = (await file.stat()).size;
-    await endTornLine(file, this.#size);
+    await endTornLine(file, (await file.stat()).size);
     await file.sync();
     await syncFolder(this.#path);
-    this.#broken = false;
+    await this.#read();
+    this.#mustReopen = false;
   }
 
   async close(): Promise<void> {
@@ -143,7 +156,7 @@ export class FileSendJournal implements SendJournal {
         throw new Error(`only ${bytesWritten} of ${bytes.length} bytes could be written`);
       await this.#file.datasync();
     } catch (error) {
-      this.#broken = true;
+      this.#mustReopen = true;
       throw new Error(`The send journal ${this.#path} cannot be written: ${(error as Error).message}`, {
         cause: error,
       });
@@ -157,7 +170,7 @@ export class FileSendJournal implements SendJournal {
     await this.close();
     await rename(this.#path, previous(this.#path));
     await this.bind(ledger);
-    await this.reload();
+    await this.#read();
   }
 }
 
@@ -171,8 +184,7 @@ function previous(path: string): string {
 
 type JournalLine = z.output<typeof journalLine>;
 
-async function readLines(path: string): Promise<JournalLine[]> {
-  const text = await readIfThere(path);
+function parseLines(text: string, path: string): JournalLine[] {
   const lines = text.split('\n');
   // Without a line break behind it, the last line was torn by a crash before its send: it announces nothing.
   lines.pop();
@@ -196,11 +208,11 @@ function parseLine(line: string, place: string): JournalLine[] {
   }
 }
 
-async function readIfThere(path: string): Promise<string> {
+async function readIfThere(path: string): Promise<Buffer> {
   try {
-    return await readFile(path, 'utf8');
+    return await readFile(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
     throw error;
   }
 }

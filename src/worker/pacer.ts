@@ -1,5 +1,13 @@
 import type { Clock } from '../clock.js';
 
+/** The rates of two machines' clocks differ by no more than this: NTP slews by 0.05 % at most, quartz is far better. */
+const CLOCK_DRIFT_MAX = 0.001;
+
+/** How long to wait on this clock until `ms` milliseconds are over on any other, too. */
+export function onAnyClock(ms: number): number {
+  return ms * (1 + CLOCK_DRIFT_MAX);
+}
+
 export interface PacerOptions {
   readonly clock: Clock;
   /** Between an answer and the next send, in ms. The gateway's limit is one withdraw a second (API document, part 8). */
@@ -47,7 +55,7 @@ export class Pacer {
 
   /** The attempt ended without an answer: its request may yet arrive. */
   unanswered(): void {
-    this.holdUntil(this.#clock.now() + this.#inFlightMaxMs + this.#intervalMs);
+    this.holdUntil(this.#clock.now() + onAnyClock(this.#inFlightMaxMs) + this.#intervalMs);
   }
 
   /** Resolves when the slot is less than `leadMs` away, or the signal is aborted. Timers may fire early, hence the loop. */

@@ -2,12 +2,16 @@ import type { Clock } from '../clock.js';
 import type { Logger } from '../logger.js';
 import type { Lease, SenderLedger } from '../ledger/sender-ledger.js';
 import type { JobDelivery } from '../queues/job-delivery.js';
+import type { Sender } from './sender.js';
 
 export interface RecoveryOptions {
   readonly clock: Clock;
   readonly ledger: SenderLedger;
   readonly delivery: JobDelivery;
   readonly lease: Lease;
+  readonly sender: Pick<Sender, 'checkLedger'>;
+  /** Told when the ledger is not the one that the sender knows. */
+  readonly onRefused: (reason: string) => void;
   readonly logger: Logger;
 }
 
@@ -28,6 +32,8 @@ export async function recoverRegularly(options: RecoveryOptions, signal: AbortSi
   while (!signal.aborted) {
     try {
       await recoverSends(options);
+      const refusal = await options.sender.checkLedger();
+      if (refusal !== undefined) options.onRefused(refusal);
       await deliverOutbox(options, signal);
       if (checkedAt === undefined || clock.now() - checkedAt >= CHECK_EVERY_MS) {
         await checkJobs(options, signal);

@@ -16,10 +16,15 @@ export interface SendJournal {
   bind(ledger: JournaledLedger): Promise<void>;
   /** Notes a send that is about to be written. Resolves once it is on disk. */
   append(send: JournaledSend): Promise<void>;
+  /**
+   * True when another process has added to the journal since this one last read it or added to it. It must have had
+   * the lease in between, so the ledger that says that this process has it may have come back older.
+   */
+  changedByOthers(): Promise<boolean>;
   /** Reads again what another process may have added. */
   reload(): Promise<void>;
   /**
-   * After a failed write: tries whether writing works again.
+   * After a failed write: tries whether writing works again, and reads the journal again.
    * @throws Error when it does not
    */
   ensureWritable(): Promise<void>;

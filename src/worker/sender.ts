@@ -51,6 +51,13 @@ export type SendReport =
   /** The ledger is not the one that the journal knows: a person must decide. */
   | { readonly kind: 'ledger_refused'; readonly reason: string };
 
+const OTHER_LEDGER = 'Redis was flushed or exchanged while this process was the sender.';
+
+const OTHERS_SENT: SendReport = {
+  kind: 'ledger_refused',
+  reason: 'Another process has written to the send journal while this one took itself for the sender.',
+};
+
 /** A connection is made ready this long before its slot, so that it is ready in time and not idle for long. */
 const CONNECT_LEAD_MS = 1_000;
 
@@ -84,6 +91,11 @@ export class Sender {
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
     const { held, clock, observer } = this.#options;
     const either = AbortSignal.any([stop, held.lost]);
+    try {
+      await this.#options.journal.ensureWritable();
+    } catch (error) {
+      return { kind: 'not_sent', reason: (error as Error).message };
+    }
     const payout = await this.#readQueued(payoutId);
     if (typeof payout === 'string' || payout === undefined) return { kind: 'skipped', state: payout };
     if (payout.notBefore !== undefined && Date.parse(payout.notBefore) > clock.wallNow()) {
@@ -105,6 +117,22 @@ export class Sender {
     } finally {
       connection.close();
     }
+  }
+
+  /**
+   * Holds the ledger against what this process knows, also while there is nothing to send, and tells it the last
+   * outcome again in case it came back without it.
+   * @returns why nothing may be sent from this ledger any more, or undefined
+   * @throws RedisUnavailableError
+   */
+  async checkLedger(): Promise<string | undefined> {
+    const { ledger, held } = this.#options;
+    const sends = this.#sends;
+    const view = await ledger.readSender();
+    if (view.ledgerId !== held.view.ledgerId) return OTHER_LEDGER;
+    if (view.sends < sends) return describeLoss(view.sends, sends);
+    await this.#book.confirmLast();
+    return undefined;
   }
 
   /** @returns the payout when it is queued, else its state */
@@ -145,13 +173,11 @@ export class Sender {
     const { clock, ledger, journal, held, pacer } = this.#options;
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, epoch: held.lease.epoch };
     const request = toRequest(payout);
-    try {
-      await journal.ensureWritable();
-    } catch (error) {
-      return { kind: 'not_sent', reason: (error as Error).message };
-    }
+    // Before the ledger is touched: a begin that is put back would count the payout's attempts up and hide the fault.
+    if (await journal.changedByOthers()) return OTHERS_SENT;
 
     const beganAt = clock.now();
+    const beganOn = clock.wallNow();
     this.#book.mayHaveBegun(attempt);
     try {
       const begun = await ledger.beginSend({
@@ -163,11 +189,15 @@ export class Sender {
       if (begun.kind !== 'begun') return await this.#refused(begun);
       this.#sends = begun.sends;
       await journal.append({ ...attempt, sends: begun.sends, request, at: clock.wallNow() });
+      // It stays in `sending`, which the next holder of the lease turns into `unknown`: the other may have sent it.
+      if (await journal.changedByOthers()) return OTHERS_SENT;
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }
     await pacer.waitUntilOpen(held.lost);
-    const isFresh = (): boolean => clock.now() - beganAt < this.#options.guardMs;
+    // A suspended machine's monotonic clock may stand still; its wall clock then forbids, as it may, and permits nothing.
+    const isFresh = (): boolean =>
+      clock.now() - beganAt < this.#options.guardMs && Math.abs(clock.wallNow() - beganOn) < this.#options.guardMs;
     const mayWrite = (): boolean => pacer.isOpen && isFresh() && !held.lost.aborted;
     return await this.#write(attempt, request, connection, mayWrite);
   }
@@ -186,11 +216,12 @@ export class Sender {
 
     if (outcome.kind === 'unknown') pacer.unanswered();
     else pacer.answered();
+    // Recorded before anybody else hears of it: a logger or an observer that throws must not cost the answer.
+    await this.#book.finish(attempt, outcome);
+    logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');
     observer.sent(outcome.kind, outcome.durationMs);
     if (this.#lastWriteAt !== undefined) observer.sendGap(writtenAt - this.#lastWriteAt);
     this.#lastWriteAt = writtenAt;
-    logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');
-    await this.#book.finish(attempt, outcome);
     return { kind: 'sent', outcome };
   }
 
@@ -207,11 +238,10 @@ export class Sender {
       case 'paused':
         return { kind: 'paused', reason: refusal.reason };
       case 'other_ledger':
-        return { kind: 'ledger_refused', reason: 'Redis was flushed or exchanged while this process was the sender.' };
+        return { kind: 'ledger_refused', reason: OTHER_LEDGER };
       case 'sends_differ': {
         const forgot = refusal.sends < this.#sends;
-        const reason = `Redis came back older than it was: it knows ${refusal.sends} sends, this process ${this.#sends}.`;
-        if (forgot) return { kind: 'ledger_refused', reason };
+        if (forgot) return { kind: 'ledger_refused', reason: describeLoss(refusal.sends, this.#sends) };
         // A begin whose reply was lost counted after all.
         this.#sends = refusal.sends;
         return { kind: 'not_sent', reason: 'an earlier begin was counted late' };
@@ -229,6 +259,10 @@ export class Sender {
         throw new Error(`begin-send refused with ${refusal.kind}, which it never should`);
     }
   }
+}
+
+function describeLoss(sends: number, known: number): string {
+  return `Redis came back older than it was: it knows ${sends} sends, this process ${known}.`;
 }
 
 function toRequest({ paymentId, amount, addressTo, symbol }: Payout): WithdrawRequest {
