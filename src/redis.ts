@@ -164,7 +164,7 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
         name: masterName,
         // A demoted master must not go on being written to until its connection happens to break.
         failoverDetector: true,
-        sentinelRetryStrategy: options.retryStrategy,
+        sentinelRetryStrategy: reconnectDelay,
         ...(login.tls === undefined ? {} : { enableTLSForSentinelMode: true }),
         ...(login.password === undefined ? {} : { sentinelPassword: login.password }),
         ...(login.username === undefined ? {} : { sentinelUsername: login.username }),
