@@ -33,7 +33,7 @@ ${diagram().join('\n')}
 }
 
 function diagram(): string[] {
-  const normal = TRANSITIONS.filter(({ byAdoption }) => !byAdoption);
+  const normal = TRANSITIONS.filter(({ isExceptional }) => !isExceptional);
   return [
     '    [*] --> queued: enqueue',
     ...normal.map(({ from, to, when }) => `    ${from} --> ${to}: ${when}`),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { toRedisError, type RedisClient } from '../redis.js';
 import { FINAL_STATES, PAYOUT_STATES, TRANSITIONS } from './states.js';
+import { JOURNAL_WITNESS } from './witness.js';
 
 /** The scripts of `lua/`, one for each change of the ledger. */
 const SCRIPT_NAMES = [
@@ -27,7 +28,7 @@ const SCRIPT_NAMES = [
 
 type ScriptName = (typeof SCRIPT_NAMES)[number];
 
-const PRELUDE = `${allowedTable()}\nlocal FINAL = { ${toLuaSet(FINAL_STATES)} }\n${readScript('prelude')}`;
+const PRELUDE = `${allowedTable()}\nlocal WITNESS = '${JOURNAL_WITNESS}'\nlocal FINAL = { ${toLuaSet(FINAL_STATES)} }\n${readScript('prelude')}`;
 const SOURCES = SCRIPT_NAMES.map((name) => ({ name, lua: `${PRELUDE}\n${readScript(name)}` }));
 
 function readScript(name: string): string {

@@ -30,8 +30,8 @@ export interface Transition {
   readonly to: PayoutState;
   /** Who makes the change, and on what ground. */
   readonly when: string;
-  /** Happens only when a person adopts a ledger that came back older than it was. */
-  readonly byAdoption?: true;
+  /** Only where something was forgotten or mistaken before: not what a person is offered as the next step. */
+  readonly isExceptional?: true;
 }
 
 const FORGOTTEN = 'a person adopts a ledger that forgot a send which the journal knows';
@@ -49,11 +49,16 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'unknown', to: 'in_progress', when: "a person gives the txhash, or the attempt's own late answer does" },
   { from: 'unknown', to: 'rejected', when: "the attempt's own late answer says that the call failed" },
   { from: 'unknown', to: 'queued', when: 'a person states that it was not sent' },
-  { from: 'queued', to: 'in_progress', when: 'the late acceptance of an attempt that a person took for not sent' },
   { from: 'unknown', to: 'cancelled', when: 'a person writes it off' },
-  { from: 'queued', to: 'unknown', when: FORGOTTEN, byAdoption: true },
-  { from: 'rejected', to: 'unknown', when: FORGOTTEN, byAdoption: true },
-  { from: 'cancelled', to: 'unknown', when: FORGOTTEN, byAdoption: true },
+  {
+    from: 'queued',
+    to: 'in_progress',
+    when: 'the late acceptance of an attempt that a person took for not sent',
+    isExceptional: true,
+  },
+  { from: 'queued', to: 'unknown', when: FORGOTTEN, isExceptional: true },
+  { from: 'rejected', to: 'unknown', when: FORGOTTEN, isExceptional: true },
+  { from: 'cancelled', to: 'unknown', when: FORGOTTEN, isExceptional: true },
 ];
 
 /** Final states are never left, except that an adopted ledger may have to admit that it forgot a send. */
@@ -61,7 +66,7 @@ export const FINAL_STATES: readonly PayoutState[] = PAYOUT_STATES.filter((state)
 
 /** The states to which a payout in `state` goes in normal operation. */
 export function reachableFrom(state: PayoutState): readonly PayoutState[] {
-  return TRANSITIONS.filter(({ from, byAdoption }) => from === state && !byAdoption).map(({ to }) => to);
+  return TRANSITIONS.filter(({ from, isExceptional }) => from === state && !isExceptional).map(({ to }) => to);
 }
 
 export function isPayoutState(text: string): text is PayoutState {

@@ -21,9 +21,15 @@ export interface LeaseKeeperOptions {
    * @returns why nothing may be sent from this ledger, or undefined
    */
   readonly findObjection: () => Promise<string | undefined>;
-  /** Told of the objection, and of undefined once there is none any more. */
-  readonly onObjection: (reason: string | undefined) => void;
   readonly logger: Logger;
+}
+
+/** What was seen of the ledger, and since when its lease has stood still. */
+interface Sight {
+  readonly lease: LeaseView | undefined;
+  readonly ledgerId: string;
+  readonly sends: number;
+  readonly since: number;
 }
 
 /** The lease, held. */
@@ -42,6 +48,8 @@ export interface HeldLease {
 }
 
 const BEAT_EVERY_MS = 1_000;
+/** Holding the ledger against the journal reads much of both, and only a person can end what they disagree about. */
+const OBJECTION_LOOK_MS = 3_000;
 
 /**
  * Gets and keeps the right to send for an account.
@@ -63,16 +71,20 @@ export class LeaseKeeper {
    */
   async acquire(signal: AbortSignal): Promise<HeldLease | undefined> {
     const { clock, ledger, owner } = this.#options;
-    let seen: { lease: LeaseView | undefined; since: number } | undefined;
+    let seen: Sight | undefined;
     while (!signal.aborted) {
       try {
         const askedAt = clock.now();
-        const { lease } = await ledger.readSender();
-        const isFirstLook = seen === undefined;
-        if (seen === undefined || !sameLease(seen.lease, lease)) seen = { lease, since: clock.now() };
+        const { lease, ledgerId, sends } = await ledger.readSender();
+        // A ledger that came back older, or empty, is not only a matter for whoever has the lease now.
+        const isNewSight = seen === undefined || seen.ledgerId !== ledgerId || seen.sends > sends;
+        const since = seen !== undefined && sameLease(seen.lease, lease) ? seen.since : clock.now();
+        seen = { lease, ledgerId, sends, since };
         const free = lease?.released === true || askedAt - seen.since >= this.#options.leaseMs;
-        if ((isFirstLook || free) && !(await this.#isAcceptable())) seen = undefined;
-        else if (free) {
+        if ((isNewSight || free) && (await this.#options.findObjection()) !== undefined) {
+          seen = undefined;
+          await clock.sleep(OBJECTION_LOOK_MS, signal);
+        } else if (free) {
           const epoch = await ledger.acquireLease(owner, lease);
           if (epoch !== undefined) return await this.#begin({ owner, epoch }, lease?.released === true);
           seen = undefined;
@@ -85,12 +97,6 @@ export class LeaseKeeper {
       await clock.sleep(this.#watchEveryMs, signal);
     }
     return undefined;
-  }
-
-  async #isAcceptable(): Promise<boolean> {
-    const objection = await this.#options.findObjection();
-    this.#options.onObjection(objection);
-    return objection === undefined;
   }
 
   get #watchEveryMs(): number {

@@ -11,9 +11,9 @@ describe('docs/states.md', () => {
   it('shows every state and every transition', () => {
     const text = renderStatesDoc();
     for (const state of PAYOUT_STATES) expect(text).toMatch(new RegExp(`^\\| \`${state}\` +\\| \\w`, 'm'));
-    for (const { from, to, byAdoption } of TRANSITIONS) {
+    for (const { from, to, isExceptional } of TRANSITIONS) {
       expect(text).toMatch(new RegExp(`^\\| \`${from}\` +\\| \`${to}\` +\\| `, 'm'));
-      expect(text.includes(`    ${from} --> ${to}: `)).toBe(!byAdoption);
+      expect(text.includes(`    ${from} --> ${to}: `)).toBe(!isExceptional);
     }
   });
 });

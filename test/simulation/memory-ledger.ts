@@ -113,7 +113,9 @@ export class MemoryLedger implements SenderLedger {
 
   revertSend({ payoutId, attempt, epoch }: SendAttempt, reason: string): Promise<void> {
     const entry = this.#all.book.get(payoutId);
-    if (entry?.payout.state === 'sending' && entry.payout.attempt === attempt && entry.epoch === epoch) {
+    if (entry?.payout.state === 'queued' && entry.payout.attempt + 1 === attempt) {
+      this.#all.book.useUpAttempt(payoutId);
+    } else if (entry?.payout.state === 'sending' && entry.payout.attempt === attempt && entry.epoch === epoch) {
       this.#all.book.move(payoutId, 'queued', { reason });
       this.#noteAnswer(payoutId, attempt);
     }
@@ -124,7 +126,9 @@ export class MemoryLedger implements SenderLedger {
     const { payoutId, attempt } = send;
     const entry = this.#all.book.get(payoutId);
     if (entry?.payout.attempt !== attempt || entry.epoch !== send.epoch) return Promise.resolve({ recorded: false });
-    const late = entry.payout.state === 'unknown' && result.kind !== 'unknown';
+    const { state } = entry.payout;
+    const late =
+      (state === 'unknown' && result.kind !== 'unknown') || (state === 'queued' && result.kind === 'accepted');
     if (entry.payout.state !== 'sending' && !late) return Promise.resolve({ recorded: false });
 
     const { to, txhash, message } = describeResult(result);
@@ -222,6 +226,11 @@ export class MemoryLedger implements SenderLedger {
   /** Everything is gone; the ledger that is there from now on has another id. */
   flush(): void {
     this.#all = emptyLedger(this.#clock);
+  }
+
+  /** The `sender` hash alone is gone: the lease, the count of sends and what is unanswered. */
+  loseSender(): void {
+    Object.assign(this.#all, { lease: undefined, sends: 0, unanswered: '' });
   }
 
   /** As adopt-send.lua. @returns true when the payout became `unknown`, false when the ledger knows of the send */

@@ -65,6 +65,11 @@ local function pause(reason, by, at)
   append_event('paused', '', '', '', at, by, reason)
 end
 
+local function resume(by, reason, at)
+  redis.call('HDEL', KEYS[1], 'pausedReason', 'pausedBy', 'pausedAt', 'rejectionsInARow', 'unknownsInARow')
+  append_event('resumed', '', '', '', at, by, reason)
+end
+
 -- The lease is this owner's, in this epoch, and not given back.
 local function holds_lease(owner, epoch)
   local lease = redis.call('HMGET', key('sender'), 'owner', 'epoch', 'released')

@@ -2,6 +2,5 @@
 -- ARGV: at, by, reason
 -- Returns: 1 resumed, 0 it was not paused
 if redis.call('HEXISTS', KEYS[1], 'pausedReason') == 0 then return 0 end
-redis.call('HDEL', KEYS[1], 'pausedReason', 'pausedBy', 'pausedAt', 'rejectionsInARow', 'unknownsInARow')
-append_event('resumed', '', '', '', ARGV[1], ARGV[2], ARGV[3])
+resume(ARGV[2], ARGV[3], ARGV[1])
 return 1

@@ -156,11 +156,16 @@ export function beginRules(rig: GetRig): void {
       expect(await rig().dump()).toEqual(before);
     });
 
-    it('does nothing for an attempt that never began', async () => {
+    it('uses up the number of an attempt that never began, so that a begin or a revert that comes late fits nothing', async () => {
       const lease = await holdWithPayout();
-      const before = await rig().dump();
       await rig().ledger.revertSend({ payoutId: 'p', attempt: 1, epoch: lease.epoch }, 'not sent');
-      expect(await rig().dump()).toEqual(before);
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
+      const { sends, ledgerId } = await rig().ledger.readSender();
+      const late = await rig().ledger.beginSend({ lease, ledgerId, sends, payoutId: 'p', attempt: 1 });
+      expect(late).toMatchObject({ kind: 'wrong_state' });
+      const next = await begin(rig().ledger, lease, 'p');
+      await rig().ledger.revertSend({ payoutId: 'p', attempt: 1, epoch: lease.epoch }, 'late');
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'sending', attempt: next.attempt });
     });
 
     it('does nothing once the attempt has a result', async () => {
