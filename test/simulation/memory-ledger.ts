@@ -15,25 +15,14 @@ import type {
   SendResult,
 } from '../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../src/ledger/states.js';
-import { isTransition, PayoutBook } from './support/payout-book.js';
+import { JOURNAL_WITNESS } from '../../src/ledger/witness.js';
+import { emptyLedger, type LedgerSnapshot } from './support/ledger-snapshot.js';
+import { isTransition } from './support/payout-book.js';
 
 export interface MemoryLedgerOptions {
   readonly clock: Pick<Clock, 'wallNow'>;
   /** Gives each ledger (the first, and one after every flush) its id, so that a run can be repeated. */
   readonly nextLedgerId: () => string;
-}
-
-/** Everything that the ledger holds. Opaque to callers: take one with `snapshot`, put it back with `restore`. */
-export interface LedgerSnapshot {
-  ledgerId: string | undefined;
-  lease: LeaseView | undefined;
-  sends: number;
-  /** The attempt that has no answer, as `payoutId attempt`. */
-  unanswered: string;
-  pausedReason: string | undefined;
-  rejectionsInARow: number;
-  unknownsInARow: number;
-  readonly book: PayoutBook;
 }
 
 /** A send that a journal witnesses. */
@@ -136,7 +125,7 @@ export class MemoryLedger implements SenderLedger {
     if (txhash !== undefined) this.#all.book.setTxhash(payoutId, txhash);
     if (result.kind !== 'unknown') this.#noteAnswer(payoutId, attempt);
     const reason = this.#breakerTrips(result, message, rule);
-    if (reason === undefined || !this.pause(reason)) return Promise.resolve({ recorded: true });
+    if (reason === undefined || !this.pause(reason, 'worker')) return Promise.resolve({ recorded: true });
     return Promise.resolve({ recorded: true, pausedReason: reason });
   }
 
@@ -193,17 +182,23 @@ export class MemoryLedger implements SenderLedger {
     return undefined;
   }
 
-  /** @returns false when the account was paused already; the first reason stays */
-  pause(reason: string): boolean {
-    if (this.#all.pausedReason !== undefined) return false;
-    this.#all.pausedReason = reason;
+  /** @returns false when the account was paused already; the first reason stays, unless only the journal gave it */
+  pause(reason: string, by = 'ann'): boolean {
+    const { pausedBy } = this.#all;
+    if (pausedBy !== undefined && !(pausedBy === JOURNAL_WITNESS && by !== JOURNAL_WITNESS)) return false;
+    Object.assign(this.#all, { pausedReason: reason, pausedBy: by });
     return true;
   }
 
   /** @returns false when the account was not paused */
   resume(): boolean {
     if (this.#all.pausedReason === undefined) return false;
-    Object.assign(this.#all, { pausedReason: undefined, rejectionsInARow: 0, unknownsInARow: 0 });
+    Object.assign(this.#all, {
+      pausedReason: undefined,
+      pausedBy: undefined,
+      rejectionsInARow: 0,
+      unknownsInARow: 0,
+    });
     return true;
   }
 
@@ -256,6 +251,7 @@ export class MemoryLedger implements SenderLedger {
     const sends = Math.max(this.#all.sends, highest.sends);
     Object.assign(this.#all, { sends, unanswered: 'adopted 0' });
     this.#all.lease = { owner: '', epoch, beat: 0, released: false };
+    if (this.#all.pausedBy === JOURNAL_WITNESS) this.resume();
     return { epoch, sends };
   }
 
@@ -267,19 +263,6 @@ export class MemoryLedger implements SenderLedger {
   #noteAnswer(payoutId: string, attempt: number): void {
     if (this.#all.unanswered === `${payoutId} ${attempt}`) this.#all.unanswered = '';
   }
-}
-
-function emptyLedger(clock: Pick<Clock, 'wallNow'>): LedgerSnapshot {
-  return {
-    ledgerId: undefined,
-    lease: undefined,
-    sends: 0,
-    unanswered: '',
-    pausedReason: undefined,
-    rejectionsInARow: 0,
-    unknownsInARow: 0,
-    book: new PayoutBook(clock),
-  };
 }
 
 function sameView(one: LeaseView | undefined, other: LeaseView | undefined): boolean {

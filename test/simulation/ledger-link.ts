@@ -1,0 +1,47 @@
+import type { SenderLedger } from '../../src/ledger/sender-ledger.js';
+import { LedgerCall, type LedgerLinkOptions } from './ledger-call.js';
+import { JOURNAL_WITNESS } from '../../src/ledger/witness.js';
+import type { MemoryLedger } from './memory-ledger.js';
+
+/** What the worker asks: the sender's calls, which payouts wait (in earnest BullMQ tells that), and a pause. */
+export interface WorkerLedger extends SenderLedger {
+  queued(): Promise<readonly string[]>;
+  /** In the name of the journal. */
+  pause(reason: string): Promise<boolean>;
+}
+
+/** A process's connection to the simulated Redis: commands and replies are late or lost, and may overtake each other. */
+export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
+  const call = async <Reply>(
+    name: string,
+    about: string,
+    run: (ledger: MemoryLedger) => Promise<Reply>,
+  ): Promise<Reply> => new LedgerCall(options, name, about, run).start();
+  return {
+    readSender: async () => call('readSender', '', async (ledger) => ledger.readSender()),
+    acquireLease: async (owner, seen) =>
+      call('acquireLease', owner, async (ledger) => ledger.acquireLease(owner, seen)),
+    beatLease: async (lease) => call('beatLease', lease.owner, async (ledger) => ledger.beatLease(lease)),
+    releaseLease: async (lease) => call('releaseLease', lease.owner, async (ledger) => ledger.releaseLease(lease)),
+    readPayout: async (payoutId) => call('readPayout', payoutId, async (ledger) => ledger.readPayout(payoutId)),
+    beginSend: async (begin) =>
+      call('beginSend', `${begin.payoutId} ${begin.attempt}`, async (ledger) => ledger.beginSend(begin)),
+    revertSend: async (attempt, reason) =>
+      call('revertSend', `${attempt.payoutId} ${attempt.attempt}`, async (ledger) =>
+        ledger.revertSend(attempt, reason),
+      ),
+    finishSend: async (attempt, result, rule) =>
+      call('finishSend', `${attempt.payoutId} ${attempt.attempt} ${result.kind}`, async (ledger) =>
+        ledger.finishSend(attempt, result, rule),
+      ),
+    recoverSends: async (lease, reason) =>
+      call('recoverSends', lease.owner, async (ledger) => ledger.recoverSends(lease, reason)),
+    pause: async (reason) =>
+      call('pause', reason, async (ledger) => Promise.resolve(ledger.pause(reason, JOURNAL_WITNESS))),
+    queued: async () => call('queued', '', async (ledger) => Promise.resolve(queuedIn(ledger))),
+  };
+}
+
+function queuedIn(ledger: MemoryLedger): string[] {
+  return ledger.payouts().flatMap(({ payoutId, state }) => (state === 'queued' ? [payoutId] : []));
+}

@@ -1,0 +1,43 @@
+import { nearBoundary, type Plan } from './plan.js';
+import type { SimProcess } from './sim-process.js';
+import type { World } from './world.js';
+
+/** Where in a process something may befall it. */
+export type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'after the write' | 'answer';
+
+/** What is asked often and changes little gets its faults at random times only. */
+const QUIET = new Set(['readSender', 'beatLease', 'queued']);
+
+/** Stops and kills processes at the moments that matter, and at any other. */
+export class Mischief {
+  readonly #world: World;
+  readonly #plan: Plan;
+
+  constructor(world: World, plan: Plan) {
+    this.#world = world;
+    this.#plan = plan;
+  }
+
+  /** @param what - what the process is doing */
+  strike(process: SimProcess, moment: Moment, what: string): void {
+    const share = QUIET.has(what) ? 0.02 : 1;
+    const { faults } = this.#plan;
+    if (this.#world.fault(faults.pause * share)) {
+      this.#world.note(() => `(${moment} ${what})`);
+      process.pause(this.pauseMs());
+    } else if (this.#world.fault(faults.kill * share)) {
+      this.#world.note(() => `(${moment} ${what})`);
+      process.kill();
+    }
+  }
+
+  /** Mostly around the boundaries; sometimes so long that people have decided in the meantime. */
+  pauseMs(): number {
+    const { random } = this.#world;
+    const { settings } = this.#plan;
+    if (random.chance(0.2)) {
+      return random.between(1, 3) * (settings.leaseMs + settings.quarantineMs + 2 * settings.inFlightMaxMs + 10_000);
+    }
+    return nearBoundary(random, settings);
+  }
+}

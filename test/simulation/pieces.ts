@@ -1,0 +1,37 @@
+import type { Clock } from '../../src/clock.js';
+import type { WithdrawGateway } from '../../src/gateway/withdraw-gateway.js';
+import { Pacer, type PacerOptions } from '../../src/worker/pacer.js';
+import type { SendJournal } from '../../src/worker/send-journal.js';
+import type { WorkerLedger } from './ledger-link.js';
+import { MemoryLedger, type MemoryLedgerOptions } from './memory-ledger.js';
+import type { Settings } from './plan.js';
+
+/** What a planted mistake may look at. */
+export interface PieceContext {
+  readonly clock: Clock;
+  readonly pacer: Pacer;
+  readonly settings: Settings;
+  readonly ledgerOfRun: MemoryLedger;
+}
+
+/** The pieces that a worker is made of. A planted mistake replaces some of them; the sound ones change nothing. */
+export interface Pieces {
+  readonly guardMs: (settings: Settings) => number;
+  readonly makeLedger: (options: MemoryLedgerOptions) => MemoryLedger;
+  readonly makePacer: (options: PacerOptions) => Pacer;
+  readonly wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
+  /** What the lease keeper alone sees of the ledger, on top of `wrapLedger`. */
+  readonly wrapKeeperLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
+  readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
+  readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
+}
+
+export const soundPieces: Pieces = {
+  guardMs: (settings) => settings.guardMs,
+  makeLedger: (options) => new MemoryLedger(options),
+  makePacer: (options) => new Pacer(options),
+  wrapLedger: (ledger) => ledger,
+  wrapKeeperLedger: (ledger) => ledger,
+  wrapGateway: (gateway) => gateway,
+  wrapJournal: (journal) => journal,
+};

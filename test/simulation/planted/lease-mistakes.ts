@@ -1,0 +1,79 @@
+import type { LeaseView } from '../../../src/ledger/sender-ledger.js';
+import type { WorkerLedger } from '../ledger-link.js';
+import { MemoryLedger } from '../memory-ledger.js';
+import type { PieceContext } from '../pieces.js';
+import type { Mistake } from './mistake.js';
+
+/** By owner: when it last showed a sign of life, by its own wall clock. */
+const beatenAt = new WeakMap<MemoryLedger, Map<string, number>>();
+
+export const leaseMistakes: readonly Mistake[] = [
+  { name: 'lease by expiry', pieces: { wrapKeeperLedger: expiringLease } },
+  {
+    name: 'absent lease is free',
+    pieces: {
+      wrapKeeperLedger: (ledger) =>
+        seenAs(ledger, (lease) => lease ?? { owner: '', epoch: 0, beat: 0, released: true }),
+    },
+  },
+  { name: 'no heartbeat during quarantine', pieces: { wrapKeeperLedger: silentWhileQuiet } },
+  {
+    name: 'lease not asked when a send begins',
+    pieces: { makeLedger: (options) => new LedgerWithoutFence(options) },
+  },
+];
+
+/** Trusts the wall clocks of two machines: takes over as soon as the last sign of life looks old. */
+function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: PieceContext): WorkerLedger {
+  const beats = beatenAt.get(ledgerOfRun) ?? new Map<string, number>();
+  beatenAt.set(ledgerOfRun, beats);
+  const view = seenAs(ledger, (lease) => {
+    if (lease === undefined) return { owner: '', epoch: 0, beat: 0, released: true };
+    const beat = beats.get(lease.owner);
+    const expired = beat === undefined || clock.wallNow() - beat > settings.leaseMs;
+    // What is not expired never seems to stand still.
+    return { ...lease, beat: Math.random(), released: lease.released || expired };
+  });
+  return {
+    ...view,
+    acquireLease: async (owner, seen) => {
+      beats.set(owner, clock.wallNow());
+      return view.acquireLease(owner, seen);
+    },
+    beatLease: async (lease) => {
+      beats.set(lease.owner, clock.wallNow());
+      return ledger.beatLease(lease);
+    },
+  };
+}
+
+/** Shows the keeper another lease than there is, and takes the real one over. */
+function seenAs(ledger: WorkerLedger, look: (lease: LeaseView | undefined) => LeaseView | undefined): WorkerLedger {
+  let real: LeaseView | undefined;
+  return {
+    ...ledger,
+    readSender: async () => {
+      const view = await ledger.readSender();
+      real = view.lease;
+      return { ...view, lease: look(view.lease) };
+    },
+    acquireLease: async (owner) => ledger.acquireLease(owner, real),
+  };
+}
+
+/** Begins to show signs of life with the first slot. */
+function silentWhileQuiet(ledger: WorkerLedger, { pacer }: PieceContext): WorkerLedger {
+  return {
+    ...ledger,
+    beatLease: async (lease) => (pacer.isOpen ? ledger.beatLease(lease) : true),
+  };
+}
+
+/** Lets anybody begin who once had the lease. */
+class LedgerWithoutFence extends MemoryLedger {
+  override async beginSend(begin: Parameters<MemoryLedger['beginSend']>[0]): ReturnType<MemoryLedger['beginSend']> {
+    const { lease, sends } = await this.readSender();
+    // The count of sends would notice it as well.
+    return super.beginSend({ ...begin, lease: lease ?? begin.lease, sends });
+  }
+}

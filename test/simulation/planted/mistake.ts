@@ -1,0 +1,7 @@
+import type { Pieces } from '../pieces.js';
+
+/** A mistake that somebody might make, put in the place of the sound piece. */
+export interface Mistake {
+  readonly name: string;
+  readonly pieces: Partial<Pieces>;
+}

@@ -1,0 +1,103 @@
+import type { MemoryLedger } from './memory-ledger.js';
+import type { Plan } from './plan.js';
+import type { LedgerSnapshot } from './support/ledger-snapshot.js';
+import type { World } from './world.js';
+
+/** What Redis does with commands at the moment: takes them, refuses connections, or lets them wait. */
+type Mode = 'up' | 'refuses' | 'hangs';
+
+/** The simulated Redis: one ledger, that goes away, hangs, comes back older, or comes back empty. */
+export class SimRedis {
+  readonly ledger: MemoryLedger;
+  readonly #world: World;
+  readonly #plan: Plan;
+  #mode: Mode = 'up';
+  #waiting: (() => void)[] = [];
+  #snapshot: LedgerSnapshot;
+  #rollbacksLeft: number;
+  /** Rises with every restart: what was under way on an old connection is gone. */
+  generation = 0;
+
+  constructor(world: World, plan: Plan, ledger: MemoryLedger) {
+    this.#world = world;
+    this.#plan = plan;
+    this.ledger = ledger;
+    this.#snapshot = ledger.snapshot();
+    this.#rollbacksLeft = plan.times.rollback;
+  }
+
+  get ledgerId(): string {
+    return this.ledger.snapshot().ledgerId ?? '';
+  }
+
+  get isUp(): boolean {
+    return this.#mode === 'up';
+  }
+
+  get refuses(): boolean {
+    return this.#mode === 'refuses';
+  }
+
+  /** Runs a command, at once or when it hangs no longer. */
+  take(run: () => void): void {
+    if (this.#mode === 'hangs') this.#waiting.push(run);
+    else run();
+  }
+
+  /** Called after a command of a sender has run. */
+  executed(isQuiet: boolean): void {
+    const { random } = this.#world;
+    if (this.#rollbacksLeft === 0) return;
+    if (random.chance(isQuiet ? 0.005 : 0.1)) this.takeSnapshot();
+    if (!isQuiet && this.#world.fault(this.#plan.rollbackAtOnce)) this.rollBack();
+  }
+
+  takeSnapshot(): void {
+    this.#snapshot = this.ledger.snapshot();
+    this.#world.note(() => 'redis: snapshot taken');
+  }
+
+  goAway(forMs: number): void {
+    this.#mode = this.#world.random.pick(['refuses', 'hangs']);
+    this.#world.note(() => `redis ${this.#mode} for ${forMs.toFixed(1)}`);
+    this.#world.after(forMs, () => {
+      this.comeBack();
+    });
+  }
+
+  comeBack(): void {
+    if (this.#mode === 'up') return;
+    this.#world.note(() => 'redis is back');
+    this.#mode = 'up';
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const run of waiting) run();
+  }
+
+  /** Restarts with the last snapshot. What was committed since then is lost. */
+  rollBack(): void {
+    if (this.#rollbacksLeft === 0) return;
+    this.#rollbacksLeft -= 1;
+    this.#world.note(() => 'redis: ROLLED BACK to the last snapshot');
+    this.#restart();
+    this.ledger.restore(this.#snapshot);
+  }
+
+  flush(): void {
+    this.#world.note(() => 'redis: FLUSHED');
+    this.#restart();
+    this.ledger.flush();
+    this.#snapshot = this.ledger.snapshot();
+  }
+
+  loseSender(): void {
+    this.#world.note(() => 'redis: the sender key is LOST');
+    this.ledger.loseSender();
+  }
+
+  #restart(): void {
+    this.generation += 1;
+    this.#waiting = [];
+    this.#mode = 'up';
+  }
+}

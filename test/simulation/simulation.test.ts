@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals';
+import { soundPieces } from './pieces.js';
+import { mistakes } from './planted/index.js';
+import { runSeed } from './simulation.js';
+
+const SEEDS = 100;
+/** Far from those of the command's default, so that CI, which runs both, sees more. */
+const FROM = 5_000_001;
+
+describe('the simulation', () => {
+  it(`keeps every promise in ${SEEDS} runs, in which payouts really are sent`, async () => {
+    let arrivals = 0;
+    for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
+      const result = await runSeed(seed);
+      expect({ seed, broken: result.broken }).toEqual({ seed, broken: undefined });
+      arrivals += result.arrivals;
+    }
+    expect(arrivals).toBeGreaterThan(2 * SEEDS);
+  });
+
+  it('takes the same steps for the same seed, also beside another run, and others for another seed', async () => {
+    const [first, second, other] = await Promise.all([
+      runSeed(FROM, { tracing: true }),
+      runSeed(FROM, { tracing: true }),
+      runSeed(FROM + 1, { tracing: true }),
+    ]);
+    expect(first.trace.length).toBeGreaterThan(20);
+    expect(second).toEqual(first);
+    expect(other.trace).not.toEqual(first.trace);
+    expect(await runSeed(FROM)).toEqual({ ...first, trace: [] });
+  });
+
+  // The command plants all of them; these are the ones that show within a few runs.
+  it.each([
+    'pacing from the send instead of the answer',
+    'resend on timeout',
+    'mark after the send',
+    'recovery that requeues sending',
+    'lease by expiry',
+  ])('notices a planted mistake: %s', async (name) => {
+    const pieces = mistakes.find((mistake) => mistake.name === name)?.pieces;
+    expect(pieces).toBeDefined();
+    for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
+      if ((await runSeed(seed, { pieces: { ...soundPieces, ...pieces } })).broken !== undefined) return;
+    }
+    throw new Error(`not noticed in ${SEEDS} runs`);
+  });
+});

@@ -1,0 +1,258 @@
+import type { Logger } from '../../src/logger.js';
+import { GatewayLink } from './gateway-link.js';
+import { linkLedger } from './ledger-link.js';
+import { Mischief } from './mischief.js';
+import { soundPieces, type Pieces } from './pieces.js';
+import { makePlan, nearBoundary, type Plan } from './plan.js';
+import { SimGateway } from './sim-gateway.js';
+import { JournalFile, SimJournal } from './sim-journal.js';
+import { walletOf } from './sim-payout.js';
+import { SimPeople } from './sim-people.js';
+import { SimProcess } from './sim-process.js';
+import { SimRedis } from './sim-redis.js';
+import { SimWorker } from './sim-worker.js';
+import { World } from './world.js';
+
+export interface RunOptions {
+  readonly pieces?: Pieces;
+  /** Keeps every step, to be printed. */
+  readonly tracing?: boolean;
+}
+
+/** How a run ended. */
+export interface RunResult {
+  readonly seed: number;
+  /** Which promise was broken; undefined when all were kept. */
+  readonly broken: string | undefined;
+  readonly steps: number;
+  readonly arrivals: number;
+  /** Virtual time, ms. */
+  readonly endedAt: number;
+  readonly trace: readonly string[];
+}
+
+interface Host {
+  readonly name: string;
+  readonly file: JournalFile;
+  readonly running: Map<string, { process: SimProcess; worker: SimWorker }>;
+}
+
+/** One run of the whole system, decided by one seed. */
+export class Simulation {
+  readonly #world: World;
+  readonly #plan: Plan;
+  readonly #pieces: Pieces;
+  readonly #mischief: Mischief;
+  readonly #redis: SimRedis;
+  readonly #gateway: SimGateway;
+  readonly #people: SimPeople;
+  readonly #hosts: Host[] = [];
+  readonly #workers: SimWorker[] = [];
+
+  constructor(seed: number, { pieces = soundPieces, tracing = false }: RunOptions = {}) {
+    this.#pieces = pieces;
+    const world = (this.#world = new World(seed, tracing));
+    const plan = (this.#plan = makePlan(world.random));
+    world.note(() => JSON.stringify(plan));
+    this.#mischief = new Mischief(world, plan);
+    let ledgers = 0;
+    const ledger = pieces.makeLedger({
+      clock: { wallNow: () => Date.UTC(2030, 0, 1) + Math.round(world.now) },
+      nextLedgerId: () => `ledger-${(ledgers += 1)}`,
+    });
+    this.#redis = new SimRedis(world, plan, ledger);
+    this.#gateway = new SimGateway(world);
+    for (let number = 0; number < plan.hosts; number += 1) {
+      this.#hosts.push({ name: `host${number}`, file: new JournalFile(), running: new Map() });
+    }
+    this.#people = new SimPeople({
+      world,
+      plan,
+      redis: this.#redis,
+      gateway: this.#gateway,
+      refusing: () =>
+        this.#hosts.filter(({ running }) => [...running.values()].some(({ worker }) => worker.refusal !== undefined)),
+    });
+    for (let number = 0; number < plan.workers; number += 1) this.#startLater(`w${number}`, this.#hostOf(number));
+    this.#planFaults();
+  }
+
+  /** @returns undefined when every promise was kept, else which one was not */
+  async run(): Promise<string | undefined> {
+    const { faultsForMs, settings } = this.#plan;
+    try {
+      await this.#world.run(() => false, faultsForMs);
+      this.#endFaults();
+      const waits = settings.leaseMs + settings.quarantineMs + settings.guardMs + 2 * settings.inFlightMaxMs;
+      const isDrained = await this.#world.run(() => this.#people.isDrained, faultsForMs + 120_000 + 20 * waits);
+      if (!isDrained) return this.#describeStuck();
+      // What is still on its way must do no harm either.
+      await this.#world.run(() => false, this.#world.now + settings.inFlightMaxMs + settings.leaseMs + 1);
+      return this.#findLie();
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  /** Lets go of what ended processes still wait for: Node keeps signals with listeners for ever. */
+  close(): void {
+    for (const { running } of this.#hosts) for (const { process } of [...running.values()]) process.end();
+    for (const worker of this.#workers) worker.forget();
+  }
+
+  get result(): Omit<RunResult, 'seed' | 'broken'> {
+    const { steps, now, trace = [] } = this.#world;
+    return { steps, arrivals: this.#gateway.arrivals, endedAt: now, trace: [...trace] };
+  }
+
+  #hostOf(worker: number): Host {
+    const host = this.#hosts[worker % this.#hosts.length];
+    if (host === undefined) throw new Error('a run has at least one host');
+    return host;
+  }
+
+  #startLater(slot: string, host: Host): void {
+    this.#world.after(this.#world.random.heavyTail(200, 20_000), () => {
+      this.#start(slot, host);
+    });
+  }
+
+  /** Starts a process; whoever ends is started again, as systemd or Kubernetes would. */
+  #start(slot: string, host: Host): void {
+    const world = this.#world;
+    const plan = this.#plan;
+    const { random } = world;
+    const process = new SimProcess({
+      world,
+      name: `${slot}#${this.#workers.length + 1}`,
+      rate: 1 + plan.drift * random.pick([-1, 1, random.between(-1, 1)]),
+      earlyTimers: plan.earlyTimers,
+      wallOffsetMs: random.pick([0, 0, 0, -1_000, 1_000, -3_600_000, 3_600_000]),
+    });
+    const worker = this.#makeWorker(process, host);
+    this.#workers.push(worker);
+    host.running.set(slot, { process, worker });
+    process.onDeath(() => {
+      host.running.delete(slot);
+      this.#startLater(slot, host);
+    });
+    world.note(() => `${process.name} starts on ${host.name}`);
+    void worker.run().then(() => {
+      world.note(() => `${process.name} has ended in good order`);
+      process.end();
+    });
+  }
+
+  #makeWorker(process: SimProcess, host: Host): SimWorker {
+    const { settings, faults } = this.#plan;
+    const pieces = this.#pieces;
+    const link = { process, plan: this.#plan, mischief: this.#mischief };
+    const { intervalMs, inFlightMaxMs } = settings;
+    const pacer = pieces.makePacer({ clock: process, intervalMs, inFlightMaxMs });
+    const context = { clock: process, pacer, settings, ledgerOfRun: this.#redis.ledger };
+    const ledger = pieces.wrapLedger(linkLedger({ ...link, redis: this.#redis }), context);
+    return new SimWorker({
+      process,
+      ledger,
+      keeperLedger: pieces.wrapKeeperLedger(ledger, context),
+      gateway: pieces.wrapGateway(new GatewayLink({ ...link, gateway: this.#gateway }), context),
+      journal: pieces.wrapJournal(new SimJournal({ ...link, file: host.file }), context),
+      pacer,
+      settings,
+      guardMs: pieces.guardMs(settings),
+      ringsTwice: faults.ringsTwice,
+      logger: tracingLogger(this.#world, process.name),
+    });
+  }
+
+  /** Faults that come at some time, rather than with some command. */
+  #planFaults(): void {
+    const { times, faults, faultsForMs, settings } = this.#plan;
+    const { random } = this.#world;
+    const sometimes = (count: number, run: () => void): void => {
+      for (let number = 0; number < count; number += 1) {
+        this.#world.after(random.between(0, faultsForMs), () => {
+          if (this.#world.faultsOn) run();
+        });
+      }
+    };
+    sometimes(times.redisAway, () => {
+      this.#redis.goAway(nearBoundary(random, settings));
+    });
+    sometimes(times.rollback, () => {
+      this.#redis.rollBack();
+    });
+    sometimes(times.flush, () => {
+      this.#redis.flush();
+    });
+    sometimes(times.senderLost, () => {
+      this.#redis.loseSender();
+    });
+    sometimes(times.atRandom, () => {
+      this.#strikeAtRandom();
+    });
+    sometimes(random.chance(faults.hostCrash) ? 1 : 0, () => {
+      this.#crashHost(random.pick(this.#hosts));
+    });
+  }
+
+  #strikeAtRandom(): void {
+    const { random } = this.#world;
+    const { faults } = this.#plan;
+    const running = random.pick(this.#hosts).running;
+    if (running.size === 0) return;
+    const { process, worker } = random.pick([...running.values()]);
+    if (random.chance(faults.wallJump)) process.wallOffsetMs += random.pick([-3_600_000, -1_000, 1_000, 3_600_000]);
+    else if (random.chance(faults.stopCleanly)) {
+      this.#world.note(() => `${process.name} is asked to end`);
+      process.deliver(() => {
+        worker.stop();
+      });
+    } else if (faults.pause > 0 && random.chance(0.5)) process.pause(this.#mischief.pauseMs());
+    else if (faults.kill > 0) process.kill();
+  }
+
+  #crashHost(host: Host): void {
+    this.#world.note(() => `${host.name} CRASHES`);
+    for (const { process } of [...host.running.values()]) process.kill();
+    host.file.crash(() => this.#world.random.chance(0.5));
+  }
+
+  #endFaults(): void {
+    this.#world.note(() => 'no more faults');
+    this.#world.faultsOn = false;
+    this.#redis.comeBack();
+    for (const { running } of this.#hosts) for (const { process } of running.values()) process.continueNow();
+  }
+
+  #describeStuck(): string {
+    const states = this.#redis.ledger.payouts().map(({ payoutId, state }) => `${payoutId} ${state}`);
+    return `stuck: not drained after faults ended: ${states.join(', ')}`;
+  }
+
+  /** What the ledger says in the end must agree with what the gateway did. */
+  #findLie(): string | undefined {
+    for (const { payoutId, state, txhash } of this.#redis.ledger.payouts()) {
+      const paid = this.#gateway.paymentTo(walletOf(payoutId));
+      const isTrue = paid === undefined ? state !== 'in_progress' : state === 'unknown' || txhash === paid;
+      if (!isTrue) return `lost: ${payoutId} is ${state} ${txhash ?? ''}, the gateway has ${paid ?? 'no payment'}`;
+    }
+    return undefined;
+  }
+}
+
+/** Runs one seed. */
+export async function runSeed(seed: number, options: RunOptions = {}): Promise<RunResult> {
+  const simulation = new Simulation(seed, options);
+  const broken = await simulation.run();
+  const { result } = simulation;
+  simulation.close();
+  return { seed, broken, ...result };
+}
+
+function tracingLogger(world: World, name: string): Logger {
+  const note = (fields: object, message: string): void => {
+    world.note(() => `${name} ${message} ${JSON.stringify(fields)}`);
+  };
+  return { debug: () => undefined, info: note, warn: note, error: note, child: () => tracingLogger(world, name) };
+}
