@@ -2,6 +2,8 @@
 export default {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
+  // The slow proofs have a command of their own.
+  testPathIgnorePatterns: ['/node_modules/', '\\.slow\\.test\\.ts$'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
