@@ -14,6 +14,9 @@ const { values, positionals } = readArguments();
 const [name] = positionals;
 if (positionals.length !== 1 || !BENCHMARKS.includes(name)) stop(USAGE);
 
+// So that the servers and processes that a benchmark started end with it.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+
 const { run } = await import(`./benchmarks/${name}.mjs`);
 // Before the run, since the run itself is load.
 const machine = describeMachine();

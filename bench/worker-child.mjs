@@ -15,9 +15,12 @@ process.on('message', async ({ kind, options }) => {
     process.send({ kind: 'report', cpuUsage: process.cpuUsage(), rss: process.memoryUsage.rss(), overheadsMs });
   } else {
     await worker?.stop();
-    process.disconnect();
+    process.exit();
   }
 });
+
+// The benchmark was ended.
+process.once('disconnect', () => process.exit());
 
 /** What a period was longer than interval + T, where T is the time that the request before took. */
 function observeOverhead(intervalMs) {

@@ -11,6 +11,8 @@ process.once('message', async ({ name, account, payouts, redisPort }) => {
     if (outcome.kind !== 'accepted') throw new Error(`${name}: the withdraw was ${outcome.kind}`);
   };
   await PEERS[name](payouts, send, { host: '127.0.0.1', port: redisPort });
-  client.close();
-  process.disconnect();
+  process.exit();
 });
+
+// The benchmark was ended.
+process.once('disconnect', () => process.exit());
