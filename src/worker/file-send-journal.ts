@@ -58,7 +58,12 @@ export class FileSendJournal implements SendJournal {
   static async open({ dir, platformId, onSynced = () => undefined }: FileSendJournalOptions): Promise<FileSendJournal> {
     await mkdir(dir, { recursive: true });
     const journal = new FileSendJournal(join(dir, `${platformId}.journal`), onSynced);
-    await journal.ensureWritable();
+    try {
+      await journal.ensureWritable();
+    } catch (error) {
+      await journal.close();
+      throw error;
+    }
     return journal;
   }
 

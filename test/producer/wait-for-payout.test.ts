@@ -36,9 +36,9 @@ describe('waitFor', () => {
   it('fails for a payout that does not exist, and when the producer is closed', async () => {
     await expect(producer.waitFor('p-9', { timeoutMs: 1_000 })).rejects.toBeInstanceOf(NotFoundError);
     await producer.enqueue(payoutInput());
-    const waiting = producer.waitFor('p-1', { timeoutMs: 60_000 });
+    const waiting = expect(producer.waitFor('p-1', { timeoutMs: 60_000 })).rejects.toBeInstanceOf(ClosedError);
     await producer.close();
-    await expect(waiting).rejects.toBeInstanceOf(ClosedError);
+    await waiting;
   });
 
   it('outlasts a Redis that is away for a while', async () => {

@@ -88,6 +88,16 @@ describe('Redis', () => {
     expect(world.sandbox.stats().duplicatePayments).toEqual([]);
   }, 60_000);
 
+  it('hung for good: SIGTERM still ends the worker with 0', async () => {
+    await world.enqueue(1);
+    const worker = world.startWorker();
+    await untilSent(1);
+    process.kill(redis.pid, 'SIGSTOP');
+    worker.kill('SIGTERM');
+    expect(await Promise.race([worker.ended, delay(45_000)])).toBe(0);
+    process.kill(redis.pid, 'SIGCONT');
+  }, 60_000);
+
   it('hung for longer than the lease: the work goes on', async () => {
     await world.enqueue(5);
     world.startWorker();
@@ -128,6 +138,30 @@ describe('Redis', () => {
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(0);
     await expectRefusal(world.startWorker(), /older copy of the ledger/);
+    expect(world.sandbox.stats().duplicatePayments).toEqual([]);
+  }, 120_000);
+});
+
+describe('a worker on another host, whose journal has seen nothing', () => {
+  it('sends nothing either from an older copy: the worker that remembers pauses the account', async () => {
+    await world.enqueue(5);
+    const first = world.startWorker();
+    await untilSent(1);
+    await until('the first is the sender', async () => (await world.producer.stats()).sender !== null);
+    world.startWorker({ journalDir: join(world.dir, 'other-host') });
+    const copy = `${dir}-copy`;
+    await cp(dir, copy, { recursive: true });
+    await untilSent(3);
+    await redis.stop();
+    await rm(dir, { recursive: true });
+    await cp(copy, dir, { recursive: true });
+    await rm(copy, { recursive: true });
+    await startAgain();
+    await until('the first refuses', () => /older/.test(first.log()));
+    await until('the account is paused', async () => (await world.producer.stats()).pausedBy === 'send journal');
+    const { arrivals } = world.sandbox.stats();
+    await delay(8_000);
+    expect(world.sandbox.stats().arrivals).toBe(arrivals);
     expect(world.sandbox.stats().duplicatePayments).toEqual([]);
   }, 120_000);
 });
