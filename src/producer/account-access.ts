@@ -19,7 +19,7 @@ export interface PayoutProducerOptions {
    * `connectRedis(url, 'commands')`: one without a `commandTimeout` would let calls hang and is refused.
    */
   readonly connection?: RedisClient;
-  /** Traces payouts from enqueue to send, for example `new BullMQOtel('payouts')` of bullmq-otel. */
+  /** Traces payouts from enqueue to send, for example `new BullMQOtel({ tracerName: 'payouts' })` of bullmq-otel. */
   readonly telemetry?: Telemetry;
   /** @defaultValue a logger that says nothing */
   readonly logger?: Logger;
