@@ -6,6 +6,7 @@ import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
 import type { PayoutProducer } from '../producer/payout-producer.js';
 import { colourState } from './colour-state.js';
 import type { CliContext } from './cli-context.js';
+import { formatCsvHeader, formatCsvRows } from './format-csv.js';
 import { formatTable } from './format-table.js';
 import { formatTime, shorten } from './format-text.js';
 import { withProducer } from './with-account.js';
@@ -16,6 +17,7 @@ interface Flags {
   readonly limit: string;
   readonly all?: true;
   readonly json?: true;
+  readonly csv?: true;
 }
 
 const PAGE_SIZE = 500;
@@ -26,6 +28,7 @@ Payouts come in the order in which they came into the state, or were accepted in
 Examples:
   payouts list --state unknown
   payouts list --batch 2030-01-salaries --all --json > salaries.jsonl
+  payouts list --batch 2030-01-salaries --all --csv > salaries-results.csv
 `;
 
 /** Adds `payouts list`. */
@@ -38,13 +41,17 @@ export function registerListCommand(program: Command, context: CliContext): void
     .option('--limit <number>', 'at most so many', '50')
     .option('--all', 'all of them')
     .option('--json', 'print each payout as one line of JSON')
+    .addOption(
+      new Option('--csv', 'print them as `payouts import` reads them, with state and txhash').conflicts('json'),
+    )
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags, command: Command) => {
       const { state, batch } = flags;
       if (state === undefined && batch === undefined) command.error('error: give --state or --batch');
       const filter = state === undefined ? { batch: batch ?? '' } : { state };
       const limit = flags.all ? Infinity : readLimit(flags.limit);
-      const write = flags.json ? writeLines : writeTable;
+      const write = flags.json ? writeLines : flags.csv ? writeCsv : writeTable;
+      if (flags.csv) context.write(formatCsvHeader());
       const more = await withProducer(context, (producer) =>
         writePages(producer, { filter, limit }, (payouts) => {
           write(payouts, context);
@@ -84,6 +91,10 @@ async function writePages(
 
 function writeLines(payouts: readonly Payout[], context: CliContext): void {
   for (const payout of payouts) context.writeJson(payout);
+}
+
+function writeCsv(payouts: readonly Payout[], { write }: CliContext): void {
+  write(formatCsvRows(payouts));
 }
 
 /** One table for each page: the longest value of a hundred thousand rows is not known before the last one. */

@@ -9,6 +9,7 @@ import { registerEnqueueCommand } from './enqueue-command.js';
 import { registerEventsCommand } from './events-command.js';
 import { registerGatewayCommand } from './gateway-command.js';
 import { registerGetCommand } from './get-command.js';
+import { registerImportCommand } from './import-command.js';
 import { registerListCommand } from './list-command.js';
 import { registerPauseCommand } from './pause-command.js';
 import { registerResolveCommand } from './resolve-command.js';
@@ -21,7 +22,10 @@ import { registerWorkerCommand } from './worker-command.js';
 
 /** The `payouts` command. */
 const GROUPS: readonly CommandGroup[] = [
-  { heading: 'Payouts:', commands: [registerEnqueueCommand, registerGetCommand, registerListCommand] },
+  {
+    heading: 'Payouts:',
+    commands: [registerEnqueueCommand, registerImportCommand, registerGetCommand, registerListCommand],
+  },
   { heading: 'Decide:', commands: [registerCancelCommand, registerRetryCommand, registerResolveCommand] },
   {
     heading: 'The account:',

@@ -1,0 +1,42 @@
+import type { ValidPayout } from '../../ledger/payout.js';
+import { fromUnits, toUnits } from '../../sandbox/money.js';
+
+/** What is to be paid in one currency. */
+export interface CurrencyTotal {
+  readonly paymentId: number;
+  readonly symbol?: string;
+  readonly payouts: number;
+  /** The exact sum, a decimal string. */
+  readonly amount: string;
+}
+
+interface Sum {
+  readonly first: ValidPayout;
+  payouts: number;
+  units: bigint;
+}
+
+/** Adds amounts up, apart for each currency id and symbol. */
+export class CurrencyTotals {
+  readonly #sums = new Map<string, Sum>();
+
+  add(payout: ValidPayout): void {
+    const key = `${payout.paymentId} ${payout.symbol ?? ''}`;
+    const sum = this.#sums.get(key) ?? { first: payout, payouts: 0, units: 0n };
+    sum.payouts += 1;
+    sum.units += toUnits(payout.amount);
+    this.#sums.set(key, sum);
+  }
+
+  /** By currency id, then by symbol. */
+  list(): CurrencyTotal[] {
+    return [...this.#sums.values()]
+      .map(({ first: { paymentId, symbol }, payouts, units }) => ({
+        paymentId,
+        ...(symbol === undefined ? {} : { symbol }),
+        payouts,
+        amount: fromUnits(units),
+      }))
+      .sort((a, b) => a.paymentId - b.paymentId || (a.symbol ?? '').localeCompare(b.symbol ?? ''));
+  }
+}

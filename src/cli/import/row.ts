@@ -1,0 +1,18 @@
+import type { Problem } from '../../errors.js';
+
+/** One row of a file: what it says of a payout, not yet checked, or why it cannot even be read. */
+export type Row =
+  | { readonly line: number; readonly input: Readonly<Record<string, unknown>> }
+  | { readonly line: number; readonly problems: readonly Problem[] };
+
+/** The mark that a decoder leaves where bytes were no UTF-8. */
+const NOT_UTF8 = '\uFFFD';
+
+/** A payout as JSON is far shorter; what is longer has lost its line breaks or quotes. */
+export const MAX_ROW_LENGTH = 64 * 1024;
+
+export const UTF8_PROBLEM: Problem = { field: 'row', message: 'is not UTF-8 text: save the file as UTF-8' };
+
+export function isUtf8(text: string): boolean {
+  return !text.includes(NOT_UTF8);
+}
