@@ -62,7 +62,7 @@ const OTHERS_SENT: SendReport = {
 const CONNECT_LEAD_MS = 1_000;
 
 /** The ledger and the journal are written this long before the slot opens, so that their time does not slow the pace. */
-const BEGIN_LEAD_MS = 15;
+const BEGIN_LEAD_MS = 30;
 
 /**
  * Sends payouts, one at a time, for as long as its lease is held. Everything that keeps the three promises happens

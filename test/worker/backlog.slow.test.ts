@@ -29,8 +29,12 @@ async function measure(queued: number): Promise<{ commandsPerPayout: number; mem
     await world.enqueue(queued);
     const worker = world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true', LOG_LEVEL: 'warn' } });
     await until('sending has begun', () => world.sandbox.stats().arrivals >= 2);
-    // The check that every payout has its job runs once at the start.
-    await delay(3_000);
+    // The check that every payout has its job runs once at the start: it is over when the commands are those of the sends.
+    await until('the first check is over', async () => {
+      const before = await countCommands();
+      await delay(2_000);
+      return (await countCommands()) - before < 2_000;
+    });
     const [arrivals, commands] = [world.sandbox.stats().arrivals, await countCommands()];
     await until(`${SENDS} more were sent`, () => world.sandbox.stats().arrivals >= arrivals + SENDS);
     const commandsPerPayout = ((await countCommands()) - commands) / SENDS;
