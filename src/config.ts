@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { accountSettingFields, DEFAULT_ACCOUNT_SETTINGS } from './account-settings.js';
 import { InvalidConfigError, type Problem } from './errors.js';
-import { baseUrlField, platformIdField } from './fields.js';
+import { baseUrlField, platformIdField, wholeNumberField } from './fields.js';
 import { parseRedisUrl } from './redis.js';
 
 /**
@@ -11,14 +12,20 @@ import { parseRedisUrl } from './redis.js';
 
 const HIGHEST_PORT = 65_535;
 
-function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): z.ZodType<number, string> {
-  const rule =
-    max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`;
+/** A variable is text: the digits become a number, then its rule decides. */
+function fromText(field: z.ZodNumber): z.ZodType<number, string> {
   return z
     .string()
-    .regex(/^\d{1,15}$/, `must be ${rule}`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be ${rule}`);
+    .transform((text) => (/^\d{1,15}$/.test(text) ? Number(text) : NaN))
+    .pipe(field);
+}
+
+function wholeNumber(lowest: number, highest?: number): z.ZodType<number, string> {
+  return fromText(wholeNumberField(lowest, highest));
+}
+
+function setting(name: keyof typeof accountSettingFields): z.ZodType<number, string> {
+  return fromText(accountSettingFields[name]);
 }
 
 const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true');
@@ -39,21 +46,21 @@ const VARIABLES = {
   GATEWAY_PLATFORM_ID: wholeNumber(1).pipe(platformIdField),
   GATEWAY_BASE_URL: baseUrlField,
   GATEWAY_SECRET_KEY: nonEmpty,
-  GATEWAY_TIMEOUT_MS: wholeNumber(100).default(30_000),
-  WITHDRAW_TIMEOUT_MS: wholeNumber(100).default(60_000),
-  WITHDRAW_INTERVAL_MS: wholeNumber(1_000).default(1_010),
-  LEASE_MS: wholeNumber(500).default(10_000),
-  TAKEOVER_QUARANTINE_MS: wholeNumber(0).default(10_000),
-  IN_FLIGHT_MAX_MS: wholeNumber(0).default(30_000),
-  MAX_REJECTIONS_IN_A_ROW: wholeNumber(1).default(5),
-  MAX_UNKNOWNS_IN_A_ROW: wholeNumber(1).default(2),
-  STATUS_POLL_MIN_MS: wholeNumber(10).default(5_000),
-  STATUS_POLL_MAX_MS: wholeNumber(10).default(300_000),
-  STATUS_POLL_RATE: wholeNumber(1, 10_000).default(10),
+  GATEWAY_TIMEOUT_MS: setting('timeoutMs').default(DEFAULT_ACCOUNT_SETTINGS.timeoutMs),
+  WITHDRAW_TIMEOUT_MS: setting('withdrawTimeoutMs').default(DEFAULT_ACCOUNT_SETTINGS.withdrawTimeoutMs),
+  WITHDRAW_INTERVAL_MS: setting('intervalMs').default(DEFAULT_ACCOUNT_SETTINGS.intervalMs),
+  LEASE_MS: setting('leaseMs').default(DEFAULT_ACCOUNT_SETTINGS.leaseMs),
+  TAKEOVER_QUARANTINE_MS: setting('quarantineMs').default(DEFAULT_ACCOUNT_SETTINGS.quarantineMs),
+  IN_FLIGHT_MAX_MS: setting('inFlightMaxMs').default(DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs),
+  MAX_REJECTIONS_IN_A_ROW: setting('maxRejectionsInARow').default(DEFAULT_ACCOUNT_SETTINGS.maxRejectionsInARow),
+  MAX_UNKNOWNS_IN_A_ROW: setting('maxUnknownsInARow').default(DEFAULT_ACCOUNT_SETTINGS.maxUnknownsInARow),
+  STATUS_POLL_MIN_MS: setting('pollMinMs').default(DEFAULT_ACCOUNT_SETTINGS.pollMinMs),
+  STATUS_POLL_MAX_MS: setting('pollMaxMs').default(DEFAULT_ACCOUNT_SETTINGS.pollMaxMs),
+  STATUS_POLL_RATE: setting('pollRate').default(DEFAULT_ACCOUNT_SETTINGS.pollRate),
   STUCK_AFTER_MS: wholeNumber(1_000).default(86_400_000),
   SEND_JOURNAL_DIR: nonEmpty.default('./data/journal'),
   ALLOW_VOLATILE_REDIS: flag.default(false),
-  PAYOUT_RETENTION_DAYS: wholeNumber(1).optional(),
+  PAYOUT_RETENTION_DAYS: setting('retentionDays').optional(),
   PAYOUT_ACCOUNTS_FILE: nonEmpty.optional(),
   HEALTH_HOST: nonEmpty.default('127.0.0.1'),
   HEALTH_PORT: wholeNumber(0, HIGHEST_PORT).default(9_464),

@@ -30,6 +30,13 @@ function dropTrailingZeros(amount: string): string {
   return amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount;
 }
 
+/** A whole number within bounds, named in every error. */
+export function wholeNumberField(lowest: number, highest = Number.MAX_SAFE_INTEGER): z.ZodNumber {
+  const bounds = highest === Number.MAX_SAFE_INTEGER ? `of at least ${lowest}` : `from ${lowest} to ${highest}`;
+  const rule = `must be a whole number ${bounds}`;
+  return z.int(rule).min(lowest, rule).max(highest, rule);
+}
+
 /** The currency's id, `payment_id` in the API document. */
 export const paymentIdField = z
   .int({ error: 'must be a whole number, the currency id that the gateway lists under /currencies' })

@@ -26,12 +26,12 @@ export type { Clock } from './clock.js';
 export { createLogger, silentLogger, type Logger } from './logger.js';
 export {
   createPayoutWorker,
-  DEFAULT_ACCOUNT_SETTINGS,
   PayoutWorker,
   type AccountOptions,
   type PayoutWorkerOptions,
 } from './worker/payout-worker.js';
-export type { AccountSettings, AccountStatus, AccountWorker } from './worker/account-worker.js';
+export { DEFAULT_ACCOUNT_SETTINGS, type AccountSettings } from './account-settings.js';
+export type { AccountStatus, AccountWorker } from './worker/account-worker.js';
 export type { WorkerObserver } from './worker/worker-observer.js';
 export { createWorkerMetrics, type WorkerMetrics, type WorkerMetricsOptions } from './worker/worker-metrics.js';
 export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/health-server.js';

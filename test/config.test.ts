@@ -70,7 +70,7 @@ describe('readConfig', () => {
       GATEWAY_PLATFORM_ID: 'is required',
       GATEWAY_BASE_URL: 'must begin with https:// (http:// is allowed for 127.0.0.1, ::1 and localhost only)',
       GATEWAY_SECRET_KEY: 'is required (or GATEWAY_SECRET_KEY_FILE, a file that holds it)',
-      WITHDRAW_INTERVAL_MS: 'must be a whole number of at least 1000 (got "999")',
+      WITHDRAW_INTERVAL_MS: 'must be a whole number from 1000 to 2147483647 (got "999")',
       HEALTH_PORT: 'must be a whole number from 0 to 65535 (got "65536")',
       LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent (got "loud")',
     });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { partialAccountSettingsSchema, type PartialAccountSettings } from '../account-settings.js';
 import { readConfig, type Environment } from '../config.js';
 import { InvalidConfigError } from '../errors.js';
 import { baseUrlField, platformIdField, toProblem } from '../fields.js';
@@ -24,27 +25,13 @@ const SETTING_VARIABLES = [
 
 const ACCOUNT_VARIABLES = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY'] as const;
 
-const ms = z.int().min(1, 'must be at least 1');
-const count = z.int().min(1, 'must be at least 1');
-
 /** One account in an accounts file: who it is, and what differs from the environment. */
 const fileAccountSchema = z.strictObject({
   platformId: platformIdField,
   baseUrl: baseUrlField,
   /** Relative to the accounts file. */
   secretKeyFile: z.string().min(1, 'must not be empty'),
-  timeoutMs: ms.exactOptional(),
-  withdrawTimeoutMs: ms.exactOptional(),
-  intervalMs: z.int().min(1_000, 'must be at least 1000').exactOptional(),
-  inFlightMaxMs: z.int().min(0, 'must be at least 0').exactOptional(),
-  leaseMs: z.int().min(500, 'must be at least 500').exactOptional(),
-  quarantineMs: z.int().min(0, 'must be at least 0').exactOptional(),
-  maxRejectionsInARow: count.exactOptional(),
-  maxUnknownsInARow: count.exactOptional(),
-  pollMinMs: ms.exactOptional(),
-  pollMaxMs: ms.exactOptional(),
-  pollRate: count.exactOptional(),
-  retentionDays: count.exactOptional(),
+  ...partialAccountSettingsSchema.shape,
 });
 
 const accountsFileSchema = z
@@ -75,7 +62,7 @@ export function readWorkerAccounts(environment: Environment): AccountOptions[] {
   ];
 }
 
-function readSettings(environment: Environment): Omit<AccountOptions, 'platformId' | 'baseUrl' | 'secretKey'> {
+function readSettings(environment: Environment): PartialAccountSettings {
   const config = readConfig(SETTING_VARIABLES, environment);
   return {
     timeoutMs: config.GATEWAY_TIMEOUT_MS,
@@ -89,7 +76,7 @@ function readSettings(environment: Environment): Omit<AccountOptions, 'platformI
     pollMinMs: config.STATUS_POLL_MIN_MS,
     pollMaxMs: config.STATUS_POLL_MAX_MS,
     pollRate: config.STATUS_POLL_RATE,
-    ...(config.PAYOUT_RETENTION_DAYS === undefined ? {} : { retentionDays: config.PAYOUT_RETENTION_DAYS }),
+    retentionDays: config.PAYOUT_RETENTION_DAYS,
   };
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Telemetry } from 'bullmq';
+import type { AccountSettings } from '../account-settings.js';
 import { isAborted, untilAborted, type Clock } from '../clock.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
@@ -20,21 +21,6 @@ import { Sender } from './sender.js';
 import { StatusJobs } from './status-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
 import type { WorkerObserver } from './worker-observer.js';
-
-/** How an account is paced and followed; all times in ms. */
-export interface AccountSettings {
-  readonly intervalMs: number;
-  readonly inFlightMaxMs: number;
-  readonly leaseMs: number;
-  readonly quarantineMs: number;
-  readonly maxRejectionsInARow: number;
-  readonly maxUnknownsInARow: number;
-  readonly pollMinMs: number;
-  readonly pollMaxMs: number;
-  readonly pollRate: number;
-  /** Final payouts are removed after so many days; without it they are kept for good. */
-  readonly retentionDays?: number;
-}
 
 /** Connections that the accounts of a process share. */
 export interface WorkerConnections {

@@ -1,26 +1,24 @@
 import type { Telemetry } from 'bullmq';
+import { accountSettingsSchema, completeSettings, type PartialAccountSettings } from '../account-settings.js';
 import { systemClock, type Clock } from '../clock.js';
 import { InvalidConfigError, type Problem } from '../errors.js';
+import { toProblem } from '../fields.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import type { Durability } from '../ledger/redis-sender-ledger.js';
 import { silentLogger, type Logger } from '../logger.js';
 import { closeRedis, connectRedis, toRedisError, type RedisClient } from '../redis.js';
-import { AccountWorker, type AccountSettings, type WorkerConnections } from './account-worker.js';
+import { AccountWorker, type WorkerConnections } from './account-worker.js';
 import { FileSendJournal } from './file-send-journal.js';
 import { checkDurability } from './redis-durability.js';
 import { noObserver, type WorkerObserver } from './worker-observer.js';
 
 /** One merchant account to work for. */
-export interface AccountOptions extends Partial<AccountSettings> {
+export interface AccountOptions extends PartialAccountSettings {
   readonly platformId: number;
   /** https, or http on loopback only. */
   readonly baseUrl: string;
   /** Signs the requests; never logged, never in Redis. */
   readonly secretKey: string;
-  /** For a whole call of the endpoints that only read, in ms. @defaultValue 30000 */
-  readonly timeoutMs?: number;
-  /** For an answer to `/withdraw`, in ms. @defaultValue 60000 */
-  readonly withdrawTimeoutMs?: number;
 }
 
 export interface PayoutWorkerOptions {
@@ -39,22 +37,6 @@ export interface PayoutWorkerOptions {
   readonly telemetry?: Telemetry;
 }
 
-/** The settings of an account that says nothing else. */
-export const DEFAULT_ACCOUNT_SETTINGS: AccountSettings = {
-  intervalMs: 1_010,
-  inFlightMaxMs: 30_000,
-  leaseMs: 10_000,
-  quarantineMs: 10_000,
-  maxRejectionsInARow: 5,
-  maxUnknownsInARow: 2,
-  pollMinMs: 5_000,
-  pollMaxMs: 300_000,
-  pollRate: 10,
-};
-
-const LOWEST_INTERVAL_MS = 1_000;
-/** The journal may witness a send of the last day: its payout must still be there. */
-const LOWEST_RETENTION_DAYS = 1;
 const DURABILITY_RETRY_MS = 1_000;
 
 /** Sends and follows the payouts of one account or several, each on its own, in one process. */
@@ -71,7 +53,7 @@ export class PayoutWorker {
   /**
    * Checks Redis and opens the journals; waits for a Redis that is away.
    * @param signal - ends the waiting
-   * @throws InvalidConfigError when an interval is under 1000 ms, or Redis may forget what was sent
+   * @throws InvalidConfigError when a setting breaks its rule, or Redis may forget what was sent
    * @throws Error when a journal cannot be opened
    */
   static async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
@@ -117,7 +99,7 @@ export class PayoutWorker {
  * @example
  * const worker = await createPayoutWorker({ accounts: [{ platformId, baseUrl, secretKey }], journalDir: './data/journal' });
  * process.once('SIGTERM', () => void worker.stop());
- * @throws InvalidConfigError when an interval is under 1000 ms, or Redis may forget what was sent
+ * @throws InvalidConfigError when a setting breaks its rule, or Redis may forget what was sent
  * @throws Error when a journal cannot be opened
  */
 export async function createPayoutWorker(
@@ -130,18 +112,14 @@ export async function createPayoutWorker(
 }
 
 function checkSettings(accounts: readonly AccountOptions[]): void {
-  const problems = accounts.flatMap(({ platformId, intervalMs, retentionDays }) => [
-    ...checkAtLeast(LOWEST_INTERVAL_MS, intervalMs, `intervalMs of account ${platformId}`),
-    ...checkAtLeast(LOWEST_RETENTION_DAYS, retentionDays, `retentionDays of account ${platformId}`),
-  ]);
+  const problems = accounts.flatMap(({ platformId, ...account }) => {
+    const { error } = accountSettingsSchema.safeParse(completeSettings(account), { reportInput: true });
+    return (error?.issues ?? [])
+      .map(toProblem)
+      .map(({ field, message }): Problem => ({ field: `${field} of account ${platformId}`, message }));
+  });
   if (accounts.length === 0) problems.push({ field: 'accounts', message: 'must name at least one account' });
   if (problems.length > 0) throw new InvalidConfigError(problems);
-}
-
-function checkAtLeast(lowest: number, value: number | undefined, field: string): Problem[] {
-  return value === undefined || value >= lowest
-    ? []
-    : [{ field, message: `must be at least ${lowest} (got ${value})` }];
 }
 
 /** A Redis that is away at the start is waited for; one that may forget is refused. */
@@ -183,7 +161,8 @@ interface OpenAccountContext {
 
 async function openAccount(account: AccountOptions, context: OpenAccountContext): Promise<AccountWorker> {
   const { options, connections, durability, clock } = context;
-  const { platformId, baseUrl, secretKey, timeoutMs, withdrawTimeoutMs, ...settings } = account;
+  const { platformId, baseUrl, secretKey, ...given } = account;
+  const settings = completeSettings(given);
   const logger = context.logger.child({ platformId });
   const observer = options.observe?.(platformId) ?? noObserver;
   const journal = await FileSendJournal.open({
@@ -199,12 +178,12 @@ async function openAccount(account: AccountOptions, context: OpenAccountContext)
     secretKey,
     logger,
     clock,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(withdrawTimeoutMs === undefined ? {} : { withdrawTimeoutMs }),
+    timeoutMs: settings.timeoutMs,
+    withdrawTimeoutMs: settings.withdrawTimeoutMs,
   });
   return new AccountWorker({
     platformId,
-    settings: { ...DEFAULT_ACCOUNT_SETTINGS, ...settings },
+    settings,
     connections,
     durability,
     gateway,

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { completeSettings, DEFAULT_ACCOUNT_SETTINGS } from '../src/account-settings.js';
+import { createPayoutWorker, type AccountOptions } from '../src/worker/payout-worker.js';
+
+const SECRET_KEY = 'k-never-shown-0123456789';
+
+/** What starting a worker with these settings is refused with; Redis is not asked. */
+async function refusal(settings: Partial<AccountOptions>): Promise<string> {
+  const account = { platformId: 7, baseUrl: 'https://gateway.example', secretKey: SECRET_KEY, ...settings };
+  const worker = createPayoutWorker({ redisUrl: 'redis://127.0.0.1:1', accounts: [account], journalDir: '/nowhere' });
+  return worker.then(
+    async (started) => started.stop().then(() => 'started'),
+    (error: unknown) => String(error),
+  );
+}
+
+describe('settings of an account', () => {
+  it.each<[Partial<AccountOptions>, string]>([
+    [{ intervalMs: 999 }, 'intervalMs of account 7: must be a whole number from 1000 to 2147483647 (got 999)'],
+    [{ intervalMs: NaN }, 'intervalMs of account 7: must be a whole number from 1000'],
+    [{ intervalMs: 1_000.5 }, 'intervalMs of account 7: must be a whole number from 1000'],
+    [{ inFlightMaxMs: -1 }, 'inFlightMaxMs of account 7: must be a whole number from 0'],
+    [{ leaseMs: 499 }, 'leaseMs of account 7: must be a whole number from 500'],
+    [{ quarantineMs: Infinity }, 'quarantineMs of account 7: must be a whole number from 0'],
+    [{ timeoutMs: 99 }, 'timeoutMs of account 7: must be a whole number from 100'],
+    [{ withdrawTimeoutMs: 99 }, 'withdrawTimeoutMs of account 7: must be a whole number from 100'],
+    [{ maxRejectionsInARow: 0 }, 'maxRejectionsInARow of account 7: must be a whole number of at least 1'],
+    [{ maxUnknownsInARow: 0 }, 'maxUnknownsInARow of account 7: must be a whole number of at least 1'],
+    [{ pollRate: 0 }, 'pollRate of account 7: must be a whole number from 1 to 10000'],
+    [{ pollMinMs: 20, pollMaxMs: 19 }, 'pollMinMs of account 7: must not be more than pollMaxMs, 19 (got 20)'],
+    [{ retentionDays: 0 }, 'retentionDays of account 7: must be a whole number from 1'],
+  ])('%j is refused before anything starts, and the secret key is not shown', async (settings, message) => {
+    const shown = await refusal(settings);
+    expect(shown).toContain(message);
+    expect(shown).not.toContain(SECRET_KEY);
+  });
+
+  it('names everything that is wrong at once', async () => {
+    expect(await refusal({ intervalMs: 1, leaseMs: 1 })).toMatch(/intervalMs of account 7[\s\S]*leaseMs of account 7/);
+  });
+
+  it('takes the default for what is left out or undefined', () => {
+    expect(completeSettings({})).toEqual(DEFAULT_ACCOUNT_SETTINGS);
+    expect(completeSettings({ intervalMs: undefined, leaseMs: 2_000 })).toEqual({
+      ...DEFAULT_ACCOUNT_SETTINGS,
+      leaseMs: 2_000,
+    });
+  });
+});
