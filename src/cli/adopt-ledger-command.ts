@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import { readConfig } from '../config.js';
 import { InvalidConfigError, NotFoundError } from '../errors.js';
+import { readAccountStats } from '../ledger/account-stats.js';
 import { findForgottenSends, type ForgottenSend } from '../ledger/adopt-ledger.js';
+import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
+import { JOURNAL_WITNESS } from '../ledger/witness.js';
 import type { AccountAccess } from '../producer/account-access.js';
 import { FileSendJournal } from '../worker/file-send-journal.js';
 import { findDisagreement, type JournaledSend } from '../worker/send-journal.js';
@@ -82,9 +85,21 @@ async function compare({ ledger, clock }: AccountAccess, dir: string): Promise<D
     );
   }
   const senderLedger = new RedisSenderLedger(connection, 'reply');
-  const reason = await findDisagreement(journal, await senderLedger.readSender(), senderLedger, clock.wallNow());
+  const reason =
+    (await findDisagreement(journal, await senderLedger.readSender(), senderLedger, clock.wallNow())) ??
+    (await findLeftPause(connection));
   if (reason === undefined) return undefined;
   return { reason, forgotten: await findForgottenSends(connection, journal.lastSends(Infinity)) };
+}
+
+/**
+ * A worker's objection may reach Redis when the ledger has just been adopted, and a worker may know of a begin that never
+ * came to its journal. Only an adoption lifts such a pause.
+ */
+async function findLeftPause(connection: LedgerConnection): Promise<string | undefined> {
+  const { pausedBy, pausedReason } = await readAccountStats(connection);
+  if (pausedBy !== JOURNAL_WITNESS) return undefined;
+  return `The send journal and the ledger agree, but a worker's objection still pauses the account: ${String(pausedReason)}`;
 }
 
 async function readJournal(dir: string, platformId: number): ReturnType<typeof FileSendJournal.read> {

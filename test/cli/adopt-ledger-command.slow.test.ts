@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
+import { JOURNAL_WITNESS } from '../../src/ledger/witness.js';
 import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
 import { runCli, type CliResult } from '../support/cli.js';
 import { expectPromisesKept, openWorld, until, type PayoutWorld } from '../worker/support/payout-world.js';
@@ -164,6 +167,30 @@ describe('payouts adopt-ledger', () => {
     await expectUnknown(['P-1', 'P-2']);
     await world.enqueue(3);
     await untilRestCompleted(2, 1);
+    await person.quit();
+  }, 120_000);
+
+  it("lifts a worker's objection that came to Redis when the ledger had just been adopted", async () => {
+    await world.enqueue(1);
+    const worker = world.startWorker();
+    await until('it is completed', async () => (await world.producer.stats()).completed === 1);
+    const person = new Redis(redis.url);
+    const ledger = new PayoutLedger(connectLedger(person, world.platformId));
+    await ledger.pause(JOURNAL_WITNESS, 'an older copy, as it was a moment ago');
+
+    const adopted = await adopt('--yes', '--json');
+    expect(JSON.parse(adopted.stdout)).toMatchObject({
+      disagreement: expect.stringMatching(/agree, but .* pauses the account: an older copy/),
+      unknown: [],
+    });
+    expect(await world.producer.stats()).toMatchObject({ paused: false });
+    await world.enqueue(1, 'Q');
+    await untilRestCompleted(0, 2);
+    expect(worker.log()).not.toMatch(/Nothing is sent/);
+
+    await ledger.pause('ann', 'holidays');
+    expect(await adopt('--yes')).toMatchObject({ code: 0, stdout: expect.stringMatching(/nothing to adopt/) });
+    expect(await world.producer.stats()).toMatchObject({ pausedBy: 'ann' });
     await person.quit();
   }, 120_000);
 
