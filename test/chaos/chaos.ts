@@ -1,0 +1,125 @@
+/** Rounds of payouts on real Redis, a real gateway and real worker processes, all of which fail: `npm run chaos -- --help`. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { drawPlan, type Plan } from './plan.js';
+import { Round, type RoundResult } from './round.js';
+
+const USAGE = `npm run chaos -- [--rounds N] [--from SEED] [--jobs N] [--keep]
+
+Each round starts three workers for one account, a Redis, a link to it for each worker, and a gateway. While payouts are
+sent, what the round's seed has drawn goes wrong: workers are killed, stopped for longer than the lease, or ended in good
+order; Redis is killed, loses the end of its append-only file, or comes back older; links are slow, cut or silent; the
+gateway is stopped or holds its answers back. Then the faults end, and the gateway's own book is held against the three
+promises. Every tenth round runs at the real interval, the others at an eighth of it.
+
+  --rounds N    how many rounds (200)
+  --from SEED   the first round's seed; each round takes the next (1)
+  --seed SEED   one round: the same as --from SEED --rounds 1
+  --jobs N      rounds at the same time (2)
+  --keep        keep the logs of rounds that passed, too
+
+A seed decides which faults strike and when; what they meet depends on the machine, so a failure may take some repeats.
+`;
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '200' },
+    from: { type: 'string', default: '1' },
+    seed: { type: 'string' },
+    jobs: { type: 'string', default: '2' },
+    keep: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+interface Tally {
+  passed: number;
+  failed: number;
+  withdraws: number;
+  unknown: number;
+  readonly smallestGapMs: Map<Plan['timing']['name'], number>;
+}
+
+async function main(): Promise<boolean> {
+  const from = wholeNumber(values.seed ?? values.from);
+  const rounds = values.seed === undefined ? wholeNumber(values.rounds) : 1;
+  const startedAt = performance.now();
+  const tally: Tally = { passed: 0, failed: 0, withdraws: 0, unknown: 0, smallestGapMs: new Map() };
+  let next = from;
+  await Promise.all(
+    Array.from({ length: wholeNumber(values.jobs) }, async () => {
+      while (next < from + rounds) await runRound((next += 1) - 1, tally);
+    }),
+  );
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const gaps = [...tally.smallestGapMs].map(([name, gapMs]) => `${name} ${gapMs.toFixed(2)} ms`);
+  print(`${tally.withdraws} withdraws, ${tally.unknown} payouts unknown in the end; smallest gaps: ${gaps.join(', ')}`);
+  print(`${rounds} rounds in ${seconds.toFixed(0)} s: ${(seconds / rounds).toFixed(1)} s a round`);
+  print(`${tally.passed} passed, ${tally.failed} failed`);
+  return tally.failed === 0;
+}
+
+async function runRound(seed: number, tally: Tally): Promise<void> {
+  const plan = drawPlan(seed);
+  const dir = await mkdtemp(join(tmpdir(), `payouts-chaos-${seed}-`));
+  const startedAt = performance.now();
+  const result = await new Round(plan, dir).run();
+  const seconds = (performance.now() - startedAt) / 1_000;
+  count(plan, result, tally);
+  print(describe(plan, result, seconds));
+  const failed = result.broken.length > 0;
+  if (failed) explain(plan, result);
+  if (!failed && !values.keep) await rm(dir, { recursive: true, force: true });
+  else print(`  logs: ${dir}`);
+}
+
+function count({ timing }: Plan, { broken, arrivals, states, smallestGapMs }: RoundResult, tally: Tally): void {
+  if (broken.length === 0) tally.passed += 1;
+  else tally.failed += 1;
+  tally.withdraws += arrivals;
+  tally.unknown += states['unknown'] ?? 0;
+  if (smallestGapMs === null) return;
+  tally.smallestGapMs.set(timing.name, Math.min(smallestGapMs, tally.smallestGapMs.get(timing.name) ?? Infinity));
+}
+
+function describe({ seed, timing, faults }: Plan, result: RoundResult, seconds: number): string {
+  const { arrivals, smallestGapMs, states, broken } = result;
+  return [
+    broken.length === 0 ? 'ok    ' : 'FAILED',
+    `seed ${seed}`.padEnd(9),
+    `${seconds.toFixed(1).padStart(5)} s`,
+    `${arrivals} sends`.padStart(8),
+    `gap ${smallestGapMs?.toFixed(1) ?? '-'} of ${timing.minGapMs} ms`.padEnd(22),
+    `${states['unknown'] ?? 0} unknown`.padStart(10),
+    faults.map(({ kind }) => kind).join(', '),
+  ].join('  ');
+}
+
+function explain({ seed, sharedJournal }: Plan, { broken, trace, states }: RoundResult): void {
+  for (const text of broken) print(`  ${text}`);
+  print(`  payouts: ${JSON.stringify(states)}; journals: ${sharedJournal ? 'one for all hosts' : 'one for each host'}`);
+  for (const line of trace) print(`  ${line}`);
+  print(`  to repeat it: npm run chaos -- --seed ${seed}`);
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new Error(`${text} is not a whole number of at least 1\n${USAGE}`);
+  return Number(text);
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+// Ending goes through the exit listeners, which end every process that a round has started.
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  process.once(signal, () => process.exit(code));
+}
+
+if (values.help) print(USAGE);
+else process.exitCode = (await main()) ? 0 : 1;

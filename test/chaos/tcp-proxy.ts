@@ -1,0 +1,113 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export type Direction = 'requests' | 'replies';
+
+/** A TCP link that can be made slow, cut, or silent. */
+export class TcpProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  /** Per direction: bytes wait here while the link is silent. */
+  readonly #silences = new Map<Direction, { readonly ended: Promise<void>; readonly end: () => void }>();
+  #drawDelayMs: () => number = () => 0;
+  #refusing = false;
+
+  private constructor(targetPort: number) {
+    this.#server = createServer((client) => {
+      this.#join(client, targetPort);
+    });
+  }
+
+  static async start(targetPort: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(targetPort);
+    await new Promise<void>((resolve, reject) => {
+      proxy.#server.once('error', reject).listen(0, '127.0.0.1', resolve);
+    });
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** From now on every piece of data takes that long, in its order. */
+  slowDown(drawDelayMs: () => number): void {
+    this.#drawDelayMs = drawDelayMs;
+  }
+
+  /** Ends every connection, and each new one at once. */
+  cut(): void {
+    this.#refusing = true;
+    this.#endConnections();
+  }
+
+  /** Lets nothing through in these directions, and says nothing about it. */
+  silence(directions: readonly Direction[]): void {
+    for (const direction of directions) {
+      if (this.#silences.has(direction)) continue;
+      let end = (): void => undefined;
+      const ended = new Promise<void>((resolve) => (end = resolve));
+      this.#silences.set(direction, { ended, end });
+    }
+  }
+
+  /**
+   * Makes the link as it was.
+   * @param held - whether what was held back in a silence arrives after all
+   */
+  heal(held: 'late' | 'never' = 'late'): void {
+    this.#drawDelayMs = () => 0;
+    this.#refusing = false;
+    if (held === 'never') this.#endConnections();
+    for (const { end } of this.#silences.values()) end();
+    this.#silences.clear();
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.cut();
+    this.heal('never');
+    await closed;
+  }
+
+  #endConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #join(client: Socket, targetPort: number): void {
+    if (this.#refusing) {
+      client.destroy();
+      return;
+    }
+    const target = connect(targetPort, '127.0.0.1');
+    for (const [from, to] of [
+      [client, target],
+      [target, client],
+    ] as const) {
+      this.#sockets.add(from);
+      from.setNoDelay(true);
+      from.on('error', () => undefined);
+      from.once('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+    }
+    this.#pass('requests', client, target);
+    this.#pass('replies', target, client);
+  }
+
+  #pass(direction: Direction, from: Socket, to: Socket): void {
+    let last = Promise.resolve();
+    from.on('data', (bytes) => {
+      const delayMs = this.#drawDelayMs();
+      last = last.then(async () => {
+        if (delayMs > 0) await delay(delayMs);
+        // Silenced again before we came through: wait once more.
+        for (let silence = this.#silences.get(direction); silence; silence = this.#silences.get(direction)) {
+          await silence.ended;
+        }
+        if (!to.destroyed) to.write(bytes);
+      });
+    });
+  }
+}
