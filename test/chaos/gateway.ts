@@ -70,12 +70,12 @@ export class Gateway {
     await this.#control('continue', 'POST');
   }
 
-  async countArrivals(): Promise<number> {
-    return ((await this.#control('stats')) as AccountStats).arrivals;
+  async readStats(): Promise<AccountStats> {
+    return (await this.#control('stats')) as AccountStats;
   }
 
   async readBook(): Promise<GatewayBook> {
-    const stats = (await this.#control('stats')) as AccountStats;
+    const stats = await this.readStats();
     const { arrivals } = (await this.#control('arrivals')) as Pick<GatewayBook, 'arrivals'>;
     const { payments } = (await this.#control('payments')) as Pick<GatewayBook, 'payments'>;
     return { stats, arrivals, payments };
