@@ -1,5 +1,5 @@
 // Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, a redis-server, and
-// with `--with-browser` a chromium.
+// with `--with-browser` a chromium, with `--with-faketime` a faketime.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -33,6 +33,10 @@ if (process.env.REDIS_URL === undefined) {
 // Only the dashboard's test needs a browser.
 if (process.argv.includes('--with-browser')) {
   setUpProgram('chromium', () => 'chromium', 'Install Chromium, as `chromium` on the PATH.');
+}
+// Only the slow proof in which wall clocks jump needs it.
+if (process.argv.includes('--with-faketime')) {
+  setUpProgram('faketime', (tool) => (tool === 'apt-get' ? 'faketime' : 'libfaketime'), 'Install libfaketime.');
 }
 
 function setUpNodeModules() {

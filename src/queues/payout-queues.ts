@@ -47,8 +47,19 @@ export interface PayoutQueuesOptions {
   readonly readOnly?: boolean;
 }
 
+/** For how long BullMQ is told to keep its times in a queue, in ms. */
+export interface QueueTimes {
+  readonly limiterMs: number;
+  readonly stalledCheckMs: number;
+  readonly lockMs: number;
+  /** No job is ever delayed by more; without it the delays are dates that somebody chose. */
+  readonly longestDelayMs?: number;
+}
+
 const FIND_MISSING_JOBS = 'payouts:find-missing-jobs';
 const FIND_MISSING_JOBS_LUA = readFileSync(new URL('find-missing-jobs.lua', import.meta.url), 'utf8');
+const MEND_TIMES = 'payouts:mend-times';
+const MEND_TIMES_LUA = readFileSync(new URL('mend-times.lua', import.meta.url), 'utf8');
 
 export class PayoutQueues {
   readonly withdraw: Queue<PayoutJobData>;
@@ -78,6 +89,7 @@ export class PayoutQueues {
     this.#redis = redis;
     this.#wallNow = wallNow;
     redis.defineCommand(FIND_MISSING_JOBS, { numberOfKeys: 1, lua: FIND_MISSING_JOBS_LUA });
+    redis.defineCommand(MEND_TIMES, { numberOfKeys: 1, lua: MEND_TIMES_LUA });
   }
 
   /** Rings for payouts that are `queued`. A job that is there already stays as it is. */
@@ -113,14 +125,26 @@ export class PayoutQueues {
   /** Those of the payouts that have no job in the queue that could move them on, found in one command. */
   async findMissing<Source extends JobIdSource>(queue: Queue, payouts: readonly Source[]): Promise<Source[]> {
     if (payouts.length === 0) return [];
-    const commands = this.#redis as unknown as Record<string, (...args: string[]) => Promise<number[]>>;
+    const positions = await this.#runScript(FIND_MISSING_JOBS, queue, payouts.map(toJobId));
+    return (positions as number[]).flatMap((position) => payouts[position - 1] ?? []);
+  }
+
+  /**
+   * Shortens what the wall clock of Redis, or of a worker, has made longer when it was put back. BullMQ keeps dates, not
+   * intervals: by an hour's jump a limit of a second would stop the queue for an hour.
+   * @returns how many times were shortened; 0 where no clock has jumped
+   * @throws RedisUnavailableError
+   */
+  async mendTimes(queue: Queue, times: QueueTimes): Promise<number> {
+    const { limiterMs, stalledCheckMs, lockMs, longestDelayMs = 0 } = times;
+    const args = [limiterMs, stalledCheckMs, lockMs, this.#wallNow(), longestDelayMs];
+    return Number(await this.#runScript(MEND_TIMES, queue, args));
+  }
+
+  async #runScript(script: string, queue: Queue, args: readonly (string | number)[]): Promise<unknown> {
+    const commands = this.#redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
     try {
-      const positions = await commands[FIND_MISSING_JOBS]?.(
-        queue.toKey('meta'),
-        queue.toKey(''),
-        ...payouts.map(toJobId),
-      );
-      return (positions ?? []).flatMap((position) => payouts[position - 1] ?? []);
+      return await commands[script]?.(queue.toKey('meta'), queue.toKey(''), ...args);
     } catch (error) {
       throw toRedisError(error);
     }

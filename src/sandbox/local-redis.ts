@@ -24,6 +24,8 @@ export interface LocalRedisOptions {
   readonly port?: number;
   /** More command-line settings, e.g. `['--maxmemory', '100mb']`. They win over the settings for safe payouts. */
   readonly args?: readonly string[];
+  /** The server's environment variables. @defaultValue this process's own */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** The settings that payouts need: every write is on disk before it is answered, and nothing is evicted. */
@@ -46,7 +48,7 @@ const READY_WITHIN_MS = 10_000;
 export async function startLocalRedis(options: LocalRedisOptions = {}): Promise<LocalRedis> {
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'payouts-redis-')));
   const port = options.port ?? (await findFreePort());
-  const child = spawnRedis(dir, port, options.args ?? []);
+  const child = spawnRedis(dir, port, options);
   const endWithParent = (): void => void child.kill('SIGKILL');
   process.once('exit', endWithParent);
 
@@ -64,12 +66,12 @@ export async function startLocalRedis(options: LocalRedisOptions = {}): Promise<
   }
 }
 
-function spawnRedis(dir: string, port: number, args: readonly string[]): ChildProcess {
+function spawnRedis(dir: string, port: number, { args = [], environment }: LocalRedisOptions): ChildProcess {
   const settings = Object.entries(SAFE_SETTINGS).flatMap(([name, value]) => [`--${name}`, value]);
   return spawn(
     'redis-server',
     ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--daemonize', 'no', ...settings, ...args],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
+    { stdio: ['ignore', 'pipe', 'pipe'], ...(environment && { env: environment }) },
   );
 }
 

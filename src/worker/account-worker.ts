@@ -13,6 +13,7 @@ import { JobDelivery } from '../queues/job-delivery.js';
 import { PayoutQueues } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
 import { LeaseKeeper, type HeldLease } from './lease-keeper.js';
+import { mendQueueTimesRegularly } from './mend-queue-times.js';
 import { onAnyClock, Pacer } from './pacer.js';
 import { recoverRegularly, recoverSends } from './recovery.js';
 import { ADOPT_HINT, findDisagreement, type SendJournal } from './send-journal.js';
@@ -256,11 +257,14 @@ export class AccountWorker {
       },
       end,
     );
+    const { pollMaxMs } = settings;
+    const mending = mendQueueTimesRegularly({ clock, queues: this.#queues, pollMaxMs, logger: log }, end);
     const retention = this.#applyRetention(end, log);
     await untilAborted(end);
     if (refused.signal.aborted) await this.#pauseAccount(String(refused.signal.reason));
     await jobs.close();
     await recovery;
+    await mending;
     await retention;
     // Whoever refuses this ledger must not look like a holder that ended in good order.
     if (refused.signal.aborted) held.abandon();

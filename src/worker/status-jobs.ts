@@ -1,14 +1,13 @@
 import { DelayedError, UnrecoverableError, Worker, type Job, type Telemetry } from 'bullmq';
 import type { Clock } from '../clock.js';
-import { ConflictError, NotFoundError } from '../errors.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import type { Payout } from '../ledger/payout.js';
 import type { Logger } from '../logger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
 import { closeWorker } from './close-worker.js';
-import { KEPT_JOBS, STALLED_JOBS } from './withdraw-jobs.js';
+import { pollPayout } from './poll-payout.js';
+import { KEPT_JOBS, LIMITER_MS, STALLED_JOBS } from './withdraw-jobs.js';
 import type { WorkerObserver } from './worker-observer.js';
 
 export interface StatusJobsOptions {
@@ -33,6 +32,11 @@ const CONCURRENCY = 20;
 const GROWTH = 1.5;
 const JITTER = 0.2;
 
+/** The longest time between two polls of a payout, jitter included, in ms. */
+export function longestPollDelayMs(pollMaxMs: number): number {
+  return Math.ceil(pollMaxMs * (1 + JITTER / 2));
+}
+
 /**
  * Follows payouts that are `in_progress` until the gateway says 1 (completed) or 2 (error). A job lives as long as its
  * payout is in progress: between polls it is delayed, which counts as no failure. A poll that fails changes nothing
@@ -52,7 +56,8 @@ export class StatusJobs {
         connection: redis,
         prefix,
         concurrency: CONCURRENCY,
-        limiter: { max: pollRate, duration: 1_000 },
+        limiter: { max: pollRate, duration: LIMITER_MS },
+        maximumRateLimitDelay: LIMITER_MS,
         ...STALLED_JOBS,
         ...KEPT_JOBS,
         ...(telemetry === undefined ? {} : { telemetry }),
@@ -72,12 +77,10 @@ export class StatusJobs {
     const { observer, logger, clock } = this.#options;
     const { payoutId } = job.data;
     try {
-      const payout = await this.#options.ledger.get(payoutId);
-      if (payout?.state !== 'in_progress' || payout.txhash === undefined) {
-        return `nothing to do: the payout is ${payout?.state ?? 'not in the ledger'}`;
-      }
-      const state = await this.#poll(payout, payout.txhash);
-      observer.polled(state);
+      const report = await pollPayout(payoutId, this.#options);
+      const { state } = report;
+      if (report.kind === 'skipped') return `nothing to do: the payout is ${state ?? 'not in the ledger'}`;
+      observer.polled(report.state);
       if (state === 'completed') return 'completed';
       if (state === 'failed') throw new UnrecoverableError('failed: the gateway answered approve 2');
     } catch (error) {
@@ -87,23 +90,6 @@ export class StatusJobs {
     }
     await job.moveToDelayed(clock.wallNow() + this.#nextDelayMs(job.attemptsStarted), token);
     throw new DelayedError();
-  }
-
-  /** Asks the gateway once and records a final answer. */
-  async #poll(payout: Payout, txhash: string): Promise<'in_progress' | 'completed' | 'failed'> {
-    const { gateway, ledger, logger } = this.#options;
-    const { approve, fee } = await gateway.transactionStatus({ txhash });
-    if (approve === 0) return 'in_progress';
-    const to = approve === 1 ? 'completed' : 'failed';
-    const { payoutId } = payout;
-    try {
-      await ledger.change({ payoutId, from: 'in_progress', to, ...(fee === undefined ? {} : { fee }) });
-      logger.info({ payoutId, state: to, txhash }, 'payout is final');
-    } catch (error) {
-      // The same answer was recorded by a job that ran at the same time.
-      if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
-    }
-    return to;
   }
 
   #nextDelayMs(polls: number): number {

@@ -30,6 +30,9 @@ export const KEPT_JOBS = { removeOnComplete: { count: 100 }, removeOnFail: { cou
  */
 export const STALLED_JOBS = { lockDuration: 6_000, stalledInterval: 3_000, maxStalledCount: 1_000_000 };
 
+/** Over so long the limiter of a queue counts, and no worker waits longer for it, wherever a wall clock jumps meanwhile. */
+export const LIMITER_MS = 1_000;
+
 const RETRY_MIN_MS = 250;
 const RETRY_MAX_MS = 30_000;
 const PAUSED_LOOK_MS = 1_000;
@@ -55,7 +58,8 @@ export class WithdrawJobs {
         connection: redis,
         prefix,
         concurrency: 1,
-        limiter: { max: 1, duration: 1_000 },
+        limiter: { max: 1, duration: LIMITER_MS },
+        maximumRateLimitDelay: LIMITER_MS,
         ...STALLED_JOBS,
         ...KEPT_JOBS,
         ...(telemetry === undefined ? {} : { telemetry }),

@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The wall clock of a process under libfaketime, which can be set while it runs. Its monotonic clock goes on as it does. */
+export interface FakeClock {
+  /** What a process needs in its environment to live by this clock. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** How far it is ahead of the machine's, in ms. */
+  readonly offsetMs: number;
+  set(offsetMs: number): Promise<void>;
+}
+
+/** @param file - a name of its own in a folder that is there */
+export async function createFakeClock(dir: string, file: string): Promise<FakeClock> {
+  const path = join(dir, file);
+  let offsetMs = 0;
+  const write = async (): Promise<void> => {
+    // In one step: whoever read half a number would live in another year.
+    await writeFile(`${path}.new`, `${offsetMs < 0 ? '' : '+'}${offsetMs / 1_000}\n`);
+    await rename(`${path}.new`, path);
+  };
+  await write();
+  return {
+    environment: {
+      LD_PRELOAD: findLibraries(),
+      FAKETIME_TIMESTAMP_FILE: path,
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    },
+    get offsetMs() {
+      return offsetMs;
+    },
+    async set(to) {
+      offsetMs = to;
+      await write();
+    },
+  };
+}
+
+/**
+ * What has to be preloaded. Where libfaketime is, its own command knows. A redis-server that is linked against jemalloc
+ * asks for the time before its memory is ready, on which libfaketime, which needs memory for that, waits for ever: with
+ * glibc's own malloc in front of jemalloc's there is memory from the start.
+ */
+function findLibraries(): string {
+  const { stdout, status } = spawnSync('faketime', ['-m', '-f', '+0', 'printenv', 'LD_PRELOAD'], { encoding: 'utf8' });
+  if (status !== 0) throw new Error('faketime is not installed: run `node scripts/setup.mjs --with-faketime`');
+  return `libc_malloc_debug.so.0 ${stdout.trim()}`;
+}
