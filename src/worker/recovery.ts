@@ -7,7 +7,7 @@ import type { Sender } from './sender.js';
 export interface RecoveryOptions {
   readonly clock: Clock;
   readonly ledger: SenderLedger;
-  readonly delivery: JobDelivery;
+  readonly delivery: Pick<JobDelivery, 'deliverOutbox' | 'checkAll'>;
   readonly lease: Lease;
   readonly sender: Pick<Sender, 'checkLedger'>;
   /** Told when the ledger is not the one that the sender knows. */

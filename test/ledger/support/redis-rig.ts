@@ -13,7 +13,7 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
     account,
     ledger: new RedisSenderLedger(connection, 'reply'),
     async enqueue(payoutId) {
-      await ledger.enqueue([aPayout(payoutId)]);
+      await ledger.enqueue([aPayout(payoutId, { addressTo: `wallet-${payoutId}` })]);
     },
     async change(change) {
       try {

@@ -12,7 +12,7 @@ export function makeMemoryRig(
   return {
     ledger,
     enqueue: async (payoutId) => {
-      ledger.enqueue(aPayout(payoutId));
+      ledger.enqueue(aPayout(payoutId, { addressTo: `wallet-${payoutId}` }));
       return Promise.resolve();
     },
     change: async (change) => {

@@ -1,0 +1,254 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import type { BreakerRule, Lease, LeaseView, SendAttempt, SendResult } from '../../../src/ledger/sender-ledger.js';
+import { TRANSITIONS } from '../../../src/ledger/states.js';
+import { makeMemoryRig } from '../../simulation/support/memory-rig.js';
+import { nextBegin, type LedgerRig } from '../contract/ledger-rig.js';
+import { makeRedisRig } from './redis-rig.js';
+
+/**
+ * Random sequences of commands, given to the ledger in Redis and to the one in memory, which is its model: after every
+ * command both have given the same reply and hold the same.
+ */
+
+const PAYOUT_IDS = ['p', 'q', 'r', 's', 't'];
+const RULE: BreakerRule = { maxRejectionsInARow: 3, maxUnknownsInARow: 2 };
+
+/** What a command may refer to: what was seen on the way there. The newest is last. */
+class Seen {
+  readonly leases: Lease[] = [];
+  readonly views: (LeaseView | undefined)[] = [undefined];
+  readonly attempts: SendAttempt[] = [];
+  begun = 0;
+}
+
+/** A ledger, and what was seen of it. */
+interface Side {
+  readonly rig: LedgerRig;
+  readonly seen: Seen;
+}
+
+/** One step, done to both ledgers, after which they must have answered alike and hold the same. */
+class Command implements fc.AsyncCommand<Side, Side, true> {
+  readonly #name: string;
+  readonly #step: (side: Side) => Promise<unknown>;
+
+  constructor(name: string, step: (side: Side) => Promise<unknown>) {
+    this.#name = name;
+    this.#step = step;
+  }
+
+  async check(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  async run(memory: Side, redis: Side): Promise<void> {
+    for (const { rig } of [memory, redis]) rig.advance(1);
+    const expected = await this.#step(memory);
+    this.#expectSame('the reply', await this.#step(redis), expected);
+    this.#expectSame('the ledger', await readAll(redis), await readAll(memory));
+  }
+
+  #expectSame(what: string, inRedis: unknown, inMemory: unknown): void {
+    const [found, expected] = [toPlain(inRedis), toPlain(inMemory)];
+    if (isDeepStrictEqual(found, expected)) return;
+    const lines = [`in Redis:  ${JSON.stringify(found)}`, `in memory: ${JSON.stringify(expected)}`];
+    throw new Error(`after ${this.#name}, ${what} differs\n${lines.join('\n')}`);
+  }
+
+  toString(): string {
+    return this.#name;
+  }
+}
+
+async function readAll({ rig }: Side): Promise<unknown> {
+  return Promise.all([rig.ledger.readSender(), ...PAYOUT_IDS.map(async (id) => rig.ledger.readPayout(id))]);
+}
+
+/** A field that is undefined is as good as none. */
+function toPlain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null));
+}
+
+/** Mostly 0, the right value; else something near it. */
+const offset = fc.oneof({ weight: 12, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constantFrom(-1, 1, 2) });
+const payoutId = fc.constantFrom(...PAYOUT_IDS);
+/** How far back in what was seen. */
+const back = fc.oneof(
+  { weight: 5, arbitrary: fc.constant(1) },
+  { weight: 1, arbitrary: fc.integer({ min: 2, max: 3 }) },
+);
+const owner = fc.constantFrom('one', 'two');
+
+function leaseAt({ leases }: Seen, index: number): Lease {
+  return leases.at(-index) ?? { owner: 'nobody', epoch: 1 };
+}
+
+function attemptAt({ attempts }: Seen, index: number): SendAttempt {
+  return attempts.at(-index) ?? { payoutId: 'p', attempt: 1, epoch: 1 };
+}
+
+const enqueue = payoutId.map((id) => new Command(`enqueue ${id}`, async ({ rig }) => rig.enqueue(id)));
+
+async function look({ rig, seen }: Side): Promise<unknown> {
+  const view = await rig.ledger.readSender();
+  seen.views.push(view.lease);
+  return view;
+}
+
+const acquire = fc.tuple(owner, back).map(
+  ([name, index]) =>
+    new Command(`acquire as ${name}, view ${index} back`, async (side) => {
+      await look(side);
+      const epoch = await side.rig.ledger.acquireLease(name, side.seen.views.at(-index));
+      if (epoch !== undefined) side.seen.leases.push({ owner: name, epoch });
+      return epoch;
+    }),
+);
+
+const beat = back.map(
+  (index) =>
+    new Command(`beat lease ${index} back`, async ({ rig, seen }) => rig.ledger.beatLease(leaseAt(seen, index))),
+);
+const release = back.map(
+  (index) =>
+    new Command(`release lease ${index} back`, async ({ rig, seen }) => rig.ledger.releaseLease(leaseAt(seen, index))),
+);
+const recover = back.map(
+  (index) =>
+    new Command(`recover with lease ${index} back`, async ({ rig, seen }) =>
+      rig.ledger.recoverSends(leaseAt(seen, index), 'left'),
+    ),
+);
+
+const begin = fc
+  .tuple(payoutId, back, fc.constantFrom('attempt', 'sends', 'ledger'), offset)
+  .map(([id, index, what, by]) => {
+    const wrong = by === 0 ? '' : `, ${what} off by ${by}`;
+    return new Command(`begin ${id} with lease ${index} back${wrong}`, async ({ rig, seen }) => {
+      const lease = leaseAt(seen, index);
+      const right = await nextBegin(rig.ledger, lease, id);
+      const asked = {
+        ...right,
+        attempt: right.attempt + (what === 'attempt' ? by : 0),
+        sends: right.sends + (what === 'sends' ? by : 0),
+        ledgerId: what === 'ledger' && by !== 0 ? 'another' : right.ledgerId,
+      };
+      const reply = await rig.ledger.beginSend(asked);
+      if (reply.kind !== 'begun') return reply;
+      seen.attempts.push({ payoutId: id, attempt: asked.attempt, epoch: lease.epoch });
+      seen.begun += 1;
+      return reply;
+    });
+  });
+
+interface PickedAttempt {
+  readonly name: string;
+  readonly of: (seen: Seen) => SendAttempt;
+}
+
+/** An attempt that was begun, or nearly one. */
+const attempt = fc.tuple(back, offset, fc.boolean()).map(([index, by, shiftsEpoch]): PickedAttempt => {
+  const wrong = by === 0 ? '' : `, ${shiftsEpoch ? 'epoch' : 'number'} off by ${by}`;
+  return {
+    name: `attempt ${index} back${wrong}`,
+    of: (seen) => {
+      const begun = attemptAt(seen, index);
+      return shiftsEpoch ? { ...begun, epoch: begun.epoch + by } : { ...begun, attempt: begun.attempt + by };
+    },
+  };
+});
+
+const revert = attempt.map(
+  ({ name, of }) => new Command(`revert ${name}`, async ({ rig, seen }) => rig.ledger.revertSend(of(seen), 'not sent')),
+);
+
+const result: fc.Arbitrary<SendResult> = fc.oneof(
+  fc.constantFrom('hash-1', 'hash-2', 'hash-3').map((txhash) => ({ kind: 'accepted' as const, txhash })),
+  fc.constantFrom('no funds', '').map((message) => ({ kind: 'rejected' as const, message })),
+  fc.constant({ kind: 'unknown' as const, reason: 'no\nanswer' }),
+);
+
+const finish = fc.tuple(attempt, result, offset).map(([{ name, of }, outcome, blocked]) => {
+  const rule = blocked === 2 ? { ...RULE, blockedReason: 'blocked' } : RULE;
+  return new Command(`finish ${name} as ${JSON.stringify({ ...outcome, ...rule })}`, async ({ rig, seen }) =>
+    rig.ledger.finishSend(of(seen), outcome, rule),
+  );
+});
+
+/** Only those that a person or the gateway's status answer makes; the sender's own have their commands. */
+const CHANGES = TRANSITIONS.filter(({ from, to }) => from !== 'sending' && to !== 'sending');
+
+const change = fc
+  .tuple(payoutId, fc.constantFrom(...CHANGES), fc.constantFrom('hash-1', 'hash-2', undefined), offset)
+  .map(([id, { from, to }, txhash, extra]) => {
+    const plain = { payoutId: id, from, to, by: 'ann', reason: 'looked\tit up' };
+    const fields = extra === 0 ? {} : { fee: '0.1', message: 'said' };
+    const asked = { ...plain, ...fields, ...(txhash === undefined ? {} : { txhash }) };
+    return new Command(`change ${JSON.stringify(asked)}`, async ({ rig }) => rig.change(asked));
+  });
+
+const pause = new Command('pause', async ({ rig }) => rig.pause('holiday'));
+const resume = new Command('resume', async ({ rig }) => rig.resume());
+
+const adoptSend = fc.tuple(attempt, payoutId, offset).map(
+  ([{ name, of }, id, by]) =>
+    new Command(`adopt ${name} as of ${id}, number off by ${by}`, async ({ rig, seen }) => {
+      const witnessed = of(seen);
+      return rig.adoptSend({ ...witnessed, payoutId: id, attempt: witnessed.attempt + by });
+    }),
+);
+
+const adoptLedger = fc
+  .nat(5)
+  .map(
+    (epoch) => new Command(`adopt the ledger at ${epoch}`, async ({ rig }) => rig.adoptLedger({ epoch, sends: epoch })),
+  );
+
+/** A weight is the number of times that an arbitrary is named, which is how `fc.commands` draws. */
+function times(weight: number, arbitrary: fc.Arbitrary<Command>): fc.Arbitrary<Command>[] {
+  return Array.from({ length: weight }, () => arbitrary);
+}
+
+const commands = fc.commands<Side, Side, true>(
+  [
+    ...times(3, enqueue),
+    ...times(2, acquire),
+    fc.oneof(beat, beat, release),
+    recover,
+    ...times(12, begin),
+    revert,
+    ...times(8, finish),
+    ...times(3, change),
+    fc.constantFrom(new Command('look', look), pause),
+    ...times(3, fc.constant(resume)),
+    fc.oneof(adoptSend, adoptSend, adoptLedger),
+  ],
+  { maxCommands: 40, size: 'max' },
+);
+
+/** Without payouts and a holder most commands would only be refused. */
+const start = fc.tuple(enqueue, enqueue, enqueue, acquire);
+
+/** What the sequences came to: commands that are nearly all refused would prove nothing. */
+export interface SequenceCounts {
+  begun: number;
+}
+
+/** One sequence a run. Where one fails, the commands that are left of it are a sequence that fails by itself. */
+export function ledgerSequences(counts: SequenceCounts): fc.IAsyncProperty<[unknown, unknown]> {
+  return fc.asyncProperty(start, commands, async (first, more) => {
+    const redis = makeRedisRig();
+    try {
+      const { ledgerId } = await redis.ledger.readSender();
+      const memory = makeMemoryRig(() => ledgerId);
+      await memory.ledger.readSender();
+      const sides = { model: { rig: memory, seen: new Seen() }, real: { rig: redis, seen: new Seen() } };
+      for (const command of first) await command.run(sides.model, sides.real);
+      await fc.asyncModelRun(() => sides, more);
+      counts.begun += sides.real.seen.begun;
+    } finally {
+      await redis.close();
+    }
+  });
+}
