@@ -27,7 +27,9 @@ if (scale !== 1) {
 process.on('message', (message) => {
   if (message === 'stop') process.kill(process.pid, 'SIGSTOP');
 });
-// Nobody is left to end this process.
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+// Nobody is left to end this process, maybe since before it came here.
+const die = () => process.kill(process.pid, 'SIGKILL');
+process.on('disconnect', die);
+if (!process.connected) die();
 // The channel must not keep alive a worker that has ended in good order.
 process.channel?.unref();

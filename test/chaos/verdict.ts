@@ -22,6 +22,8 @@ export function findBroken(
   for (const [addressTo, count] of Object.entries(stats.paymentsPerAddress)) {
     if (count > 1) broken.push(`TWICE: ${addressTo} was paid ${count} times`);
   }
+  // An account that was blocked for its pace cannot drain.
+  if (stats.blocked) return broken;
   for (const [payoutId, payout] of payouts) {
     const paid = payments.filter(({ addressTo }) => addressTo === addressOf(payoutId));
     const problem = findProblem(payout, paid.at(0)?.txhash);
