@@ -9,7 +9,7 @@ import { makeMemoryRig } from '../test/simulation/support/memory-rig.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below
 npm run races -- --only PROOF [--runs N]            runs one: orderings (10000), orderings-in-redis (1000), sequences (5000)
-npm run races -- --only PROOF --seed S --path P     repeats a failure
+npm run races -- --only PROOF --seed S --path P     repeats a failure; for sequences also with --replay R
 `;
 
 interface Counts {
@@ -22,10 +22,21 @@ interface Proof {
   readonly property: (counts: Counts) => fc.IAsyncProperty<[unknown, unknown]>;
 }
 
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    runs: { type: 'string' },
+    seed: { type: 'string' },
+    path: { type: 'string' },
+    replay: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
 const PROOFS: Readonly<Record<string, Proof>> = {
   orderings: { runs: 10_000, property: (counts) => orderings(counts, { makeRig: () => makeMemoryRig() }) },
   'orderings-in-redis': { runs: 1_000, property: (counts) => orderings(counts, { makeRig: makeRedisRig }) },
-  sequences: { runs: 5_000, property: ledgerSequences },
+  sequences: { runs: 5_000, property: (counts) => ledgerSequences(counts, values.replay) },
 };
 
 /** What one proof came to. */
@@ -33,16 +44,6 @@ interface Result {
   readonly passed: number;
   readonly failed: number;
 }
-
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    runs: { type: 'string' },
-    seed: { type: 'string' },
-    path: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
-});
 
 async function main(): Promise<boolean> {
   const { only } = values;
@@ -108,7 +109,9 @@ function explain(name: string, details: fc.RunDetails<[unknown, unknown]>): void
   print(`${name}: FAILED, made ${numShrinks} times smaller`);
   print(name === 'sequences' ? `commands: ${String(first)} then ${String(second)}` : `plan: ${JSON.stringify(first)}`);
   print(errorInstance instanceof Error ? errorInstance.message : String(errorInstance));
-  print(`  to repeat it: npm run races -- --only ${name} --seed ${seed} --path ${counterexamplePath ?? ''}`);
+  const [, replay] = /replayPath="([^"]+)"/.exec(String(second)) ?? [];
+  const more = replay === undefined ? '' : ` --replay ${replay}`;
+  print(`  to repeat it: npm run races -- --only ${name} --seed ${seed} --path ${counterexamplePath ?? ''}${more}`);
 }
 
 function wholeNumber(text: string): number {

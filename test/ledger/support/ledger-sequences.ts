@@ -210,22 +210,24 @@ function times(weight: number, arbitrary: fc.Arbitrary<Command>): fc.Arbitrary<C
   return Array.from({ length: weight }, () => arbitrary);
 }
 
-const commands = fc.commands<Side, Side, true>(
-  [
-    ...times(3, enqueue),
-    ...times(2, acquire),
-    fc.oneof(beat, beat, release),
-    recover,
-    ...times(12, begin),
-    revert,
-    ...times(8, finish),
-    ...times(3, change),
-    fc.constantFrom(new Command('look', look), pause),
-    ...times(3, fc.constant(resume)),
-    fc.oneof(adoptSend, adoptSend, adoptLedger),
-  ],
-  { maxCommands: 40, size: 'max' },
-);
+/** @param replayPath - as a failure prints it beside its commands; which of them were run is part of what is repeated */
+const commands = (replayPath: string | undefined): fc.Arbitrary<Iterable<fc.AsyncCommand<Side, Side, true>>> =>
+  fc.commands<Side, Side, true>(
+    [
+      ...times(3, enqueue),
+      ...times(2, acquire),
+      fc.oneof(beat, beat, release),
+      recover,
+      ...times(12, begin),
+      revert,
+      ...times(8, finish),
+      ...times(3, change),
+      fc.constantFrom(new Command('look', look), pause),
+      ...times(3, fc.constant(resume)),
+      fc.oneof(adoptSend, adoptSend, adoptLedger),
+    ],
+    { maxCommands: 40, size: 'max', ...(replayPath === undefined ? {} : { replayPath }) },
+  );
 
 /** Without payouts and a holder most commands would only be refused. */
 const start = fc.tuple(enqueue, enqueue, enqueue, acquire);
@@ -236,8 +238,8 @@ export interface SequenceCounts {
 }
 
 /** One sequence a run. Where one fails, the commands that are left of it are a sequence that fails by itself. */
-export function ledgerSequences(counts: SequenceCounts): fc.IAsyncProperty<[unknown, unknown]> {
-  return fc.asyncProperty(start, commands, async (first, more) => {
+export function ledgerSequences(counts: SequenceCounts, replayPath?: string): fc.IAsyncProperty<[unknown, unknown]> {
+  return fc.asyncProperty(start, commands(replayPath), async (first, more) => {
     const redis = makeRedisRig();
     try {
       const { ledgerId } = await redis.ledger.readSender();
