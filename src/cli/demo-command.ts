@@ -52,13 +52,15 @@ export function registerDemoCommand(program: Command, context: CliContext): void
 async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: Flags): Promise<void> {
   const { environment, colours } = context;
   const callers = callersOf(environment['npm_lifecycle_event']);
+  const count = payouts === undefined ? undefined : readCount(payouts);
+  const stop = stopSignal(context);
   const { ok } = await runDemo({
-    payouts: readDemoPayouts(DEMO_FILE, payouts === undefined ? undefined : readCount(payouts)),
+    payouts: await readDemoPayouts(DEMO_FILE, stop, count),
     chaos: chaos === true,
     keep: keep === true,
     path: environment['PATH'] ?? '',
     view: createView(context),
-    stop: stopSignal(context),
+    stop,
     onSummary: (summary, stage) => {
       if (json) context.writeJson(keep ? { ...summary, environment: stage.environment } : summary);
       else context.write(formatSummary(summary, callers, colours));

@@ -4,6 +4,7 @@ import type { CliContext } from './cli-context.js';
 import type { CheckResult } from './doctor/check-result.js';
 import { runChecks, type DoctorOptions } from './doctor/run-checks.js';
 import { CommandFailedError } from './exit-code.js';
+import { formatCount } from './format-text.js';
 import { readWorkerAccounts } from './worker-accounts.js';
 
 const HELP_AFTER = `
@@ -78,11 +79,8 @@ function colourSign(status: CheckResult['status'], colours: CliContext['colours'
 }
 
 function summarise(problems: number, warnings: number): string {
-  const noted = warnings === 0 ? '' : count(warnings, 'warning');
-  if (problems > 0) return `${count(problems, 'problem')}${noted === '' ? '' : `, ${noted}`}: mend what is marked ✗.`;
+  const noted = warnings === 0 ? '' : formatCount(warnings, 'warning');
+  if (problems > 0)
+    return `${formatCount(problems, 'problem')}${noted === '' ? '' : `, ${noted}`}: mend what is marked ✗.`;
   return noted === '' ? 'All is well.' : `Payouts can be sent; ${noted}.`;
-}
-
-function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? '' : 's'}`;
 }

@@ -7,6 +7,11 @@ export function shorten(text: string): string {
   return `${text.slice(0, SHOWN_START)}…${text.slice(-SHOWN_END)}`;
 }
 
+/** A number of things: `1 payout`, `2 payouts`. */
+export function formatCount(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}
+
 /** An ISO time as people read it, in UTC. */
 export function formatTime(iso: string): string {
   return iso.replace('T', ' ').replace(/\.\d+Z$/, '');

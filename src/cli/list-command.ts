@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander';
 import { z } from 'zod';
+import { NotFoundError } from '../errors.js';
 import { parseInput } from '../fields.js';
 import type { Payout } from '../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
@@ -25,8 +26,12 @@ const PAGE_SIZE = 500;
 const HELP_AFTER = `
 Payouts come in the order in which they came into the state, or were accepted into the batch.
 
+--csv writes the columns of \`payouts import\`, then state and txhash. \`payouts import\` refuses those two columns:
+the payouts have been enqueued before, so take them out only to enqueue the rows in another account.
+
 Examples:
   payouts list --state unknown
+  payouts list --state completed --limit 5
   payouts list --batch 2030-01-salaries --all --json > salaries.jsonl
   payouts list --batch 2030-01-salaries --all --csv > salaries-results.csv
 `;
@@ -42,7 +47,9 @@ export function registerListCommand(program: Command, context: CliContext): void
     .option('--all', 'all of them')
     .option('--json', 'print each payout as one line of JSON')
     .addOption(
-      new Option('--csv', 'print them as `payouts import` reads them, with state and txhash').conflicts('json'),
+      new Option('--csv', 'print them as CSV, in the columns of `payouts import`, with state and txhash').conflicts(
+        'json',
+      ),
     )
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags, command: Command) => {
@@ -50,8 +57,7 @@ export function registerListCommand(program: Command, context: CliContext): void
       if (state === undefined && batch === undefined) command.error('error: give --state or --batch');
       const filter = state === undefined ? { batch: batch ?? '' } : { state };
       const limit = flags.all ? Infinity : readLimit(flags.limit);
-      const write = flags.json ? writeLines : flags.csv ? writeCsv : writeTable;
-      if (flags.csv) context.write(formatCsvHeader());
+      const write = flags.json ? writeLines : flags.csv ? createCsvWriter() : writeTable;
       const more = await withProducer(context, (producer) =>
         writePages(producer, { filter, limit }, (payouts) => {
           write(payouts, context);
@@ -71,7 +77,7 @@ interface Selection {
   readonly limit: number;
 }
 
-/** @returns whether more payouts follow */
+/** @returns whether more payouts follow. @throws NotFoundError when no payout is in the batch */
 async function writePages(
   producer: PayoutProducer,
   { filter, limit }: Selection,
@@ -81,6 +87,9 @@ async function writePages(
   let cursor: { readonly cursor?: string } = {};
   for (;;) {
     const { payouts, next } = await producer.list({ ...filter, ...cursor, limit: Math.min(left, PAGE_SIZE) });
+    if ('batch' in filter && payouts.length === 0 && left === limit) {
+      throw new NotFoundError(`There is no batch ${filter.batch}`);
+    }
     write(payouts);
     left -= payouts.length;
     if (next === undefined) return false;
@@ -93,8 +102,13 @@ function writeLines(payouts: readonly Payout[], context: CliContext): void {
   for (const payout of payouts) context.writeJson(payout);
 }
 
-function writeCsv(payouts: readonly Payout[], { write }: CliContext): void {
-  write(formatCsvRows(payouts));
+/** The columns are named once, and only when Redis has answered. */
+function createCsvWriter(): typeof writeLines {
+  let header = formatCsvHeader();
+  return (payouts, { write }) => {
+    write(`${header}${formatCsvRows(payouts)}`);
+    header = '';
+  };
 }
 
 /** One table for each page: the longest value of a hundred thousand rows is not known before the last one. */

@@ -18,6 +18,8 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What stands on stdin. */
   readonly input?: string;
+  /** As from a program that may write more. */
+  readonly inputStaysOpen?: true;
 }
 
 /** A `payouts` command that is under way. */
@@ -34,12 +36,16 @@ export async function runCli(args: readonly string[], options: CliOptions = {}):
 }
 
 /** Starts `payouts` with these arguments; the test ends it. */
-export function startCli(args: readonly string[], { env = {}, input = '' }: CliOptions = {}): RunningCli {
+export function startCli(
+  args: readonly string[],
+  { env = {}, input = '', inputStaysOpen }: CliOptions = {},
+): RunningCli {
   if (!existsSync(BINARY)) throw new Error(`${BINARY} is missing: run \`npm run build\` first`);
   const { PATH = '', HOME = '', REDIS_URL = '' } = process.env;
   const child = spawn(process.execPath, [BINARY, ...args], { env: { PATH, HOME, REDIS_URL, ...env } });
   child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
+  if (inputStaysOpen) child.stdin.write(input);
+  else child.stdin.end(input);
 
   let [stdout, stderr] = ['', ''];
   const watchers = new Set<() => void>();

@@ -2,9 +2,12 @@ import { isAborted } from '../../clock.js';
 import { InvalidInputError, StoppedError, type Problem } from '../../errors.js';
 import { parseInput } from '../../fields.js';
 import { payoutInputSchema, type ValidPayout } from '../../ledger/payout.js';
+import { differingFields, pairsToRecord, toRecordFields } from '../../ledger/payout-record.js';
 import { CurrencyTotals, type CurrencyTotal } from './currency-totals.js';
+import type { ImportSource } from './open-source.js';
+import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 import type { Row } from './row.js';
-import { SeenPayouts } from './seen-payouts.js';
+import { SpoolIndex } from './spool-index.js';
 
 /** What is in a file. */
 export interface FileCheck {
@@ -21,11 +24,11 @@ export interface FileCheck {
 export interface CheckRowsOptions {
   /** Into which all payouts go. */
   readonly batch: string | undefined;
-  /** Given each different payout that can be enqueued, as JSON. */
-  readonly onPayout: (line: number, json: string) => Promise<void>;
+  /** Takes each different payout that can be enqueued. */
+  readonly spool: PayoutSpool;
   readonly onProblem: (line: number, problem: Problem) => void;
   /** Called now and then. */
-  readonly onProgress: () => void;
+  readonly onProgress: (rows: number) => void;
   readonly signal: AbortSignal;
 }
 
@@ -35,29 +38,32 @@ const PROGRESS_EVERY_ROWS = 1_000;
  * Checks every row, by itself and against the rows before it.
  * @throws InvalidInputError when the file as a whole is not usable; StoppedError
  */
-export async function checkRows(rows: AsyncIterable<Row>, options: CheckRowsOptions): Promise<FileCheck> {
-  const { batch, onPayout, onProblem, onProgress, signal } = options;
-  const seen = new SeenPayouts();
+export async function checkRows(
+  { rows, nameField }: Pick<ImportSource, 'rows' | 'nameField'>,
+  { batch, spool, onProblem, onProgress, signal }: CheckRowsOptions,
+): Promise<FileCheck> {
+  const index = new SpoolIndex();
   const totals = new CurrencyTotals();
   const counts = { rows: 0, payouts: 0, repeated: 0, invalid: 0 };
   for await (const row of rows) {
     counts.rows += 1;
-    if (counts.rows % PROGRESS_EVERY_ROWS === 0) onProgress();
+    if (counts.rows % PROGRESS_EVERY_ROWS === 0) onProgress(counts.rows);
     if (isAborted(signal)) throw new StoppedError('Stopped while checking; nothing was enqueued');
     try {
       const payout = readPayout(row, batch);
-      const json = JSON.stringify(payout);
-      const first = seen.note(payout.payoutId, json, row.line);
-      if (first === undefined) {
-        counts.payouts += 1;
+      const earlier = await findEarlier(payout.payoutId, index, spool);
+      if (earlier === undefined) {
+        index.add(payout.payoutId, await spool.write({ line: row.line, payout }));
         totals.add(payout);
-        await onPayout(row.line, json);
-      } else if (first.same) counts.repeated += 1;
-      else throw repeatedOtherwise(payout, first.line);
+        counts.payouts += 1;
+      } else {
+        refuseOther(payout, earlier, nameField);
+        counts.repeated += 1;
+      }
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error;
       counts.invalid += 1;
-      for (const problem of error.problems) onProblem(row.line, problem);
+      for (const { field, message } of error.problems) onProblem(row.line, { field: nameField(field), message });
     }
   }
   return { ...counts, totals: totals.list() };
@@ -72,7 +78,23 @@ function readPayout(row: Row, batch: string | undefined): ValidPayout {
   throw new InvalidInputError([{ field: 'batch', message }]);
 }
 
-function repeatedOtherwise({ payoutId }: ValidPayout, line: number): InvalidInputError {
-  const message = `stands in line ${line} already, with other data (got "${payoutId}")`;
-  return new InvalidInputError([{ field: 'payoutId', message }]);
+async function findEarlier(
+  payoutId: string,
+  index: SpoolIndex,
+  spool: PayoutSpool,
+): Promise<SpooledPayout | undefined> {
+  for (const offset of index.find(payoutId)) {
+    const earlier = await spool.readAt(offset);
+    if (earlier.payout.payoutId === payoutId) return earlier;
+  }
+  return undefined;
+}
+
+/** By the ledger's own rule of what makes a payout the same. @throws InvalidInputError */
+function refuseOther(payout: ValidPayout, earlier: SpooledPayout, nameField: ImportSource['nameField']): void {
+  const { payoutId, ...rest } = earlier.payout;
+  const fields = differingFields(pairsToRecord(toRecordFields(rest)), payout).map(nameField);
+  if (fields.length === 0) return;
+  const message = `stands in line ${earlier.line} already, with another ${fields.join(', ')} (got "${payoutId}")`;
+  throw new InvalidInputError([{ field: 'payoutId', message }]);
 }

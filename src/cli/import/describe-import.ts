@@ -1,13 +1,13 @@
 import { formatTable } from '../format-table.js';
-import { formatDuration } from '../format-text.js';
+import { formatCount, formatDuration } from '../format-text.js';
 import type { FileCheck } from './check-rows.js';
 import type { Conflict, EnqueueCounts } from './enqueue-spool.js';
 
 /** What is in a file, for people. @param intervalMs - between two sends */
 export function describeCheck({ rows, payouts, repeated, invalid, totals }: FileCheck, intervalMs: number): string {
   const others = [
-    repeated === 0 ? '' : `, ${repeated} repeat an earlier row`,
-    invalid === 0 ? '' : `, ${invalid} have errors and are left out`,
+    repeated === 0 ? '' : `, ${repeated} that repeat an earlier row`,
+    invalid === 0 ? '' : `, ${invalid} with errors that are left out`,
   ];
   const table = totals.map(({ paymentId, symbol, payouts: count, amount }) => [
     '',
@@ -17,24 +17,30 @@ export function describeCheck({ rows, payouts, repeated, invalid, totals }: File
     amount,
   ]);
   return [
-    `${rows} rows: ${payouts} payouts${others.join('')}\n`,
+    `${formatCount(rows, 'row')}: ${formatCount(payouts, 'payout')}${others.join('')}\n`,
     formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...table], [1, 3, 4]),
-    `At one every ${intervalMs} ms they take at least ${formatDuration(payouts * intervalMs)} to send.\n`,
+    `At one every ${intervalMs} ms, sending them takes at least ${formatDuration(payouts * intervalMs)}.\n`,
   ].join('');
 }
 
-export function describeCounts({ created, existing, conflicts }: EnqueueCounts): string {
+/** What became of the payouts, for people. */
+export function describeCounts({ created, existing, otherBatch, conflicts, removed }: EnqueueCounts): string {
   const others = [
-    existing === 0 ? '' : `, ${existing} were there already`,
-    conflicts === 0 ? '' : `, ${conflicts} are there with other data`,
+    existing === 0 ? '' : `, ${existing} there already`,
+    conflicts === removed ? '' : `, ${conflicts - removed} there with other data`,
+    removed === 0 ? '' : `, ${removed} ended and removed long ago`,
   ];
-  return `${created} payouts enqueued${others.join('')}.\n`;
+  const batch =
+    otherBatch === 0
+      ? ''
+      : `Of those there already ${otherBatch} stay in another batch, or in none: --batch of stats and list does not show them here.\n`;
+  return `${formatCount(created, 'payout')} enqueued${others.join('')}.\n${batch}`;
 }
 
-/** One payout that could not be enqueued, because there is another one with its payoutId. */
-export function describeConflict(conflict: Conflict): string {
+/** One payout that was not enqueued, because there is, or was, another one with its payoutId. */
+export function describeConflict(conflict: Conflict, nameField: (field: string) => string): string {
   const { line, payoutId, state } = conflict;
   return conflict.kind === 'removed'
-    ? `line ${line}: payout ${payoutId} was there, ended ${state}, and was removed since`
-    : `line ${line}: payout ${payoutId} is there already (${state}) with another ${conflict.fields.join(', ')}`;
+    ? `line ${line}: payout ${payoutId} ended ${state} and was removed after PAYOUT_RETENTION_DAYS: it is never paid again, and another payout needs another ${nameField('payoutId')}`
+    : `line ${line}: payout ${payoutId} is there already (${state}) with another ${conflict.fields.map(nameField).join(', ')}`;
 }

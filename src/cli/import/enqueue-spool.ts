@@ -12,7 +12,11 @@ export type Conflict = Extract<EnqueueResult, { kind: 'conflict' | 'removed' }> 
 export interface EnqueueCounts {
   created: number;
   existing: number;
+  /** Of the existing: those that are in no batch, or in another one than the file's. */
+  otherBatch: number;
   conflicts: number;
+  /** Of the conflicts: those that ended and were removed, so that nobody can tell whether they differ. */
+  removed: number;
 }
 
 export interface EnqueueSpoolOptions {
@@ -24,8 +28,8 @@ export interface EnqueueSpoolOptions {
   readonly signal: AbortSignal;
 }
 
-/** Large enough to make round trips cheap, small enough to stop soon and to need little memory. */
-const STEP = 1_000;
+/** Enough for the producer to give jobs to some while it writes others, and few enough to stop soon. */
+const STEP = 5_000;
 
 /**
  * Enqueues the checked payouts, step by step; while one step is written, the next is read. Those that are there already
@@ -60,14 +64,21 @@ async function* inSteps(payouts: AsyncIterable<SpooledPayout>): AsyncGenerator<S
 
 async function writeStep(step: readonly SpooledPayout[], options: EnqueueSpoolOptions): Promise<void> {
   const { account, counts, onConflict, onProgress } = options;
-  const payouts = step.map(({ payout }) => payout);
-  const results = await enqueuePayouts(account, payouts);
+  const results = await enqueuePayouts(
+    account,
+    step.map(({ payout }) => payout),
+  );
   for (const [index, result] of results.entries()) {
+    const given = step[index];
+    if (given === undefined) throw new Error('The ledger answered for more payouts than it was given');
     if (result.kind === 'created') counts.created += 1;
-    else if (result.kind === 'exists') counts.existing += 1;
-    else {
+    else if (result.kind === 'exists') {
+      counts.existing += 1;
+      if (given.payout.batch !== undefined && result.payout.batch !== given.payout.batch) counts.otherBatch += 1;
+    } else {
       counts.conflicts += 1;
-      onConflict({ ...result, line: step[index]?.line ?? 0 });
+      if (result.kind === 'removed') counts.removed += 1;
+      onConflict({ ...result, line: given.line });
     }
   }
   onProgress();

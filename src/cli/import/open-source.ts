@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { extname } from 'node:path';
-import type { Readable } from 'node:stream';
-import { InvalidInputError } from '../../errors.js';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { InvalidInputError, StoppedError } from '../../errors.js';
 import { toCsvColumn } from './csv-columns.js';
 import { readCsvRows } from './read-csv-rows.js';
 import { readJsonRows } from './read-json-rows.js';
@@ -13,8 +13,8 @@ import type { Row } from './row.js';
 export interface ImportSource {
   /** As it was given, `stdin` for `-`. */
   readonly name: string;
-  /** 0 where it is not known. */
-  readonly sizeBytes: number;
+  /** Undefined where it is not known, as with a pipe. */
+  readonly sizeBytes: number | undefined;
   readonly rows: AsyncIterable<Row>;
   /** How far the rows have been read. */
   readonly bytesRead: () => number;
@@ -22,28 +22,42 @@ export interface ImportSource {
   readonly nameField: (field: string) => string;
 }
 
+/** Stands for stdin, where a path is expected. */
+export const STDIN = '-';
+
 const JSON_EXTENSIONS = ['.json', '.jsonl', '.ndjson'];
 
 /**
  * Opens a file as CSV or JSON lines: as its name ends, or else JSON lines where the first character is `{`.
- * @param path - `-` for stdin
- * @throws InvalidInputError when it cannot be read
+ * @param signal - ends the reading, of an input that goes silent as well
+ * @throws InvalidInputError when it cannot be read; StoppedError. So do the rows.
  */
-export async function openSource(path: string, stdin: Readable = process.stdin): Promise<ImportSource> {
+export async function openSource(path: string, signal: AbortSignal): Promise<ImportSource> {
+  const isStdin = path === STDIN;
+  const explain = (error: unknown): unknown => explainFailure(error, path, signal);
   try {
-    const file = path === '-' ? undefined : createReadStream(path);
-    const bytes = file ?? stdin;
+    const file = isStdin ? undefined : createReadStream(path);
+    const bytes = addAbortSignal(signal, file ?? process.stdin);
     const isJson = await holdsJson(bytes, extname(path).toLowerCase());
+    const sizeBytes = isStdin ? undefined : await readFileSize(path);
+    // A program that dies in the middle of a row ends its pipe no differently from one that is done.
+    const mustEnd = sizeBytes === undefined;
     return {
-      name: file === undefined ? 'stdin' : path,
-      sizeBytes: file === undefined ? 0 : (await stat(path)).size,
-      rows: isJson ? readJsonRows(bytes) : readCsvRows(bytes),
+      name: isStdin ? 'stdin' : path,
+      sizeBytes,
+      rows: explaining(isJson ? readJsonRows(bytes) : readCsvRows(bytes, { mustEnd }), explain),
       bytesRead: () => file?.bytesRead ?? 0,
       nameField: isJson ? (field) => field : toCsvColumn,
     };
   } catch (error) {
-    throw new InvalidInputError([{ field: path, message: `cannot be read: ${(error as Error).message}` }]);
+    throw explain(error);
   }
+}
+
+/** @returns undefined where it is no file, but a pipe */
+async function readFileSize(path: string): Promise<number | undefined> {
+  const found = await stat(path);
+  return found.isFile() ? found.size : undefined;
 }
 
 async function holdsJson(bytes: Readable, extension: string): Promise<boolean> {
@@ -53,4 +67,19 @@ async function holdsJson(bytes: Readable, extension: string): Promise<boolean> {
   if (extension === '.csv' || JSON_EXTENSIONS.includes(extension)) return extension !== '.csv';
   // trim() takes a byte order mark for a space.
   return first !== null && first.toString().trim().startsWith('{');
+}
+
+async function* explaining(rows: AsyncIterable<Row>, explain: (error: unknown) => unknown): AsyncGenerator<Row> {
+  try {
+    yield* rows;
+  } catch (error) {
+    throw explain(error);
+  }
+}
+
+function explainFailure(error: unknown, path: string, signal: AbortSignal): unknown {
+  if (signal.aborted) return new StoppedError('Stopped while reading; nothing was enqueued');
+  const isTheSystems = (error as NodeJS.ErrnoException).syscall !== undefined;
+  if (!isTheSystems) return error;
+  return new InvalidInputError([{ field: path, message: `cannot be read: ${(error as Error).message}` }]);
 }

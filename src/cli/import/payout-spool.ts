@@ -1,3 +1,4 @@
+import { readSync } from 'node:fs';
 import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,10 @@ export interface SpooledPayout {
   readonly payout: ValidPayout;
 }
 
-const WRITE_AT_LENGTH = 256 * 1024;
+const WRITE_AT_BYTES = 256 * 1024;
+
+/** More than any payout takes that the ledger's schema lets pass. */
+const MAX_PAYOUT_BYTES = 16 * 1024;
 
 /**
  * The checked payouts of a file, put by on disk until a person has agreed to them. So exactly what was checked is
@@ -21,8 +25,10 @@ const WRITE_AT_LENGTH = 256 * 1024;
  */
 export class PayoutSpool {
   readonly #handle: FileHandle;
+  readonly #readBuffer = Buffer.alloc(MAX_PAYOUT_BYTES);
   #pending: string[] = [];
-  #pendingLength = 0;
+  #pendingBytes = 0;
+  #writtenBytes = 0;
 
   private constructor(handle: FileHandle) {
     this.#handle = handle;
@@ -38,22 +44,29 @@ export class PayoutSpool {
     });
   }
 
-  /** @param json - the payout. @throws StoppedError when it cannot be written */
-  async write(line: number, json: string): Promise<void> {
-    const text = `${line} ${json}\n`;
+  /** @returns where it stands, for `readAt`. @throws StoppedError when it cannot be written */
+  async write({ line, payout }: SpooledPayout): Promise<number> {
+    const text = `${line} ${JSON.stringify(payout)}\n`;
+    const offset = this.#writtenBytes + this.#pendingBytes;
     this.#pending.push(text);
-    this.#pendingLength += text.length;
-    if (this.#pendingLength >= WRITE_AT_LENGTH) await this.#flush();
+    this.#pendingBytes += Buffer.byteLength(text);
+    if (this.#pendingBytes >= WRITE_AT_BYTES) await this.#flush();
+    return offset;
+  }
+
+  /** The payout that was written there. */
+  async readAt(offset: number): Promise<SpooledPayout> {
+    if (offset >= this.#writtenBytes) await this.#flush();
+    // What was just written is in memory: handing this to another thread takes longer than doing it.
+    readSync(this.#handle.fd, this.#readBuffer, 0, MAX_PAYOUT_BYTES, offset);
+    return parse(this.#readBuffer.toString('utf8', 0, this.#readBuffer.indexOf('\n')));
   }
 
   /** All payouts, in the order in which they were written. */
   async *read(): AsyncGenerator<SpooledPayout> {
     await this.#flush();
     const bytes = this.#handle.createReadStream({ start: 0, autoClose: false });
-    for await (const { text } of splitLines(bytes, Infinity)) {
-      const end = text.indexOf(' ');
-      yield { line: Number(text.slice(0, end)), payout: JSON.parse(text.slice(end + 1)) as ValidPayout };
-    }
+    for await (const { text } of splitLines(bytes, Infinity)) yield parse(text);
   }
 
   async close(): Promise<void> {
@@ -62,10 +75,16 @@ export class PayoutSpool {
 
   async #flush(): Promise<void> {
     const text = this.#pending.join('');
+    this.#writtenBytes += this.#pendingBytes;
     this.#pending = [];
-    this.#pendingLength = 0;
+    this.#pendingBytes = 0;
     await explained(async () => this.#handle.appendFile(text));
   }
+}
+
+function parse(text: string): SpooledPayout {
+  const end = text.indexOf(' ');
+  return { line: Number(text.slice(0, end)), payout: JSON.parse(text.slice(end + 1)) as ValidPayout };
 }
 
 async function explained<Result>(work: () => Promise<Result>): Promise<Result> {

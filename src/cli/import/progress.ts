@@ -8,17 +8,20 @@ export interface Progress {
 
 const HIDDEN: Progress = { update: () => undefined, stop: () => undefined };
 
-/** Shows a progress bar where stderr is a terminal, and nothing elsewhere. @param total - what `update` counts up to */
-export function startProgress(label: string, total: number): Progress {
+/**
+ * Shows a progress bar where stderr is a terminal, and nothing elsewhere.
+ * @param total - what `update` counts up to; where it is not known, the count itself is shown
+ */
+export function startProgress(label: string, total: number | undefined): Progress {
   if (!process.stderr.isTTY) return HIDDEN;
   const options = {
     stream: process.stderr,
-    format: `${label} {bar} {percentage}%`,
+    format: total === undefined ? `${label} {value}` : `${label} {bar} {percentage}%`,
     hideCursor: true,
     clearOnComplete: true,
   };
   const bar = new SingleBar(options, Presets.shades_classic);
-  bar.start(total, 0);
+  bar.start(total ?? 0, 0);
   return {
     update: (done) => {
       bar.update(done);

@@ -1,24 +1,22 @@
 import type { Readable } from 'node:stream';
-import { isUtf8, MAX_ROW_LENGTH, UTF8_PROBLEM, type Row } from './row.js';
-import { splitLines } from './split-lines.js';
+import { isUtf8, MAX_ROW_LENGTH, NOT_UTF8_MESSAGE, TOO_LONG_MESSAGE, unreadableRow, type Row } from './row.js';
+import { splitLines, type Line } from './split-lines.js';
 
-/**
- * Reads JSON lines: one object a line, with the fields that the producer takes. Blank lines are passed over.
- * @throws InvalidInputError when a line has no end
- */
+/** Reads JSON lines: one object a line, with the fields that the producer takes. Blank lines are passed over. */
 export async function* readJsonRows(bytes: Readable): AsyncGenerator<Row> {
-  for await (const { line, text } of splitLines(bytes, MAX_ROW_LENGTH)) {
-    if (text.trim() !== '') yield readRow(text, line);
+  for await (const line of splitLines(bytes, MAX_ROW_LENGTH)) {
+    if (line.text.trim() !== '') yield readRow(line);
   }
 }
 
-function readRow(text: string, line: number): Row {
-  if (!isUtf8(text)) return { line, problems: [UTF8_PROBLEM] };
+function readRow({ line, text, isCut }: Line): Row {
+  if (isCut) return unreadableRow(line, TOO_LONG_MESSAGE);
+  if (!isUtf8(text)) return unreadableRow(line, NOT_UTF8_MESSAGE);
   try {
-    const input: unknown = JSON.parse(line === 1 ? text.replace(/^\uFEFF/, '') : text);
+    const input: unknown = JSON.parse(text);
     if (typeof input === 'object' && input !== null && !Array.isArray(input)) return { line, input: { ...input } };
-    return { line, problems: [{ field: 'row', message: 'is JSON, but no object with the fields of a payout' }] };
+    return unreadableRow(line, 'is JSON, but no object with the fields of a payout');
   } catch (error) {
-    return { line, problems: [{ field: 'row', message: `is not JSON: ${(error as Error).message}` }] };
+    return unreadableRow(line, `is not JSON: ${(error as Error).message}`);
   }
 }

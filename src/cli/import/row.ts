@@ -8,11 +8,16 @@ export type Row =
 /** The mark that a decoder leaves where bytes were no UTF-8. */
 const NOT_UTF8 = '\uFFFD';
 
-/** A payout as JSON is far shorter; what is longer has lost its line breaks or quotes. */
+/** Characters. A payout is far shorter; what is longer has lost its line breaks or quotes. */
 export const MAX_ROW_LENGTH = 64 * 1024;
 
-export const UTF8_PROBLEM: Problem = { field: 'row', message: 'is not UTF-8 text: save the file as UTF-8' };
+export const NOT_UTF8_MESSAGE = 'is not UTF-8 text: save the file as UTF-8';
+export const TOO_LONG_MESSAGE = `is longer than ${MAX_ROW_LENGTH} characters`;
 
 export function isUtf8(text: string): boolean {
   return !text.includes(NOT_UTF8);
+}
+
+export function unreadableRow(line: number, message: string): Row {
+  return { line, problems: [{ field: 'row', message }] };
 }

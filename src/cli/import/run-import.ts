@@ -1,15 +1,17 @@
 import { setFlagsFromString } from 'node:v8';
+import { readConfig } from '../../config.js';
 import { ConflictError, InvalidInputError } from '../../errors.js';
 import type { CliContext } from '../cli-context.js';
 import { confirm } from '../confirm.js';
+import { formatCount } from '../format-text.js';
 import { withAccount } from '../with-account.js';
-import { CappedLines } from './capped-lines.js';
 import { checkRows, type FileCheck } from './check-rows.js';
 import { describeCheck, describeConflict, describeCounts } from './describe-import.js';
 import { enqueueSpool, type EnqueueCounts } from './enqueue-spool.js';
 import type { ImportSource } from './open-source.js';
 import { PayoutSpool } from './payout-spool.js';
 import { startProgress } from './progress.js';
+import { RowMessages } from './row-messages.js';
 
 export interface ImportOptions {
   readonly batch: string | undefined;
@@ -20,10 +22,17 @@ export interface ImportOptions {
   readonly json: boolean;
   /** Between two sends of the account, ms. */
   readonly intervalMs: number;
+  readonly signal: AbortSignal;
 }
 
-/** So many errors, or conflicts, are written out; a file that has more is mended by a program. */
-const SHOWN_LINES = 50;
+/** One run: where it reads and writes, and what was done so far. */
+interface ImportRun {
+  readonly context: CliContext;
+  readonly source: ImportSource;
+  readonly options: ImportOptions;
+  readonly spool: PayoutSpool;
+  readonly counts: EnqueueCounts;
+}
 
 /**
  * Checks a file, says what is in it, asks, and enqueues it.
@@ -31,104 +40,89 @@ const SHOWN_LINES = 50;
  * ConflictError when payouts are there with other data, all others are enqueued then; RedisUnavailableError
  */
 export async function runImport(context: CliContext, source: ImportSource, options: ImportOptions): Promise<void> {
-  const { dryRun, skipInvalid, yes, json, batch, intervalMs } = options;
   // Without it V8 lets garbage pile up to several times of what is in use before it looks; this costs no time here.
   setFlagsFromString('--heap-growing-percent=50');
-  const signal = context.stopSignal();
-  const counts: EnqueueCounts = { created: 0, existing: 0, conflicts: 0 };
-  const spool = dryRun ? undefined : await PayoutSpool.create();
+  const counts: EnqueueCounts = { created: 0, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 };
+  const spool = await PayoutSpool.create();
+  const run: ImportRun = { context, source, options, spool, counts };
   try {
-    const check = await checkSource(context, source, { batch, spool, signal });
-    const writeSummary = (): void => {
-      const estimatedMs = check.payouts * intervalMs;
-      context.writeJson({ file: source.name, batch, ...check, estimatedMs, dryRun, ...counts });
-    };
-    const refusal = findRefusal(source, check, skipInvalid);
-    if (refusal !== undefined) {
-      if (json) writeSummary();
-      throw refusal;
+    const check = await checkSource(run);
+    try {
+      await enqueueChecked(run, check);
+    } finally {
+      // A program learns of a failure, too, how far it came.
+      if (options.json) writeSummary(run, check);
     }
-    // For a program stdout holds the one object at the end; a person who is asked needs to see it all the same.
-    if (!json) context.write(describeCheck(check, intervalMs));
-    else if (!yes && !dryRun) context.writeError(describeCheck(check, intervalMs));
-    if (spool !== undefined) {
-      if (!yes) await confirm(`Enqueue ${check.payouts} payouts?`);
-      await enqueueChecked(context, spool, { total: check.payouts, counts, signal });
-    }
-    if (json) writeSummary();
-    else context.write(dryRun ? 'Dry run: nothing was enqueued.\n' : describeCounts(counts));
   } finally {
-    await spool?.close();
+    await spool.close();
   }
   if (counts.conflicts === 0) return;
-  throw new ConflictError(`${counts.conflicts} payouts are there with other data and stay as they are`);
+  const what = formatCount(counts.conflicts, 'payout');
+  throw new ConflictError(`${what} not enqueued: there is, or was, another one with the same payoutId`);
 }
 
-interface CheckSourceOptions {
-  readonly batch: string | undefined;
-  readonly spool: PayoutSpool | undefined;
-  readonly signal: AbortSignal;
-}
-
-async function checkSource(
-  context: CliContext,
-  source: ImportSource,
-  { batch, spool, signal }: CheckSourceOptions,
-): Promise<FileCheck> {
-  const errors = new CappedLines(context.writeError, SHOWN_LINES);
+async function checkSource({ context, source, options, spool }: ImportRun): Promise<FileCheck> {
+  const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
   const progress = startProgress('Checking ', source.sizeBytes);
   try {
-    return await checkRows(source.rows, {
-      batch,
-      signal,
-      onPayout: async (line, payout) => spool?.write(line, payout),
+    return await checkRows(source, {
+      batch: options.batch,
+      signal: options.signal,
+      spool,
       onProblem: (line, { field, message }) => {
-        errors.add(`line ${line}: ${source.nameField(field)}: ${message}`);
+        messages.add(`line ${line}: ${field}: ${message}`);
       },
-      onProgress: () => {
-        progress.update(source.bytesRead());
+      onProgress: (rows) => {
+        progress.update(source.sizeBytes === undefined ? rows : source.bytesRead());
       },
     });
   } finally {
     progress.stop();
-    errors.end();
+    messages.end();
   }
 }
 
-function findRefusal(
-  { name }: ImportSource,
-  { rows, payouts, invalid }: FileCheck,
-  skipInvalid: boolean,
-): InvalidInputError | undefined {
+async function enqueueChecked(run: ImportRun, check: FileCheck): Promise<void> {
+  const { context, source, counts } = run;
+  const { dryRun, skipInvalid, yes, json, intervalMs } = run.options;
+  refuseUnusable(source, check, skipInvalid);
+  // For a program stdout holds the one object at the end; a person who is asked needs to see it all the same.
+  if (!json) context.write(describeCheck(check, intervalMs));
+  else if (!yes && !dryRun) context.writeError(describeCheck(check, intervalMs));
+  if (!dryRun) {
+    if (!yes) await askToEnqueue(context, check);
+    await enqueueAll(run, check.payouts);
+  }
+  if (!json) context.write(dryRun ? 'Dry run: nothing was enqueued.\n' : describeCounts(counts));
+}
+
+/** @throws InvalidInputError */
+function refuseUnusable({ name }: ImportSource, { rows, payouts, invalid }: FileCheck, skipInvalid: boolean): void {
   if (invalid > 0 && !skipInvalid) {
-    const message = `${invalid} of ${rows} rows have errors, nothing was enqueued; mend them, or leave them out with --skip-invalid`;
-    return new InvalidInputError([{ field: name, message }]);
+    const message = `${invalid} of ${formatCount(rows, 'row')} ${invalid === 1 ? 'has' : 'have'} errors, nothing was enqueued; mend them, or leave them out with --skip-invalid`;
+    throw new InvalidInputError([{ field: name, message }]);
   }
-  return payouts > 0 ? undefined : new InvalidInputError([{ field: name, message: 'holds no payout' }]);
+  if (payouts === 0) throw new InvalidInputError([{ field: name, message: 'holds no payout' }]);
 }
 
-interface EnqueueCheckedOptions {
-  readonly total: number;
-  readonly counts: EnqueueCounts;
-  readonly signal: AbortSignal;
+async function askToEnqueue(context: CliContext, { payouts }: FileCheck): Promise<void> {
+  const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], context.environment);
+  await confirm(`Enqueue ${formatCount(payouts, 'payout')} for account ${platformId}?`);
 }
 
-async function enqueueChecked(
-  context: CliContext,
-  spool: PayoutSpool,
-  { total, counts, signal }: EnqueueCheckedOptions,
-): Promise<void> {
-  const conflicts = new CappedLines(context.writeError, SHOWN_LINES);
+async function enqueueAll({ context, source, options, spool, counts }: ImportRun, total: number): Promise<void> {
+  const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
   const progress = startProgress('Enqueuing', total);
   const countDone = (): number => counts.created + counts.existing + counts.conflicts;
+  let ended = '';
   try {
     await withAccount(context, (account) =>
       enqueueSpool(spool, {
         account,
         counts,
-        signal,
+        signal: options.signal,
         onConflict: (conflict) => {
-          conflicts.add(describeConflict(conflict));
+          messages.add(describeConflict(conflict, source.nameField));
         },
         onProgress: () => {
           progress.update(countDone());
@@ -136,10 +130,17 @@ async function enqueueChecked(
       }),
     );
   } catch (error) {
-    context.writeError(`${countDone()} of ${total} payouts are done; the same command again goes on.\n`);
+    ended = `${countDone()} of ${formatCount(total, 'payout')} done; the same command again goes on.\n`;
     throw error;
   } finally {
     progress.stop();
-    conflicts.end();
+    messages.end();
+    context.writeError(ended);
   }
+}
+
+function writeSummary({ context, source, options, counts }: ImportRun, check: FileCheck): void {
+  const { batch, dryRun, intervalMs } = options;
+  const estimatedMs = check.payouts * intervalMs;
+  context.writeJson({ file: source.name, batch, ...check, estimatedMs, dryRun, ...counts });
 }

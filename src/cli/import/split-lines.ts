@@ -1,29 +1,33 @@
 import type { Readable } from 'node:stream';
-import { InvalidInputError } from '../../errors.js';
 
 export interface Line {
   /** From 1. */
   readonly line: number;
   readonly text: string;
+  /** It is longer than the limit; what stands behind that was passed over, so that no line can fill the memory. */
+  readonly isCut: boolean;
+  /** A line break follows. Without one it is the last line, and its end may have been lost. */
+  readonly isEnded: boolean;
 }
 
-/**
- * The lines of a text in UTF-8, also the last one where no line break ends it.
- * @throws InvalidInputError when a line is longer than `maxLength` characters, so that it cannot fill the memory
- */
+/** The lines of a text in UTF-8, without its byte order mark. @param maxLength - characters */
 export async function* splitLines(bytes: Readable, maxLength: number): AsyncGenerator<Line> {
-  let line = 1;
+  let line = 0;
   let rest = '';
+  const end = (isEnded: boolean): Line => {
+    line += 1;
+    const text = line === 1 ? rest.replace(/^\uFEFF/, '') : rest;
+    rest = '';
+    return { line, text, isCut: text.length > maxLength, isEnded };
+  };
   for await (const chunk of bytes.setEncoding('utf8') as AsyncIterable<string>) {
-    const lines = (rest + chunk).split('\n');
-    rest = lines.pop() ?? '';
-    for (const text of lines) {
-      yield { line, text };
-      line += 1;
+    let start = 0;
+    for (let at = chunk.indexOf('\n'); at !== -1; at = chunk.indexOf('\n', start)) {
+      if (rest.length <= maxLength) rest += chunk.slice(start, at);
+      yield end(true);
+      start = at + 1;
     }
-    if (rest.length > maxLength) {
-      throw new InvalidInputError([{ field: `line ${line}`, message: `is longer than ${maxLength} characters` }]);
-    }
+    if (rest.length <= maxLength) rest += chunk.slice(start);
   }
-  if (rest !== '') yield { line, text: rest };
+  if (rest !== '') yield end(false);
 }

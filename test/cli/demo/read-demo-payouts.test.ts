@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ValidPayout } from '../../../src/ledger/payout.js';
 import { DEMO_FILE, readDemoPayouts } from '../../../src/cli/demo/read-demo-payouts.js';
 
 let dir: string;
@@ -20,19 +21,21 @@ async function write(...lines: string[]): Promise<string> {
 
 const HEADER = 'payout_id,payment_id,amount,address_to,destination_tag,symbol,reference';
 
+async function read(file: string, count?: number): Promise<ValidPayout[]> {
+  return readDemoPayouts(file, new AbortController().signal, count);
+}
+
 describe('readDemoPayouts', () => {
-  it('reads the 20 payouts of the package', () => {
-    expect(readDemoPayouts(DEMO_FILE)).toHaveLength(20);
-    expect(readDemoPayouts(DEMO_FILE)[4]).toMatchObject({
-      amount: '150.25',
-      addressTo: expect.stringMatching(/:4711$/),
-    });
+  it('reads the 20 payouts of the package', async () => {
+    const payouts = await read(DEMO_FILE);
+    expect(payouts).toHaveLength(20);
+    expect(payouts[4]).toMatchObject({ amount: '150.25', addressTo: expect.stringMatching(/:4711$/) });
   });
 
   it('repeats them with ids of their own when more are wanted', async () => {
     const file = await write(`\uFEFF${HEADER}`, 'a,6,1.50,T9,,USD,"Anna, October"', '', 'b,6,2,T8,,,');
-    expect(readDemoPayouts(file, 1).map(({ reference }) => reference)).toEqual(['Anna, October']);
-    expect(readDemoPayouts(file, 5).map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
+    expect((await read(file, 1)).map(({ reference }) => reference)).toEqual(['Anna, October']);
+    expect((await read(file, 5)).map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
       ['a', '1.5'],
       ['b', '2'],
       ['a-2', '1.5'],
@@ -42,17 +45,19 @@ describe('readDemoPayouts', () => {
   });
 
   it.each([
-    [[HEADER, 'a,6,0,T9,,,', 'b,six,1,T9,,,'], /line 2, amount: must be more than 0.*line 3, payment_id: must be/],
-    [[HEADER, 'a,6,1,T9,,,', 'a,6,1,T9,,,'], /line 3, payout_id: is there twice \(got "a"\)/],
-    [[`${HEADER},colour`, 'a,6,1,T9,,,,red'], /line 2: has an unknown column "colour"; known are payout_id/],
-    [[HEADER, 'a,6'], /file: cannot be read: Invalid Record Length/],
-    [[HEADER], /file: holds no payout/],
+    [
+      [HEADER, 'a,6,0,T9,,,', 'b,six,1,T9,,,'],
+      /payouts\.csv: line 2: amount: must be more than 0.*line 3: payment_id: must be/,
+    ],
+    [[HEADER, 'a,6,1,T9,,,', 'a,6,2,T9,,,'], /line 3: payout_id: stands in line 2 already, with another amount/],
+    [[`${HEADER},colour`, 'a,6,1,T9,,,,red'], /line 1: "colour": is no column: known are payout_id/],
+    [[HEADER, 'a,6'], /line 2: row: has 2 values/],
+    [[HEADER], /payouts\.csv: holds no payout/],
   ])('tells what is wrong with %j', async (lines, problem) => {
-    const file = await write(...lines);
-    expect(() => readDemoPayouts(file)).toThrow(problem);
+    await expect(read(await write(...lines))).rejects.toThrow(problem);
   });
 
-  it('tells when there is no file', () => {
-    expect(() => readDemoPayouts(join(dir, 'none.csv'))).toThrow(/cannot be read: ENOENT/);
+  it('tells when there is no file', async () => {
+    await expect(read(join(dir, 'none.csv'))).rejects.toThrow(/cannot be read: ENOENT/);
   });
 });

@@ -1,0 +1,63 @@
+import type { Readable } from 'node:stream';
+import { InvalidInputError } from '../../errors.js';
+import { isUtf8, MAX_ROW_LENGTH, NOT_UTF8_MESSAGE, TOO_LONG_MESSAGE } from './row.js';
+import { splitCsvRecord } from './split-csv-record.js';
+import { splitLines, type Line } from './split-lines.js';
+
+/** The values of a record, or why there are none. */
+export type CsvValues = { readonly line: number } & (
+  { readonly values: readonly string[] } | { readonly message: string }
+);
+
+interface OpenRecord {
+  readonly line: number;
+  readonly text: string;
+}
+
+/**
+ * Reads the records of a CSV file, each with the line in which it begins. Lines without any value are passed over, as
+ * spreadsheets leave them behind.
+ * @param mustEnd - the last line needs a line break, because without one its end may have been lost
+ * @throws InvalidInputError when a quote leaves it open where the records behind it begin: no row of the file can be
+ * trusted then
+ */
+export async function* readCsvRecords(
+  bytes: Readable,
+  { mustEnd }: { readonly mustEnd: boolean },
+): AsyncGenerator<CsvValues> {
+  let open: OpenRecord | undefined;
+  for await (const next of splitLines(bytes, MAX_ROW_LENGTH)) {
+    const record: OpenRecord = open === undefined ? next : { line: open.line, text: `${open.text}\n${next.text}` };
+    const { line } = record;
+    if (record.text.length > MAX_ROW_LENGTH) {
+      if (open !== undefined) throw unclosed(line);
+      yield { line, message: TOO_LONG_MESSAGE };
+    } else if (open !== undefined && !next.text.includes('"')) open = record;
+    else {
+      const split = splitCsvRecord(record.text);
+      if (split.kind === 'wrong' && open !== undefined) throw unclosed(line);
+      open = split.kind === 'open' ? record : undefined;
+      if (split.kind === 'wrong') yield { line, message: split.message };
+      else if (split.kind === 'values') yield* checkRecord(line, split.values, next, mustEnd);
+    }
+  }
+  if (open !== undefined) throw unclosed(open.line);
+}
+
+function* checkRecord(
+  line: number,
+  values: readonly string[],
+  { isEnded }: Line,
+  mustEnd: boolean,
+): Generator<CsvValues> {
+  if (values.every((value) => value === '')) return;
+  if (!values.every(isUtf8)) yield { line, message: NOT_UTF8_MESSAGE };
+  else if (mustEnd && !isEnded) {
+    yield { line, message: 'has no line break behind it, so its end may be missing: was the input cut off?' };
+  } else yield { line, values };
+}
+
+function unclosed(line: number): InvalidInputError {
+  const message = 'opens a quote that is not closed as it should be, so that no row behind it can be told from another';
+  return new InvalidInputError([{ field: `line ${line}`, message }]);
+}

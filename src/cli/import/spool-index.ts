@@ -1,0 +1,57 @@
+const FIRST_SLOTS = 2 ** 12;
+/** Of the slots; with more of them taken, searches grow long. */
+const MAX_LOAD = 0.6;
+
+/**
+ * Finds where in the spool a payoutId may stand, to see whether it stands in a file twice.
+ *
+ * It keeps a hash and an offset of each, in flat arrays: 12 bytes for a slot, so 20 to 40 bytes for a payout, where
+ * a Map of payoutIds would take 150. Ids that share a hash are told apart by who looks into the spool.
+ */
+export class SpoolIndex {
+  #hashes = new Uint32Array(FIRST_SLOTS);
+  /** Plus 1; 0 stands for a free slot. Floats are whole far beyond the 4 GB that 32 bits would reach. */
+  #offsets = new Float64Array(FIRST_SLOTS);
+  #count = 0;
+
+  add(payoutId: string, offset: number): void {
+    if (this.#count >= this.#hashes.length * MAX_LOAD) this.#grow();
+    this.#put(fnv1a(payoutId), offset + 1);
+    this.#count += 1;
+  }
+
+  /** The offsets at which payouts stand whose payoutId has the same hash: mostly none, or the one. */
+  find(payoutId: string): number[] {
+    const hash = fnv1a(payoutId);
+    const found: number[] = [];
+    const mask = this.#hashes.length - 1;
+    for (let slot = hash & mask; this.#offsets[slot] !== 0; slot = (slot + 1) & mask) {
+      if (this.#hashes[slot] === hash) found.push((this.#offsets[slot] ?? 0) - 1);
+    }
+    return found;
+  }
+
+  #put(hash: number, value: number): void {
+    const mask = this.#hashes.length - 1;
+    let slot = hash & mask;
+    while (this.#offsets[slot] !== 0) slot = (slot + 1) & mask;
+    this.#hashes[slot] = hash;
+    this.#offsets[slot] = value;
+  }
+
+  #grow(): void {
+    const [hashes, offsets] = [this.#hashes, this.#offsets];
+    this.#hashes = new Uint32Array(hashes.length * 2);
+    this.#offsets = new Float64Array(offsets.length * 2);
+    for (const [slot, value] of offsets.entries()) if (value !== 0) this.#put(hashes[slot] ?? 0, value);
+  }
+}
+
+/** The FNV-1a hash of a text, 32 bits. */
+function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return hash >>> 0;
+}
