@@ -47,6 +47,7 @@ function addBalance(parent: Command, context: CliContext): void {
     .command('balance')
     .description("show the account's balance")
     .option('--json', 'print {balance} as JSON, as the gateway gives it')
+    .addHelpText('after', examples('payouts gateway balance', 'payouts gateway balance --json | jq .balance'))
     .action(async ({ json }: JsonFlag) => {
       const balance = await withGateway(context, (gateway) => gateway.balance());
       if (json) context.writeJson({ balance });
@@ -59,6 +60,10 @@ function addCurrencies(parent: Command, context: CliContext): void {
     .command('currencies')
     .description('list the currencies with their ids and USD rates')
     .option('--json', 'print each currency as one line of JSON, as the gateway gives it')
+    .addHelpText(
+      'after',
+      examples('payouts gateway currencies', 'payouts gateway currencies --json | jq -r .payment_id'),
+    )
     .action(async ({ json }: JsonFlag) => {
       const currencies = await withGateway(context, (gateway) => gateway.currencies());
       if (json) currencies.forEach(context.writeJson);
@@ -70,9 +75,10 @@ function addWallet(parent: Command, context: CliContext): void {
   parent
     .command('wallet')
     .description('show the address to which deposits of a currency go')
-    .requiredOption('--payment-id <number>', 'currency id, see `payouts gateway currencies`')
-    .requiredOption('--order-id <id>', 'your own key of the deposit, at most 64 characters')
+    .requiredOption('--payment-id <number>', 'currency id, see `payouts gateway currencies` (required)')
+    .requiredOption('--order-id <id>', 'your own key of the deposit, at most 64 characters (required)')
     .option('--json', 'print {paymentId, orderId, address, destinationTag} as JSON')
+    .addHelpText('after', examples('payouts gateway wallet --payment-id 6 --order-id deposit-17'))
     .action(async ({ paymentId, orderId, json }: WalletFlags) => {
       const request = { paymentId: readInteger(paymentId), orderId } as Parameters<
         GatewayClient['getPaymentWallet']
@@ -89,6 +95,10 @@ function addStatus(parent: Command, context: CliContext): void {
     .description('show how far a transaction is')
     .argument('<txhash>', 'the transaction')
     .option('--json', 'print {txhash, approve, paymentId, addressTo, amount, fee} as JSON')
+    .addHelpText(
+      'after',
+      examples('payouts gateway status 3f1c0a…', 'payouts gateway status 3f1c0a… --json | jq .approve'),
+    )
     .action(async (txhash: string, { json }: JsonFlag) => {
       const status = await withGateway(context, (gateway) => gateway.transactionStatus({ txhash }));
       if (json) {
@@ -99,4 +109,8 @@ function addStatus(parent: Command, context: CliContext): void {
       const facts = { 'payment id': paymentId, address: addressTo, amount, fee };
       context.write(formatAnswer({ txhash, approve: `${approve}: ${APPROVE_MEANING[approve]}`, ...facts }));
     });
+}
+
+function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}\n`).join('')}`;
 }

@@ -25,7 +25,7 @@ const personSchema = z.object({ '--by': lineField, '--reason': lineField });
 export function addPersonOptions(command: Command, defaultReason?: string): Command {
   const withReason =
     defaultReason === undefined
-      ? command.requiredOption('--reason <text>', 'why; kept in the history')
+      ? command.requiredOption('--reason <text>', 'why; kept in the history (required)')
       : command.option('--reason <text>', 'why; kept in the history', defaultReason);
   return withReason.option('--by <name>', 'who decided; kept in the history', systemUser());
 }

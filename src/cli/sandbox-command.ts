@@ -51,14 +51,14 @@ ${Object.entries(FAULT_DESCRIPTIONS)
   .map(([kind, description]) => `  ${kind.padEnd(16)}${description}`)
   .join('\n')}
 
+While it runs: GET /__sandbox/stats, /arrivals, /payments, /faults; POST /__sandbox/faults, /unblock, /reset, /pause,
+/continue; with several accounts add ?platformId=ID. SIGINT or SIGTERM ends it.
+
 Examples:
   GATEWAY_PLATFORM_ID=1001 GATEWAY_SECRET_KEY=test payouts sandbox
   payouts sandbox --port 8080 --account 1001:first-secret --account 1002:second-secret
   payouts sandbox --latency-before 0-300 --latency-after 20-80 --settle-after 5000 --fail-share 0.05
   payouts sandbox --fault drop-after:every=10 --fault reject:times=1,message="wallet closed"
-
-While it runs: GET /__sandbox/stats, /arrivals, /payments, /faults; POST /__sandbox/faults, /unblock, /reset, /pause,
-/continue; with several accounts add ?platformId=ID.
 `;
 
 /**
@@ -74,14 +74,14 @@ export function registerSandboxCommand(program: Command, context: SandboxCommand
     .option('--port <port>', 'port to listen on; 0 takes a free one', '8080')
     .option('--host <host>', 'address to listen on; whoever reaches it may control the sandbox', '127.0.0.1')
     .option('--account <id:secret>', 'serve this account (repeatable) instead of GATEWAY_PLATFORM_ID', collect)
-    .option('--balance <usd>', 'what each account may pay out, in USD')
-    .option('--latency-before <ms>', 'time that a call takes to arrive: MS or MIN-MAX')
-    .option('--latency-after <ms>', 'time that an answer takes: MS or MIN-MAX')
-    .option('--settle-after <ms>', 'time until a payment is completed or has failed')
-    .option('--fail-share <share>', 'share of payments that end in error, 0 to 1')
+    .option('--balance <usd>', 'what each account may pay out, in USD (default: more than anybody pays)')
+    .option('--latency-before <ms>', 'time that a call takes to arrive: MS or MIN-MAX (default: 0)')
+    .option('--latency-after <ms>', 'time that an answer takes: MS or MIN-MAX (default: 0)')
+    .option('--settle-after <ms>', 'time until a payment is completed or has failed (default: 1000)')
+    .option('--fail-share <share>', 'share of payments that end in error, 0 to 1 (default: 0)')
     .option('--fail-address <wallet>', 'payments to this wallet end in error (repeatable)', collect)
     .option('--fault <fault>', 'a fault, see below (repeatable)', collect)
-    .option('--seed <number>', 'repeat the latencies and failures of the run with this seed')
+    .option('--seed <number>', 'repeat the latencies and failures of the run with this seed (default: a new one)')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
       const accounts = flags.account?.map(readAccount) ?? [context.loadSandboxAccount()];

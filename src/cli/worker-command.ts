@@ -19,7 +19,12 @@ a send that is under way then becomes unknown.
 
 The environment says what it needs: REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or
 GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR, and PAYOUT_ACCOUNTS_FILE for several accounts. docs/configuration.md
-explains all of them; \`payouts doctor\` checks them.`;
+explains all of them; \`payouts doctor\` checks them.
+
+Examples:
+  payouts worker
+  PAYOUT_ACCOUNTS_FILE=/run/secrets/accounts.json HEALTH_HOST=0.0.0.0 payouts worker
+`;
 
 const LEFT_OPEN_MS = 1_000;
 
