@@ -25,8 +25,11 @@ const notBeforeField = z
   })
   .transform((date) => date.toISOString());
 
+const jsonField = z.json();
+
 const metadataField = z
-  .json({ error: 'must be JSON' })
+  // The error of z.json itself is a plain "Invalid input", whatever it is given.
+  .custom<z.output<typeof jsonField>>((value) => jsonField.safeParse(value).success, 'must be JSON')
   .refine(
     (value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_METADATA_BYTES,
     `must be at most ${MAX_METADATA_BYTES} bytes as JSON`,
