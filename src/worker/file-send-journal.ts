@@ -42,6 +42,8 @@ export class FileSendJournal implements SendJournal {
   #file: FileHandle | undefined;
   /** Of the file as far as this process has read and written it. */
   #size = 0;
+  /** Which file that was: one that another process has rotated may happen to have the same size. */
+  #inode: number | undefined;
   #mustReopen = false;
   #ledger: JournaledLedger | undefined;
   #sends = new Map<string, JournaledSend>();
@@ -102,8 +104,8 @@ export class FileSendJournal implements SendJournal {
   }
 
   async changedByOthers(): Promise<boolean> {
-    // A file that was rotated by another process has another size as well: it begins anew.
-    return (await stat(this.#path)).size !== this.#size;
+    const { size, ino } = await stat(this.#path);
+    return size !== this.#size || ino !== this.#inode;
   }
 
   async reload(): Promise<void> {
@@ -115,6 +117,8 @@ export class FileSendJournal implements SendJournal {
   async #read(): Promise<void> {
     this.#ledger = undefined;
     this.#sends = new Map();
+    // Asked before the file is read: whoever rotates it in between is noticed.
+    this.#inode = await readInode(this.#path);
     for (const path of [previous(this.#path), this.#path]) {
       const bytes = await readIfThere(path);
       for (const line of parseLines(bytes.toString(), path)) {
@@ -218,6 +222,15 @@ async function readIfThere(path: string): Promise<Buffer> {
     return await readFile(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
+}
+
+async function readInode(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).ino;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
 }
