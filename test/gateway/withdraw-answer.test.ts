@@ -28,6 +28,7 @@ describe('classifyWithdrawAnswer', () => {
     ['{"result":1.0000000000000000001,"message":"No"}', 'No'],
     ['{"result":false,"message":"No","txhash":""}', 'No'],
     ['{"result":"error","message":"No","txhash":null}', 'No'],
+    ['{"result":0,"message":"No","txhash":" "}', 'No'],
     ['{"result":0,"message":404.50}', '404.50'],
     ['{"result":0,"message":" a\\u001b[31m\\r\\nb "}', 'a [31m b'],
   ])('rejected at any HTTP status: %s', (body, message) => {
@@ -113,15 +114,27 @@ describe('classifyWithdrawAnswer', () => {
   });
 });
 
+describe('the reason of an unknown outcome', () => {
+  it.each([
+    ['{"result":0,"message":"No","txhash":"h"}', 'the gateway reported a failure together with a txhash: No'],
+    ['{"result":1}', 'the gateway reported success without a usable txhash'],
+    ['<html>', 'HTTP 200: the body is not JSON'],
+  ])('%s', (body, reason) => {
+    expect(classify(body)).toEqual({ kind: 'unknown', reason });
+  });
+});
+
 describe('differingFields', () => {
   const request = { paymentId: 10, amount: '1.5', addressTo: 'abc:1' };
   it('compares values, not their notation, and takes an absent field for no difference', () => {
     const verdict = classify('{"result":1,"txhash":"x","payment_id":"10","amount":1.50,"address_to":"abc:1"}');
     expect(verdict.kind === 'accepted' && differingFields(verdict.fields, request)).toEqual([]);
     expect(differingFields({}, request)).toEqual([]);
+    expect(differingFields({ payment_id: null, amount: null, address_to: null }, request)).toEqual([]);
   });
   it('names what differs', () => {
     const fields = { payment_id: '11', amount: '15', address_to: 'abc' };
     expect(differingFields(fields, request)).toEqual(['payment_id', 'amount', 'address_to']);
+    expect(differingFields({ payment_id: 'x', amount: 'y' }, request)).toEqual(['payment_id', 'amount']);
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConflictError, NotFoundError } from '../../src/errors.js';
-import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
+import { PayoutLedger, wrongStateError } from '../../src/ledger/payout-ledger.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
@@ -177,6 +177,53 @@ describe('change', () => {
     await ledger.change({ payoutId, from: 'queued', to: 'sending' });
     await ledger.change({ payoutId, from: 'sending', to: 'unknown' });
   };
+});
+
+describe('a change', () => {
+  it('of which nobody said who or why has neither in its history', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    expect((await ledger.get('p'))?.history.at(-1)).toStrictEqual({
+      at: '2030-01-01T00:00:00.000Z',
+      from: 'queued',
+      to: 'cancelled',
+    });
+    const fields = await account.redis.hkeys(account.connection.keys.payout('p'));
+    expect(fields.sort()).toEqual(['addressTo', 'amount', 'attempt', 'h0', 'h1', 'n', 'paymentId', 'state']);
+  });
+
+  it('that is refused names the state as the field', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    const change = ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued' });
+    await expect(change).rejects.toMatchObject({ code: 'CONFLICT', fields: ['state'] });
+    expect(wrongStateError('p', undefined, 'queued', 'cancelled')).toMatchObject({
+      message: 'Payout p is not queued',
+      fields: ['state'],
+    });
+  });
+});
+
+describe('a payout that retention removed', () => {
+  it('is not accepted again; its state is told', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    expect(await account.connection.run('remove-payouts', ['cancelled', account.clock.wallNow() + 1, 10])).toBe(1);
+    const results = await ledger.enqueue([aPayout('p'), aPayout('q')]);
+    expect(results).toEqual([
+      { kind: 'removed', payoutId: 'p', state: 'cancelled' },
+      { kind: 'created', payoutId: 'q' },
+    ]);
+    expect(await ledger.get('p')).toBeUndefined();
+  });
+});
+
+describe('a payout without a batch', () => {
+  it('is in no index of a batch', async () => {
+    await ledger.enqueue([aPayout('p'), aPayout('q', { batch: 'b' })]);
+    const { prefix } = account.connection.keys;
+    expect(await account.redis.keys(`${prefix}:batch:*`)).toEqual([`${prefix}:batch:b`]);
+    expect(await account.redis.zrange(`${prefix}:batch:b`, '0', '-1')).toEqual(['q']);
+  });
 });
 
 describe('pause', () => {
