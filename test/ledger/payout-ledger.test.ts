@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConflictError, NotFoundError } from '../../src/errors.js';
 import { PayoutLedger, wrongStateError } from '../../src/ledger/payout-ledger.js';
@@ -177,6 +178,32 @@ describe('change', () => {
     await ledger.change({ payoutId, from: 'queued', to: 'sending' });
     await ledger.change({ payoutId, from: 'sending', to: 'unknown' });
   };
+});
+
+describe('what is stored', () => {
+  const bucketOf = (text: string): string => createHash('sha1').update(text).digest('hex').slice(0, 3);
+
+  it('is short: an entry of the history says who and why only where somebody did', async () => {
+    await ledger.enqueue([aPayout('p')]);
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled', by: 'ann' });
+    const at = account.clock.wallNow();
+    const { keys } = account.connection;
+    expect(await account.redis.hmget(keys.payout('p'), 'h0', 'h1')).toEqual([
+      `${at}\tqueued`,
+      `${at}\tcancelled\tann\t`,
+    ]);
+  });
+
+  it('lies in buckets that a later version finds again', async () => {
+    await ledger.enqueue([aPayout('p'), aPayout('q')]);
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
+    await ledger.change({ payoutId: 'p', from: 'sending', to: 'in_progress', txhash: 'h' });
+    await ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' });
+    await account.connection.run('remove-payouts', ['cancelled', account.clock.wallNow() + 1, 10]);
+    const { prefix } = account.connection.keys;
+    expect(await account.redis.hgetall(`${prefix}:txhash:${bucketOf('h')}`)).toEqual({ h: 'p' });
+    expect(await account.redis.hgetall(`${prefix}:removed:${bucketOf('q')}`)).toEqual({ q: 'cancelled' });
+  });
 });
 
 describe('a change', () => {

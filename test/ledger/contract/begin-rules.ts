@@ -80,6 +80,15 @@ export function beginRules(rig: GetRig): void {
       expect(await refuse(lease, { payoutId: 'other' })).toEqual({ kind: 'others_sending', payoutIds: ['other'] });
     });
 
+    it('is told of every payout that is sending', async () => {
+      const lease = await holdWithPayout();
+      for (const payoutId of ['one', 'two', 'three']) {
+        await rig().enqueue(payoutId);
+        await rig().change({ payoutId, from: 'queued', to: 'sending' });
+      }
+      expect(await refuse(lease, {})).toEqual({ kind: 'others_sending', payoutIds: ['one', 'two', 'three'] });
+    });
+
     it('is refused for a payout that does not exist', async () => {
       const lease = await holdWithPayout();
       expect(await refuse(lease, { payoutId: 'nobody' })).toEqual({

@@ -18,6 +18,15 @@ export function recoveryRules(rig: GetRig): void {
       expect(await rig().ledger.recoverSends(lease, 'again')).toEqual([]);
     });
 
+    it('does so with all of them', async () => {
+      for (const payoutId of ['p', 'q', 'r']) {
+        await rig().enqueue(payoutId);
+        await rig().change({ payoutId, from: 'queued', to: 'sending' });
+      }
+      const lease = await takeLease(rig().ledger, 'two');
+      expect(await rig().ledger.recoverSends(lease, 'the sender ended')).toEqual(['p', 'q', 'r']);
+    });
+
     it('leaves alone what the present holder is sending', async () => {
       const lease = await takeLease(rig().ledger, 'one');
       await rig().enqueue('p');
@@ -121,6 +130,15 @@ export function recoveryRules(rig: GetRig): void {
       });
       expect(await rig().ledger.beatLease(old)).toBe(false);
       expect(await takeLease(rig().ledger, 'two')).toEqual({ owner: 'two', epoch: 7 });
+    });
+
+    it('keeps the flag though an attempt of before is put back', async () => {
+      await rig().enqueue('p');
+      const attempt = await begin(rig().ledger, await takeLease(rig().ledger, 'one'), 'p');
+      await rig().adoptLedger({ epoch: 5, sends: 9 });
+      await rig().ledger.revertSend(attempt, 'it was not sent');
+      expect((await rig().ledger.readPayout('p'))?.state).toBe('queued');
+      expect((await rig().ledger.readSender()).unanswered).toBe(true);
     });
 
     it('never lowers what the ledger has', async () => {
