@@ -322,6 +322,18 @@ describe('an objection of the journal', () => {
   );
 });
 
+describe('another ledger that knows as many sends', () => {
+  it('is held against the journal as well', async () => {
+    await another();
+    watch();
+    await clock.advance(2_500);
+    ledger.flush();
+    await another();
+    await clock.advance(1_000);
+    expect(objectionsAsked).toBe(2);
+  });
+});
+
 describe('the held lease', () => {
   it('beats at once and every second, in the quarantine too', async () => {
     await acquire();

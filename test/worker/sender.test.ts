@@ -449,6 +449,14 @@ describe('the last checks before the write', () => {
     },
   );
 
+  it('count the time by the monotonic clock, whatever the wall clock says', async () => {
+    rig.after.beginSend = async () => {
+      await rig.clock.sleep(GUARD_MS);
+      rig.clock.wallOffsetMs -= GUARD_MS;
+    };
+    expect(await rig.send('p')).toEqual(REFUSED);
+  });
+
   it('look at the lease', async () => {
     rig.gateway.beforeWrite = () => {
       rig.lost.abort();
