@@ -1,0 +1,25 @@
+import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
+
+const LOGS = new Set(['logger', 'log']);
+/** What makes a reason out of a text. */
+const EXPLAINS = new Set(['unclear', 'olderCopy']);
+
+/** Leaves what is said to people as it is: the text of an error, a reason, and all that goes to the log. No rule is in there. */
+export const strykerPlugins = [
+  declareValuePlugin(PluginKind.Ignore, 'messages', {
+    shouldIgnore({ node, parent }) {
+      if (isLogCall(node)) return 'it is only logged';
+      if (node.type !== 'StringLiteral' && node.type !== 'TemplateLiteral') return undefined;
+      if (parent.type === 'NewExpression' && parent.callee.name?.endsWith('Error')) return 'the text of an error';
+      if (parent.type === 'CallExpression' && EXPLAINS.has(parent.callee.name)) return 'the text of a reason';
+      if (parent.type === 'ObjectProperty' && parent.key.name === 'reason') return 'the text of a reason';
+      return undefined;
+    },
+  }),
+];
+
+function isLogCall({ type, callee }) {
+  if (type !== 'CallExpression' || callee.type !== 'MemberExpression') return false;
+  const { object } = callee;
+  return LOGS.has(object.type === 'MemberExpression' ? object.property.name : object.name);
+}

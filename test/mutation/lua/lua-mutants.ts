@@ -1,0 +1,115 @@
+/** A Lua script with one mistake in it. */
+export interface LuaMutant {
+  /** From 1 on. */
+  readonly line: number;
+  readonly mistake: string;
+  readonly source: string;
+}
+
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly replacement: string;
+}
+
+type Operator = (code: string) => Edit[];
+
+/**
+ * Makes every mutant of a script, each with one mistake: a comparison, an `and` or `or`, a sign, a `not`, a number, a
+ * condition that is always or never met, an early return or a write to Redis that is left out.
+ *
+ * It works on the text, not on a syntax tree: the scripts are short and in one style, and what is no Lua any more fails
+ * at once and is counted as killed.
+ */
+export function makeLuaMutants(source: string): LuaMutant[] {
+  const code = blankOut(source);
+  const edits = OPERATORS.flatMap((operator) => operator(code));
+  return edits
+    .sort((one, other) => one.start - other.start)
+    .map(({ start, end, replacement }) => ({
+      line: source.slice(0, start).split('\n').length,
+      mistake: `${oneLine(source.slice(start, end))} → ${oneLine(replacement) || '(left out)'}`,
+      source: source.slice(0, start) + replacement + source.slice(end),
+    }));
+}
+
+/** The source with blanks for comments and for what is inside quotes, every other character in its place. */
+function blankOut(source: string): string {
+  const blank = (text: string): string => ' '.repeat(text.length);
+  return source.replace(/--[^\n]*|'([^'\n]*)'/g, (whole: string, quoted?: string) =>
+    quoted === undefined ? blank(whole) : `'${blank(quoted)}'`,
+  );
+}
+
+function oneLine(text: string): string {
+  return text.trim().replace(/\s+/g, ' ');
+}
+
+/** Replaces each occurrence of a pattern by each of its alternatives. */
+function swap(pattern: RegExp, alternatives: Readonly<Record<string, readonly string[]>>): Operator {
+  return (code) =>
+    [...code.matchAll(pattern)].flatMap(({ 0: found, index }) =>
+      (alternatives[found] ?? []).map((replacement) => ({ start: index, end: index + found.length, replacement })),
+    );
+}
+
+const comparisons = swap(/==|~=|<=|>=|<|>/g, {
+  '==': ['~='],
+  '~=': ['=='],
+  '<=': ['<', '>'],
+  '>=': ['>', '<'],
+  '<': ['<=', '>='],
+  '>': ['>=', '<='],
+});
+
+const connectives = swap(/\b(and|or)\b/g, { and: ['or'], or: ['and'] });
+
+const signs = swap(/(?<=[\w)\]] )[+-](?= )/g, { '+': ['-'], '-': ['+'] });
+
+const negations: Operator = (code) =>
+  [...code.matchAll(/\bnot /g)].map(({ 0: found, index }) => ({
+    start: index,
+    end: index + found.length,
+    replacement: '',
+  }));
+
+const numbers: Operator = (code) =>
+  [...code.matchAll(/(?<![\w.])-?\d+(?![\w.])/g)].map(({ 0: found, index }) => ({
+    start: index,
+    end: index + found.length,
+    replacement: String(Number(found) + 1),
+  }));
+
+const conditions: Operator = (code) =>
+  [...code.matchAll(/\bif\b((?:(?!\bthen\b)[\s\S])+)\bthen\b/g)].flatMap(({ 0: found, 1: condition = '', index }) => {
+    const start = index + found.indexOf(condition);
+    return ['true', 'false'].map((value) => ({ start, end: start + condition.length, replacement: ` ${value} ` }));
+  });
+
+/** Calls that are statements of their own: what they return is not looked at, so they are there for what they change. */
+const writes: Operator = (code) =>
+  [
+    ...code.matchAll(
+      /(?<=^ *|\bthen |\belse )(redis\.p?call|move|enter|append_event|set_txhash|pause|resume|error)\(/gm,
+    ),
+  ].map(({ 0: found, index }) => ({ start: index, end: endOfCall(code, index + found.length), replacement: '' }));
+
+const returns: Operator = (code) =>
+  [...code.matchAll(/(?<=\bthen )return .+?(?= end$)/gm)].map(({ 0: found, index }) => ({
+    start: index,
+    end: index + found.length,
+    replacement: '',
+  }));
+
+const OPERATORS = [comparisons, connectives, signs, negations, numbers, conditions, writes, returns];
+
+/** @param from - behind the opening bracket @returns the place behind the closing one */
+function endOfCall(code: string, from: number): number {
+  let depth = 1;
+  let place = from;
+  for (; depth > 0 && place < code.length; place += 1) {
+    if (code[place] === '(') depth += 1;
+    if (code[place] === ')') depth -= 1;
+  }
+  return place;
+}
