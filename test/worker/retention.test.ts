@@ -163,4 +163,15 @@ describe('trimming events', () => {
     expect(oldest?.[1]).toContain(`p-${dropped}`);
     expect(await count()).toBe(length - dropped);
   });
+
+  it('never takes what a group that has acknowledged all it was given has yet to read', async () => {
+    const reply = await account.connection.run('read-group-events', ['slow', 'one', 1_000, 100]);
+    for (const [eventId] of (reply as [string, number, [string][]])[2]) {
+      await account.connection.run('ack-group-event', ['slow', 'one', eventId]);
+    }
+    const dropped = await trim(10);
+    expect(dropped).toBeGreaterThan(50);
+    expect(dropped).toBeLessThanOrEqual(100);
+    expect(await count()).toBe(length - dropped);
+  });
 });
