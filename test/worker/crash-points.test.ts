@@ -1,8 +1,5 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { endAllWorkers } from './support/worker-process.js';
+import { describe, expect, it } from '@jest/globals';
 import { expectPromisesKept, openWorld, until } from './support/payout-world.js';
-
-afterEach(endAllWorkers);
 
 /** What becomes of the payout whose send was cut off, and how often the gateway saw it. */
 const POINTS = [

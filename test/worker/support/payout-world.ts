@@ -17,6 +17,7 @@ export interface PayoutWorld {
   startWorker(options?: Partial<WorkerProcessOptions>): WorkerProcess;
   /** Enqueues P-1 … P-n, each to an address of its own. */
   enqueue(count: number, prefix?: string): Promise<string[]>;
+  /** Ends the workers too. */
   close(): Promise<void>;
 }
 
@@ -42,21 +43,25 @@ export async function openWorld({
     ...sandboxOptions,
   });
   const producer = new PayoutProducer({ redisUrl, platformId });
+  const workers: WorkerProcess[] = [];
   return {
     platformId,
     redisUrl,
     sandbox,
     producer,
     dir,
-    startWorker: (options = {}) =>
-      startWorkerProcess({
+    startWorker(options = {}) {
+      const worker = startWorkerProcess({
         redisUrl,
         platformId,
         baseUrl: sandbox.url,
         secretKey: SECRET_KEY,
         journalDir: join(dir, 'journal'),
         ...options,
-      }),
+      });
+      workers.push(worker);
+      return worker;
+    },
     async enqueue(count, prefix = 'P') {
       const payoutIds = Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
       await producer.enqueueMany(
@@ -70,6 +75,7 @@ export async function openWorld({
       return payoutIds;
     },
     async close() {
+      await Promise.all(workers.map(async (worker) => worker.end()));
       await producer.close();
       await sandbox.close();
       await rm(dir, { recursive: true, force: true });

@@ -9,12 +9,14 @@ export interface WorkerProcess {
   kill(signal: NodeJS.Signals): void;
   /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
+  /** Kills it if it still runs, and waits until it is gone. */
+  end(): Promise<void>;
 }
 
 const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const CRASH_AT = new URL('crash-at.mjs', import.meta.url).href;
 
-const running = new Set<ChildProcess>();
+const running = new Map<ChildProcess, WorkerProcess>();
 
 export interface WorkerProcessOptions {
   readonly redisUrl: string;
@@ -55,7 +57,6 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
       ...options.environment,
     },
   });
-  running.add(child);
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
   const ended = new Promise<number | NodeJS.Signals>((resolve) => {
@@ -64,20 +65,21 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
       resolve(code ?? signal ?? 0);
     });
   });
-  return {
+  const worker: WorkerProcess = {
     pid: child.pid ?? 0,
     log: () => log,
     kill: (signal) => void child.kill(signal),
     ended,
+    async end() {
+      child.kill('SIGKILL');
+      await ended;
+    },
   };
+  running.set(child, worker);
+  return worker;
 }
 
 /** For afterEach: no worker outlives its test. */
 export async function endAllWorkers(): Promise<void> {
-  const ends = [...running].map(async (child) => {
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
-    await ended;
-  });
-  await Promise.all(ends);
+  await Promise.all([...running.values()].map(async (worker) => worker.end()));
 }
