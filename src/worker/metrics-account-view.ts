@@ -1,7 +1,8 @@
 import { systemClock } from '../clock.js';
 import { RedisUnavailableError } from '../errors.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
-import { GUARD_MS, type AccountStatus, type AccountWorker } from './account-worker.js';
+import type { AccountStatus, AccountWorker } from './account-worker.js';
+import { GUARD_MS } from './sender-role.js';
 
 /** The part of an account's worker that is looked at from outside. */
 export type WatchedAccount = Pick<AccountWorker, 'platformId' | 'status' | 'ledger'>;

@@ -20,8 +20,6 @@ export interface Pieces {
   readonly makeLedger: (options: MemoryLedgerOptions) => MemoryLedger;
   readonly makePacer: (options: PacerOptions) => Pacer;
   readonly wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
-  /** What the lease keeper alone sees of the ledger, on top of `wrapLedger`. */
-  readonly wrapKeeperLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
   readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
   readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
 }
@@ -31,7 +29,6 @@ export const soundPieces: Pieces = {
   makeLedger: (options) => new MemoryLedger(options),
   makePacer: (options) => new Pacer(options),
   wrapLedger: (ledger) => ledger,
-  wrapKeeperLedger: (ledger) => ledger,
   wrapGateway: (gateway) => gateway,
   wrapJournal: (journal) => journal,
 };

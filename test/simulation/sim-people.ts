@@ -50,9 +50,9 @@ export class SimPeople {
     return this.#options.redis.ledger;
   }
 
-  /** Whether every payout that was to be paid is known, and is neither to be sent nor being sent. */
+  /** Whether every payout that was to be paid is known, is neither to be sent nor being sent, and nobody objects to the ledger. */
   get isDrained(): boolean {
-    if (this.#wanted.length < this.#options.plan.payouts) return false;
+    if (this.#wanted.length < this.#options.plan.payouts || this.#options.refusing().length > 0) return false;
     const states = new Map(this.#ledger.payouts().map(({ payoutId, state }) => [payoutId, state]));
     return this.#wanted.every((payoutId) => !['queued', 'sending', undefined].includes(states.get(payoutId)));
   }

@@ -150,11 +150,9 @@ export class Simulation {
     const { intervalMs, inFlightMaxMs } = settings;
     const pacer = pieces.makePacer({ clock: process, intervalMs, inFlightMaxMs });
     const context = { clock: process, pacer, settings, ledgerOfRun: this.#redis.ledger };
-    const ledger = pieces.wrapLedger(linkLedger({ ...link, redis: this.#redis }), context);
     return new SimWorker({
       process,
-      ledger,
-      keeperLedger: pieces.wrapKeeperLedger(ledger, context),
+      ledger: pieces.wrapLedger(linkLedger({ ...link, redis: this.#redis }), context),
       gateway: pieces.wrapGateway(new GatewayLink({ ...link, gateway: this.#gateway }), context),
       journal: pieces.wrapJournal(new SimJournal({ ...link, file: host.file }), context),
       pacer,

@@ -6,7 +6,7 @@ import { pipelined, type LedgerConnection } from '../../ledger/ledger-connection
 import { readPayout } from '../../ledger/read-payouts.js';
 import { readLease } from '../../ledger/redis-sender-ledger.js';
 import type { SenderView } from '../../ledger/sender-ledger.js';
-import { GUARD_MS } from '../../worker/account-worker.js';
+import { GUARD_MS } from '../../worker/sender-role.js';
 import { FileSendJournal } from '../../worker/file-send-journal.js';
 import { ADOPT_HINT, findDisagreement, type JournalView } from '../../worker/send-journal.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import type { Clock } from '../../clock.js';
 import type { RedisClient } from '../../redis.js';
-import { GUARD_MS } from '../../worker/account-worker.js';
+import { GUARD_MS } from '../../worker/sender-role.js';
 import { checkDurability } from '../../worker/redis-durability.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 

@@ -8,15 +8,14 @@ import type { Mistake } from './mistake.js';
 const beatenAt = new WeakMap<MemoryLedger, Map<string, number>>();
 
 export const leaseMistakes: readonly Mistake[] = [
-  { name: 'lease by expiry', pieces: { wrapKeeperLedger: expiringLease } },
+  { name: 'lease by expiry', pieces: { wrapLedger: expiringLease } },
   {
     name: 'absent lease is free',
     pieces: {
-      wrapKeeperLedger: (ledger) =>
-        seenAs(ledger, (lease) => lease ?? { owner: '', epoch: 0, beat: 0, released: true }),
+      wrapLedger: (ledger) => seenAs(ledger, (lease) => lease ?? { owner: '', epoch: 0, beat: 0, released: true }),
     },
   },
-  { name: 'no heartbeat during quarantine', pieces: { wrapKeeperLedger: silentWhileQuiet } },
+  { name: 'no heartbeat during quarantine', pieces: { wrapLedger: silentWhileQuiet } },
   {
     name: 'lease not asked when a send begins',
     pieces: { makeLedger: (options) => new LedgerWithoutFence(options) },

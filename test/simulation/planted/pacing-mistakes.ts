@@ -65,7 +65,7 @@ export const pacingMistakes: readonly Mistake[] = [
   {
     name: 'unanswered flag ignored on take-over',
     pieces: {
-      wrapKeeperLedger: (ledger) => ({
+      wrapLedger: (ledger) => ({
         ...ledger,
         readSender: async () => ({ ...(await ledger.readSender()), unanswered: false }),
       }),
