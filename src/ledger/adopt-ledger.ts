@@ -1,9 +1,8 @@
 import type { LedgerConnection } from './ledger-connection.js';
 import { toLine, type ValidPayout } from './payout.js';
 import { toRecordFields } from './payout-record.js';
-import { readPayouts } from './read-payouts.js';
 import type { SendAttempt } from './sender-ledger.js';
-import type { PayoutState } from './states.js';
+import { isPayoutState, type PayoutState } from './states.js';
 
 /** A send that a witness outside the ledger remembers, with all that was sent. */
 export interface WitnessedSend extends SendAttempt {
@@ -11,7 +10,7 @@ export interface WitnessedSend extends SendAttempt {
 }
 
 /** A witnessed send that the ledger does not know of. */
-export interface ForgottenSend<Send extends WitnessedSend> {
+export interface ForgottenSend<Send extends SendAttempt> {
   readonly send: Send;
   /** In which the ledger has the payout; undefined when it has no such payout (any more). */
   readonly state: PayoutState | undefined;
@@ -27,17 +26,18 @@ export interface Adopter {
 const STEP = 500;
 
 /** The witnessed sends that the ledger does not know of, in the order given. Changes nothing. */
-export async function findForgottenSends<Send extends WitnessedSend>(
+export async function findForgottenSends<Send extends SendAttempt>(
   connection: LedgerConnection,
   sends: readonly Send[],
 ): Promise<ForgottenSend<Send>[]> {
   const forgotten: ForgottenSend<Send>[] = [];
   for (const step of inSteps(sends)) {
-    const payouts = await readPayouts(connection, [...new Set(step.map(({ payoutId }) => payoutId))]);
-    const known = new Map(payouts.map((payout) => [payout.payoutId, payout]));
-    for (const send of step) {
-      const payout = known.get(send.payoutId);
-      if ((payout?.attempt ?? 0) < send.attempt) forgotten.push({ send, state: payout?.state });
+    const args = step.flatMap(({ payoutId, attempt, epoch }) => [payoutId, attempt, epoch]);
+    const reply = (await connection.run('find-forgotten-sends', args)) as (number | string)[];
+    for (let index = 0; index < reply.length; index += 2) {
+      const send = step[Number(reply[index]) - 1];
+      const state = String(reply[index + 1]);
+      if (send !== undefined) forgotten.push({ send, state: isPayoutState(state) ? state : undefined });
     }
   }
   return forgotten;

@@ -1,4 +1,5 @@
 import { RedisUnavailableError } from '../errors.js';
+import { findForgottenSends, type ForgottenSend } from './adopt-ledger.js';
 import { ask, pipelined, readLedger, type LedgerConnection } from './ledger-connection.js';
 import { toLine, type Payout } from './payout.js';
 import { readPayout } from './read-payouts.js';
@@ -65,6 +66,10 @@ export class RedisSenderLedger implements SenderLedger {
 
   async readPayout(payoutId: string): Promise<Payout | undefined> {
     return readPayout(this.#connection, payoutId);
+  }
+
+  async findForgottenSends<Send extends SendAttempt>(sends: readonly Send[]): Promise<readonly ForgottenSend<Send>[]> {
+    return findForgottenSends(this.#connection, sends);
   }
 
   async beginSend({ lease, ledgerId, sends, payoutId, attempt }: BeginSend): Promise<BeginResult> {

@@ -17,6 +17,7 @@ const SCRIPT_NAMES = [
   'pause-account',
   'resume-account',
   'find-txhash',
+  'find-forgotten-sends',
   'adopt-send',
   'adopt-ledger',
   'read-group-events',

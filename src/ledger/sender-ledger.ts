@@ -1,3 +1,4 @@
+import type { ForgottenSend } from './adopt-ledger.js';
 import type { Payout } from './payout.js';
 import type { Refusal } from './refusal.js';
 
@@ -79,6 +80,8 @@ export interface SenderLedger {
   beatLease(lease: Lease): Promise<boolean>;
   releaseLease(lease: Lease): Promise<void>;
   readPayout(payoutId: string): Promise<Payout | undefined>;
+  /** Those of the sends that the ledger does not know of, in the order given. */
+  findForgottenSends<Send extends SendAttempt>(sends: readonly Send[]): Promise<readonly ForgottenSend<Send>[]>;
   /** Resolves once the beginning is as durable as the ledger can make it. */
   beginSend(begin: BeginSend): Promise<BeginResult>;
   /** Puts back an attempt that is proved not to have been sent. Without effect when it never began. */

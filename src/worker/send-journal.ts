@@ -63,7 +63,7 @@ const RETENTION_MIN_MS = 24 * 60 * 60 * 1000;
 export async function findDisagreement(
   journal: JournalView,
   view: SenderView,
-  ledger: Pick<SenderLedger, 'readPayout'>,
+  ledger: Pick<SenderLedger, 'findForgottenSends'>,
   wallNow: number,
 ): Promise<string | undefined> {
   const known = journal.ledger;
@@ -74,11 +74,11 @@ export async function findDisagreement(
   const epoch = view.lease?.epoch ?? 0;
   if (epoch < known.epoch) return olderCopy(`its lease epoch is ${epoch}, the journal has seen ${known.epoch}`);
   if (view.sends < known.sends) return olderCopy(`it knows ${view.sends} sends, the journal ${known.sends}`);
-  for (const send of journal.lastSends(RECENT_SENDS)) {
-    const payout = await ledger.readPayout(send.payoutId);
-    if (payout === undefined ? send.at > wallNow - RETENTION_MIN_MS : payout.attempt < send.attempt) {
-      return olderCopy(`it does not know that payout ${send.payoutId} was sent (attempt ${send.attempt})`);
-    }
+  const forgotten = await ledger.findForgottenSends(journal.lastSends(RECENT_SENDS));
+  const missed = forgotten.find(({ send, state }) => state !== undefined || send.at > wallNow - RETENTION_MIN_MS);
+  if (missed !== undefined) {
+    const { payoutId, attempt } = missed.send;
+    return olderCopy(`it does not know that payout ${payoutId} was sent (attempt ${attempt})`);
   }
   return undefined;
 }

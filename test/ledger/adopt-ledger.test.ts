@@ -15,9 +15,9 @@ afterEach(async () => account.close());
 
 const ANN = { by: 'ann', reason: 'restored\ta copy' };
 
-function aSend(payoutId: string, attempt = 1): WitnessedSend {
+function aSend(payoutId: string, attempt = 1, epoch = 1): WitnessedSend {
   const { paymentId, amount, addressTo } = aPayout(payoutId);
-  return { payoutId, attempt, epoch: 4, request: { paymentId, amount, addressTo } };
+  return { payoutId, attempt, epoch, request: { paymentId, amount, addressTo } };
 }
 
 /** `p` has begun its first attempt, `q` is queued. */
@@ -38,6 +38,17 @@ describe('findForgottenSends', () => {
       { send: sends[3], state: 'queued' },
     ]);
     expect(await account.dump()).toEqual(before);
+  });
+
+  it('takes a number that an earlier lease used up for no send of a later one', async () => {
+    await account.ledger.enqueue([aPayout('p')]);
+    const sender = new RedisSenderLedger(account.connection, 'reply');
+    const lease = await takeLease(sender, 'one');
+    await sender.revertSend({ payoutId: 'p', attempt: 1, epoch: lease.epoch }, 'its begin got no reply');
+    const sends = [aSend('p', 1, lease.epoch), aSend('p', 1, lease.epoch + 1)];
+    expect(await findForgottenSends(account.connection, sends)).toEqual([{ send: sends[1], state: 'queued' }]);
+    expect(await adoptSends(account.connection, sends, ANN)).toEqual(['p']);
+    expect(await findForgottenSends(account.connection, sends)).toEqual([]);
   });
 
   it('looks at more sends than go over the wire together', async () => {

@@ -39,6 +39,7 @@ export class RaceLedger {
       acquireLease: async (owner, seen) => ask('acquireLease', async () => ledger.acquireLease(owner, seen)),
       beatLease: async (lease) => ask('beatLease', async () => ledger.beatLease(lease)),
       releaseLease: async (lease) => ask('releaseLease', async () => ledger.releaseLease(lease)),
+      findForgottenSends: async (sends) => ask('findForgottenSends', async () => ledger.findForgottenSends(sends)),
       readPayout: async (payoutId) => ask(`readPayout ${payoutId}`, async () => ledger.readPayout(payoutId)),
       beginSend: async (begin) =>
         ask(`beginSend ${begin.payoutId} ${begin.attempt}`, async () => {

@@ -24,6 +24,8 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
     beatLease: async (lease) => call('beatLease', lease.owner, async (ledger) => ledger.beatLease(lease)),
     releaseLease: async (lease) => call('releaseLease', lease.owner, async (ledger) => ledger.releaseLease(lease)),
     readPayout: async (payoutId) => call('readPayout', payoutId, async (ledger) => ledger.readPayout(payoutId)),
+    findForgottenSends: async (sends) =>
+      call('findForgottenSends', '', async (ledger) => ledger.findForgottenSends(sends)),
     beginSend: async (begin) =>
       call('beginSend', `${begin.payoutId} ${begin.attempt}`, async (ledger) => ledger.beginSend(begin)),
     revertSend: async (attempt, reason) =>

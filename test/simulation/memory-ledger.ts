@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/clock.js';
+import type { ForgottenSend } from '../../src/ledger/adopt-ledger.js';
 import type { StateChange } from '../../src/ledger/payout-ledger.js';
 import { toLine, type Payout, type ValidPayout } from '../../src/ledger/payout.js';
 import type { Refusal } from '../../src/ledger/refusal.js';
@@ -77,6 +78,11 @@ export class MemoryLedger implements SenderLedger {
     return Promise.resolve(this.#all.book.get(payoutId)?.payout);
   }
 
+  findForgottenSends<Send extends SendAttempt>(sends: readonly Send[]): Promise<ForgottenSend<Send>[]> {
+    const forgotten = sends.filter((send) => !this.#knows(send));
+    return Promise.resolve(forgotten.map((send) => ({ send, state: this.#all.book.get(send.payoutId)?.payout.state })));
+  }
+
   beginSend(begin: BeginSend): Promise<BeginResult> {
     const refusal = this.#refuseToBegin(begin);
     if (refusal !== undefined) return Promise.resolve(refusal);
@@ -103,7 +109,7 @@ export class MemoryLedger implements SenderLedger {
   revertSend({ payoutId, attempt, epoch }: SendAttempt, reason: string): Promise<void> {
     const entry = this.#all.book.get(payoutId);
     if (entry?.payout.state === 'queued' && entry.payout.attempt + 1 === attempt) {
-      this.#all.book.useUpAttempt(payoutId);
+      this.#all.book.setAttempt(payoutId, attempt, epoch);
     } else if (entry?.payout.state === 'sending' && entry.payout.attempt === attempt && entry.epoch === epoch) {
       this.#all.book.move(payoutId, 'queued', { reason });
       this.#noteAnswer(payoutId, attempt);
@@ -236,7 +242,7 @@ export class MemoryLedger implements SenderLedger {
       this.#all.book.add({ ...payout, state: 'unknown', attempt, round: 0, message }, { by, reason, epoch });
       return true;
     }
-    if (entry.payout.attempt >= attempt) return false;
+    if (this.#knows({ payoutId, attempt, epoch })) return false;
     if (!isTransition(entry.payout.state, 'unknown')) {
       this.#all.book.setAttempt(payoutId, attempt, epoch);
       return false;
@@ -253,6 +259,13 @@ export class MemoryLedger implements SenderLedger {
     this.#all.lease = { owner: '', epoch, beat: 0, released: false };
     if (this.#all.pausedBy === JOURNAL_WITNESS) this.resume();
     return { epoch, sends };
+  }
+
+  /** As in prelude.lua. */
+  #knows({ payoutId, attempt, epoch }: SendAttempt): boolean {
+    const entry = this.#all.book.get(payoutId);
+    const begun = entry?.payout.attempt ?? 0;
+    return begun > attempt || (begun === attempt && (entry?.epoch ?? 0) >= epoch);
   }
 
   #heldBy({ owner, epoch }: Lease): LeaseView | undefined {

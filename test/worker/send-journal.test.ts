@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Payout } from '../../src/ledger/payout.js';
-import type { SenderView } from '../../src/ledger/sender-ledger.js';
+import type { SenderLedger, SenderView } from '../../src/ledger/sender-ledger.js';
 import { findDisagreement, type JournaledSend } from '../../src/worker/send-journal.js';
 import { MemoryJournal } from './support/memory-journal.js';
 
@@ -26,15 +25,23 @@ interface Case {
   readonly attempts?: Readonly<Record<string, number>>;
 }
 
+/** A ledger that has these attempts, all under the journal's epoch. */
+function ledgerWith(attempts: Readonly<Record<string, number>>): Pick<SenderLedger, 'findForgottenSends'> {
+  return {
+    findForgottenSends: async (sends) =>
+      Promise.resolve(
+        sends
+          .filter(({ payoutId, attempt }) => (attempts[payoutId] ?? 0) < attempt)
+          .map((send) => ({ send, state: attempts[send.payoutId] === undefined ? undefined : 'queued' })),
+      ),
+  };
+}
+
 async function disagreement({ view = {}, sends = [], attempts = {} }: Case): Promise<string | undefined> {
   const journal = new MemoryJournal();
   journal.ledger = { ledgerId: 'L', epoch: 4, sends: 9 };
   journal.sends.push(...sends);
-  const readPayout = async (payoutId: string): Promise<Payout | undefined> => {
-    const attempt = attempts[payoutId];
-    return Promise.resolve(attempt === undefined ? undefined : ({ payoutId, attempt } as Payout));
-  };
-  return findDisagreement(journal, { ...VIEW, ...view }, { readPayout }, NOW);
+  return findDisagreement(journal, { ...VIEW, ...view }, ledgerWith(attempts), NOW);
 }
 
 describe('findDisagreement', () => {
@@ -46,8 +53,7 @@ describe('findDisagreement', () => {
 
   it('finds none for a journal that is new, whatever the ledger is', async () => {
     const view = { ...VIEW, ledgerId: 'other', lease: undefined, sends: 0 };
-    const readPayout = async (): Promise<undefined> => Promise.resolve(undefined);
-    expect(await findDisagreement(new MemoryJournal(), view, { readPayout }, NOW)).toBeUndefined();
+    expect(await findDisagreement(new MemoryJournal(), view, ledgerWith({}), NOW)).toBeUndefined();
   });
 
   it('refuses another ledger', async () => {

@@ -3,8 +3,7 @@ import { open, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Clock } from '../../clock.js';
 import { pipelined, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readPayout } from '../../ledger/read-payouts.js';
-import { readLease } from '../../ledger/redis-sender-ledger.js';
+import { readLease, RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
 import type { SenderView } from '../../ledger/sender-ledger.js';
 import { GUARD_MS } from '../../worker/sender-role.js';
 import { FileSendJournal } from '../../worker/file-send-journal.js';
@@ -80,11 +79,10 @@ export async function checkJournalAgreement(journalDir: string, connection: Ledg
     return problem(name, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
   }
   if (journal.ledger === undefined) return ok(name, 'the journal of this host is empty');
-  const ledger = { readPayout: async (payoutId: string) => readPayout(connection, payoutId) };
   const disagreement = await findDisagreement(
     journal,
     await viewSender(connection),
-    ledger,
+    new RedisSenderLedger(connection, 'reply'),
     connection.clock.wallNow(),
   );
   return disagreement === undefined

@@ -3,17 +3,17 @@
 -- Returns: 1 the payout became `unknown`, 0 the ledger knows of the send, or removed the payout when it was final
 local at, by, reason, payoutId, attempt, epoch = unpack(ARGV, 1, 6)
 local record = payout_key(payoutId)
-local current = redis.call('HMGET', record, 'state', 'attempt')
-if not current[1] then
+local state = redis.call('HGET', record, 'state')
+if not state then
   if redis.call('HEXISTS', removed_bucket(payoutId), payoutId) == 1 then return 0 end
   redis.call('HSET', record, 'state', 'unknown', 'attempt', attempt, 'epoch', epoch, 'message', reason, 'n', 1,
     'h0', history_entry('unknown', at, by, reason), unpack(ARGV, 7))
   enter(payoutId, '', 'unknown', at, by, reason)
   return 1
 end
-if tonumber(current[2]) >= tonumber(attempt) then return 0 end
+if knows_send(record, attempt, epoch) then return 0 end
 redis.call('HSET', record, 'attempt', attempt, 'epoch', epoch)
-if not ALLOWED[current[1]]['unknown'] then return 0 end
+if not ALLOWED[state]['unknown'] then return 0 end
 redis.call('HSET', record, 'message', reason)
 move(payoutId, 'unknown', at, by, reason)
 return 1

@@ -70,6 +70,14 @@ local function resume(by, reason, at)
   append_event('resumed', '', '', '', at, by, reason)
 end
 
+-- Whether a payout's record has seen this attempt begin. Its number alone does not tell: revert-send may have used the
+-- number up under an older lease, in a ledger that then came back older than the send.
+local function knows_send(record, attempt, epoch)
+  local current = redis.call('HMGET', record, 'attempt', 'epoch')
+  local begun, under = tonumber(current[1] or 0), tonumber(current[2] or 0)
+  return begun > tonumber(attempt) or (begun == tonumber(attempt) and under >= tonumber(epoch))
+end
+
 -- The lease is this owner's, in this epoch, and not given back.
 local function holds_lease(owner, epoch)
   local lease = redis.call('HMGET', key('sender'), 'owner', 'epoch', 'released')

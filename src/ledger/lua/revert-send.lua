@@ -5,7 +5,8 @@ local at, payoutId, attempt, epoch, reason = unpack(ARGV)
 local current = redis.call('HMGET', payout_key(payoutId), 'state', 'attempt', 'epoch')
 if current[1] == 'queued' and current[2] + 1 == tonumber(attempt) then
   -- The begin did not happen, but it, or this very command, may yet come late: with its number used up, neither fits any more.
-  redis.call('HSET', payout_key(payoutId), 'attempt', attempt)
+  -- The epoch tells a number that was used up from the same number sent under a later lease.
+  redis.call('HSET', payout_key(payoutId), 'attempt', attempt, 'epoch', epoch)
   return 0
 end
 if current[1] ~= 'sending' or current[2] ~= attempt or current[3] ~= epoch then return 0 end

@@ -80,6 +80,18 @@ export function recoveryRules(rig: GetRig): void {
       expect(payout?.history.at(-1)).toMatchObject({ from: state, to: 'unknown', by: 'ann', reason: 'forgotten' });
     });
 
+    it('takes a number that an earlier lease used up for no send of a later one', async () => {
+      await bring('queued');
+      await rig().ledger.revertSend({ payoutId: 'p', attempt: 1, epoch: 1 }, 'its begin got no reply');
+      const sent = { payoutId: 'p', attempt: 1, epoch: 3 };
+      expect(await rig().ledger.findForgottenSends([{ ...sent, epoch: 1 }, sent])).toEqual([
+        { send: sent, state: 'queued' },
+      ]);
+      expect(await rig().adoptSend(sent)).toBe(true);
+      expect(await rig().ledger.findForgottenSends([sent])).toEqual([]);
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'unknown', attempt: 1 });
+    });
+
     it('notes the attempt of a payout that was sent before, so that its late answer still counts', async () => {
       await bring('unknown');
       expect(await rig().adoptSend({ payoutId: 'p', attempt: 7, epoch: 4 })).toBe(false);

@@ -67,12 +67,6 @@ export class PayoutBook {
     this.#put({ ...payout, createdAt: at, updatedAt: at, history }, epoch);
   }
 
-  /** Counts an attempt that did not begin. */
-  useUpAttempt(payoutId: string): void {
-    const entry = this.#existing(payoutId);
-    this.#put({ ...entry.payout, attempt: entry.payout.attempt + 1 }, entry.epoch);
-  }
-
   /** @throws Error when there is no such transition; nothing is changed */
   move(payoutId: string, to: PayoutState, { by, reason, epoch, set }: Move): void {
     const entry = this.#existing(payoutId);
