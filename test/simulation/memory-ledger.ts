@@ -57,7 +57,10 @@ export class MemoryLedger implements SenderLedger {
   acquireLease(owner: string, seen: LeaseView | undefined): Promise<number | undefined> {
     const { lease } = this.#all;
     if (!sameView(lease, seen)) return Promise.resolve(undefined);
-    const epoch = (lease?.epoch ?? 0) + 1;
+    const sending = this.#all.book.idsIn('sending').flatMap((payoutId) => this.#all.book.get(payoutId) ?? []);
+    const last = sending.at(-1)?.payout;
+    if (last !== undefined) this.#all.unanswered = `${last.payoutId} ${last.attempt}`;
+    const epoch = Math.max(lease?.epoch ?? 0, ...sending.map((entry) => entry.epoch ?? 0)) + 1;
     this.#all.lease = { owner, epoch, beat: 0, released: false };
     return Promise.resolve(epoch);
   }

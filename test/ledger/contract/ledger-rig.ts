@@ -21,6 +21,8 @@ export interface LedgerRig {
   /** @returns whether the payout became `unknown` */
   adoptSend(send: SendAttempt): Promise<boolean>;
   adoptLedger(highest: { epoch: number; sends: number }): Promise<{ epoch: number; sends: number }>;
+  /** Takes the lease, and all that stands beside it, out of the ledger. */
+  loseSender(): Promise<void>;
   /** Moves the date that the ledger writes. */
   advance(ms: number): void;
   /** Everything that the ledger holds, in any form that can be compared. */

@@ -27,6 +27,18 @@ export function recoveryRules(rig: GetRig): void {
       expect(await rig().ledger.recoverSends(lease, 'the sender ended')).toEqual(['p', 'q', 'r']);
     });
 
+    it('does so too when the lease was lost with its epoch, and knows that there was no answer', async () => {
+      await takeLease(rig().ledger, 'one');
+      const old = await takeLease(rig().ledger, 'one');
+      await rig().enqueue('p');
+      await begin(rig().ledger, old, 'p');
+      await rig().loseSender();
+      const lease = await takeLease(rig().ledger, 'two');
+      expect(lease.epoch).toBeGreaterThan(old.epoch);
+      expect(await rig().ledger.readSender()).toMatchObject({ unanswered: true });
+      expect(await rig().ledger.recoverSends(lease, 'the sender ended')).toEqual(['p']);
+    });
+
     it('leaves alone what the present holder is sending', async () => {
       const lease = await takeLease(rig().ledger, 'one');
       await rig().enqueue('p');

@@ -38,6 +38,9 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
       const [epoch, sends] = (await connection.run('adopt-ledger', args)) as [number, number];
       return { epoch, sends };
     },
+    async loseSender() {
+      await connection.redis.del(connection.keys.sender);
+    },
     advance: (ms) => {
       clock.advance(ms);
     },

@@ -25,6 +25,10 @@ export function makeMemoryRig(
     adoptSend: async (send) =>
       Promise.resolve(ledger.adoptSend({ ...send, payout: aPayout(send.payoutId) }, 'ann', 'forgotten')),
     adoptLedger: async (highest) => Promise.resolve(ledger.adoptLedger(highest)),
+    loseSender: async () => {
+      ledger.loseSender();
+      return Promise.resolve();
+    },
     advance: (ms) => {
       clock.advance(ms);
     },
