@@ -6,7 +6,7 @@ import type { AccountAccess } from './account-access.js';
 import { addWithdrawJobs, type JoblessPayouts } from './add-withdraw-jobs.js';
 
 /** Large enough to make round trips cheap, small enough to leave Redis time for others. */
-const CHUNK_SIZE = 1_000;
+export const CHUNK_SIZE = 1_000;
 
 /**
  * Checks payouts that are given together.
@@ -28,8 +28,7 @@ export function parsePayouts(inputs: readonly PayoutInput[]): ValidPayout[] {
 }
 
 /**
- * Writes payouts to the ledger and then rings for them, chunk by chunk: while one chunk gets its jobs, the next is
- * written.
+ * Writes payouts to the ledger and then rings for them, chunk by chunk.
  * @returns one result for each payout, in order
  * @throws RedisUnavailableError when the ledger cannot be written; earlier chunks stay accepted
  */
@@ -38,19 +37,34 @@ export async function enqueuePayouts(
   payouts: readonly ValidPayout[],
 ): Promise<EnqueueResult[]> {
   const results: EnqueueResult[] = [];
+  for await (const answers of enqueueChunks(account, inChunks(payouts))) results.push(...answers);
+  return results;
+}
+
+/**
+ * As `enqueuePayouts`, for payouts that are not all in memory: while one chunk gets its jobs, the next is read and written.
+ * @param chunks - each of some {@link CHUNK_SIZE} payouts
+ * @returns the results of one chunk after the other
+ */
+export async function* enqueueChunks(
+  account: AccountAccess,
+  chunks: Iterable<readonly ValidPayout[]> | AsyncIterable<readonly ValidPayout[]>,
+): AsyncGenerator<EnqueueResult[]> {
   let ringing = Promise.resolve();
   try {
-    for (let start = 0; start < payouts.length; start += CHUNK_SIZE) {
-      const chunk = payouts.slice(start, start + CHUNK_SIZE);
+    for await (const chunk of chunks) {
       const answers = await account.ledger.enqueue(chunk);
-      results.push(...answers);
       await ringing;
       ringing = addWithdrawJobs(account, findJobless(chunk, answers));
+      yield answers;
     }
   } finally {
     await ringing;
   }
-  return results;
+}
+
+function* inChunks(payouts: readonly ValidPayout[]): Generator<readonly ValidPayout[]> {
+  for (let start = 0; start < payouts.length; start += CHUNK_SIZE) yield payouts.slice(start, start + CHUNK_SIZE);
 }
 
 /** New payouts, and those still queued: an enqueue that ended half-way may have left them without a job. */

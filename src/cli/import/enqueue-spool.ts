@@ -1,8 +1,9 @@
 import { isAborted } from '../../clock.js';
 import { StoppedError } from '../../errors.js';
+import type { ValidPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
 import type { AccountAccess } from '../../producer/account-access.js';
-import { enqueuePayouts } from '../../producer/enqueue-payouts.js';
+import { CHUNK_SIZE, enqueueChunks } from '../../producer/enqueue-payouts.js';
 import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 
 /** A payout that the ledger has with other data than the file, or no longer has. */
@@ -28,48 +29,44 @@ export interface EnqueueSpoolOptions {
   readonly signal: AbortSignal;
 }
 
-/** Enough for the producer to give jobs to some while it writes others, and few enough to stop soon. */
-const STEP = 5_000;
-
 /**
- * Enqueues the checked payouts, step by step; while one step is written, the next is read. Those that are there already
- * are counted as such, so doing it again goes on where it ended.
- * @throws RedisUnavailableError, StoppedError: the steps before are done
+ * Enqueues the checked payouts, chunk by chunk. Those that are there already are counted as such, so doing it again goes
+ * on where it ended.
+ * @throws RedisUnavailableError, StoppedError: the chunks before are done
  */
 export async function enqueueSpool(spool: PayoutSpool, options: EnqueueSpoolOptions): Promise<void> {
-  let writing = Promise.resolve();
-  try {
-    for await (const step of inSteps(spool.read())) {
-      await writing;
-      if (isAborted(options.signal)) throw new StoppedError('Stopped');
-      writing = writeStep(step, options);
-      // Its failure is seen when the next step is there.
-      writing.catch(() => undefined);
+  const { account, signal, onProgress } = options;
+  let chunk: readonly SpooledPayout[] = [];
+  const chunks = async function* (): AsyncGenerator<ValidPayout[]> {
+    for await (chunk of inChunks(spool.read())) {
+      if (isAborted(signal)) throw new StoppedError('Stopped');
+      yield chunk.map(({ payout }) => payout);
     }
-  } finally {
-    await writing;
+  };
+  for await (const results of enqueueChunks(account, chunks())) {
+    countResults(chunk, results, options);
+    onProgress();
   }
 }
 
-async function* inSteps(payouts: AsyncIterable<SpooledPayout>): AsyncGenerator<SpooledPayout[]> {
-  let step: SpooledPayout[] = [];
+async function* inChunks(payouts: AsyncIterable<SpooledPayout>): AsyncGenerator<SpooledPayout[]> {
+  let chunk: SpooledPayout[] = [];
   for await (const payout of payouts) {
-    step.push(payout);
-    if (step.length < STEP) continue;
-    yield step;
-    step = [];
+    chunk.push(payout);
+    if (chunk.length < CHUNK_SIZE) continue;
+    yield chunk;
+    chunk = [];
   }
-  if (step.length > 0) yield step;
+  if (chunk.length > 0) yield chunk;
 }
 
-async function writeStep(step: readonly SpooledPayout[], options: EnqueueSpoolOptions): Promise<void> {
-  const { account, counts, onConflict, onProgress } = options;
-  const results = await enqueuePayouts(
-    account,
-    step.map(({ payout }) => payout),
-  );
+function countResults(
+  chunk: readonly SpooledPayout[],
+  results: readonly EnqueueResult[],
+  { counts, onConflict }: EnqueueSpoolOptions,
+): void {
   for (const [index, result] of results.entries()) {
-    const given = step[index];
+    const given = chunk[index];
     if (given === undefined) throw new Error('The ledger answered for more payouts than it was given');
     if (result.kind === 'created') counts.created += 1;
     else if (result.kind === 'exists') {
@@ -81,5 +78,4 @@ async function writeStep(step: readonly SpooledPayout[], options: EnqueueSpoolOp
       onConflict({ ...result, line: given.line });
     }
   }
-  onProgress();
 }
