@@ -71,7 +71,7 @@ describe('payouts import', () => {
 
   it('reads JSON lines, from stdin too, and tells a program what it did', async () => {
     const lines = [
-      '{"payoutId":"p-1","paymentId":6,"amount":"12.50","addressTo":"TX","metadata":[1]}',
+      '\uFEFF{"payoutId":"p-1","paymentId":6,"amount":"12.50","addressTo":"TX","metadata":[1]}',
       '{"payoutId":"p-1","paymentId":6,"amount":"12.5","addressTo":"TX","metadata":[1]}\r',
       ' ',
       '{"payoutId":"p-2","paymentId":6,"amount":"1","addressTo":"TY"}',

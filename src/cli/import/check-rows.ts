@@ -51,9 +51,9 @@ export async function checkRows(
     if (isAborted(signal)) throw new StoppedError('Stopped while checking; nothing was enqueued');
     try {
       const payout = readPayout(row, batch);
-      const earlier = await findEarlier(payout.payoutId, index, spool);
+      const earlier = findEarlier(payout.payoutId, index, spool);
       if (earlier === undefined) {
-        index.add(payout.payoutId, await spool.write({ line: row.line, payout }));
+        index.add(payout.payoutId, spool.write({ line: row.line, payout }));
         totals.add(payout);
         counts.payouts += 1;
       } else {
@@ -78,13 +78,9 @@ function readPayout(row: Row, batch: string | undefined): ValidPayout {
   throw new InvalidInputError([{ field: 'batch', message }]);
 }
 
-async function findEarlier(
-  payoutId: string,
-  index: SpoolIndex,
-  spool: PayoutSpool,
-): Promise<SpooledPayout | undefined> {
+function findEarlier(payoutId: string, index: SpoolIndex, spool: PayoutSpool): SpooledPayout | undefined {
   for (const offset of index.find(payoutId)) {
-    const earlier = await spool.readAt(offset);
+    const earlier = spool.readAt(offset);
     if (earlier.payout.payoutId === payoutId) return earlier;
   }
   return undefined;

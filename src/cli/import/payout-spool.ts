@@ -1,4 +1,4 @@
-import { readSync } from 'node:fs';
+import { appendFileSync, readSync } from 'node:fs';
 import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,8 @@ const MAX_PAYOUT_BYTES = 16 * 1024;
  * The checked payouts of a file, put by on disk until a person has agreed to them. So exactly what was checked is
  * enqueued, whatever becomes of the file meanwhile; it is read only once, as stdin can be; and no memory grows with it.
  *
- * The spool has no name, so that nothing is left of it however the process ends.
+ * The spool has no name, so that nothing is left of it however the process ends. Rows are written and looked up without
+ * another thread: these are short moments in the system's memory, and a hundred thousand of them would mostly wait.
  */
 export class PayoutSpool {
   readonly #handle: FileHandle;
@@ -36,35 +37,36 @@ export class PayoutSpool {
 
   /** @throws StoppedError when the system's folder for temporary files cannot be written */
   static async create(): Promise<PayoutSpool> {
-    return explained(async () => {
+    try {
       const dir = await mkdtemp(join(tmpdir(), 'payouts-import-'));
       const handle = await open(join(dir, 'payouts'), 'wx+', 0o600);
       await rm(dir, { recursive: true });
       return new PayoutSpool(handle);
-    });
+    } catch (error) {
+      throw spoolFailure(error);
+    }
   }
 
   /** @returns where it stands, for `readAt`. @throws StoppedError when it cannot be written */
-  async write({ line, payout }: SpooledPayout): Promise<number> {
+  write({ line, payout }: SpooledPayout): number {
     const text = `${line} ${JSON.stringify(payout)}\n`;
     const offset = this.#writtenBytes + this.#pendingBytes;
     this.#pending.push(text);
     this.#pendingBytes += Buffer.byteLength(text);
-    if (this.#pendingBytes >= WRITE_AT_BYTES) await this.#flush();
+    if (this.#pendingBytes >= WRITE_AT_BYTES) this.#flush();
     return offset;
   }
 
   /** The payout that was written there. */
-  async readAt(offset: number): Promise<SpooledPayout> {
-    if (offset >= this.#writtenBytes) await this.#flush();
-    // What was just written is in memory: handing this to another thread takes longer than doing it.
+  readAt(offset: number): SpooledPayout {
+    if (offset >= this.#writtenBytes) this.#flush();
     readSync(this.#handle.fd, this.#readBuffer, 0, MAX_PAYOUT_BYTES, offset);
     return parse(this.#readBuffer.toString('utf8', 0, this.#readBuffer.indexOf('\n')));
   }
 
   /** All payouts, in the order in which they were written. */
   async *read(): AsyncGenerator<SpooledPayout> {
-    await this.#flush();
+    this.#flush();
     const bytes = this.#handle.createReadStream({ start: 0, autoClose: false });
     for await (const { text } of splitLines(bytes, Infinity)) yield parse(text);
   }
@@ -73,12 +75,16 @@ export class PayoutSpool {
     await this.#handle.close();
   }
 
-  async #flush(): Promise<void> {
+  #flush(): void {
     const text = this.#pending.join('');
     this.#writtenBytes += this.#pendingBytes;
     this.#pending = [];
     this.#pendingBytes = 0;
-    await explained(async () => this.#handle.appendFile(text));
+    try {
+      appendFileSync(this.#handle.fd, text);
+    } catch (error) {
+      throw spoolFailure(error);
+    }
   }
 }
 
@@ -87,12 +93,8 @@ function parse(text: string): SpooledPayout {
   return { line: Number(text.slice(0, end)), payout: JSON.parse(text.slice(end + 1)) as ValidPayout };
 }
 
-async function explained<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw new StoppedError(
-      `The checked payouts could not be put by in ${tmpdir()}: ${(error as Error).message}. Nothing was enqueued; TMPDIR names another folder`,
-    );
-  }
+function spoolFailure(error: unknown): StoppedError {
+  return new StoppedError(
+    `The checked payouts could not be put by in ${tmpdir()}: ${(error as Error).message}. Nothing was enqueued; TMPDIR names another folder`,
+  );
 }
