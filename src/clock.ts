@@ -35,8 +35,10 @@ export function isAborted(signal: AbortSignal): boolean {
 export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => {
+    const onAbort = (): void => {
       resolve();
-    });
+    };
+    // Once: Node keeps a combined signal that has a listener left for ever, even when it was aborted long ago.
+    signal.addEventListener('abort', onAbort, { once: true });
   });
 }
