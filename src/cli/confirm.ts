@@ -20,27 +20,36 @@ export function requireTerminal({ input, output }: Terminal = PROCESS_TERMINAL):
   throw new InvalidInputError([{ field: '--yes', message }]);
 }
 
+export interface ConfirmOptions {
+  /** @defaultValue stdin and stderr */
+  readonly terminal?: Terminal;
+  /** Aborted when the command is to end; it then need not wait for an answer. */
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Asks a person, and returns only after a yes.
  * @param question - without the hint at the answers
  * @throws StoppedError for any other answer, the end of the input and an interruption; InvalidInputError when there is
  * no terminal
  */
-export async function confirm(question: string, terminal: Terminal = PROCESS_TERMINAL): Promise<void> {
+export async function confirm(question: string, options: ConfirmOptions = {}): Promise<void> {
+  const { terminal = PROCESS_TERMINAL, signal } = options;
   requireTerminal(terminal);
-  if (!/^\s*y(es)?\s*$/i.test(await ask(question, terminal))) throw new StoppedError('Nothing was changed');
+  if (!/^\s*y(es)?\s*$/i.test(await ask(question, terminal, signal))) throw new StoppedError('Nothing was changed');
 }
 
-async function ask(question: string, terminal: Terminal): Promise<string> {
+async function ask(question: string, terminal: Terminal, signal: AbortSignal | undefined): Promise<string> {
   const lines = createInterface(terminal);
   const ended = new AbortController();
   lines.once('close', () => {
     ended.abort();
   });
+  const either = signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]);
   try {
-    return await lines.question(`${question} [y/N] `, { signal: ended.signal });
+    return await lines.question(`${question} [y/N] `, { signal: either });
   } catch (error) {
-    if (!ended.signal.aborted) throw error;
+    if (!either.aborted) throw error;
     terminal.output.write('\n');
     return 'no';
   } finally {

@@ -90,7 +90,7 @@ async function enqueueChecked(run: ImportRun, check: FileCheck): Promise<void> {
   if (!json) context.write(describeCheck(check, intervalMs));
   else if (!yes && !dryRun) context.writeError(describeCheck(check, intervalMs));
   if (!dryRun) {
-    if (!yes) await askToEnqueue(context, check);
+    if (!yes) await askToEnqueue(run, check);
     await enqueueAll(run, check.payouts);
   }
   if (!json) context.write(dryRun ? 'Dry run: nothing was enqueued.\n' : describeCounts(counts));
@@ -105,9 +105,9 @@ function refuseUnusable({ name }: ImportSource, { rows, payouts, invalid }: File
   if (payouts === 0) throw new InvalidInputError([{ field: name, message: 'holds no payout' }]);
 }
 
-async function askToEnqueue(context: CliContext, { payouts }: FileCheck): Promise<void> {
+async function askToEnqueue({ context, options }: ImportRun, { payouts }: FileCheck): Promise<void> {
   const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], context.environment);
-  await confirm(`Enqueue ${formatCount(payouts, 'payout')} for account ${platformId}?`);
+  await confirm(`Enqueue ${formatCount(payouts, 'payout')} for account ${platformId}?`, { signal: options.signal });
 }
 
 async function enqueueAll({ context, source, options, spool, counts }: ImportRun, total: number): Promise<void> {
