@@ -169,14 +169,17 @@ export class SenderRole {
     };
     this.#status = { role: 'sender', epoch: lease.epoch };
     const end = AbortSignal.any([stop, held.lost, refused.signal, failed.signal]);
+    const parts = [
+      this.#options.work({ sender, onRefused, logger }, end),
+      recoverRegularly({ clock, ledger, delivery, lease, sender, onRefused, logger }, end),
+      this.#pauseWhenRefused(refused.signal, end, giveUp),
+    ];
     try {
-      await Promise.all([
-        this.#options.work({ sender, onRefused, logger }, end),
-        recoverRegularly({ clock, ledger, delivery, lease, sender, onRefused, logger }, end),
-        this.#pauseWhenRefused(refused.signal, end, giveUp),
-      ]);
+      await Promise.all(parts);
     } finally {
+      // Where one part fails, the lease is kept until the others have ended too.
       failed.abort();
+      await Promise.allSettled(parts);
     }
     // Whoever refuses this ledger must not look like a holder that ended in good order.
     if (refused.signal.aborted) held.abandon();
