@@ -21,18 +21,19 @@ describe('whatever the order of sender, polls, recovery, people and the gateway'
     expect(counts.paid).toBeGreaterThan(numRuns / 10);
   });
 
-  it.each<[string, string, OrderingsOptions]>([
-    ['a begin that ignores the pause', 'not stopped:', { makeRig: makeRigThatIgnoresPauses }],
+  it.each<[string, RegExp, OrderingsOptions]>([
+    ['a begin that ignores the pause', /not stopped:/, { makeRig: makeRigThatIgnoresPauses }],
     [
       'a payout without an answer that is sent again',
-      'twice:',
+      // An ordering that ends between the two sends shows the payout as paid and yet to be sent.
+      /twice:|is queued, but was paid/,
       { makeRig: () => makeMemoryRig(), makeSender: makeHastySender },
     ],
   ])('notices a planted mistake: %s', async (_, broken, options) => {
     const property = orderings({ begun: 0, paid: 0 }, options);
     const { failed, errorInstance } = await fc.check(property, { numRuns: ORDERINGS_AT_MOST, endOnFailure: true });
     expect(failed).toBe(true);
-    expect(String(errorInstance)).toContain(broken);
+    expect(String(errorInstance)).toMatch(broken);
   });
 });
 

@@ -27,7 +27,7 @@ describe('a worker that is killed', () => {
           return completed + unknown === 3;
         });
         const payout = await world.producer.get(cutOff);
-        expect(payout?.state).toBe(state);
+        expect(payout).toMatchObject({ state });
         expect(world.sandbox.payments().filter(({ addressTo }) => addressTo === payout?.addressTo)).toHaveLength(
           arrivals,
         );

@@ -6,6 +6,8 @@ import { RedisSenderLedger } from '../../../dist/ledger/redis-sender-ledger.js';
 const point = process.env.CRASH_AT;
 const crashOnSend = Number(process.env.CRASH_ON_SEND ?? 2);
 let sends = 0;
+/** The payout of the latest send; an earlier one's outcome is confirmed now and then, which is no step of this send. */
+let sending;
 
 function die() {
   process.kill(process.pid, 'SIGKILL');
@@ -16,8 +18,12 @@ function die() {
 function wrap(prototype, method, { before, after }) {
   const original = prototype[method];
   prototype[method] = async function (...args) {
-    if (method === 'beginSend') sends += 1;
-    const hit = sends === crashOnSend;
+    const [{ payoutId }] = args;
+    if (method === 'beginSend') {
+      sends += 1;
+      sending = payoutId;
+    }
+    const hit = sends === crashOnSend && payoutId === sending;
     if (hit && point === before) await die();
     const result = await original.apply(this, args);
     if (hit && point === after) await die();

@@ -29,11 +29,14 @@ export interface WorkerProcessOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Short times, so that a take-over takes seconds. The interval is the real one. */
+/**
+ * Short times, so that a take-over takes seconds. The interval is the real one. An answer has four seconds: where many
+ * tests share two cores, a process may stand still for one.
+ */
 const QUICK = {
   LEASE_MS: '1500',
   TAKEOVER_QUARANTINE_MS: '1000',
-  IN_FLIGHT_MAX_MS: '1000',
+  IN_FLIGHT_MAX_MS: '4000',
   STATUS_POLL_MIN_MS: '200',
   STATUS_POLL_MAX_MS: '1000',
   STATUS_POLL_RATE: '100',
