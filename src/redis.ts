@@ -256,7 +256,10 @@ const closed = new WeakSet<RedisClient>();
 /** Closes a connection without waiting for a Redis that is away. */
 export async function closeRedis(client: RedisClient): Promise<void> {
   closed.add(client);
-  // A Redis that hangs answers no farewell either.
-  if (client.status === 'ready') await Promise.race([client.quit().catch(() => undefined), delay(QUIT_WITHIN_MS)]);
+  if (client.status === 'ready') {
+    // A Redis that hangs answers no farewell either. Once it has answered, the process need not stay for the limit.
+    const late = delay(QUIT_WITHIN_MS, undefined, { ref: false });
+    await Promise.race([client.quit().catch(() => undefined), late]);
+  }
   if (client.status !== 'end') client.disconnect();
 }

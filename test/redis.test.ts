@@ -162,6 +162,17 @@ describe('connectRedis', () => {
   });
 });
 
+describe('closeRedis', () => {
+  it('leaves nothing behind that keeps the process from ending', async () => {
+    const countTimers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = countTimers();
+    const client = connectRedis(process.env['REDIS_URL'] ?? '');
+    await client.ping();
+    await closeRedis(client);
+    expect(countTimers()).toBeLessThanOrEqual(before);
+  });
+});
+
 describe('toRedisError', () => {
   const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 
