@@ -166,7 +166,7 @@ describe('closeRedis', () => {
   it('leaves nothing behind that keeps the process from ending', async () => {
     const countTimers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = countTimers();
-    const client = connectRedis(process.env['REDIS_URL'] ?? '');
+    const client = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
     await client.ping();
     await closeRedis(client);
     expect(countTimers()).toBeLessThanOrEqual(before);

@@ -8,7 +8,7 @@ import type {
 import type { Payout } from '../ledger/payout.js';
 import type { Refusal } from '../ledger/refusal.js';
 import type { PayoutState } from '../ledger/states.js';
-import type { SendAttempt, SenderLedger } from '../ledger/sender-ledger.js';
+import type { SendAttempt, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 import type { Logger } from '../logger.js';
 import { AttemptBook } from './attempt-book.js';
 import type { HeldLease } from './lease-keeper.js';
@@ -126,13 +126,15 @@ export class Sender {
    * @throws RedisUnavailableError
    */
   async checkLedger(): Promise<string | undefined> {
-    const { ledger, held } = this.#options;
-    const sends = this.#sends;
-    const view = await ledger.readSender();
-    if (view.ledgerId !== held.view.ledgerId) return OTHER_LEDGER;
-    if (view.sends < sends) return describeLoss(view.sends, sends);
-    await this.#book.confirmLast();
-    return undefined;
+    const known = this.#sends;
+    const loss = this.#findLoss(await this.#options.ledger.readSender(), known);
+    if (loss === undefined) await this.#book.confirmLast();
+    return loss;
+  }
+
+  #findLoss({ ledgerId, sends }: SenderView, known: number): string | undefined {
+    if (ledgerId !== this.#options.held.view.ledgerId) return OTHER_LEDGER;
+    return sends < known ? describeLoss(sends, known) : undefined;
   }
 
   /** @returns the payout when it is queued, else its state */
@@ -174,11 +176,12 @@ export class Sender {
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, epoch: held.lease.epoch };
     const request = toRequest(payout);
     // Before the ledger is touched: a begin that is put back would count the payout's attempts up and hide the fault.
-    if (await journal.changedByOthers()) return OTHERS_SENT;
+    if (await journal.changedByOthers()) return await this.#judgeOthers();
 
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
     this.#book.mayHaveBegun(attempt);
+    let othersWrote: boolean;
     try {
       const begun = await ledger.beginSend({
         ...attempt,
@@ -189,17 +192,32 @@ export class Sender {
       if (begun.kind !== 'begun') return await this.#refused(begun);
       this.#sends = begun.sends;
       await journal.append({ ...attempt, sends: begun.sends, request, at: clock.wallNow() });
-      // It stays in `sending`, which the next holder of the lease turns into `unknown`: the other may have sent it.
-      if (await journal.changedByOthers()) return OTHERS_SENT;
+      othersWrote = await journal.changedByOthers();
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }
+    // It stays in `sending`, which the next holder of the lease turns into `unknown`: the other may have sent it.
+    if (othersWrote) return await this.#judgeOthers();
     await pacer.waitUntilOpen(held.lost);
     // A suspended machine's monotonic clock may stand still; its wall clock then forbids, as it may, and permits nothing.
     const isFresh = (): boolean =>
       clock.now() - beganAt < this.#options.guardMs && Math.abs(clock.wallNow() - beganOn) < this.#options.guardMs;
     const mayWrite = (): boolean => pacer.isOpen && isFresh() && !held.lost.aborted;
     return await this.#write(attempt, request, connection, mayWrite);
+  }
+
+  /**
+   * Another process has written to the journal. If it took the lease for that, as `adopt-ledger` does, this process has
+   * only not heard of it yet. Else the ledger that says that this one has the lease came back older.
+   */
+  async #judgeOthers(): Promise<SendReport> {
+    const { ledger, held } = this.#options;
+    const view = await ledger.readSender();
+    const loss = this.#findLoss(view, this.#sends);
+    if (loss !== undefined) return { kind: 'ledger_refused', reason: loss };
+    const { owner, epoch } = held.lease;
+    const isHolder = view.lease?.owner === owner && view.lease.epoch === epoch;
+    return isHolder ? OTHERS_SENT : { kind: 'lease_lost' };
   }
 
   async #write(

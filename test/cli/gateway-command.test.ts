@@ -56,7 +56,9 @@ describe('payouts gateway', () => {
       destinationTag: expect.stringMatching(/^\d+$/),
     });
     const { stdout: table } = await account.run(...args);
-    expect(table).toMatch(new RegExp(`^address +${wallet['address']}\ndestination tag +${wallet['destinationTag']}\n$`));
+    expect(table).toMatch(
+      new RegExp(`^address +${wallet['address']}\ndestination tag +${wallet['destinationTag']}\n$`),
+    );
   });
 
   it('shows how far a transaction is, and exits 1 when the gateway does not know it', async () => {

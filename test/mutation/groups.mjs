@@ -60,6 +60,10 @@ export const groups = {
       'test/worker/breaker-words.test.ts',
     ],
   },
+  role: {
+    mutate: ['src/worker/sender-role.ts'],
+    tests: ['test/worker/sender-role.test.ts'],
+  },
   journal: {
     mutate: ['src/worker/file-send-journal.ts'],
     tests: ['test/worker/file-send-journal.test.ts'],

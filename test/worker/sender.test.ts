@@ -420,6 +420,28 @@ describe('the journal', () => {
     expect(await payoutState()).toBe('sending');
     expectNothingSent();
   });
+
+  it.each([
+    ['before the begin', [true], 'queued'],
+    ['after it', [false, true], 'sending'],
+  ])('that another has written to who took the lease is no objection to the ledger: %s', async (_, others, state) => {
+    rig.journal.othersWrote.push(...others);
+    rig.before.readSender = () => void rig.ledger.adoptLedger({ epoch: 0, sends: 0 });
+    expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
+    expect(await payoutState()).toBe(state);
+    expectNothingSent();
+  });
+
+  it('that another has written to does not hide that the ledger came back older', async () => {
+    const older = { ...rig.ledger.snapshot(), lease: undefined };
+    await rig.send('q');
+    rig.ledger.restore(older);
+    rig.journal.othersWrote.push(true);
+    expect(await rig.send('p')).toMatchObject({
+      kind: 'ledger_refused',
+      reason: 'Redis came back older than it was: it knows 0 sends, this process 1.',
+    });
+  });
 });
 
 describe('the last checks before the write', () => {
