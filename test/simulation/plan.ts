@@ -48,6 +48,7 @@ export interface Plan {
     readonly redisAway: number;
     readonly rollback: number;
     readonly flush: number;
+    readonly deposed: number;
     readonly senderLost: number;
     readonly atRandom: number;
   };
@@ -104,7 +105,7 @@ export function makePlan(random: Random): Plan {
     rollbackAtOnce: times.rollback > 0 && random.chance(0.5) ? 0.02 : 0,
     drift: random.pick([0, DRIFT_MAX]),
     earlyTimers: random.pick([0, 0.3]),
-    personCancels: times.rollback + times.flush === 0 && random.chance(0.3),
+    personCancels: times.rollback + times.flush + times.deposed === 0 && random.chance(0.3),
   };
 }
 
@@ -127,6 +128,7 @@ function makeTimes(random: Random, hosts: number): Omit<Plan['times'], 'senderLo
     redisAway: few(),
     rollback: hosts === 1 ? few() : 0,
     flush: hosts === 1 && random.chance(0.15) ? 1 : 0,
+    deposed: hosts === 1 && random.chance(0.15) ? 1 : 0,
     atRandom: random.whole(0, 4),
   };
 }

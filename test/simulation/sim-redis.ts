@@ -23,7 +23,7 @@ export class SimRedis {
     this.#plan = plan;
     this.ledger = ledger;
     this.#snapshot = ledger.snapshot();
-    this.#rollbacksLeft = plan.times.rollback;
+    this.#rollbacksLeft = plan.times.rollback + plan.times.deposed;
   }
 
   get ledgerId(): string {
@@ -74,13 +74,13 @@ export class SimRedis {
     for (const run of waiting) run();
   }
 
-  /** Restarts with the last snapshot. What was committed since then is lost. */
-  rollBack(): void {
+  /** Restarts with the last snapshot, or another older one. What was committed since then is lost. */
+  rollBack(snapshot = this.#snapshot): void {
     if (this.#rollbacksLeft === 0) return;
     this.#rollbacksLeft -= 1;
-    this.#world.note(() => 'redis: ROLLED BACK to the last snapshot');
+    this.#world.note(() => `redis: ROLLED BACK to ${snapshot.sends} sends`);
     this.#restart();
-    this.ledger.restore(this.#snapshot);
+    this.ledger.restore(snapshot);
   }
 
   flush(): void {

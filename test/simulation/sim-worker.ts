@@ -61,6 +61,11 @@ export class SimWorker {
     return status.role === 'refused' ? status.reason : undefined;
   }
 
+  /** True while it takes itself for the sender. */
+  get isSender(): boolean {
+    return this.#role.status.role === 'sender';
+  }
+
   /** Runs until it is stopped. */
   async run(): Promise<void> {
     await this.#options.journal.reload();

@@ -31,10 +31,15 @@ export interface RunResult {
   readonly trace: readonly string[];
 }
 
+interface Started {
+  readonly process: SimProcess;
+  readonly worker: SimWorker;
+}
+
 interface Host {
   readonly name: string;
   readonly file: JournalFile;
-  readonly running: Map<string, { process: SimProcess; worker: SimWorker }>;
+  readonly running: Map<string, Started>;
 }
 
 /** One run of the whole system, decided by one seed. */
@@ -183,6 +188,9 @@ export class Simulation {
     sometimes(times.flush, () => {
       this.#redis.flush();
     });
+    sometimes(times.deposed, () => {
+      this.#deposeSender();
+    });
     sometimes(times.senderLost, () => {
       this.#redis.loseSender();
     });
@@ -208,6 +216,37 @@ export class Simulation {
       });
     } else if (faults.pause > 0 && random.chance(0.5)) process.pause(this.#mischief.pauseMs());
     else if (faults.kill > 0) process.kill();
+  }
+
+  /**
+   * Stops the sender for so long that another takes over. Once that one has sent, it ends or is stopped, Redis comes back
+   * as it was when the first was stopped, and the first goes on: the ledger says that it still has the lease.
+   */
+  #deposeSender(): void {
+    const world = this.#world;
+    const deposed = this.#findSender();
+    if (deposed === undefined) return;
+    const copy = this.#redis.ledger.snapshot();
+    deposed.process.pause(this.#plan.faultsForMs);
+    const look = (): void => {
+      if (!world.faultsOn || !deposed.process.paused) return;
+      const next = this.#findSender();
+      if (next === undefined || this.#redis.ledger.snapshot().sends === copy.sends) {
+        world.after(world.random.between(50, 500), look);
+        return;
+      }
+      if (world.random.chance(0.5)) next.process.kill();
+      else next.process.pause(this.#mischief.pauseMs());
+      this.#redis.rollBack(copy);
+      deposed.process.continueNow();
+    };
+    look();
+  }
+
+  /** The sender that is running, if there is one. */
+  #findSender(): Started | undefined {
+    const started = this.#hosts.flatMap(({ running }) => [...running.values()]);
+    return started.find(({ process, worker }) => worker.isSender && !process.paused);
   }
 
   #crashHost(host: Host): void {
