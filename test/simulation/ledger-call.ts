@@ -96,7 +96,7 @@ export class LedgerCall<Reply> {
     if (!this.#isQuiet) process.world.note(() => `${process.name} ${this.#name} ${this.#about}`);
     const reply = this.#run(redis.ledger);
     mischief.strike(process, 'executed', this.#name);
-    redis.executed(this.#isQuiet);
+    redis.executed(this.#name, this.#isQuiet);
     if (this.#isReplyLost) return;
     process.after(this.#replyMs, () => {
       this.#answer(reply);

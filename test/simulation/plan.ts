@@ -49,6 +49,7 @@ export interface Plan {
     readonly rollback: number;
     readonly flush: number;
     readonly deposed: number;
+    /** Right after a send has begun. */
     readonly senderLost: number;
     readonly atRandom: number;
   };
@@ -83,7 +84,7 @@ export function makePlan(random: Random): Plan {
     answerLost: rate(0.2),
     answerLate: rate(0.3),
     answerUnclear: rate(0.2),
-    cut: rate(0.3),
+    cut: rate(0.5),
     rejected: rate(0.4),
     ringsTwice: rate(0.2),
     wallJump: rate(1),
@@ -91,7 +92,7 @@ export function makePlan(random: Random): Plan {
   const hosts = random.chance(0.25) ? 2 : 1;
   const times = {
     ...makeTimes(random, hosts),
-    senderLost: hosts === 2 && leaseOutlastsSends(settings) ? random.whole(0, 1) : 0,
+    senderLost: hosts === 2 && leaseOutlastsSends(settings) ? 1 : 0,
   };
   return {
     settings,
@@ -103,7 +104,7 @@ export function makePlan(random: Random): Plan {
     enqueueWithinMs: random.pick([0, 5_000, 30_000]),
     faultsForMs: random.between(15_000, 60_000) + 2 * settings.inFlightMaxMs,
     rollbackAtOnce: times.rollback > 0 && random.chance(0.5) ? 0.02 : 0,
-    drift: random.pick([0, DRIFT_MAX]),
+    drift: random.pick([0, DRIFT_MAX, DRIFT_MAX]),
     earlyTimers: random.pick([0, 0.3]),
     personCancels: times.rollback + times.flush + times.deposed === 0 && random.chance(0.3),
   };

@@ -15,6 +15,7 @@ export class SimRedis {
   #waiting: (() => void)[] = [];
   #snapshot: LedgerSnapshot;
   #rollbacksLeft: number;
+  #sendersToLose: number;
   /** Rises with every restart: what was under way on an old connection is gone. */
   generation = 0;
 
@@ -24,6 +25,7 @@ export class SimRedis {
     this.ledger = ledger;
     this.#snapshot = ledger.snapshot();
     this.#rollbacksLeft = plan.times.rollback + plan.times.deposed;
+    this.#sendersToLose = plan.times.senderLost;
   }
 
   get ledgerId(): string {
@@ -45,8 +47,9 @@ export class SimRedis {
   }
 
   /** Called after a command of a sender has run. */
-  executed(isQuiet: boolean): void {
+  executed(name: string, isQuiet: boolean): void {
     const { random } = this.#world;
+    if (name === 'beginSend' && this.#sendersToLose > 0 && this.#world.fault(0.5)) this.#loseSender();
     if (this.#rollbacksLeft === 0) return;
     if (random.chance(isQuiet ? 0.005 : 0.1)) this.takeSnapshot();
     if (!isQuiet && this.#world.fault(this.#plan.rollbackAtOnce)) this.rollBack();
@@ -90,7 +93,8 @@ export class SimRedis {
     this.#snapshot = this.ledger.snapshot();
   }
 
-  loseSender(): void {
+  #loseSender(): void {
+    this.#sendersToLose -= 1;
     this.#world.note(() => 'redis: the sender key is LOST');
     this.ledger.loseSender();
   }

@@ -191,9 +191,6 @@ export class Simulation {
     sometimes(times.deposed, () => {
       this.#deposeSender();
     });
-    sometimes(times.senderLost, () => {
-      this.#redis.loseSender();
-    });
     sometimes(times.atRandom, () => {
       this.#strikeAtRandom();
     });

@@ -9,12 +9,7 @@ const beatenAt = new WeakMap<MemoryLedger, Map<string, number>>();
 
 export const leaseMistakes: readonly Mistake[] = [
   { name: 'lease by expiry', pieces: { wrapLedger: expiringLease } },
-  {
-    name: 'absent lease is free',
-    pieces: {
-      wrapLedger: (ledger) => seenAs(ledger, (lease) => lease ?? { owner: '', epoch: 0, beat: 0, released: true }),
-    },
-  },
+  { name: 'absent lease is free', pieces: { wrapLedger: freeWhereAbsent } },
   { name: 'no heartbeat during quarantine', pieces: { wrapLedger: silentWhileQuiet } },
   {
     name: 'lease not asked when a send begins',
@@ -43,6 +38,23 @@ function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: P
     beatLease: async (lease) => {
       beats.set(lease.owner, clock.wallNow());
       return ledger.beatLease(lease);
+    },
+  };
+}
+
+/** Takes a lease that is not there for one whose holder ended in good order, with no request on its way. */
+function freeWhereAbsent(ledger: WorkerLedger): WorkerLedger {
+  let wasAbsent = false;
+  const view = seenAs(ledger, (lease) => lease ?? { owner: '', epoch: 0, beat: 0, released: true });
+  return {
+    ...view,
+    readSender: async () => {
+      const sender = await view.readSender();
+      return wasAbsent ? { ...sender, unanswered: false } : sender;
+    },
+    acquireLease: async (owner, seen) => {
+      wasAbsent = seen?.owner === '';
+      return view.acquireLease(owner, seen);
     },
   };
 }
