@@ -8,6 +8,7 @@ const PRELOAD = new URL('under-chaos.mjs', import.meta.url).href;
 
 /** After SIGTERM: a Redis that hangs is waited for, but not without an end. */
 const ENDS_WITHIN_MS = 45_000;
+const STARTS_WITHIN_MS = 5_000;
 
 export interface WorkerHostOptions {
   readonly name: string;
@@ -22,6 +23,7 @@ export class WorkerHost {
   readonly name: string;
   readonly #options: WorkerHostOptions;
   #child: ChildProcess;
+  #startedAt = 0;
   #mayEnd = false;
 
   constructor(options: WorkerHostOptions) {
@@ -50,7 +52,7 @@ export class WorkerHost {
     if (!(await Promise.race([ended, delay(ENDS_WITHIN_MS, false, { ref: false })]))) {
       this.#options.onDefect(`${this.name} did not end within ${ENDS_WITHIN_MS} ms after SIGTERM`);
       await endChild(child);
-    } else if (child.exitCode !== 0 && child.signalCode !== 'SIGKILL') {
+    } else if (child.exitCode !== 0 && child.signalCode !== 'SIGKILL' && !this.#wasStarting(child)) {
       this.#options.onDefect(`${this.name} ended with ${describeEnd(child)} after SIGTERM`);
     }
   }
@@ -68,12 +70,18 @@ export class WorkerHost {
     if (hasEnded(this.#child)) this.#child = this.#start();
   }
 
+  /** Before the program runs, nothing listens for signals, and there is nothing to put in order. */
+  #wasStarting({ signalCode }: ChildProcess): boolean {
+    return signalCode === 'SIGTERM' && performance.now() - this.#startedAt < STARTS_WITHIN_MS;
+  }
+
   async readLog(): Promise<string> {
     return readFile(this.#options.logFile, 'utf8');
   }
 
   #start(): ChildProcess {
     this.#mayEnd = false;
+    this.#startedAt = performance.now();
     const { logFile, environment } = this.#options;
     const child = startChild(['--import', PRELOAD, MAIN, 'worker'], { logFile, environment });
     child.once('exit', () => {
