@@ -44,6 +44,8 @@ export class FileSendJournal implements SendJournal {
   #size = 0;
   /** Which file that was: one that another process has rotated may happen to have the same size. */
   #inode: number | undefined;
+  /** What others had added was read on the way, when the file was opened again: it counts as theirs until `reload`. */
+  #hasOthers = false;
   #mustReopen = false;
   #ledger: JournaledLedger | undefined;
   #sends = new Map<string, JournaledSend>();
@@ -66,6 +68,7 @@ export class FileSendJournal implements SendJournal {
       await journal.close();
       throw error;
     }
+    journal.#hasOthers = false;
     return journal;
   }
 
@@ -105,13 +108,14 @@ export class FileSendJournal implements SendJournal {
 
   async changedByOthers(): Promise<boolean> {
     const { size, ino } = await stat(this.#path);
-    return size !== this.#size || ino !== this.#inode;
+    return this.#hasOthers || size !== this.#size || ino !== this.#inode;
   }
 
   async reload(): Promise<void> {
     // The process that added to it may have begun a new file: the next write opens the present one.
     this.#mustReopen = true;
     await this.#read();
+    this.#hasOthers = false;
   }
 
   async #read(): Promise<void> {
@@ -138,7 +142,9 @@ export class FileSendJournal implements SendJournal {
     await endTornLine(file, (await file.stat()).size);
     await file.sync();
     await syncFolder(this.#path);
+    const [size, inode] = [this.#size, this.#inode];
     await this.#read();
+    if (this.#size !== size || (inode !== undefined && this.#inode !== inode)) this.#hasOthers = true;
     this.#mustReopen = false;
   }
 
@@ -178,6 +184,9 @@ export class FileSendJournal implements SendJournal {
   async #rotate(ledger: JournaledLedger): Promise<void> {
     await this.close();
     await rename(this.#path, previous(this.#path));
+    // Asked after the renaming: who adds to the old file from now on finds that it is not the present one any more.
+    if ((await stat(previous(this.#path))).size !== this.#size) this.#hasOthers = true;
+    [this.#size, this.#inode] = [0, undefined];
     await this.bind(ledger);
     await this.#read();
   }

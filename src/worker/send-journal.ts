@@ -17,8 +17,8 @@ export interface SendJournal {
   /** Notes a send that is about to be written. Resolves once it is on disk. */
   append(send: JournaledSend): Promise<void>;
   /**
-   * True when another process has added to the journal since this one last read it or added to it. It must have had
-   * the lease in between, so the ledger that says that this process has it may have come back older.
+   * True when another process has added to the journal since this one last read it or added to it: either a sender of
+   * earlier, which was stopped in between, or one that had the lease since, so that the ledger came back older.
    */
   changedByOthers(): Promise<boolean>;
   /** Reads again what another process may have added. */

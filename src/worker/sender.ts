@@ -13,7 +13,7 @@ import type { Logger } from '../logger.js';
 import { AttemptBook } from './attempt-book.js';
 import type { HeldLease } from './lease-keeper.js';
 import type { Pacer } from './pacer.js';
-import type { SendJournal } from './send-journal.js';
+import { findDisagreement, type SendJournal } from './send-journal.js';
 import type { WorkerObserver } from './worker-observer.js';
 
 export interface SenderOptions {
@@ -86,7 +86,8 @@ export class Sender {
   /**
    * Sends one payout if the ledger says that it is to be sent. Call it for one payout at a time.
    * @param stop - aborted when no new send may begin; a send under way still gets its answer
-   * @throws RedisUnavailableError when the ledger could not be asked; nothing was sent
+   * @throws RedisUnavailableError when the ledger could not be asked, Error when the journal could not be read again;
+   * nothing was sent
    */
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
     const { held, clock, observer } = this.#options;
@@ -176,7 +177,10 @@ export class Sender {
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, epoch: held.lease.epoch };
     const request = toRequest(payout);
     // Before the ledger is touched: a begin that is put back would count the payout's attempts up and hide the fault.
-    if (await journal.changedByOthers()) return await this.#judgeOthers();
+    if (await journal.changedByOthers()) {
+      const objection = await this.#judgeAddition();
+      if (objection !== undefined) return objection;
+    }
 
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
@@ -196,8 +200,9 @@ export class Sender {
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }
-    // It stays in `sending`, which the next holder of the lease turns into `unknown`: the other may have sent it.
-    if (othersWrote) return await this.#judgeOthers();
+    // It stays in `sending`, which the next holder of the lease turns into `unknown`: the other may have sent it. The ledger
+    // cannot tell: this begin made it know of the attempt.
+    if (othersWrote) return this.#judgeHolder(await ledger.readSender()) ?? OTHERS_SENT;
     await pacer.waitUntilOpen(held.lost);
     // A suspended machine's monotonic clock may stand still; its wall clock then forbids, as it may, and permits nothing.
     const isFresh = (): boolean =>
@@ -207,17 +212,27 @@ export class Sender {
   }
 
   /**
-   * Another process has written to the journal. If it took the lease for that, as `adopt-ledger` does, this process has
-   * only not heard of it yet. Else the ledger that says that this one has the lease came back older.
+   * Another process has written to the journal. A sender of earlier, which was stopped between its begin and its entry, may
+   * have done so late; then the ledger knows of all that the journal knows. Else the ledger that says that this process has
+   * the lease came back older.
+   * @returns why nothing may be sent now, or undefined
    */
-  async #judgeOthers(): Promise<SendReport> {
-    const { ledger, held } = this.#options;
+  async #judgeAddition(): Promise<SendReport | undefined> {
+    const { clock, ledger, journal } = this.#options;
     const view = await ledger.readSender();
+    const objection = this.#judgeHolder(view);
+    if (objection !== undefined) return objection;
+    await journal.reload();
+    const reason = await findDisagreement(journal, view, ledger, clock.wallNow());
+    return reason === undefined ? undefined : { kind: 'ledger_refused', reason };
+  }
+
+  /** Whoever took the lease, as `adopt-ledger` does, is the sender now; this process has only not heard of it yet. */
+  #judgeHolder(view: SenderView): SendReport | undefined {
     const loss = this.#findLoss(view, this.#sends);
     if (loss !== undefined) return { kind: 'ledger_refused', reason: loss };
-    const { owner, epoch } = held.lease;
-    const isHolder = view.lease?.owner === owner && view.lease.epoch === epoch;
-    return isHolder ? OTHERS_SENT : { kind: 'lease_lost' };
+    const { owner, epoch } = this.#options.held.lease;
+    return view.lease?.owner === owner && view.lease.epoch === epoch ? undefined : { kind: 'lease_lost' };
   }
 
   async #write(

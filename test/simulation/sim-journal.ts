@@ -45,6 +45,7 @@ export class SimJournal implements SendJournal {
   /** So many of the file's lines this process has read or written. */
   #lines = 0;
   #isBroken = false;
+  #hasOthers = false;
   #ledger: JournaledLedger | undefined;
   #sends = new Map<string, JournaledSend>();
 
@@ -78,7 +79,7 @@ export class SimJournal implements SendJournal {
 
   async changedByOthers(): Promise<boolean> {
     await this.#options.process.takeMs(0.05);
-    return this.#options.file.lines.length !== this.#lines;
+    return this.#hasOthers || this.#options.file.lines.length !== this.#lines;
   }
 
   async reload(): Promise<void> {
@@ -87,10 +88,14 @@ export class SimJournal implements SendJournal {
     const { ledger, sends } = this.#options.file.read();
     this.#ledger = ledger;
     this.#sends = new Map(sends.map((send) => [toKey(send), send]));
+    this.#hasOthers = false;
   }
 
   async ensureWritable(): Promise<void> {
-    if (this.#isBroken) await this.reload();
+    if (!this.#isBroken) return;
+    const lines = this.#lines;
+    await this.reload();
+    this.#hasOthers = this.#lines !== lines;
     this.#isBroken = false;
   }
 

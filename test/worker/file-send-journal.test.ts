@@ -70,6 +70,18 @@ describe('FileSendJournal', () => {
     expect(await one.changedByOthers()).toBe(true);
   });
 
+  it('tells it also of a line that it read on the way, when it opened the file again to write', async () => {
+    const one = await open();
+    await one.bind({ ledgerId: 'ledger', epoch: 2, sends: 0 });
+    const other = await open();
+    await one.reload();
+    await other.append(aSend('p', 1));
+    await one.append(aSend('q', 2));
+    expect(await one.changedByOthers()).toBe(true);
+    await one.reload();
+    expect(await one.changedByOthers()).toBe(false);
+  });
+
   it('reads a torn last line as none, ends it, and counts that as its own doing', async () => {
     await (await open()).bind({ ledgerId: 'ledger', epoch: 2, sends: 0 });
     const path = join(dir, '1.journal');
@@ -196,11 +208,26 @@ describe('a write that fails', () => {
     await expect(journal.append(aSend('p', 1))).rejects.toThrow(/only 6 of \d+ bytes could be written/);
     await journal.append(aSend('q', 1));
     expect(journal.lastSends(9)).toEqual([aSend('q', 1)]);
+    // What is there of it may as well be another's, until it was looked at.
+    expect(await journal.changedByOthers()).toBe(true);
+    await journal.reload();
     expect(await journal.changedByOthers()).toBe(false);
   });
 });
 
 describe('a journal that has grown large', () => {
+  it('tells also of a line that another wrote just before the new file began', async () => {
+    const one = await open();
+    await one.bind(LEDGER);
+    const other = await open();
+    await other.append(aSend('q', 1));
+    const send = aSend('p', 2);
+    await one.append({ ...send, request: { ...send.request, addressTo: 'x'.repeat(32 * 1024 * 1024) } });
+    expect(await one.changedByOthers()).toBe(true);
+    await one.reload();
+    expect(await one.changedByOthers()).toBe(false);
+  });
+
   it('begins a new file; whoever reads both still knows everything, and writes on in the new one', async () => {
     const one = await open();
     await one.bind(LEDGER);

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Pacer } from '../../src/worker/pacer.js';
+import type { JournaledLedger, JournaledSend } from '../../src/worker/send-journal.js';
 import { aPayout } from '../ledger/support/a-payout.js';
+import type { MemoryJournal } from './support/memory-journal.js';
 import { GUARD_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, makeSendRig, QUIET_MS, type SendRig } from './support/send-rig.js';
 
 let rig: SendRig;
@@ -407,11 +409,35 @@ describe('the journal', () => {
     reason: 'Another process has written to the send journal while this one took itself for the sender.',
   };
 
-  it('that another has written to stops a send before it begins', async () => {
+  it('that an earlier sender has added to late, with what the ledger knows, is no objection', async () => {
+    await rig.send('q');
+    rig.journal.ledger = { ledgerId: rig.held.view.ledgerId, epoch: 1, sends: 1 };
     rig.journal.othersWrote.push(true);
-    expect(await rig.send('p')).toEqual(OTHERS);
+    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+  });
+
+  it.each<[string, (journal: MemoryJournal, known: JournaledLedger, send: JournaledSend) => void, RegExp]>([
+    ['under a later lease', (journal, known) => (journal.ledger = { ...known, epoch: 2 }), /lease epoch is 1.* seen 2/],
+    ['after more sends', (journal, known) => (journal.ledger = { ...known, sends: 2 }), /knows 1 sends, the journal 2/],
+    [
+      'with a send that the ledger forgot',
+      (journal, _, send) => journal.sends.push({ ...send, payoutId: 'p' }),
+      /not know that payout p was sent/,
+    ],
+  ])('that another has written to %s stops a send before it begins', async (_, write, reason) => {
+    await rig.send('q');
+    const { journal } = rig;
+    const [send] = journal.sends;
+    const known = { ledgerId: rig.held.view.ledgerId, epoch: 1, sends: 1 };
+    journal.ledger = known;
+    journal.othersWrote.push(true);
+    journal.onReload = () => {
+      if (send !== undefined) write(journal, known, send);
+    };
+    const report = await rig.send('p');
+    expect(report).toMatchObject({ kind: 'ledger_refused', reason: expect.stringMatching(reason) });
     expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 0 });
-    expectNothingSent();
+    expect(rig.gateway.arrivals).toHaveLength(1);
   });
 
   it('that another writes to at the same time leaves the payout in sending: the other may have sent it', async () => {

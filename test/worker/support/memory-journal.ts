@@ -9,6 +9,8 @@ export class MemoryJournal implements SendJournal {
   /** Answers of `changedByOthers`, the next one first; false when there is none. */
   readonly othersWrote: boolean[] = [];
   onAppend: () => void | Promise<void> = () => undefined;
+  /** What others have added is seen from then on. */
+  onReload: () => void = () => undefined;
 
   knows(payoutId: string, attempt: number): boolean {
     return this.sends.some((send) => send.payoutId === payoutId && send.attempt === attempt);
@@ -33,6 +35,7 @@ export class MemoryJournal implements SendJournal {
   }
 
   async reload(): Promise<void> {
+    this.onReload();
     return Promise.resolve();
   }
 
