@@ -27,6 +27,7 @@ let stop: AbortController;
 let giveUp: AbortController;
 let role: SenderRole;
 let running: Promise<void>;
+let startedAt: number;
 
 beforeEach(() => {
   clock = new ManualClock();
@@ -72,6 +73,7 @@ afterEach(async () => {
 });
 
 function start(): void {
+  startedAt = clock.now();
   running = role.run({ stop: stop.signal, giveUp: giveUp.signal });
 }
 
@@ -118,13 +120,59 @@ describe('the role of the sender', () => {
     journal.ledger = { ledgerId: 'another', epoch: 3, sends: 7 };
     start();
     await clock.advance(LEASE_MS + 30_000);
-    expect(role.status).toMatchObject({ role: 'refused', reason: expect.stringContaining('flushed or exchanged') });
-    expect(await ledger.readSender()).toMatchObject({ lease: undefined, pausedReason: pauses[0] });
+    const reason = expect.stringContaining('flushed or exchanged');
+    expect(role.status).toEqual({ role: 'refused', reason });
+    expect(await ledger.readSender()).toMatchObject({ lease: undefined, pausedReason: reason });
     expect(said.filter((line) => line.startsWith('error'))).toHaveLength(1);
 
+    journal.ledger = { ledgerId: 'ledger-1', epoch: 0, sends: 9 };
+    await clock.advance(LEASE_MS);
+    expect(role.status).toEqual({ role: 'refused', reason: expect.stringContaining('older copy') });
+    expect(said.filter((line) => line.startsWith('error'))).toHaveLength(2);
+
     journal.ledger = undefined;
-    await clock.advance(LEASE_MS + 5_000);
+    await clock.advance(2_000);
+    expect(role.status).toEqual({ role: 'standby' });
+    await clock.advance(LEASE_MS + 3_000);
     expect(role.status).toMatchObject({ role: 'sender' });
+  });
+
+  it('takes a journal that cannot be read for an objection', async () => {
+    journal.onReload = () => {
+      throw new Error('EACCES');
+    };
+    start();
+    await clock.advance(LEASE_MS + 2_000);
+    expect(role.status).toEqual({ role: 'refused', reason: 'EACCES' });
+  });
+
+  it('says that a new journal witnesses nothing of before, where something was sent before', async () => {
+    const warning = 'warn the send journal of this host is new: it can witness nothing that was sent before';
+    start();
+    await clock.advance(LEASE_MS + 1_000);
+    expect(said).not.toContain(warning);
+    ledger.adoptLedger({ epoch: 1, sends: 5 });
+    journal.ledger = undefined;
+    await clock.advance(2 * LEASE_MS);
+    expect(said).toContain(warning);
+    expect(journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: 3, sends: 5 });
+  });
+
+  it('waits, where a request may still be on its way, until it has arrived or never will', async () => {
+    ledger.adoptLedger({ epoch: 1, sends: 0 });
+    let quietUntil = 0;
+    work = async ({ sender }, end) => {
+      ledger.enqueue(aPayout('p'));
+      await sender.send('p', end);
+      quietUntil = clock.now();
+      await untilAborted(end);
+    };
+    start();
+    await clock.advance(LEASE_MS);
+    const { role: now } = role.status;
+    await clock.advance(GUARD_MS + IN_FLIGHT_MAX_MS + 2 * INTERVAL_MS + LEASE_MS);
+    expect({ now, sends: (await ledger.readSender()).sends }).toEqual({ now: 'sender', sends: 1 });
+    expect(quietUntil).toBeGreaterThanOrEqual(startedAt + GUARD_MS + IN_FLIGHT_MAX_MS + INTERVAL_MS);
   });
 
   it('pauses the account when the sender refuses the ledger, however long Redis is away, and keeps the lease until then', async () => {
@@ -149,7 +197,29 @@ describe('the role of the sender', () => {
     expect((await ledger.readSender()).lease).toMatchObject({ released: false });
   });
 
+  it('pauses no longer when the process has to end', async () => {
+    onPause = () => {
+      throw new Error('away');
+    };
+    work = async ({ onRefused }, end) => {
+      onRefused('it came back older');
+      await untilAborted(end);
+    };
+    start();
+    await clock.advance(LEASE_MS + 2_000);
+    stop.abort();
+    giveUp.abort();
+    await clock.until(running);
+    expect(pauses).toEqual([]);
+  });
+
   it('starts anew where its work fails, without giving the lease back', async () => {
+    const epochs: number[] = [];
+    const recoverSends = ledger.recoverSends.bind(ledger);
+    ledger.recoverSends = async (...args) => {
+      epochs.push(args[0].epoch);
+      return recoverSends(...args);
+    };
     let works = 0;
     work = async (_duty, end) => {
       works += 1;
@@ -159,8 +229,11 @@ describe('the role of the sender', () => {
     start();
     await clock.advance(LEASE_MS + 1_000);
     expect((await ledger.readSender()).lease).toMatchObject({ epoch: 1, released: false });
+    expect(role.status).toEqual({ role: 'standby' });
+    epochs.length = 0;
     await clock.advance(LEASE_MS + 4_000);
     expect(role.status).toEqual({ role: 'sender', epoch: 2 });
+    expect(new Set(epochs)).toEqual(new Set([2]));
     expect(said).toContain('error the sender was interrupted and starts anew');
   });
 });
