@@ -172,7 +172,7 @@ describe('the role of the sender', () => {
     const { role: now } = role.status;
     await clock.advance(GUARD_MS + IN_FLIGHT_MAX_MS + 2 * INTERVAL_MS + LEASE_MS);
     expect({ now, sends: (await ledger.readSender()).sends }).toEqual({ now: 'sender', sends: 1 });
-    expect(quietUntil).toBeGreaterThanOrEqual(startedAt + GUARD_MS + IN_FLIGHT_MAX_MS + INTERVAL_MS);
+    expect(quietUntil).toBeGreaterThanOrEqual(startedAt + LEASE_MS + GUARD_MS + IN_FLIGHT_MAX_MS + INTERVAL_MS);
   });
 
   it('pauses the account when the sender refuses the ledger, however long Redis is away, and keeps the lease until then', async () => {
