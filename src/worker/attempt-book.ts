@@ -44,8 +44,8 @@ export class AttemptBook {
     this.#unwritten.set(attempt.payoutId, [...others, attempt]);
   }
 
-  /** From here on nothing but its outcome may speak for this attempt. */
-  aboutToWrite(attempt: SendAttempt): void {
+  /** It is about to be written, or another may have sent it: from here on nothing but an outcome may speak for it. */
+  disown(attempt: SendAttempt): void {
     this.#unwritten.delete(attempt.payoutId);
   }
 

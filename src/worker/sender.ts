@@ -200,9 +200,7 @@ export class Sender {
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }
-    // It stays in `sending`, which the next holder of the lease turns into `unknown`: the other may have sent it. The ledger
-    // cannot tell: this begin made it know of the attempt.
-    if (othersWrote) return this.#judgeHolder(await ledger.readSender()) ?? OTHERS_SENT;
+    if (othersWrote) return await this.#leaveInSending(attempt);
     await pacer.waitUntilOpen(held.lost);
     // A suspended machine's monotonic clock may stand still; its wall clock then forbids, as it may, and permits nothing.
     const isFresh = (): boolean =>
@@ -227,6 +225,19 @@ export class Sender {
     return reason === undefined ? undefined : { kind: 'ledger_refused', reason };
   }
 
+  /**
+   * The other may have sent it, and the ledger cannot tell: this begin made it know of the attempt. Therefore it is not put
+   * back, also not later; the next holder of the lease turns it into `unknown`.
+   */
+  async #leaveInSending(attempt: SendAttempt): Promise<SendReport> {
+    this.#book.disown(attempt);
+    try {
+      return this.#judgeHolder(await this.#options.ledger.readSender()) ?? OTHERS_SENT;
+    } catch {
+      return OTHERS_SENT;
+    }
+  }
+
   /** Whoever took the lease, as `adopt-ledger` does, is the sender now; this process has only not heard of it yet. */
   #judgeHolder(view: SenderView): SendReport | undefined {
     const loss = this.#findLoss(view, this.#sends);
@@ -243,7 +254,7 @@ export class Sender {
   ): Promise<SendReport> {
     const { pacer, clock, observer, logger } = this.#options;
     const writtenAt = clock.now();
-    this.#book.aboutToWrite(attempt);
+    this.#book.disown(attempt);
     const outcome = await connection.withdraw(request, { mayWrite });
     if (outcome.kind === 'not_sent') return await this.#notSent(attempt, outcome.reason);
 

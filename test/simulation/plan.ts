@@ -48,6 +48,7 @@ export interface Plan {
     readonly redisAway: number;
     readonly rollback: number;
     readonly flush: number;
+    /** The sender is stopped, another sends, and Redis comes back as it was before. */
     readonly deposed: number;
     /** Right after a send has begun. */
     readonly senderLost: number;

@@ -181,7 +181,7 @@ describe('settleLeftovers', () => {
   it('never puts back what may have been written', async () => {
     const attempt = await begin('p');
     book.mayHaveBegun(attempt);
-    book.aboutToWrite(attempt);
+    book.disown(attempt);
     await book.settleLeftovers(['p']);
     expect(await stateOf('p')).toBe('sending');
   });

@@ -455,7 +455,19 @@ describe('the journal', () => {
     rig.before.readSender = () => void rig.ledger.adoptLedger({ epoch: 0, sends: 0 });
     expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
     expect(await payoutState()).toBe(state);
+    // Neither is it put back when its job comes again before the loss of the lease is noticed.
+    await rig.send('p');
+    expect(await payoutState()).toBe(state);
     expectNothingSent();
+  });
+
+  it('that another writes to at the same time stops all sends, also where Redis cannot say who has the lease', async () => {
+    rig.journal.othersWrote.push(false, true);
+    rig.before.readSender = () => {
+      throw new Error('away');
+    };
+    expect(await rig.send('p')).toEqual(OTHERS);
+    expect(await payoutState()).toBe('sending');
   });
 
   it('that another has written to does not hide that the ledger came back older', async () => {
