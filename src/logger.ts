@@ -1,4 +1,6 @@
 import { pino } from 'pino';
+import { callWatcher, failsafeMethods } from './failsafe.js';
+import { createStderrWriter } from './stderr-writer.js';
 
 /** What the code logs with: four levels and children with bound fields, so that pino or any look-alike fits. */
 export interface Logger {
@@ -14,13 +16,15 @@ const SECRET_FIELDS = ['secretKey', 'hash', 'password', 'authorization', '*.secr
 
 /**
  * A pino logger that writes JSON lines to stderr (stdout belongs to a command's result). It writes synchronously: the last
- * line before a crash is the one that matters.
+ * line before a crash is the one that matters. A line that cannot be written is lost and counted; it throws nothing.
  * @param level - pino level name, e.g. `info`
  */
 export function createLogger(level: string): Logger {
-  return pino(
-    { level, redact: { paths: SECRET_FIELDS, censor: '[secret]' }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: true }),
+  return failsafeLogger(
+    pino(
+      { level, redact: { paths: SECRET_FIELDS, censor: '[secret]' }, timestamp: pino.stdTimeFunctions.isoTime },
+      createStderrWriter(),
+    ),
   );
 }
 
@@ -32,3 +36,19 @@ export const silentLogger: Logger = {
   error: () => undefined,
   child: () => silentLogger,
 };
+
+const FAILSAFE = new WeakSet<Logger>();
+
+/**
+ * The same logger, but it and its children never throw: every function that is given a logger from outside takes it like
+ * this. Of a child that cannot be made, the parent takes the place.
+ */
+export function failsafeLogger(logger: Logger): Logger {
+  if (FAILSAFE.has(logger)) return logger;
+  const failsafe: Logger = {
+    ...failsafeMethods('logger', logger, ['debug', 'info', 'warn', 'error']),
+    child: (fields) => failsafeLogger(callWatcher('logger', () => logger.child(fields), logger)),
+  };
+  FAILSAFE.add(failsafe);
+  return failsafe;
+}

@@ -1,6 +1,8 @@
+import { callWatcher, failsafeMethods } from '../failsafe.js';
 import type { WithdrawOutcome } from '../gateway/withdraw-gateway.js';
+import type { PayoutState } from '../ledger/states.js';
 
-/** What the worker tells whoever measures it. Times are in ms. Every method must return at once and not throw. */
+/** What the worker tells what measures it. Times are in ms. Every method must return at once; what one throws is only counted. */
 export interface WorkerObserver {
   /** A withdraw came to an end. */
   sent(outcome: WithdrawOutcome['kind'], durationMs: number): void;
@@ -9,7 +11,9 @@ export interface WorkerObserver {
   /** How long a payout waited for its slot. */
   pacerWaited(waitedMs: number): void;
   journalSynced(durationMs: number): void;
-  polled(result: 'in_progress' | 'completed' | 'failed' | 'error'): void;
+  polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error'): void;
+  /** Payouts of this state had lost their BullMQ job and got another. */
+  jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
 }
 
 /** Measures nothing. */
@@ -19,4 +23,29 @@ export const noObserver: WorkerObserver = {
   pacerWaited: () => undefined,
   journalSynced: () => undefined,
   polled: () => undefined,
+  jobsRecreated: () => undefined,
 };
+
+/**
+ * The observer of an account, made failsafe: its methods never throw.
+ * @param observe - makes it; where this throws, nothing is measured
+ */
+export function openObserver(
+  platformId: number,
+  observe: ((platformId: number) => WorkerObserver) | undefined,
+): WorkerObserver {
+  if (observe === undefined) return noObserver;
+  return failsafeObserver(callWatcher('observer', () => observe(platformId), noObserver));
+}
+
+/** The same observer, but it never throws. */
+export function failsafeObserver(observer: WorkerObserver): WorkerObserver {
+  return failsafeMethods('observer', observer, [
+    'sent',
+    'sendGap',
+    'pacerWaited',
+    'journalSynced',
+    'polled',
+    'jobsRecreated',
+  ]);
+}
