@@ -13,13 +13,19 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** About 24 days. Node's timers wait for 1 ms where they are told to wait for longer than this. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** The clock of the machine: `performance.now()` and `Date.now()`. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wallNow: () => Date.now(),
   async sleep(ms, signal) {
+    const options = signal === undefined ? {} : { signal };
+    let leftMs = ms;
     try {
-      await delay(ms, undefined, signal === undefined ? {} : { signal });
+      for (; leftMs > LONGEST_TIMER_MS; leftMs -= LONGEST_TIMER_MS) await delay(LONGEST_TIMER_MS, undefined, options);
+      await delay(leftMs, undefined, options);
     } catch {
       // Aborted: the caller looks at its signal.
     }
@@ -41,4 +47,12 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
     // Once: Node keeps a combined signal that has a listener left for ever, even when it was aborted long ago.
     signal.addEventListener('abort', onAbort, { once: true });
   });
+}
+
+/** The rates of two machines' clocks differ by no more than this: NTP slews by 0.05 % at most, quartz is far better. */
+const CLOCK_DRIFT_MAX = 0.001;
+
+/** How long to wait on this clock until `ms` milliseconds are over on any other, too. */
+export function onAnyClock(ms: number): number {
+  return ms * (1 + CLOCK_DRIFT_MAX);
 }

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { z } from 'zod';
+import { LONGEST_TIMER_MS } from './clock.js';
 import { InvalidInputError, type Problem } from './errors.js';
 
 /**
@@ -23,8 +24,9 @@ export const amountField = z
     AMOUNT_PATTERN,
     `must be a decimal string such as "12.5": up to ${MAX_INTEGER_DIGITS} digits, then at most ${MAX_DECIMAL_PLACES} decimal places, no sign, no exponent`,
   )
-  .transform(dropTrailingZeros)
-  .refine((amount) => amount !== '0', 'must be more than 0');
+  // Before the zeros are dropped: an error shows the amount as it was given.
+  .refine((text) => !/^0(\.0+)?$/.test(text), 'must be more than 0')
+  .transform(dropTrailingZeros);
 
 function dropTrailingZeros(amount: string): string {
   return amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount;
@@ -35,6 +37,11 @@ export function wholeNumberField(lowest: number, highest = Number.MAX_SAFE_INTEG
   const bounds = highest === Number.MAX_SAFE_INTEGER ? `of at least ${lowest}` : `from ${lowest} to ${highest}`;
   const rule = `must be a whole number ${bounds}`;
   return z.int(rule).min(lowest, rule).max(highest, rule);
+}
+
+/** A time in whole ms that a timer can wait. */
+export function millisecondsField(lowest: number): z.ZodNumber {
+  return wholeNumberField(lowest, LONGEST_TIMER_MS);
 }
 
 /** The currency's id, `payment_id` in the API document. */
@@ -65,10 +72,23 @@ export const symbolField = z
   .string({ error: 'must be a string' })
   .regex(/^[A-Z]{3}$/, 'must be exactly 3 uppercase letters, such as USD');
 
+/** What programs write in the place of a transaction that they do not have, also in brackets or quotes; and zeros alone. */
+const NO_TRANSACTION = new RegExp(
+  `^[-._?*"'()<>[\\]{}]*(${[
+    ...['null', 'nil', 'none', 'nan', 'undefined', 'unknown', 'empty', 'void', 'missing', 'n/?a', 'false', 'true'],
+    ...['error\\b.*', 'fail(ed|ure)?\\b.*', 'pending', 'processing', 'in_?progress', 'success', 'ok', '(0x)?[0.]*'],
+  ].join('|')})[-._?*"'()<>[\\]{}]*$`,
+  'i',
+);
+
 /** A transaction's identifier, as `/withdraw` returned it. */
 export const txhashField = z
   .string({ error: 'must be a string' })
-  .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces');
+  .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces')
+  .refine(
+    (text) => text === '' || !NO_TRANSACTION.test(text),
+    'must name a transaction, which "null", "0" and the like do not',
+  );
 
 /** The platform's own identifier of a deposit. */
 export const orderIdField = z
@@ -124,7 +144,9 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
 export function toProblem(issue: z.core.$ZodIssue): Problem {
   const field = issue.path.length === 0 ? 'input' : issue.path.join('.');
   if (issue.code === 'unrecognized_keys') return { field: issue.keys.join(', '), message: 'is not a known field' };
-  if (issue.code === 'invalid_type' && issue.input === undefined) return { field, message: 'is missing' };
+  // Without `reportInput` zod does not say what was given.
+  if (!('input' in issue)) return { field, message: issue.message };
+  if (issue.input === undefined) return { field, message: 'is missing' };
   return { field, message: `${issue.message} (got ${showValue(issue.input)})` };
 }
 

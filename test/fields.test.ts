@@ -12,6 +12,7 @@ import {
   paymentIdField,
   platformIdField,
   symbolField,
+  toProblem,
   txhashField,
 } from '../src/fields.js';
 
@@ -119,6 +120,75 @@ describe('address', () => {
   });
 });
 
+const TXHASHES = [
+  `0x${'0'.repeat(63)}1`,
+  'nullable9',
+  '0x00e',
+  'errorful1',
+  'NaNo',
+  'falsetto',
+  'Pending7gYkr3',
+  '-_7aB',
+  'n',
+  '10',
+];
+/** What a gateway, or an operator, may give where there is no transaction. */
+const NO_TXHASHES = [
+  ...[
+    'null',
+    'NULL',
+    '"null"',
+    '<nil>',
+    'nil',
+    'none',
+    'None',
+    'NaN',
+    'undefined',
+    '[undefined]',
+    'unknown',
+    '(empty)',
+  ],
+  ...[
+    'false',
+    'true',
+    'error',
+    'Error',
+    'error:timeout',
+    'ERROR-7',
+    'failed',
+    'fail',
+    'failure',
+    'pending',
+    'in_progress',
+  ],
+  ...['processing', 'n/a', 'N/A', 'na', 'ok', 'success', '-', '--', '...', '?', '{}', '[]', '0', '00', '0.0', '-0'],
+  ...['0x', '0x0', '0x000', `0x${'0'.repeat(64)}`, '0'.repeat(64)],
+];
+
+describe('an error', () => {
+  const schema = z.object({ amount: amountField, kind: z.enum(['a', 'b'], 'must be a or b') });
+
+  it('shows what was given, not what a rule made of it', () => {
+    for (const amount of ['0.000', '0', '1.0E-5', 'x', '']) {
+      const parse = (): unknown => parseInput(schema, { amount, kind: 'a' });
+      expect(parse).toThrow(`(got ${JSON.stringify(amount)})`);
+    }
+  });
+
+  it('says of a field that is not there that it is missing, whatever its rule is', () => {
+    expect(() => parseInput(schema, {})).toThrow(/^amount: is missing; kind: is missing$/);
+    expect(() => parseInput(schema, { amount: undefined, kind: null })).toThrow(
+      /^amount: is missing; kind: .*got null/,
+    );
+  });
+
+  it('claims nothing about a value that is not known', () => {
+    const issues = schema.safeParse({ amount: 'x', kind: 'c' }).error?.issues ?? [];
+    const messages = issues.map((issue) => toProblem(issue).message);
+    expect(messages).toEqual([expect.stringMatching(/^must be a decimal string .*no exponent$/), 'must be a or b']);
+  });
+});
+
 describe('identifiers', () => {
   it.each([
     [
@@ -130,6 +200,7 @@ describe('identifiers', () => {
     ['orderId', orderIdField, ['a', 'A-Z+/=-:.,09', 'x'.repeat(64)], ['', 'a_b', 'a b', 'x'.repeat(65), 'a\n', 7]],
     ['symbol', symbolField, ['USD'], ['', 'usd', 'USDT', 'US', 'US1', 'USD\n', 'ÜSD']],
     ['txhash', txhashField, ['0xabc', '!~', 'x'.repeat(256)], ['', 'a b', 'é', 'x'.repeat(257), 'a\n', 1]],
+    ['txhash', txhashField, TXHASHES, NO_TXHASHES],
     ['paymentId', paymentIdField, [1, 2 ** 53 - 1], [0, -1, 1.5, '1', 2 ** 53, Number.NaN, null]],
     ['platformId', platformIdField, [1, 999], [0, -1, 1.5, '1', 2 ** 53]],
   ] as const)('%s keeps to the characters and length of the document', (_, schema, good, bad) => {

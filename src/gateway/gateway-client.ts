@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../clock.js';
-import { baseUrlField, parseInput, platformIdField } from '../fields.js';
-import type { Logger } from '../logger.js';
+import { baseUrlField, millisecondsField, parseInput, platformIdField } from '../fields.js';
+import { failsafeLogger, type Logger } from '../logger.js';
 import { describeFailure } from './describe-failure.js';
 import { openSocket } from './open-socket.js';
 import {
@@ -73,15 +73,22 @@ export interface GatewayClient extends WithdrawGateway {
   close(): void;
 }
 
-const accountSchema = z.object({ baseUrl: baseUrlField, platformId: platformIdField });
+const optionsSchema = z.object({
+  baseUrl: baseUrlField,
+  platformId: platformIdField,
+  timeoutMs: millisecondsField(1).default(30_000),
+  withdrawTimeoutMs: millisecondsField(1).default(60_000),
+  connectTimeoutMs: millisecondsField(1).default(10_000),
+});
 
 /**
  * Makes a client of one account.
- * @throws InvalidInputError when the base URL or the platform id is not usable
+ * @throws InvalidInputError when the base URL, the platform id or a time is not usable
  */
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
-  const { timeoutMs = 30_000, withdrawTimeoutMs = 60_000, connectTimeoutMs = 10_000, logger, clock } = options;
-  const { baseUrl, platformId } = parseInput(accountSchema, options);
+  const { clock } = options;
+  const logger = failsafeLogger(options.logger);
+  const { baseUrl, platformId, timeoutMs, withdrawTimeoutMs, connectTimeoutMs } = parseInput(optionsSchema, options);
   const ca = options.ca === undefined ? {} : { ca: options.ca };
   const sign = createRequestSigner(platformId, options.secretKey);
   const reader = createReadCaller({ baseUrl, sign, timeoutMs, ...ca, logger, clock });

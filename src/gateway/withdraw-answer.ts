@@ -1,5 +1,6 @@
 import { txhashField } from '../fields.js';
 import { readAnswer, type AnswerFields, type RawAnswer } from './answer.js';
+import { isSameAddress } from './compare-payment.js';
 import { readDecimal } from './plain-decimal.js';
 import type { WithdrawRequest } from './withdraw-gateway.js';
 
@@ -53,6 +54,8 @@ export function differingFields(fields: AnswerFields, request: WithdrawRequest):
     differing.push('payment_id');
   }
   if (differs(readDecimal(fields['amount']) ?? fields['amount'], request.amount)) differing.push('amount');
-  if (differs(fields['address_to'], request.addressTo)) differing.push('address_to');
+  const address = fields['address_to'];
+  const isSame = typeof address === 'string' && isSameAddress(address, request.addressTo);
+  if (!isSame && differs(address, request.addressTo)) differing.push('address_to');
   return differing;
 }

@@ -33,7 +33,7 @@ export function createWithdrawConnection(openSocket: OpenSocket, options: Withdr
       try {
         return await withdrawOnce(socket, request, mayWrite, options);
       } catch (error) {
-        // A defect, in a logger for example: even then the socket knows whether anything was sent.
+        // A defect: even then the socket knows whether anything was sent.
         const reason = `unexpected: ${describeFailure(error)}`;
         return socket.written ? { kind: 'unknown', reason, durationMs: 0 } : { kind: 'not_sent', reason };
       } finally {
@@ -54,7 +54,6 @@ async function withdrawOnce(
   mayWrite: () => boolean,
   { url, sign, withdrawTimeoutMs, logger, clock }: WithdrawCallOptions,
 ): Promise<WithdrawOutcome> {
-  const log = logger.child({ requestId: randomUUID(), endpoint: 'withdraw' });
   const checked = withdrawRequestSchema.safeParse(request);
   if (!checked.success) {
     // Only the names: an outcome's reason is logged, and the values hold an address.
@@ -63,34 +62,42 @@ async function withdrawOnce(
   }
   const { body, redact } = sign('withdraw', checked.data);
   const exchange = await exchangeOnce(socket, { url, body, timeoutMs: withdrawTimeoutMs, mayWrite, clock });
-  const outcome = toOutcome(exchange, checked.data, redact, log);
-  log.info({ ...callFields(exchange), outcome: outcome.kind, ...reasonOf(outcome) }, 'withdraw called');
-  return outcome;
+  const finding = classify(exchange, checked.data, redact);
+  // Only now that the outcome stands: whatever becomes of the log lines, the answer counts.
+  logCall(logger.child({ requestId: randomUUID(), endpoint: 'withdraw' }), exchange, finding);
+  return finding.outcome;
 }
 
-function toOutcome(
-  exchange: Exchange,
-  request: WithdrawRequest,
-  redact: (text: string) => string,
-  log: Logger,
-): WithdrawOutcome {
-  if (exchange.kind === 'not_sent') return exchange;
-  const { durationMs } = exchange;
-  if (exchange.kind === 'lost') return { kind: 'unknown', reason: exchange.reason, durationMs };
+interface Finding {
+  readonly outcome: WithdrawOutcome;
+  /** The fields in which the answer to an accepted withdraw differs from the request. */
+  readonly differing: readonly string[];
+}
 
-  const verdict = classifyWithdrawAnswer(exchange.answer);
+function classify(exchange: Exchange, request: WithdrawRequest, redact: (text: string) => string): Finding {
+  if (exchange.kind === 'not_sent') return { outcome: exchange, differing: [] };
+  if (exchange.kind === 'lost') return { outcome: { ...exchange, kind: 'unknown' }, differing: [] };
+
+  const { answer, durationMs } = exchange;
+  const { status: httpStatus } = answer;
+  const verdict = classifyWithdrawAnswer(answer);
   switch (verdict.kind) {
-    case 'accepted': {
-      const differing = differingFields(verdict.fields, request);
-      // The money is on its way whatever the answer repeats, so this changes no outcome; but somebody should look.
-      if (differing.length > 0) log.warn({ differing }, 'the gateway accepted a withdraw but repeated it differently');
-      return { kind: 'accepted', txhash: verdict.txhash, durationMs };
-    }
+    case 'accepted':
+      // The money is on its way whatever the answer repeats, so a difference changes no outcome.
+      return {
+        outcome: { kind: 'accepted', txhash: verdict.txhash, durationMs },
+        differing: differingFields(verdict.fields, request),
+      };
     case 'rejected':
-      return { kind: 'rejected', message: redact(verdict.message), durationMs };
+      return { outcome: { kind: 'rejected', message: redact(verdict.message), httpStatus, durationMs }, differing: [] };
     case 'unknown':
-      return { kind: 'unknown', reason: redact(verdict.reason), durationMs };
+      return { outcome: { kind: 'unknown', reason: redact(verdict.reason), httpStatus, durationMs }, differing: [] };
   }
+}
+
+function logCall(log: Logger, exchange: Exchange, { outcome, differing }: Finding): void {
+  if (differing.length > 0) log.warn({ differing }, 'the gateway accepted a withdraw but repeated it differently');
+  log.info({ ...callFields(exchange), outcome: outcome.kind, ...reasonOf(outcome) }, 'withdraw called');
 }
 
 function callFields(exchange: Exchange): object {

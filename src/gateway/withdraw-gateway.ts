@@ -18,9 +18,21 @@ export interface WithdrawRequest {
  */
 export type WithdrawOutcome =
   | { readonly kind: 'accepted'; readonly txhash: string; readonly durationMs: number }
-  | { readonly kind: 'rejected'; readonly message: string; readonly durationMs: number }
+  | {
+      readonly kind: 'rejected';
+      readonly message: string;
+      /** Of the answer. */
+      readonly httpStatus?: number;
+      readonly durationMs: number;
+    }
   | { readonly kind: 'not_sent'; readonly reason: string }
-  | { readonly kind: 'unknown'; readonly reason: string; readonly durationMs: number };
+  | {
+      readonly kind: 'unknown';
+      readonly reason: string;
+      /** Of the answer, where there was one. */
+      readonly httpStatus?: number;
+      readonly durationMs: number;
+    };
 
 /** A connection (TCP, and TLS where it applies) made ahead for exactly one withdraw. */
 export interface WithdrawConnection {

@@ -65,10 +65,10 @@ export function handleCall(endpoint: Endpoint, call: Call): Answer {
 
 function withdraw({ account, fields, nowMs, settlement }: Call): Answer {
   const input = withdrawFields.safeParse(fields);
-  if (!input.success) return invalid(input.error);
+  if (!input.success) return invalid(input.error, fields);
   const { payment_id: paymentId, amount, address_to: addressTo } = input.data;
   const currency = findCurrency(paymentId);
-  if (currency === undefined) return failed(`unknown payment_id ${paymentId}`);
+  if (currency === undefined) return failed(`unknown payment_id ${fields['payment_id'] ?? ''}`);
   if (currency.hasDestinationTag && !addressTo.includes(':')) {
     return failed(`address_to must be address:destinationTag for ${currency.name}`);
   }
@@ -89,7 +89,7 @@ function withdraw({ account, fields, nowMs, settlement }: Call): Answer {
 
 function transactionStatus({ account, fields, nowMs, settlement }: Call): Answer {
   const input = statusFields.safeParse(fields);
-  if (!input.success) return invalid(input.error);
+  if (!input.success) return invalid(input.error, fields);
   const payment = account.payments.find(input.data.txhash);
   if (payment === undefined) return failed('unknown txhash');
   return succeeded({
@@ -104,9 +104,9 @@ function transactionStatus({ account, fields, nowMs, settlement }: Call): Answer
 
 function paymentWallet({ account, fields }: Call): Answer {
   const input = walletFields.safeParse(fields);
-  if (!input.success) return invalid(input.error);
+  if (!input.success) return invalid(input.error, fields);
   const currency = findCurrency(input.data.payment_id);
-  if (currency === undefined) return failed(`unknown payment_id ${input.data.payment_id}`);
+  if (currency === undefined) return failed(`unknown payment_id ${fields['payment_id'] ?? ''}`);
   return succeeded({ ...depositWalletOf(account.platformId, currency, input.data.order_id) });
 }
 
@@ -114,7 +114,10 @@ function toListItem({ paymentId, code, name, network, usdRate }: Currency): Reco
   return { payment_id: paymentId, currency: code, name, network, rate_usd: usdRate };
 }
 
-function invalid(error: z.ZodError): Answer {
-  const [problem] = error.issues.map(toProblem);
+/** Names the first problem, with the value as it was sent: what a rule sees may be a number made of it. */
+function invalid(error: z.ZodError, fields: Call['fields']): Answer {
+  const [problem] = error.issues.map((issue) =>
+    toProblem({ ...issue, input: fields[String(issue.path[0])] } as z.core.$ZodIssue),
+  );
   return failed(problem === undefined ? 'invalid request' : `${problem.field}: ${problem.message}`);
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { systemClock } from '../clock.js';
 import { parseInput } from '../fields.js';
-import { silentLogger } from '../logger.js';
+import { failsafeLogger, silentLogger } from '../logger.js';
 import { AccountRegistry } from './account-registry.js';
 import { failed, sendAnswer } from './answer.js';
 import { CONTROL_PREFIX, serveControl } from './control-service.js';
@@ -27,7 +27,8 @@ import { startSocketServer } from './socket-server.js';
  * @throws ConflictError when the port is taken
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { clock = systemClock, logger = silentLogger, ...data } = options;
+  const { clock = systemClock, logger: given = silentLogger, ...data } = options;
+  const logger = failsafeLogger(given);
   const settings = parseSandboxOptions(data);
   const random = createRandom(settings.seed);
   const accounts = new AccountRegistry(

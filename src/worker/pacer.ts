@@ -1,16 +1,16 @@
-import type { Clock } from '../clock.js';
+import { onAnyClock, type Clock } from '../clock.js';
 
-/** The rates of two machines' clocks differ by no more than this: NTP slews by 0.05 % at most, quartz is far better. */
-const CLOCK_DRIFT_MAX = 0.001;
+/** The gateway's limit is one withdraw a second (API document, part 8): a second of its own clock, in ms. */
+const GATEWAY_INTERVAL_MS = 1_000;
 
-/** How long to wait on this clock until `ms` milliseconds are over on any other, too. */
-export function onAnyClock(ms: number): number {
-  return ms * (1 + CLOCK_DRIFT_MAX);
+/** The interval as it is kept, in ms: as it is set, but never less than the gateway's second takes on any clock. */
+export function keptIntervalMs(intervalMs: number): number {
+  return Math.max(intervalMs, Math.ceil(onAnyClock(GATEWAY_INTERVAL_MS)));
 }
 
 export interface PacerOptions {
   readonly clock: Clock;
-  /** Between an answer and the next send, in ms. The gateway's limit is one withdraw a second (API document, part 8). */
+  /** Between an answer and the next send, in ms. */
   readonly intervalMs: number;
   /** For how long a request without an answer may still be on its way to the gateway, in ms. */
   readonly inFlightMaxMs: number;

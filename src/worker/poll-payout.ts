@@ -1,5 +1,9 @@
 import { ConflictError, NotFoundError } from '../errors.js';
+import { txhashField } from '../fields.js';
+import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { TransactionStatus } from '../gateway/read-answers.js';
+import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
@@ -10,14 +14,23 @@ export interface PollOptions {
   readonly logger: Logger;
 }
 
+/** What the gateway's status makes of a payout. */
+type Verdict =
+  | { readonly state: 'in_progress' }
+  | { readonly state: 'completed' | 'failed'; readonly fee?: string }
+  /** The status cannot be this payout's, whatever it says of it. */
+  | { readonly state: 'unknown'; readonly reason: string };
+
+type LastVerdict = Exclude<Verdict, { state: 'in_progress' }>;
+
 /** What came of looking at one payout. */
 export type PollReport =
-  | { readonly kind: 'polled'; readonly state: 'in_progress' | 'completed' | 'failed' }
+  | ({ readonly kind: 'polled' } & Verdict)
   /** It is not `in_progress`; there is nothing to do. */
   | { readonly kind: 'skipped'; readonly state: PayoutState | undefined };
 
 /**
- * Asks the gateway once about the transaction of a payout that is `in_progress`, and records a final answer. Several
+ * Asks the gateway once about the transaction of a payout that is `in_progress`, and records what ends that state. Several
  * may do so at the same time: the ledger takes the first.
  * @throws GatewayUnavailableError, GatewayInvalidResponseError, GatewayRejectedError, RedisUnavailableError; nothing was changed
  */
@@ -25,15 +38,56 @@ export async function pollPayout(payoutId: string, { ledger, gateway, logger }: 
   const payout = await ledger.get(payoutId);
   if (payout?.state !== 'in_progress' || payout.txhash === undefined) return { kind: 'skipped', state: payout?.state };
   const { txhash } = payout;
-  const { approve, fee } = await gateway.transactionStatus({ txhash });
-  if (approve === 0) return { kind: 'polled', state: 'in_progress' };
-  const to = approve === 1 ? 'completed' : 'failed';
-  try {
-    await ledger.change({ payoutId, from: 'in_progress', to, ...(fee === undefined ? {} : { fee }) });
-    logger.info({ payoutId, state: to, txhash }, 'payout is final');
-  } catch (error) {
-    // The same answer was recorded by a job that ran at the same time.
-    if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
+  const verdict = txhashField.safeParse(txhash).success
+    ? judge(await gateway.transactionStatus({ txhash }), payout)
+    : // Accepted by an earlier version, which believed the gateway.
+      ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
+  if (verdict.state !== 'in_progress' && (await record({ payoutId, txhash }, verdict, ledger)))
+    log(payout, verdict, logger);
+  return { kind: 'polled', ...verdict };
+}
+
+/**
+ * A gateway that says nothing of a field is believed; one that contradicts the payout is not, unless an operator gave the
+ * txhash, who would only be asked the same again.
+ */
+function judge(status: TransactionStatus, payout: Payout): Verdict {
+  const contradictions = comparePayment(status, payout).filter(({ said }) => said !== undefined);
+  const isVouchedFor = payout.vouchedTxhash === payout.txhash;
+  if (contradictions.length > 0 && !isVouchedFor) {
+    const reason = `the gateway's status is about another payment: ${describeDifferences(contradictions)}`;
+    return { state: 'unknown', reason };
   }
-  return { kind: 'polled', state: to };
+  const { approve, fee } = status;
+  if (approve === 0) return { state: 'in_progress' };
+  return { state: approve === 1 ? 'completed' : 'failed', ...(fee === undefined ? {} : { fee }) };
+}
+
+/** @returns false when a job that ran at the same time was first */
+async function record(
+  { payoutId, txhash }: { readonly payoutId: string; readonly txhash: string },
+  verdict: LastVerdict,
+  ledger: PollOptions['ledger'],
+): Promise<boolean> {
+  const { state: to, ...found } = verdict;
+  const said = 'reason' in found ? { reason: found.reason, message: found.reason, txhash } : found;
+  try {
+    await ledger.change({ payoutId, from: 'in_progress', to, ...said });
+    return true;
+  } catch (error) {
+    if (error instanceof ConflictError || error instanceof NotFoundError) return false;
+    throw error;
+  }
+}
+
+/** Without the reason, which names addresses. */
+function log({ payoutId, txhash }: Payout, { state }: LastVerdict, logger: Logger): void {
+  if (state === 'unknown') {
+    logger.error(
+      { payoutId, txhash },
+      'payout is unknown: its txhash is of another payment; `payouts resolve` decides',
+    );
+  } else {
+    logger.info({ payoutId, state, txhash }, 'payout is final');
+  }
 }

@@ -147,6 +147,45 @@ describe('what a careful gateway refuses', () => {
     expect(sandbox.stats()).toMatchObject({ arrivals: 1, payments: 0 });
   });
 
+  it.each<[endpoint: string, field: string, sent: string]>([
+    ['withdraw', 'amount', '1.0E-5'],
+    ['withdraw', 'amount', '0'],
+    ['withdraw', 'amount', '0.000'],
+    ['withdraw', 'amount', ''],
+    ['withdraw', 'amount', ' 1'],
+    ['withdraw', 'amount', '12,50'],
+    ['withdraw', 'payment_id', '0'],
+    ['withdraw', 'payment_id', '000'],
+    ['withdraw', 'payment_id', 'six'],
+    ['withdraw', 'payment_id', '1e3'],
+    ['withdraw', 'address_to', ''],
+    ['withdraw', 'address_to', 'with space'],
+    ['withdraw', 'address_to', 'r:'],
+    ['withdraw', 'symbol', 'usd'],
+    ['withdraw', 'symbol', 'undefined'],
+    ['transactionstatus', 'txhash', 'a b'],
+    ['transactionstatus', 'txhash', 'null'],
+    ['getpaymentwallet', 'payment_id', '-1'],
+    ['getpaymentwallet', 'payment_id', '0'],
+    ['getpaymentwallet', 'order_id', 'a_b'],
+  ])('in %s a bad %s, saying the value that was sent: %j', async (endpoint, field, sent) => {
+    const { merchant } = await runSandbox();
+    const good = {
+      withdraw: withdrawFields(merchant, { symbol: 'USD' }),
+      transactionstatus: { platform_id: '1001', txhash: 'abc' },
+      getpaymentwallet: { payment_id: '6', platform_id: '1001', order_id: 'a' },
+    }[endpoint];
+    const { message } = await call(merchant, endpoint, { ...good, [field]: sent });
+    expect(message).toMatch(new RegExp(`^${field}: (must|ends) `));
+    expect(String(message).endsWith(`(got ${JSON.stringify(sent)})`)).toBe(true);
+  });
+
+  it('a long bad value, of which the beginning is said', async () => {
+    const { merchant } = await runSandbox();
+    const { message } = await call(merchant, 'withdraw', withdrawFields(merchant, { addressTo: 'x'.repeat(300) }));
+    expect(message).toMatch(/^address_to: must have at most 256 characters \(got "x{79}…\)$/);
+  });
+
   it('an unknown txhash, another method, another content type, another path', async () => {
     const { merchant } = await runSandbox();
     const unknown = { platform_id: '1001', txhash: 'abc' };

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { readBlockedReason } from '../../src/worker/breaker.js';
 import { endAllWorkers } from './support/worker-process.js';
 import { openWorld, until, type PayoutWorld } from './support/payout-world.js';
 
@@ -42,6 +41,28 @@ describe('the account pauses', () => {
     await until('the rest is completed', async () => (await world.producer.stats()).completed === 2);
   }, 60_000);
 
+  it.each([
+    ['HTTP 429, whatever the text', { kind: 'rate-429' } as const, /looks like a rate limit: too many requests/],
+    ['words of another language', { kind: 'reject', message: 'Konto gesperrt' } as const, /looks like a block: Konto/],
+  ])(
+    'at the first answer that says so: %s',
+    async (_name, fault, reason) => {
+      world.sandbox.addFaults([fault]);
+      await world.enqueue(3);
+      world.startWorker();
+      expect(await untilPaused()).toMatch(reason);
+      expect(await world.producer.stats()).toMatchObject({ queued: 2, rejected: 1 });
+    },
+    60_000,
+  );
+
+  it('at the first signature that the gateway does not accept, as after a change of the key', async () => {
+    await world.enqueue(3);
+    world.startWorker({ secretKey: 'k-of-yesterday' });
+    expect(await untilPaused()).toBe("the gateway's answer looks like wrong credentials: wrong signature");
+    expect(await world.producer.stats()).toMatchObject({ queued: 2, rejected: 1 });
+  }, 60_000);
+
   it('after five rejections in a row', async () => {
     world.sandbox.addFaults([{ kind: 'reject', message: 'wrong address' }]);
     await world.enqueue(7);
@@ -67,14 +88,4 @@ describe('the account pauses', () => {
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect((await world.producer.stats()).sends).toBe(sends);
   }, 60_000);
-});
-
-it.each([
-  ['account blocked', true],
-  ['Too many requests', true],
-  ['Your account has been suspended', true],
-  ['insufficient balance', false],
-  ['invalid address: blockchain unknown', false],
-])('the message "%s" looks like a block: %s', (message, blocked) => {
-  expect(readBlockedReason(message) !== undefined).toBe(blocked);
 });

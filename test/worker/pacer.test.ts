@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { onAnyClock, Pacer } from '../../src/worker/pacer.js';
+import { onAnyClock } from '../../src/clock.js';
+import { keptIntervalMs, Pacer } from '../../src/worker/pacer.js';
 import { ManualClock } from './support/manual-clock.js';
 
 let clock: ManualClock;
@@ -10,6 +11,20 @@ beforeEach(() => {
 });
 
 const never = new AbortController().signal;
+
+describe('keptIntervalMs', () => {
+  it.each([
+    [1_000, 1_001],
+    [1_001, 1_001],
+    [1_002, 1_002],
+    [1_010, 1_010],
+    [60_000, 60_000],
+  ])('keeps %i as %i', (setMs, keptMs) => {
+    expect(keptIntervalMs(setMs)).toBe(keptMs);
+    // A second at the gateway, also where its clock is the slowest that is assumed.
+    expect(keptMs / onAnyClock(1)).toBeGreaterThanOrEqual(1_000);
+  });
+});
 
 describe('Pacer', () => {
   it('is open at first, and from the very moment until which it was held', async () => {

@@ -1,0 +1,48 @@
+import type { TransactionStatus } from './read-answers.js';
+import type { WithdrawRequest } from './withdraw-gateway.js';
+
+/** What tells one payment from another. */
+type PaymentField = 'paymentId' | 'addressTo' | 'amount';
+
+/** A field in which the gateway does not say of a transaction what the payout says. */
+export interface PaymentDifference {
+  readonly field: PaymentField;
+  /** Undefined where the gateway says nothing of it, which contradicts nothing. */
+  readonly said: string | number | undefined;
+  readonly expected: string | number;
+}
+
+/**
+ * Holds the gateway's status of a transaction against the payout whose transaction it should be. Amounts are compared as
+ * strings: both sides are plain decimals in their one shortest form.
+ */
+export function comparePayment(
+  status: Pick<TransactionStatus, PaymentField>,
+  payment: Pick<WithdrawRequest, PaymentField>,
+): PaymentDifference[] {
+  const isSame: Record<PaymentField, boolean> = {
+    paymentId: status.paymentId === payment.paymentId,
+    addressTo: status.addressTo !== undefined && isSameAddress(status.addressTo, payment.addressTo),
+    amount: status.amount === payment.amount,
+  };
+  return (['paymentId', 'addressTo', 'amount'] as const)
+    .filter((field) => !isSame[field])
+    .map((field) => ({ field, said: status[field], expected: payment[field] }));
+}
+
+/** @example amount is 7 there, 12.5 in the payout */
+export function describeDifferences(differences: readonly PaymentDifference[]): string {
+  return differences
+    .map(({ field, said, expected }) => `${field} is ${said ?? 'not said'} there, ${expected} in the payout`)
+    .join('; ');
+}
+
+/**
+ * The API document knows one form of `address_to`, destination tag included (part 2.3), so nothing is left out or added.
+ * Only hexadecimal digits are the same in either case: the case of an Ethereum address is a checksum, while that of a Base58
+ * address is part of it.
+ */
+export function isSameAddress(one: string, other: string): boolean {
+  if (one === other) return true;
+  return /^0x[0-9a-f]+$/i.test(one) && one.toLowerCase() === other.toLowerCase();
+}

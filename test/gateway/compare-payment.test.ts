@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+import { comparePayment, describeDifferences, isSameAddress } from '../../src/gateway/compare-payment.js';
+
+const PAYMENT = { paymentId: 10, amount: '1.5', addressTo: 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123' };
+
+describe('comparePayment', () => {
+  it('finds nothing where the gateway says the same', () => {
+    expect(comparePayment({ ...PAYMENT }, PAYMENT)).toEqual([]);
+  });
+
+  it('names what differs, what was said, and what the payout says', () => {
+    const differences = comparePayment({ paymentId: 11, amount: '15', addressTo: 'r:1' }, PAYMENT);
+    expect(differences).toEqual([
+      { field: 'paymentId', said: 11, expected: 10 },
+      { field: 'addressTo', said: 'r:1', expected: PAYMENT.addressTo },
+      { field: 'amount', said: '15', expected: '1.5' },
+    ]);
+    expect(describeDifferences(differences.slice(2))).toBe('amount is 15 there, 1.5 in the payout');
+  });
+
+  it('tells what the gateway does not say from what it says differently', () => {
+    const differences = comparePayment({ amount: '1.5' }, PAYMENT);
+    expect(differences.map(({ field, said }) => [field, said])).toEqual([
+      ['paymentId', undefined],
+      ['addressTo', undefined],
+    ]);
+    expect(describeDifferences(differences.slice(0, 1))).toBe('paymentId is not said there, 10 in the payout');
+  });
+});
+
+describe('isSameAddress', () => {
+  it.each([
+    ['rEb8:123', 'rEb8:123'],
+    // The same account: EIP-55 puts a checksum into the case of the digits.
+    ['0x52908400098527886E0F7030069857D2E4169EE7', '0x52908400098527886e0f7030069857d2e4169ee7'],
+    ['0Xab', '0xAB'],
+  ])('%s and %s', (one, other) => {
+    expect(isSameAddress(one, other)).toBe(true);
+    expect(isSameAddress(other, one)).toBe(true);
+  });
+
+  it.each([
+    ['1BoatSLRHtKNngkdXEeobR76b53LETtpyT', '1boatslrhtknngkdxeeobr76b53lettpyt'],
+    ['rEb8:123', 'rEb8'],
+    ['rEb8:123', 'rEb8:0123'],
+    ['rEb8:tag', 'rEb8:TAG'],
+    ['0xab:tag', '0xAB:TAG'],
+    ['0xab', '0xac'],
+    ['0xab', 'ab'],
+    ['abc', 'abc '],
+  ])('not %s and %s', (one, other) => {
+    expect(isSameAddress(one, other)).toBe(false);
+    expect(isSameAddress(other, one)).toBe(false);
+  });
+});

@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { adoptSends } from '../../src/ledger/adopt-ledger.js';
+import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
+import { silentLogger } from '../../src/logger.js';
+import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
+import { clientOf, recordingLogger } from '../gateway/support/test-client.js';
+import { httpAnswer, startRawGateway, type RawGateway } from '../gateway/support/raw-gateway.js';
+import { begin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+
+let account: TestAccount;
+let server: RawGateway;
+let status: object;
+
+beforeEach(async () => {
+  account = openTestAccount();
+  server = await startRawGateway('http', {
+    onRequest: ({ stream }) => void stream.write(httpAnswer(200, JSON.stringify({ result: 1, ...status }))),
+  });
+});
+
+afterEach(async () => {
+  await server.stop();
+  await account.close();
+});
+
+/** A payout that the gateway accepted under this txhash. */
+async function bring(payoutId: string, { txhash = 'h-1', addressTo = 'wallet-1:7' } = {}): Promise<void> {
+  await account.ledger.enqueue([aPayout(payoutId, { addressTo })]);
+  const sender = new RedisSenderLedger(account.connection, 'reply');
+  const attempt = await begin(sender, await takeLease(sender, 'one'), payoutId);
+  await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
+}
+
+/** Polls the payout while the gateway says this of its transaction. */
+async function poll(said: object, logger = silentLogger): Promise<PollReport> {
+  status = said;
+  const gateway = clientOf(server);
+  try {
+    return await pollPayout('p', { ledger: account.ledger, gateway, logger });
+  } finally {
+    gateway.close();
+  }
+}
+
+/** What the gateway says of the payment of {@link bring}, in its own notation. */
+const ITS_OWN = { payment_id: '7', amount: '12.500', address_to: 'wallet-1:7' };
+
+describe('a status of the payout’s own payment', () => {
+  it.each([
+    ['everything', ITS_OWN],
+    ['nothing but approve', {}],
+    ['fields that hold nothing', { payment_id: null, amount: '', address_to: null }],
+  ])('is believed, with %s', async (_name, said) => {
+    await bring('p');
+    expect(await poll({ approve: 0, ...said })).toEqual({ kind: 'polled', state: 'in_progress' });
+    expect(await poll({ approve: '1', fee: '0.10', ...said })).toMatchObject({ kind: 'polled', state: 'completed' });
+    expect(await account.ledger.get('p')).toMatchObject({ state: 'completed', fee: '0.1', txhash: 'h-1' });
+  });
+
+  it('may end in an error', async () => {
+    await bring('p');
+    expect(await poll({ approve: 2, ...ITS_OWN })).toEqual({ kind: 'polled', state: 'failed' });
+    expect((await account.ledger.get('p'))?.state).toBe('failed');
+    expect(await poll({ approve: 1, ...ITS_OWN })).toEqual({ kind: 'skipped', state: 'failed' });
+  });
+
+  it('may write a hexadecimal address in another case', async () => {
+    await bring('p', { addressTo: '0xABCDEF' });
+    expect(await poll({ approve: 1, address_to: '0xabcdef' })).toMatchObject({ state: 'completed' });
+  });
+});
+
+describe.each([0, 1, 2])('a status of another payment, with approve %i,', (approve) => {
+  it.each([
+    ['currency', { ...ITS_OWN, payment_id: 8 }, 'paymentId is 8 there, 7 in the payout'],
+    ['amount', { ...ITS_OWN, amount: 12.05 }, 'amount is 12.05 there, 12.5 in the payout'],
+    ['address', { ...ITS_OWN, address_to: 'Wallet-1:7' }, 'addressTo is Wallet-1:7 there, wallet-1:7 in the payout'],
+    ['destination tag', { address_to: 'wallet-1:8' }, 'addressTo is wallet-1:8 there, wallet-1:7 in the payout'],
+    ['address alone', { address_to: 'wallet-1' }, 'addressTo is wallet-1 there, wallet-1:7 in the payout'],
+  ])('by its %s, makes the payout unknown and says why', async (_name, said, difference) => {
+    await bring('p');
+    const logger = recordingLogger();
+    const reason = `the gateway's status is about another payment: ${difference}`;
+    expect(await poll({ approve, fee: '1', ...said }, logger)).toEqual({ kind: 'polled', state: 'unknown', reason });
+    const payout = await account.ledger.get('p');
+    expect(payout).toMatchObject({ state: 'unknown', message: reason, txhash: 'h-1' });
+    expect(payout).not.toHaveProperty('fee');
+    // Free for the payout that it belongs to.
+    expect(await account.ledger.findByTxhash('h-1')).toBeUndefined();
+    expect(payout?.history.at(-1)).toMatchObject({ from: 'in_progress', to: 'unknown', reason });
+    expect(logger.lines.map(({ message }) => message)).toEqual([expect.stringMatching(/^payout is unknown: /)]);
+    expect(JSON.stringify(logger.lines)).not.toContain('allet-1');
+  });
+});
+
+it('a status of another payment is believed where an operator gave the txhash in spite of it', async () => {
+  await bring('p');
+  const other = { ...ITS_OWN, amount: '9' };
+  await poll({ approve: 1, ...other });
+  const said = { by: 'ann', reason: 'the gateway shows the amount without its fee' };
+  await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-1', ...said });
+  expect(await poll({ approve: 1, ...other })).toEqual({ kind: 'polled', state: 'completed' });
+});
+
+it('a status of another payment is not believed where a journal gave the txhash, although a person adopted the send', async () => {
+  const { paymentId, amount, addressTo } = aPayout('p');
+  const request = { paymentId, amount, addressTo };
+  const send = {
+    payoutId: 'p',
+    attempt: 1,
+    token: 'sent',
+    request,
+    outcome: { kind: 'accepted', txhash: 'h-1' },
+  } as const;
+  await adoptSends(account.connection, [send], { by: 'ann', reason: 'restored a copy', doubtMs: 0 });
+  expect((await account.ledger.get('p'))?.state).toBe('in_progress');
+  expect(await poll({ approve: 1, amount: '9' })).toMatchObject({
+    state: 'unknown',
+    reason: expect.stringMatching(/about another payment: amount is 9 there/),
+  });
+});
+
+it('a txhash that names no transaction, as an earlier version accepted it, makes the payout unknown', async () => {
+  await bring('p', { txhash: 'null' });
+  expect(await poll({ approve: 1 })).toMatchObject({
+    state: 'unknown',
+    reason: 'its txhash names no transaction: null',
+  });
+  expect((await account.ledger.get('p'))?.state).toBe('unknown');
+  expect(server.receivedBytes).toBe(0);
+});
+
+it('of two polls at the same time one records, and one speaks', async () => {
+  await bring('p');
+  const logger = recordingLogger();
+  const said = { approve: 1, ...ITS_OWN };
+  expect(await Promise.all([poll(said, logger), poll(said, logger)])).toEqual([
+    { kind: 'polled', state: 'completed' },
+    { kind: 'polled', state: 'completed' },
+  ]);
+  expect(logger.lines).toHaveLength(1);
+  expect((await account.ledger.get('p'))?.history).toHaveLength(4);
+});
