@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { LONGEST_TIMER_MS } from './clock.js';
 import { PayoutError, RedisUnavailableError } from './errors.js';
-import { silentLogger, type Logger } from './logger.js';
+import { failsafeLogger, silentLogger, type Logger } from './logger.js';
 
 /** A connection to one Redis, to a Sentinel-watched one, or to a Redis Cluster. */
 export type RedisClient = Redis | Cluster;
@@ -147,7 +148,7 @@ export function connectRedis(url: string, role: RedisRole, logger: Logger = sile
   const retryStrategy = (attempt: number): number | null => (closed.has(client) ? null : reconnectDelay(attempt));
   const options = { ...ROLE_OPTIONS[role], retryStrategy, disconnectTimeout: DISCONNECT_WITHIN_MS };
   const client: RedisClient = openClient(target, options);
-  logConnectionTrouble(client, role, logger);
+  logConnectionTrouble(client, role, failsafeLogger(logger));
   return client;
 }
 
@@ -203,7 +204,10 @@ class BoundedCluster extends Cluster {
  * @param waitMs - the longest time for which a command waits
  */
 export function duplicateForWaiting(client: RedisClient, waitMs: number): RedisClient {
-  const options = { commandTimeout: COMMAND_TIMEOUT_MS + waitMs, socketTimeout: SOCKET_TIMEOUT_MS + waitMs };
+  const options = {
+    commandTimeout: Math.min(COMMAND_TIMEOUT_MS + waitMs, LONGEST_TIMER_MS),
+    socketTimeout: Math.min(SOCKET_TIMEOUT_MS + waitMs, LONGEST_TIMER_MS),
+  };
   const duplicate =
     client instanceof Cluster ? client.duplicate([], { redisOptions: options }) : client.duplicate(options);
   // The commands on it fail, and whoever waits for them says so.
@@ -217,32 +221,57 @@ function reconnectDelay(attempt: number): number {
 
 /** ioredis repeats the same error at every attempt; one line for each outage is what a person can use. */
 function logConnectionTrouble(client: RedisClient, role: RedisRole, logger: Logger): void {
-  let away = false;
+  let unavailable = false;
   client.on('error', (error: Error) => {
-    if (!away) logger.warn({ role, error: error.message }, 'Redis is away, reconnecting');
-    away = true;
+    if (!unavailable) logger.warn({ role, error: error.message }, 'Redis unavailable, reconnecting');
+    unavailable = true;
   });
   client.on('ready', () => {
-    if (away) logger.info({ role }, 'Redis is back');
-    away = false;
+    if (unavailable) logger.info({ role }, 'Redis reconnected');
+    unavailable = false;
   });
 }
 
 /** Answers of a Redis that is there but cannot do its work now; everything else it refuses is a mistake of ours. */
 const UNAVAILABLE_REPLY =
-  /^(LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|OOM|MISCONF|BUSY|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM)\b/;
+  /^(?:(?:LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|OOM|MISCONF|BUSY|NOREPLICAS|UNBLOCKED|NOAUTH|WRONGPASS|NOPERM)\b|ERR max number of clients)/;
+
+/** The errors of ioredis that have a name of their own: the connection ended, or no server of a cluster answers. */
+const CONNECTION_ERROR_NAMES = new Set([
+  'AbortError',
+  'InterruptError',
+  'MaxRetriesPerRequestError',
+  'ClusterAllFailedError',
+]);
+
+/** What ioredis says, as a plain Error, of a connection that is not there, ended, or does not answer. */
+const CONNECTION_ERROR_MESSAGE =
+  /^(?:Connection is (?:closed|aborted|discarded)|Command timed out|Socket timeout|connect ETIMEDOUT|Stream isn't writeable|All sentinels are unreachable|None of startup nodes|Node is disconnected|Cluster (?:is ended|is disconnect|isn't ready)|Too many Cluster redirections|Unknown RESP type)/;
+
+/** Codes of the system and of TLS for a connection that was not made, or broke. */
+const CONNECTION_ERROR_CODE =
+  /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_|ENOTFOUND|EADDRNOTAVAIL|EPROTO|ERR_TLS_|ERR_SSL_|ERR_SOCKET_|ERR_STREAM_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /**
  * Turns a failed Redis call into this project's error, so that callers need not know ioredis.
- * @returns a RedisUnavailableError for connection trouble, time-outs and refusals of Redis; other errors unchanged
+ * @returns a RedisUnavailableError for connection trouble, time-outs and refusals to work now; other errors, such as a
+ * wrong type or a script's own, unchanged
  */
 export function toRedisError(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof PayoutError) return error;
-  if (error.name === 'ReplyError' && !UNAVAILABLE_REPLY.test(error.message)) return error;
+  if (!(error instanceof Error) || error instanceof PayoutError || !isUnavailable(error)) return error;
   return new RedisUnavailableError(
-    `Redis is not available (${describeTrouble(error)}): check that it runs and that its address is right; asking again is safe`,
+    `Redis unavailable (${describeTrouble(error)}): check that it runs, and the address, user and password in REDIS_URL; asking again is safe`,
     { cause: error },
   );
+}
+
+function isUnavailable(error: Error): boolean {
+  if (error.name === 'ReplyError') return UNAVAILABLE_REPLY.test(error.message);
+  // Errors that only a mistake in a program makes; Node gives some of them codes as well.
+  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return false;
+  if (CONNECTION_ERROR_NAMES.has(error.name) || CONNECTION_ERROR_MESSAGE.test(error.message)) return true;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return syscall === 'connect' || (typeof code === 'string' && CONNECTION_ERROR_CODE.test(code));
 }
 
 /** ioredis speaks of its own option where a command found no connection. */

@@ -21,9 +21,9 @@ async function untilSent(count: number): Promise<void> {
 }
 
 describe.each([
-  ['Redis Cluster', async () => startRedisCluster()],
-  ['Redis Sentinel', async () => startRedisSentinel()],
-] as const)('%s', (_, start) => {
+  { kind: 'Redis Cluster', start: async () => startRedisCluster(), fewerReplicas: '0' },
+  { kind: 'Redis Sentinel', start: async () => startRedisSentinel(), fewerReplicas: '1' },
+])('$kind', ({ start, fewerReplicas }) => {
   it('loses its master in the middle: the work goes on and the promises hold', async () => {
     redis = await start();
     world = await openWorld({ redis, sandbox: { latencyBeforeMs: { min: 0, max: 300 } } });
@@ -62,14 +62,34 @@ describe.each([
     expect(await worker.ended).toBe(0);
   }, 120_000);
 
-  it('comes back from a copy that missed writes: nothing is sent until a person decides', async () => {
+  it('loses a replica: nothing is sent until it is back, so that no failover forgets a send', async () => {
+    redis = await start();
+    world = await openWorld({ redis });
+    await world.enqueue(4);
+    const worker = world.startWorker();
+    await untilSent(2);
+    await redis.killReplica(key());
+    await until('the worker says so', () => /Only \d of \d replicas of Redis acknowledge writes/.test(worker.log()));
+    const { arrivals } = world.sandbox.stats();
+    await delay(4_000);
+    expect(world.sandbox.stats().arrivals).toBe(arrivals);
+    await redis.startReplicaAgain(key());
+    await until('every payout is settled', async () => {
+      const { completed, unknown } = await world.producer.stats();
+      return completed + unknown === 4;
+    });
+    await expectPromisesKept(world);
+  }, 120_000);
+
+  it('comes back from a copy that missed writes, where an operator counts fewer replicas: nothing is sent until an operator decides', async () => {
     redis = await start();
     world = await openWorld({ redis });
     await world.enqueue(6);
-    const worker = world.startWorker();
+    const worker = world.startWorker({ environment: { REDIS_REPLICAS: fewerReplicas } });
     await untilSent(1);
     await redis.killReplica(key());
     await untilSent(3);
+    await redis.killOtherReplicas(key());
     await redis.killMaster(key());
     await redis.startReplicaAgain(key());
     await until('the worker refuses', () => /adopt-ledger/.test(worker.log()), 60_000);

@@ -1,7 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { openAccount } from '../../src/producer/account-access.js';
+import type { RedisClient } from '../../src/redis.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
 import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
 import { connectAdmin } from '../support/redis-cluster.js';
@@ -50,19 +52,32 @@ describe('a Redis that speaks TLS', () => {
 });
 
 /** The rights that docs/redis.md names. */
-const RIGHTS =
-  '~{payouts:* resetchannels -@all +@read +@write +@connection +@transaction +@scripting +@blocking -@dangerous +info +config|get';
+async function readRights(): Promise<string[]> {
+  const text = await readFile(new URL('../../docs/redis.md', import.meta.url), 'utf8');
+  const [, rights = ''] = /^ACL SETUSER payouts on >password (.+)$/m.exec(text) ?? [];
+  return rights.split(' ');
+}
 
 describe('a Redis user with few rights', () => {
-  it('is enough for producer and worker, with any character in its password', async () => {
+  const password = 'p@ss/w:rd#1%';
+  let admin: RedisClient;
+  afterEach(() => {
+    admin.disconnect();
+  });
+
+  /** A Redis with this user alone, and an account there. */
+  async function openAsUser(): Promise<void> {
     redis = await startLocalRedis({ dir });
-    const password = 'p@ss/w:rd#1%';
-    const admin = connectAdmin(redis.port);
-    await admin.call('ACL', 'SETUSER', 'payouts', 'on', `>${password}`, ...RIGHTS.split(' '));
+    admin = connectAdmin(redis.port);
+    await admin.call('ACL', 'SETUSER', 'payouts', 'on', `>${password}`, ...(await readRights()));
     await admin.call('ACL', 'SETUSER', 'default', 'off');
     world = await openWorld({
       redis: { url: `redis://payouts:${encodeURIComponent(password)}@127.0.0.1:${redis.port}` },
     });
+  }
+
+  it('is enough for producer and worker, with any character in its password', async () => {
+    await openAsUser();
     await world.enqueue(3);
     await world.producer.cancel('P-3');
     const events = world.producer.events({ group: 'books', consumer: 'one' });
@@ -74,6 +89,24 @@ describe('a Redis user with few rights', () => {
     const refused = (await admin.call('ACL', 'LOG')) as unknown[];
     expect(refused).toEqual([]);
     expect(worker.log()).not.toContain(password);
-    admin.disconnect();
+  }, 60_000);
+
+  it('is enough to record that a send has no answer, and to decide about it by the time of Redis', async () => {
+    await openAsUser();
+    world.sandbox.setFaults([{ kind: 'drop-before', times: 1 }]);
+    await world.enqueue(1);
+    world.startWorker({ environment: { IN_FLIGHT_MAX_MS: '60000' } });
+    await until('the payout is unknown', async () => (await world.producer.stats()).unknown === 1);
+    const account = openAccount({ redisUrl: world.redisUrl, platformId: world.platformId });
+    const notSent = {
+      payoutId: 'P-1',
+      from: 'unknown',
+      to: 'queued',
+      by: 'ann',
+      reason: 'the gateway has none',
+    } as const;
+    await expect(account.ledger.change(notSent)).rejects.toThrow(/may still be on its way to the gateway for \d+ s/);
+    await account.close();
+    expect(await admin.call('ACL', 'LOG')).toEqual([]);
   }, 60_000);
 });

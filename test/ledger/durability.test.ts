@@ -1,78 +1,205 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { RedisUnavailableError } from '../../src/errors.js';
+import { WriteConfirmer } from '../../src/ledger/confirm-write.js';
+import { KnownReplicas } from '../../src/ledger/known-replicas.js';
+import { connectLedger, type LedgerConnection } from '../../src/ledger/ledger-connection.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import type { BeginSend } from '../../src/ledger/sender-ledger.js';
-import type { RedisClient } from '../../src/redis.js';
-import { NO_BREAKER, nextBegin, takeLease } from './contract/ledger-rig.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+import { newPlatformId } from '../support/account.js';
+import { startWaitaofRedis, type WaitaofRedis } from '../support/waitaof-redis.js';
+import { begin, NO_BREAKER, nextBegin, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
-import { openTestAccount, type TestAccount } from './support/test-account.js';
+import { openTestAccount } from './support/test-account.js';
 
-let account: TestAccount;
-beforeEach(() => {
-  account = openTestAccount();
+const ASKED = ['1', '0', '1000'];
+
+let server: WaitaofRedis;
+let redis: RedisClient;
+let writes: WriteConfirmer;
+let payouts: PayoutLedger;
+let ledger: RedisSenderLedger;
+
+beforeAll(async () => {
+  server = await startWaitaofRedis();
 });
-afterEach(async () => account.close());
+afterAll(async () => server.close());
 
-/** A ledger whose server answers WAITAOF as a test says: on so many servers, this one and replicas, it is on disk. */
-function ledgerWith(synced: readonly [here: number, replicas: number]): {
-  ledger: RedisSenderLedger;
-  asked: unknown[];
-} {
-  const asked: unknown[] = [];
-  const pipeline = {
-    exists: () => pipeline,
-    call(...command: unknown[]) {
-      asked.push(command);
-      return pipeline;
-    },
-    exec: async () =>
-      Promise.resolve([
-        [null, 1],
-        [null, synced],
-      ]),
-  };
-  const redis = { pipeline: () => pipeline } as unknown as RedisClient;
-  return { ledger: new RedisSenderLedger({ ...account.connection, redis }, 'waitaof'), asked };
+beforeEach(() => {
+  redis = connectRedis(server.url, 'commands');
+  writes = new WriteConfirmer({ redis, known: new KnownReplicas(redis), needsDisk: true });
+  const connection = connectLedger(redis, newPlatformId());
+  payouts = new PayoutLedger(connection, writes);
+  ledger = new RedisSenderLedger(connection, writes);
+  server.answer = [1, 0];
+});
+afterEach(async () => closeRedis(redis));
+
+/** The questions that `work` led to, without that of the check before the first write. */
+async function askedDuring(work: () => Promise<unknown>): Promise<string[][]> {
+  await writes.prepare('any');
+  const before = server.asked.length;
+  await work();
+  return server.asked.slice(before);
 }
 
 describe('a begin whose server is asked with WAITAOF', () => {
   let request: BeginSend;
   beforeEach(async () => {
-    await account.ledger.enqueue([aPayout('p')]);
-    const ledger = new RedisSenderLedger(account.connection, 'reply');
+    await payouts.enqueue([aPayout('p')]);
     request = await nextBegin(ledger, await takeLease(ledger, 'one'), 'p');
   });
 
   it('has begun once the server itself has it on disk', async () => {
-    const { ledger, asked } = ledgerWith([1, 0]);
-    expect(await ledger.beginSend(request)).toEqual({ kind: 'begun', sends: 1 });
-    expect(asked).toEqual([['WAITAOF', 1, 0, 1_000]]);
+    expect(
+      await askedDuring(async () => {
+        expect(await ledger.beginSend(request)).toEqual({ kind: 'begun', sends: 1 });
+      }),
+    ).toEqual([ASKED]);
   });
 
   it('fails where only replicas have it, so that nothing is written', async () => {
-    const { ledger } = ledgerWith([0, 2]);
+    await askedDuring(async () => {
+      server.answer = [0, 2];
+      await expect(ledger.beginSend(request)).rejects.toThrow(/not on disk within 1000 ms.*asking again is safe/);
+    });
+  });
+
+  it('fails where the disk was late before', async () => {
+    server.answer = [0, 0];
     await expect(ledger.beginSend(request)).rejects.toBeInstanceOf(RedisUnavailableError);
   });
 
   it('does not ask for what it refused', async () => {
-    const { ledger, asked } = ledgerWith([1, 0]);
-    expect(await ledger.beginSend({ ...request, sends: 7 })).toEqual({ kind: 'sends_differ', sends: 0 });
-    expect(asked).toEqual([]);
+    expect(
+      await askedDuring(async () => {
+        expect(await ledger.beginSend({ ...request, sends: 7 })).toEqual({ kind: 'sends_differ', sends: 0, last: '' });
+      }),
+    ).toEqual([]);
+  });
+});
+
+describe('a change whose server is asked with WAITAOF', () => {
+  beforeEach(async () => payouts.enqueue([aPayout('p')]));
+
+  it.each([
+    ['a cancellation', async () => payouts.change({ payoutId: 'p', from: 'queued', to: 'cancelled' })],
+    ['a pause', async () => payouts.pause('ann', 'lunch')],
+    ['a resumption that finds nothing to resume', async () => payouts.resume('ann', 'back')],
+  ])('is on disk before it is acknowledged: %s', async (_, change) => {
+    expect(await askedDuring(change)).toEqual([ASKED]);
+    await askedDuring(async () => {
+      server.answer = [0, 0];
+      await expect(change()).rejects.toThrow(/may or may not be kept; asking again is safe$/);
+    });
+  });
+
+  it('is told of a conflict only once what it conflicts with is on disk', async () => {
+    const cancel = async (): Promise<void> => payouts.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    await askedDuring(async () => {
+      server.answer = [0, 0];
+      await expect(cancel()).rejects.toBeInstanceOf(RedisUnavailableError);
+    });
+    server.answer = [1, 0];
+    await askedDuring(async () => {
+      server.answer = [0, 0];
+      await expect(cancel()).rejects.toBeInstanceOf(RedisUnavailableError);
+    });
+    server.answer = [1, 0];
+    await expect(cancel()).rejects.toThrow('Payout p is cancelled, which is final');
+    expect((await payouts.get('p'))?.history).toHaveLength(2);
+  });
+
+  it('is a pause that stands when it is asked for again', async () => {
+    await askedDuring(async () => {
+      server.answer = [0, 0];
+      await expect(payouts.pause('ann', 'lunch')).rejects.toBeInstanceOf(RedisUnavailableError);
+    });
+    server.answer = [1, 0];
+    expect(await payouts.pause('ann', 'lunch')).toBe(false);
+  });
+
+  it('leaves accepted payouts alone: they are not waited for', async () => {
+    expect(await askedDuring(async () => payouts.enqueue([aPayout('q')]))).toEqual([]);
+  });
+});
+
+describe('changes that are made at the same time', () => {
+  it('share their waits', async () => {
+    const payoutIds = Array.from({ length: 30 }, (_, index) => `p-${index}`);
+    await payouts.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+    const asked = await askedDuring(async () =>
+      Promise.all(payoutIds.map(async (payoutId) => payouts.change({ payoutId, from: 'queued', to: 'cancelled' }))),
+    );
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.length).toBeLessThan(10);
+  });
+});
+
+describe('a disk that is late again and again', () => {
+  it('lets no change be acknowledged, however often it is asked for', async () => {
+    server.answer = [0, 0];
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      await expect(payouts.pause('ann', 'lunch')).rejects.toBeInstanceOf(RedisUnavailableError);
+    }
+  });
+});
+
+describe('the check of a server that is asked with WAITAOF', () => {
+  const check = async (): Promise<number> => {
+    if (!(redis instanceof Redis)) throw new Error('this is one server');
+    return (await writes.check(redis)).problems.length;
+  };
+
+  it('asks it for its disk once, and again for as long as that is late', async () => {
+    server.answer = [0, 0];
+    const before = server.asked.length;
+    expect([await check(), await check()]).toEqual([1, 1]);
+    server.answer = [1, 0];
+    expect([await check(), await check(), await check()]).toEqual([0, 0, 0]);
+    expect(server.asked.length - before).toBe(3);
+  });
+});
+
+describe('a Redis that cannot say what is on its disk', () => {
+  let volatile: LocalRedis;
+  let connection: LedgerConnection;
+  beforeEach(async () => {
+    volatile = await startLocalRedis({ args: ['--appendonly', 'no'] });
+    connection = connectLedger(connectRedis(volatile.url, 'commands'), newPlatformId());
+  });
+  afterEach(async () => {
+    await closeRedis(connection.redis);
+    await volatile.stop();
+  });
+
+  const confirmer = (needsDisk: boolean): WriteConfirmer =>
+    new WriteConfirmer({ redis: connection.redis, known: new KnownReplicas(connection.redis), needsDisk });
+
+  it('acknowledges changes as it always did, because nothing is sent from it', async () => {
+    expect(await new PayoutLedger(connection, confirmer(false)).pause('ann', 'trial')).toBe(true);
+  });
+
+  it('begins no send', async () => {
+    await new PayoutLedger(connection).enqueue([aPayout('p')]);
+    const strict = new RedisSenderLedger(connection, confirmer(true));
+    const begin = strict.beginSend(await nextBegin(strict, await takeLease(strict, 'one'), 'p'));
+    await expect(begin).rejects.toThrow(/not on disk/);
   });
 });
 
 describe('an unknown outcome', () => {
   it('has no txhash in the record', async () => {
+    const account = openTestAccount();
     await account.ledger.enqueue([aPayout('p')]);
-    const ledger = new RedisSenderLedger(account.connection, 'reply');
-    expect((await ledger.readSender()).unanswered).toBe(false);
-    const lease = await takeLease(ledger, 'one');
-    await ledger.beginSend(await nextBegin(ledger, lease, 'p'));
-    await ledger.finishSend(
-      { payoutId: 'p', attempt: 1, epoch: lease.epoch },
-      { kind: 'unknown', reason: 'silence' },
-      NO_BREAKER,
-    );
+    const plain = new RedisSenderLedger(account.connection, 'reply');
+    expect((await plain.readSender()).unanswered).toBe(false);
+    const attempt = await begin(plain, await takeLease(plain, 'one'), 'p');
+    await plain.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);
     expect(await account.ledger.get('p')).not.toHaveProperty('txhash');
+    await account.close();
   });
 });

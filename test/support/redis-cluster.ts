@@ -11,11 +11,27 @@ export interface ReplicatedRedis {
   readonly url: string;
   /** Kills the server on which a key was written at first. */
   killMaster(key: string): Promise<void>;
-  /** Kills the server that has the copy of the key; its data stay. */
+  /** Kills a server that has a copy of the key; its data stay. */
   killReplica(key: string): Promise<void>;
+  /** Kills the other servers that have copies of the key, where there are any. */
+  killOtherReplicas(key: string): Promise<void>;
   /** Starts the server that `killReplica` ended, with the data that it had then. */
   startReplicaAgain(key: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A Redis Cluster, whose slots tests may move as well. */
+export interface RedisCluster extends ReplicatedRedis {
+  /** Begins to move the slot of a key from its master to another. */
+  beginMove(key: string): Promise<SlotMove>;
+}
+
+/** A slot on its way from one master to another. */
+export interface SlotMove {
+  /** Moves one more key. @returns false when all have moved */
+  moveOne(): Promise<boolean>;
+  /** Lets the cluster know that the slot has moved. */
+  end(): Promise<void>;
 }
 
 const MASTERS = 3;
@@ -33,7 +49,7 @@ interface ClusterNode {
 }
 
 /** Starts a Redis Cluster of three masters with a replica each. */
-export async function startRedisCluster(moreArgs: readonly string[] = []): Promise<ReplicatedRedis> {
+export async function startRedisCluster(moreArgs: readonly string[] = []): Promise<RedisCluster> {
   const root = await mkdtemp(join(tmpdir(), 'payouts-cluster-'));
   const nodes: ClusterNode[] = [];
   for (let index = 0; index < 2 * MASTERS; index += 1) nodes.push(await startNode(root, moreArgs));
@@ -45,6 +61,8 @@ export async function startRedisCluster(moreArgs: readonly string[] = []): Promi
       .join(',')}`,
     killMaster: async (key) => kill((await findOwners(nodes, key)).master.server),
     killReplica: async (key) => kill((await findOwners(nodes, key)).replica.server),
+    beginMove: async (key) => beginMove(nodes, key),
+    killOtherReplicas: async () => Promise.resolve(),
     async startReplicaAgain(key) {
       const { replica } = await findOwners(nodes, key);
       replica.server = await startLocalRedis({ dir: replica.dir, port: replica.server.port, args: replica.args });
@@ -128,6 +146,30 @@ async function findOwners(
   const [master, replica] = [nodes[index], nodes[index + MASTERS]];
   if (master === undefined || replica === undefined) throw new Error(`no server has ${key}`);
   return { master, replica };
+}
+
+/** As `redis-cli --cluster reshard` does it, but key by key. */
+async function beginMove(nodes: readonly ClusterNode[], key: string): Promise<SlotMove> {
+  const { master: source } = await findOwners(nodes, key);
+  const masters = nodes.slice(0, MASTERS);
+  const target = masters.find((node) => node !== source);
+  if (target === undefined) throw new Error('there is no other master');
+  const slot = Number(await source.admin.call('CLUSTER', 'KEYSLOT', key));
+  await target.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source.nodeId);
+  await source.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target.nodeId);
+  return {
+    async moveOne() {
+      const [next] = (await source.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1)) as string[];
+      if (next === undefined) return false;
+      await source.admin.call('MIGRATE', '127.0.0.1', target.server.port, next, 0, 5_000);
+      return true;
+    },
+    async end() {
+      for (const { admin } of [target, source, ...masters]) {
+        await admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.nodeId);
+      }
+    },
+  };
 }
 
 /** Ends a server as a crash would. */

@@ -6,30 +6,79 @@ import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbo
 import { connectAdmin, kill, untilReply, type ReplicatedRedis } from './redis-cluster.js';
 
 const SENTINELS = 3;
+const REPLICAS = 2;
 const DOWN_AFTER_MS = 1_000;
-const MASTER_NAME = 'payouts';
+export const MASTER_NAME = 'payouts';
 
-/** Starts a master, a replica and three Sentinels that watch them. */
+/** A master, replicas and Sentinels that watch them. */
+export interface SentinelServers {
+  readonly root: string;
+  readonly master: LocalRedis;
+  readonly replicas: LocalRedis[];
+  readonly sentinelPorts: readonly number[];
+  startReplicaAgain(index: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SentinelServersOptions {
+  /** Under which replicas and Sentinels reach the master. @defaultValue its own port */
+  readonly announcedPortOf?: (masterPort: number) => Promise<number>;
+  /** More settings of each Redis. */
+  readonly args?: readonly string[];
+}
+
+/** Starts a master, two replicas and three Sentinels that watch them. */
 export async function startRedisSentinel(): Promise<ReplicatedRedis> {
+  const servers = await startSentinelServers();
+  const { master, replicas, sentinelPorts } = servers;
+  const replica = (index: number): LocalRedis => {
+    const found = replicas[index];
+    if (found === undefined) throw new Error(`there is no replica ${index}`);
+    return found;
+  };
+  return {
+    url: `redis-sentinel://${sentinelPorts.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER_NAME}`,
+    killMaster: async () => kill(master),
+    killReplica: async () => kill(replica(0)),
+    killOtherReplicas: async () => kill(replica(1)),
+    startReplicaAgain: async () => servers.startReplicaAgain(0),
+    close: async () => servers.close(),
+  };
+}
+
+export async function startSentinelServers(options: SentinelServersOptions = {}): Promise<SentinelServers> {
+  const { announcedPortOf = async (port: number) => Promise.resolve(port), args = [] } = options;
   const root = await mkdtemp(join(tmpdir(), 'payouts-sentinel-'));
-  const master = await startLocalRedis({ dir: await mkdtemp(join(root, 'master-')) });
-  const dir = await mkdtemp(join(root, 'replica-'));
-  const args = ['--replicaof', `127.0.0.1 ${master.port}`, '--repl-diskless-sync-delay', '0'];
-  let replica: LocalRedis = await startLocalRedis({ dir, args });
+  const masterPort = await findFreePort();
+  const announced = await announcedPortOf(masterPort);
+  const master = await startLocalRedis({
+    dir: await mkdtemp(join(root, 'master-')),
+    port: masterPort,
+    args: [...args, '--replica-announce-port', String(announced)],
+  });
+  const replicaArgs = [...args, '--replicaof', `127.0.0.1 ${announced}`, '--repl-diskless-sync-delay', '0'];
+  const replicas: LocalRedis[] = [];
+  for (let index = 0; index < REPLICAS; index += 1) {
+    replicas.push(await startLocalRedis({ dir: await mkdtemp(join(root, 'replica-')), args: replicaArgs }));
+  }
+  const admin = connectAdmin(master.port);
+  await untilReply(admin, 'INFO replication', new RegExp(`(slave\\d:.*state=online[^]*){${REPLICAS}}`));
+  admin.disconnect();
   const sentinels: Sentinel[] = [];
-  for (let index = 0; index < SENTINELS; index += 1) sentinels.push(await startSentinel(root, master.port));
+  for (let index = 0; index < SENTINELS; index += 1) sentinels.push(await startSentinel(root, announced));
   for (const { port } of sentinels) await untilWatching(port);
   return {
-    url: `redis-sentinel://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${MASTER_NAME}`,
-    killMaster: async () => kill(master),
-    killReplica: async () => kill(replica),
-    async startReplicaAgain() {
-      replica = await startLocalRedis({ dir, port: replica.port, args });
+    root,
+    master,
+    replicas,
+    sentinelPorts: sentinels.map(({ port }) => port),
+    async startReplicaAgain(index) {
+      const { dir, port } = replicas[index] as LocalRedis;
+      replicas[index] = await startLocalRedis({ dir, port, args: replicaArgs });
     },
     async close() {
       await Promise.all(sentinels.map(async ({ child }) => endChild(child)));
-      await replica.stop();
-      await master.stop();
+      for (const server of [...replicas, master]) await server.stop();
       await rm(root, { recursive: true, force: true });
     },
   };
@@ -55,13 +104,19 @@ async function startSentinel(root: string, masterPort: number): Promise<Sentinel
     ].join('\n'),
   );
   const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
-  process.once('exit', () => void child.kill('SIGKILL'));
+  const endWithParent = (): void => void child.kill('SIGKILL');
+  process.once('exit', endWithParent);
+  child.once('exit', () => process.removeListener('exit', endWithParent));
   return { child, port };
 }
 
 async function untilWatching(port: number): Promise<void> {
   const admin = connectAdmin(port);
-  await untilReply(admin, 'INFO sentinel', /status=ok,address=[\d.:]+,slaves=1,sentinels=3/);
+  await untilReply(
+    admin,
+    'INFO sentinel',
+    new RegExp(`status=ok,address=[\\d.:]+,slaves=${REPLICAS},sentinels=${SENTINELS}`),
+  );
   admin.disconnect();
 }
 

@@ -1,8 +1,10 @@
-import { Redis } from 'ioredis';
 import type { Clock } from '../../clock.js';
+import { WriteConfirmer } from '../../ledger/confirm-write.js';
+import { listServers } from '../../ledger/find-server.js';
+import { KnownReplicas } from '../../ledger/known-replicas.js';
+import { checkDurability } from '../../ledger/redis-durability.js';
 import type { RedisClient } from '../../redis.js';
-import { GUARD_MS } from '../../worker/sender-role.js';
-import { checkDurability } from '../../worker/redis-durability.js';
+import { GUARD_MS } from '../../account-settings.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 /** ZRANGE … BYSCORE, which the ledger uses, came with this version. */
@@ -19,7 +21,7 @@ export async function checkRedis(
   try {
     // First of all, because a cluster knows its nodes only once it is connected.
     await redis.ping();
-    const nodes = redis instanceof Redis ? [redis] : redis.nodes('master');
+    const nodes = listServers(redis);
     // A node may be of a kind that says no version; what it can do shows when it is used.
     const versions = await Promise.all(nodes.map(async (node) => readVersion(await node.info('server'))));
     const tooOld = versions.find(isTooOld);
@@ -58,6 +60,38 @@ export async function checkRedisDurability(redis: RedisClient, allowVolatileRedi
   }
   if (warnings.length > 0) return warning(name, warnings.join('; '), 'Set it in the configuration file of Redis.');
   return ok(name, 'every write is on disk before a payout is sent, and nothing is evicted');
+}
+
+/**
+ * Whether the replicas that a send needs acknowledge writes.
+ * @param fixed - how many, where the operator says so
+ * @throws InvalidConfigError when that number is not possible
+ */
+export async function checkRedisReplicas(
+  redis: RedisClient,
+  fixed: number | undefined,
+  allowVolatileRedis: boolean,
+): Promise<CheckResult> {
+  const name = 'Redis replicas';
+  const known = new KnownReplicas(redis, fixed);
+  const writes = new WriteConfirmer({ redis, known });
+  const asked = await Promise.all(
+    listServers(redis).map(async (server) => {
+      const report = await writes.check(server);
+      const required = known.required(report.replication);
+      return required === 0 ? { replicas: 0, required } : writes.askIfKept(server);
+    }),
+  );
+  const short = asked.find(({ replicas, required }) => replicas < required);
+  if (short !== undefined) {
+    const found = `only ${short.replicas} of ${short.required} acknowledge writes`;
+    const fix = 'Bring the missing ones back; where one is gone for good, see "Replicas" in docs/redis.md.';
+    return allowVolatileRedis
+      ? warning(name, `${found}; ALLOW_VOLATILE_REDIS accepts it`, fix)
+      : problem(name, `${found}, so nothing is sent`, fix);
+  }
+  if (asked.every(({ required }) => required === 0)) return ok(name, 'a send needs none');
+  return ok(name, `${Math.min(...asked.map(({ required }) => required))} acknowledge every send before it is made`);
 }
 
 /** How long Redis takes to answer: every send waits for it several times. */

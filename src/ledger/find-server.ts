@@ -1,0 +1,33 @@
+import { Redis } from 'ioredis';
+import type { RedisClient } from '../redis.js';
+
+const SLOTS = 16_384;
+
+/** Whether Sentinels say where the master is, and fail over to a replica by themselves. */
+export function isWatchedBySentinels(redis: RedisClient): boolean {
+  return redis instanceof Redis && (redis.options.sentinels?.length ?? 0) > 0;
+}
+
+/** The servers that take writes, as far as this connection knows them; of a cluster all masters. */
+export function listServers(redis: RedisClient): Redis[] {
+  return redis instanceof Redis ? [redis] : redis.nodes('master');
+}
+
+/** The server to which this connection sends commands for a key; undefined while it knows none. */
+export function findServer(redis: RedisClient, key: string): Redis | undefined {
+  if (redis instanceof Redis) return redis;
+  const [address] = redis.slots[slotOf(key)] ?? [];
+  return redis.nodes('all').find(({ options }) => `${options.host ?? ''}:${options.port ?? ''}` === address);
+}
+
+/** The slot of a key in a Redis Cluster: CRC-16 of what stands between its first braces. */
+export function slotOf(key: string): number {
+  const [, tag = ''] = /\{([^}]*)\}/.exec(key) ?? [];
+  let crc = 0;
+  for (const byte of Buffer.from(tag === '' ? key : tag)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = crc & 0x80_00 ? (crc << 1) ^ 0x10_21 : crc << 1;
+    crc &= 0xff_ff;
+  }
+  return crc % SLOTS;
+}

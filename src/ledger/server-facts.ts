@@ -1,0 +1,56 @@
+import type { Redis } from 'ioredis';
+
+/** The settings as CONFIG GET gives them. */
+export type RedisSettings = Readonly<Record<string, string>>;
+
+/** The fields of INFO, all sections together. */
+export type RedisInfo = Readonly<Record<string, string>>;
+
+const ASKED = [
+  'appendonly',
+  'appendfsync',
+  'no-appendfsync-on-rewrite',
+  'aof-load-truncated',
+  'maxmemory-policy',
+  'min-replicas-to-write',
+  'min-replicas-max-lag',
+] as const;
+
+/**
+ * Asks a server for the settings that matter to payouts.
+ * @returns undefined where it forbids CONFIG
+ * @throws what ioredis throws when the connection fails
+ */
+export async function readSettings(server: Redis): Promise<RedisSettings | undefined> {
+  // Redis 6.2 takes one pattern at a time.
+  const replies = await Promise.all(ASKED.map(async (name) => unlessForbidden(server.config('GET', name))));
+  const pairs = replies.flatMap((reply) => reply ?? []);
+  if (pairs.length === 0) return undefined;
+  return Object.fromEntries(pairs.flatMap((name, index) => (index % 2 === 0 ? [[name, pairs[index + 1] ?? '']] : [])));
+}
+
+/**
+ * Asks a server how it is.
+ * @returns undefined where it forbids INFO
+ * @throws what ioredis throws when the connection fails
+ */
+export async function readInfo(server: Redis): Promise<RedisInfo | undefined> {
+  // Without a section: Redis 6.2 takes one section at a time.
+  const text = await unlessForbidden(server.info());
+  if (text === undefined) return undefined;
+  return Object.fromEntries(
+    text.split(/\r?\n/).flatMap((line) => {
+      const [, name, value] = /^([^#:]+):(.*)$/.exec(line) ?? [];
+      return name === undefined ? [] : [[name, value]];
+    }),
+  ) as RedisInfo;
+}
+
+async function unlessForbidden<Reply>(asked: Promise<Reply>): Promise<Reply | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if ((error as Error).name === 'ReplyError' && !/^LOADING\b/.test((error as Error).message)) return undefined;
+    throw error;
+  }
+}

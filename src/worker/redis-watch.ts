@@ -1,0 +1,181 @@
+import type { Redis } from 'ioredis';
+import type { Clock } from '../clock.js';
+import { WriteConfirmer } from '../ledger/confirm-write.js';
+import { findServer, listServers } from '../ledger/find-server.js';
+import type { KnownReplicas } from '../ledger/known-replicas.js';
+import type { Logger } from '../logger.js';
+import { toRedisError, type RedisClient } from '../redis.js';
+
+export interface RedisWatchOptions {
+  /** The sender's connection. */
+  readonly redis: RedisClient;
+  readonly known: KnownReplicas;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What the sender's Redis is fit for. */
+export interface RedisJudgement {
+  /** Why no send of the account that has this key may begin now, or undefined. */
+  hindrance(key: string): string | undefined;
+  /** As {@link hindrance}, where that is more than a connection that has yet to be checked. */
+  refusal(key: string): string | undefined;
+  /** A server has settings with which it forgets. */
+  readonly mayForget: boolean;
+  /** Replicas that a send needs and that do not acknowledge writes. */
+  readonly missingReplicas: number;
+}
+
+/** For a Redis that an operator has accepted as it is. */
+export const ACCEPTED_REDIS: RedisJudgement = {
+  hindrance: () => undefined,
+  refusal: () => undefined,
+  mayForget: false,
+  missingReplicas: 0,
+};
+
+/** What was found at the last look at a server, on the connection that there was. */
+interface Verdict {
+  readonly problems: readonly string[];
+  readonly missingReplicas: number;
+  readonly requiredReplicas: number;
+}
+
+const LOOK_MIN_MS = 1_000;
+const LOOK_MAX_MS = 60_000;
+const LOOK_WHILE_REFUSED_MS = 2_000;
+
+/**
+ * Watches whether the Redis that the sender writes to keeps what it is told: at every connection, a few times soon after
+ * it (replicas follow a new master one by one), every minute, and whenever a write was not confirmed. Between a
+ * connection and the end of its check nothing may begin.
+ */
+export class RedisWatch implements RedisJudgement {
+  readonly writes: WriteConfirmer;
+  readonly #options: RedisWatchOptions;
+  readonly #verdicts = new WeakMap<Redis['stream'], Verdict>();
+  /** Why the last check of a server came to nothing. */
+  readonly #failures = new WeakMap<Redis, string>();
+  readonly #stop = new AbortController();
+  #wake = new AbortController();
+  #running: Promise<void> | undefined;
+  #said: string | undefined;
+
+  constructor(options: RedisWatchOptions) {
+    this.#options = options;
+    this.writes = new WriteConfirmer({
+      redis: options.redis,
+      known: options.known,
+      needsDisk: true,
+      onDoubt: ({ stream }) => {
+        // What is refused stays so, with its reason, until the next look.
+        const verdict = this.#verdicts.get(stream);
+        if (verdict !== undefined && describe(verdict) === undefined) this.#verdicts.delete(stream);
+        this.#look();
+      },
+    });
+  }
+
+  start(): void {
+    this.#options.redis.on('ready', this.#look);
+    this.#running ??= this.#run();
+  }
+
+  /** Safe to call twice, and before start. */
+  async stop(): Promise<void> {
+    this.#options.redis.off('ready', this.#look);
+    this.#stop.abort();
+    this.#look();
+    await this.#running;
+  }
+
+  hindrance(key: string): string | undefined {
+    const server = findServer(this.#options.redis, key);
+    const verdict = server?.status === 'ready' ? this.#verdicts.get(server.stream) : undefined;
+    if (verdict !== undefined) return describe(verdict);
+    this.#look();
+    const failure = server && this.#failures.get(server);
+    return failure === undefined ? 'Redis has yet to be checked' : `Redis cannot be checked: ${failure}`;
+  }
+
+  refusal(key: string): string | undefined {
+    const server = findServer(this.#options.redis, key);
+    const verdict = server && this.#verdicts.get(server.stream);
+    return verdict && describe(verdict);
+  }
+
+  get mayForget(): boolean {
+    return this.#current().some(({ problems }) => problems.length > 0);
+  }
+
+  get missingReplicas(): number {
+    return Math.max(0, ...this.#current().map(({ missingReplicas }) => missingReplicas));
+  }
+
+  readonly #look = (): void => {
+    this.#wake.abort();
+  };
+
+  #current(): Verdict[] {
+    return listServers(this.#options.redis).flatMap(({ stream }) => this.#verdicts.get(stream) ?? []);
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options;
+    let delayMs = LOOK_MIN_MS;
+    while (!this.#stop.signal.aborted) {
+      this.#wake = new AbortController();
+      await this.#checkAll();
+      this.#report();
+      await clock.sleep(this.#said === undefined ? delayMs : LOOK_WHILE_REFUSED_MS, this.#wake.signal);
+      delayMs = this.#wake.signal.aborted ? LOOK_MIN_MS : Math.min(delayMs * 2, LOOK_MAX_MS);
+    }
+  }
+
+  async #checkAll(): Promise<void> {
+    const { redis, logger } = this.#options;
+    await Promise.all(
+      listServers(redis).map(async (server) => {
+        try {
+          await this.#check(server);
+          this.#failures.delete(server);
+        } catch (error) {
+          const { message } = toRedisError(error) as Error;
+          this.#failures.set(server, message);
+          logger.debug({ error: message }, 'cannot check Redis');
+        }
+      }),
+    );
+  }
+
+  async #check(server: Redis): Promise<void> {
+    const report = await this.writes.check(server);
+    const { stream } = server;
+    const requiredReplicas = this.#options.known.required(report.replication);
+    const { replicas } = requiredReplicas === 0 ? { replicas: 0 } : await this.writes.askIfKept(server);
+    const missingReplicas = Math.max(0, requiredReplicas - replicas);
+    this.#verdicts.set(stream, { problems: report.problems, missingReplicas, requiredReplicas });
+  }
+
+  /** Says it once when it begins, changes or ends. */
+  #report(): void {
+    const { logger } = this.#options;
+    const verdicts = this.#current();
+    const reasons = new Set(verdicts.flatMap((verdict) => describe(verdict) ?? []));
+    const reason = reasons.size === 0 ? undefined : [...reasons].join('; ');
+    const allChecked = verdicts.length === listServers(this.#options.redis).length;
+    if (reason === this.#said || (reason === undefined && !allChecked)) return;
+    this.#said = reason;
+    if (reason === undefined) logger.info({}, 'Redis keeps what it is told again; sends may begin');
+    else logger.error({ reason }, 'nothing is sent, because Redis may lose it');
+  }
+}
+
+function describe({ problems, missingReplicas, requiredReplicas }: Verdict): string | undefined {
+  if (problems.length > 0) return `This Redis may forget what was sent: ${problems.join('; ')}`;
+  if (missingReplicas === 0) return undefined;
+  return (
+    `Only ${requiredReplicas - missingReplicas} of ${requiredReplicas} replicas of Redis acknowledge writes, so a ` +
+    'failover could forget what was sent: bring the missing ones back; where one is gone for good, see "Replicas" in docs/redis.md'
+  );
+}

@@ -1,0 +1,165 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { RedisUnavailableError } from '../../src/errors.js';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
+import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
+import type { BeginSend } from '../../src/ledger/sender-ledger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { nextBegin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { createWallClock } from '../ledger/support/wall-clock.js';
+import { findContradictions } from '../ledger/scripts/find-contradictions.js';
+import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.js';
+import { expectPromisesKept, openWorld, until, type PayoutWorld } from '../worker/support/payout-world.js';
+import { endAllWorkers } from '../worker/support/worker-process.js';
+
+/** Long enough for many more keys than there are. */
+const MOVED_KEYS_MAX = 500;
+
+let redis: RedisCluster;
+
+beforeAll(async () => {
+  redis = await startRedisCluster();
+}, 60_000);
+
+afterAll(async () => {
+  await redis.close();
+});
+
+describe('a slot that moves to another master, key by key', () => {
+  let world: PayoutWorld | undefined;
+  const opened: RedisClient[] = [];
+
+  afterEach(async () => {
+    await endAllWorkers();
+    await world?.close();
+    world = undefined;
+    await Promise.all(opened.splice(0).map(closeRedis));
+  });
+
+  const connect = (): RedisClient => {
+    const client = connectRedis(redis.url, 'commands');
+    opened.push(client);
+    return client;
+  };
+
+  it('lets nothing be half done, and nothing read as absent that is there', async () => {
+    const clock = createWallClock();
+    const connection = connectLedger(connect(), randomInt(1, 2 ** 47), clock);
+    const ledger = new PayoutLedger(connection);
+    const sender = new RedisSenderLedger(connection, 'reply');
+    const { keys } = connection;
+    const payoutIds = ['sent', 'begun', 'queued', 'cancel', 'poll'];
+    await ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+    const lease = await takeLease(sender, 'one');
+    for (const payoutId of ['sent', 'poll']) {
+      const attempt = await nextBegin(sender, lease, payoutId);
+      await sender.beginSend(attempt);
+      await sender.finishSend(attempt, { kind: 'accepted', txhash: `hash-${payoutId}` }, NO_BREAKER, 0);
+    }
+    const begun = await nextBegin(sender, lease, 'begun');
+    await sender.beginSend(begun);
+    const next: BeginSend = { ...(await nextBegin(sender, lease, 'queued')), payoutId: 'queued' };
+
+    /** What anybody may do meanwhile: done as a whole, or not at all because Redis is unavailable. */
+    const calls: Record<string, () => Promise<unknown>> = {
+      'enqueue again': async () => {
+        const results = await ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+        expect(results.map(({ kind }) => kind)).toEqual(payoutIds.map(() => 'exists'));
+      },
+      'enqueue another': async () => ledger.enqueue([aPayout(`new-${randomInt(1e9)}`)]),
+      finish: async () => sender.finishSend(begun, { kind: 'accepted', txhash: 'hash-begun' }, NO_BREAKER, 0),
+      begin: async () => sender.beginSend(next),
+      poll: async () =>
+        ledger.change({ payoutId: 'poll', from: 'in_progress', to: 'completed' }).catch((error: unknown) => {
+          if ((error as Error).name !== 'ConflictError') throw error;
+        }),
+      cancel: async () =>
+        ledger.change({ payoutId: 'cancel', from: 'queued', to: 'cancelled', by: 'ann', reason: 'r' }),
+      look: async () => {
+        expect(await sender.readSender()).toMatchObject({ lease: { owner: 'one' }, sends: expect.any(Number) });
+      },
+      get: async () => {
+        for (const payoutId of payoutIds) expect(await ledger.get(payoutId)).toBeDefined();
+      },
+    };
+    const refused = new Set<string>();
+    const callAll = async (): Promise<void> => {
+      await Promise.all(
+        Object.entries(calls).map(async ([name, call]) => {
+          try {
+            await call();
+          } catch (error) {
+            if (!(error instanceof RedisUnavailableError)) throw new Error(`${name}: ${String(error)}`);
+            refused.add(name);
+          }
+        }),
+      );
+    };
+
+    const move = await redis.beginMove(keys.ledger);
+    let moved = 0;
+    // Before the first key, among the middle ones and after the last: every so many keys.
+    do {
+      if (moved % 4 === 0) await callAll();
+      moved += 1;
+      expect(moved).toBeLessThan(MOVED_KEYS_MAX);
+    } while (await move.moveOne());
+    await callAll();
+    await move.end();
+    // The account did wait, and goes on by itself.
+    expect(refused.size).toBeGreaterThan(0);
+    await until('everything works again', async () => {
+      refused.clear();
+      await callAll();
+      return refused.size === 0;
+    });
+    expect(await ledger.get('begun')).toMatchObject({ state: 'in_progress', txhash: 'hash-begun' });
+    expect(await findContradictions({ connection, redis: connection.redis })).toEqual([]);
+  }, 240_000);
+
+  it('makes the account wait, visibly, and then go on by itself', async () => {
+    world = await openWorld({ redis });
+    const payoutIds = await world.enqueue(12);
+    const worker = world.startWorker();
+    await until('some were sent', () => (world?.sandbox.stats().arrivals ?? 0) >= 3);
+    const { producer, platformId } = world;
+    const move = await redis.beginMove(`{payouts:${platformId}}:ledger`);
+    let created = 0;
+    const ask = async (): Promise<void> => {
+      try {
+        const again = await producer.enqueueMany(
+          payoutIds.map((payoutId, index) => ({
+            payoutId,
+            paymentId: 1,
+            amount: '0.01',
+            addressTo: `bc1qp${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
+          })),
+        );
+        created += again.created;
+      } catch (error) {
+        expect(error).toBeInstanceOf(RedisUnavailableError);
+      }
+    };
+    const asking = (async () => {
+      for (let round = 0; round < 6; round += 1) await ask();
+    })();
+    while (await move.moveOne()) await delay(20);
+    await asking;
+    expect(worker.log()).toMatch(/Redis is not available|Redis unavailable/);
+    await move.end();
+    await until(
+      'every payout is completed',
+      async () => (await producer.stats()).completed === payoutIds.length,
+      60_000,
+    );
+    expect(created).toBe(0);
+    await expectPromisesKept(world);
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe(0);
+    const connection = connectLedger(connect(), platformId);
+    expect(await findContradictions({ connection, redis: connection.redis })).toEqual([]);
+  }, 240_000);
+});
