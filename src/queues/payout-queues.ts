@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { Queue, type JobsOptions, type QueueOptions, type Telemetry } from 'bullmq';
 import { silentLogger, type Logger } from '../logger.js';
-import { toRedisError, type RedisClient } from '../redis.js';
+import type { RedisClient } from '../redis.js';
 import type { Payout } from '../ledger/payout.js';
+import type { StateWithJob } from '../ledger/payout-ledger.js';
+import { shortenTimes, type QueueTimes } from './queue-times.js';
 
 /**
  * The two BullMQ queues of an account. They are doorbells: a job says "look at this payout", the ledger says what to
@@ -47,20 +48,6 @@ export interface PayoutQueuesOptions {
   readonly readOnly?: boolean;
 }
 
-/** For how long BullMQ is told to keep its times in a queue, in ms. */
-export interface QueueTimes {
-  readonly limiterMs: number;
-  readonly stalledCheckMs: number;
-  readonly lockMs: number;
-  /** No job is ever delayed by more; without it the delays are dates that somebody chose. */
-  readonly longestDelayMs?: number;
-}
-
-const FIND_MISSING_JOBS = 'payouts:find-missing-jobs';
-const FIND_MISSING_JOBS_LUA = readFileSync(new URL('find-missing-jobs.lua', import.meta.url), 'utf8');
-const MEND_TIMES = 'payouts:mend-times';
-const MEND_TIMES_LUA = readFileSync(new URL('mend-times.lua', import.meta.url), 'utf8');
-
 export class PayoutQueues {
   readonly withdraw: Queue<PayoutJobData>;
   readonly transactionstatus: Queue<PayoutJobData>;
@@ -88,8 +75,11 @@ export class PayoutQueues {
     }
     this.#redis = redis;
     this.#wallNow = wallNow;
-    redis.defineCommand(FIND_MISSING_JOBS, { numberOfKeys: 1, lua: FIND_MISSING_JOBS_LUA });
-    redis.defineCommand(MEND_TIMES, { numberOfKeys: 1, lua: MEND_TIMES_LUA });
+  }
+
+  /** The queue whose jobs move the payouts of a state on. */
+  queueOf(state: StateWithJob): Queue<PayoutJobData> {
+    return state === 'queued' ? this.withdraw : this.transactionstatus;
   }
 
   /** Rings for payouts that are `queued`. A job that is there already stays as it is. */
@@ -122,13 +112,6 @@ export class PayoutQueues {
     await this.withdraw.remove(toJobId(payout));
   }
 
-  /** Those of the payouts that have no job in the queue that could move them on, found in one command. */
-  async findMissing<Source extends JobIdSource>(queue: Queue, payouts: readonly Source[]): Promise<Source[]> {
-    if (payouts.length === 0) return [];
-    const positions = await this.#runScript(FIND_MISSING_JOBS, queue, payouts.map(toJobId));
-    return (positions as number[]).flatMap((position) => payouts[position - 1] ?? []);
-  }
-
   /**
    * Shortens what the wall clock of Redis, or of a worker, has made longer when it was put back. BullMQ keeps dates, not
    * intervals: by an hour's jump a limit of a second would stop the queue for an hour.
@@ -136,18 +119,7 @@ export class PayoutQueues {
    * @throws RedisUnavailableError
    */
   async mendTimes(queue: Queue, times: QueueTimes): Promise<number> {
-    const { limiterMs, stalledCheckMs, lockMs, longestDelayMs = 0 } = times;
-    const args = [limiterMs, stalledCheckMs, lockMs, this.#wallNow(), longestDelayMs];
-    return Number(await this.#runScript(MEND_TIMES, queue, args));
-  }
-
-  async #runScript(script: string, queue: Queue, args: readonly (string | number)[]): Promise<unknown> {
-    const commands = this.#redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
-    try {
-      return await commands[script]?.(queue.toKey('meta'), queue.toKey(''), ...args);
-    } catch (error) {
-      throw toRedisError(error);
-    }
+    return shortenTimes(this.#redis, queue, times, this.#wallNow());
   }
 
   async close(): Promise<void> {

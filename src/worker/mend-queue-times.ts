@@ -45,8 +45,10 @@ export async function mendQueueTimes({
   const { lockDuration: lockMs, stalledInterval: stalledCheckMs } = STALLED_JOBS;
   const times = { limiterMs: LIMITER_MS, stalledCheckMs, lockMs };
   const longestDelayMs = longestPollDelayMs(pollMaxMs) + CLOCKS_DIFFER_MS;
-  const mended =
-    (await queues.mendTimes(queues.withdraw, times)) +
-    (await queues.mendTimes(queues.transactionstatus, { ...times, longestDelayMs }));
+  const [withdraw, status] = await Promise.all([
+    queues.mendTimes(queues.withdraw, times),
+    queues.mendTimes(queues.transactionstatus, { ...times, longestDelayMs }),
+  ]);
+  const mended = withdraw + status;
   if (mended > 0) logger.warn({ mended }, 'a wall clock was put back; the queues go on without waiting for it');
 }

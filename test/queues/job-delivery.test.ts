@@ -1,100 +1,117 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { JobDelivery } from '../../src/queues/job-delivery.js';
-import { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { aPayout } from '../ledger/support/a-payout.js';
-import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { openQueueRig, type QueueRig } from './support/queue-rig.js';
 
-let account: TestAccount;
-let queues: PayoutQueues;
-let delivery: JobDelivery;
+let rig: QueueRig;
 beforeEach(() => {
-  account = openTestAccount();
-  const { redis, connection, clock, ledger } = account;
-  queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
-  delivery = new JobDelivery({ ledger, queues, firstPollAfterMs: 5_000 });
+  rig = openQueueRig();
 });
 afterEach(async () => {
-  await queues.close();
-  await account.close();
+  await rig.close();
 });
 
-const soon = (): number => account.clock.wallNow() + 1;
-const withdrawJobs = async () => (await queues.withdraw.getWaiting()).map((job) => job.id).sort();
-const statusJobs = async () => (await queues.transactionstatus.getDelayed()).map((job) => job.id).sort();
+const soon = (): number => rig.account.clock.wallNow() + 1;
+const withdrawJobs = async () => (await rig.queues.withdraw.getWaiting()).map((job) => job.id).sort();
+const statusJobs = async () => (await rig.queues.transactionstatus.getDelayed()).map((job) => job.id).sort();
 
 async function makeInProgress(payoutId: string): Promise<void> {
-  await account.ledger.change({ payoutId, from: 'queued', to: 'sending' });
-  await account.ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `hash-${payoutId}` });
+  const { ledger } = rig.account;
+  await ledger.change({ payoutId, from: 'queued', to: 'sending' });
+  await ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `hash-${payoutId}` });
 }
 
 describe('deliverOutbox', () => {
   it('adds the jobs that a crash left out, and then has nothing to do', async () => {
-    await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
+    await rig.account.ledger.enqueue([aPayout('p'), aPayout('q')]);
     await makeInProgress('q');
-    expect(await delivery.deliverOutbox(soon())).toBe(3);
+    expect(await rig.delivery.deliverOutbox(soon())).toBe(3);
     expect(await withdrawJobs()).toEqual(['p~0']);
     expect(await statusJobs()).toEqual(['q~0']);
-    expect(await delivery.deliverOutbox(soon())).toBe(0);
+    expect(await rig.delivery.deliverOutbox(soon())).toBe(0);
   });
 
-  it('leaves the newest changes to whoever is adding their job', async () => {
-    await account.ledger.enqueue([aPayout('p')]);
-    expect(await delivery.deliverOutbox(account.clock.wallNow())).toBe(0);
+  it('goes through more than one page', async () => {
+    const payouts = Array.from({ length: 1_100 }, (_, index) => aPayout(`p${index}`));
+    await rig.account.ledger.enqueue(payouts);
+    expect(await rig.delivery.deliverOutbox(soon())).toBe(1_100);
+    expect(await rig.queues.withdraw.count()).toBe(1_100);
+  });
+
+  it('ends between two pages when it is told to', async () => {
+    await rig.account.ledger.enqueue(Array.from({ length: 501 }, (_, index) => aPayout(`p${index}`)));
+    expect(await rig.delivery.deliverOutbox(soon(), AbortSignal.abort())).toBe(500);
+  });
+
+  it('leaves the newest changes to the process that is adding their job', async () => {
+    await rig.account.ledger.enqueue([aPayout('p')]);
+    expect(await rig.delivery.deliverOutbox(rig.account.clock.wallNow())).toBe(0);
     expect(await withdrawJobs()).toEqual([]);
   });
 
   it('adds no job for a payout that has moved on', async () => {
-    await account.ledger.enqueue([aPayout('p')]);
-    await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-    expect(await delivery.deliverOutbox(soon())).toBe(1);
+    await rig.account.ledger.enqueue([aPayout('p')]);
+    await rig.account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    expect(await rig.delivery.deliverOutbox(soon())).toBe(1);
     expect(await withdrawJobs()).toEqual([]);
-    expect(await delivery.deliverOutbox(soon())).toBe(0);
+    expect(await rig.delivery.deliverOutbox(soon())).toBe(0);
   });
 
-  it('gives a payout that a person put back a new job beside the old one', async () => {
-    await account.ledger.enqueue([aPayout('p')]);
-    await delivery.deliverOutbox(soon());
-    await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
-    await account.ledger.change({ payoutId: 'p', from: 'sending', to: 'rejected' });
-    await account.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued' });
-    await delivery.deliverOutbox(soon());
+  it('gives a payout that an operator put back a new job beside the old one', async () => {
+    const { ledger } = rig.account;
+    await ledger.enqueue([aPayout('p')]);
+    await rig.delivery.deliverOutbox(soon());
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
+    await ledger.change({ payoutId: 'p', from: 'sending', to: 'rejected' });
+    await ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued' });
+    await rig.delivery.deliverOutbox(soon());
     expect(await withdrawJobs()).toEqual(['p~0', 'p~1']);
   });
 });
 
-describe('checkAll', () => {
-  it('finds every payout of the state whose job is gone, beyond one page', async () => {
-    const names = Array.from({ length: 1_200 }, (_, index) => `p${index}`);
-    await account.ledger.enqueue(names.map((name) => aPayout(name)));
-    await queues.addWithdrawJobs(names.slice(0, 1_190).map((name) => aPayout(name)));
-    expect(await delivery.checkAll('queued', new AbortController().signal)).toBe(10);
-    expect(await queues.withdraw.count()).toBe(1_200);
-    expect(await delivery.checkAll('queued', new AbortController().signal)).toBe(0);
-  });
+describe('deliverOutbox, where members of the outbox make no sense to it', () => {
+  const STRANGE = ['refunding p-1', 'queued', 'queued ', 'queued  p', 'queued p q', ' queued p', '', '%s %d'];
 
-  it('rings again for a payout whose job ended without it having moved on', async () => {
-    await account.ledger.enqueue([aPayout('p')]);
-    await queues.addWithdrawJobs([aPayout('p')]);
-    // As BullMQ leaves a job behind that stalled too often.
-    const job = await queues.withdraw.getJob('p~0');
-    await account.redis.hset(queues.withdraw.toKey('p~0'), 'finishedOn', String(Date.now()));
-    await account.redis.lrem(queues.withdraw.toKey('wait'), 0, 'p~0');
-    await account.redis.zadd(queues.withdraw.toKey('failed'), Date.now(), 'p~0');
-    expect(await job?.isFailed()).toBe(true);
-    expect(await delivery.checkAll('queued', new AbortController().signal)).toBe(1);
+  it('ends, delivers the others, leaves the strange ones and reports each once', async () => {
+    const { redis, connection, ledger } = rig.account;
+    for (const member of STRANGE) await redis.zadd(connection.keys.outbox, 1, member);
+    await ledger.enqueue([aPayout('p')]);
+    expect(await rig.delivery.deliverOutbox(soon())).toBe(1);
+    expect(await rig.delivery.deliverOutbox(soon())).toBe(0);
     expect(await withdrawJobs()).toEqual(['p~0']);
-    expect(await queues.withdraw.getFailedCount()).toBe(0);
+    expect((await redis.zrange(connection.keys.outbox, '0', '-1')).sort()).toEqual([...STRANGE].sort());
+    expect(rig.errors).toHaveLength(1);
+    expect(rig.errors[0]?.[0]).toMatchObject({ count: STRANGE.length });
+
+    await redis.zadd(connection.keys.outbox, 1, `settling ${'x'.repeat(1_000)}`);
+    await rig.delivery.deliverOutbox(soon());
+    expect(rig.errors.slice(1)).toEqual([
+      [{ count: 1, members: [`settling ${'x'.repeat(91)}`] }, expect.stringContaining('does not understand')],
+    ]);
   });
 
-  it('ends between two pages when it is told to', async () => {
-    await account.ledger.enqueue(Array.from({ length: 501 }, (_, index) => aPayout(`p${index}`)));
-    expect(await delivery.checkAll('queued', AbortSignal.abort())).toBe(500);
+  it('finds the others behind more than a page of them', async () => {
+    const { redis, connection, ledger } = rig.account;
+    const strange = Array.from({ length: 1_200 }, (_, index) => [1, `refunding p${index}`] as const);
+    await redis.zadd(connection.keys.outbox, ...strange.flat());
+    await ledger.enqueue([aPayout('p')]);
+    expect(await rig.delivery.deliverOutbox(soon())).toBe(1);
+    expect(await withdrawJobs()).toEqual(['p~0']);
+    expect(await redis.zcard(connection.keys.outbox)).toBe(1_200);
   });
+});
 
-  it('polls what is in progress', async () => {
-    await account.ledger.enqueue([aPayout('p')]);
-    await makeInProgress('p');
-    expect(await delivery.checkAll('in_progress', new AbortController().signal)).toBe(1);
-    expect(await statusJobs()).toEqual(['p~0']);
+describe('addMissing', () => {
+  it('adds a job in the place of one that is finished, or of which only a part is left', async () => {
+    const { redis, ledger } = rig.account;
+    await ledger.enqueue([aPayout('finished'), aPayout('part')]);
+    const key = (jobId: string): string => rig.queues.withdraw.toKey(jobId);
+    await redis.hset(key('finished~0'), { timestamp: '1', finishedOn: '2' });
+    await redis.zadd(key('failed'), 2, 'finished~0');
+    // As BullMQ leaves it where it promotes a delayed job that has no hash.
+    await redis.hset(key('part~0'), 'delay', '0');
+    expect(await rig.delivery.addMissing('queued', ['finished', 'part', 'nobody'])).toBe(2);
+    expect(await withdrawJobs()).toEqual(['finished~0', 'part~0']);
+    expect(await rig.queues.withdraw.getFailedCount()).toBe(0);
+    expect(await rig.delivery.addMissing('queued', ['finished', 'part'])).toBe(0);
   });
 });

@@ -146,35 +146,3 @@ describe('removeWithdrawJob', () => {
     expect((await queues.withdraw.getWaiting()).map((job) => job.id)).toEqual(['p~1']);
   });
 });
-
-describe('findMissing', () => {
-  it('finds jobs that were never added, are gone, or ended; not those that wait, are delayed or run', async () => {
-    const payouts = ['completed', 'failed', 'active', 'waiting', 'delayed', 'removed', 'never'].map((name) =>
-      source(name),
-    );
-    const byName = (name: string): JobSource[] => payouts.filter((payout) => payout.payoutId === name);
-    await queues.addWithdrawJobs(['completed', 'failed', 'active'].flatMap(byName));
-    let missingWhileActive: string[] = [];
-    await runJobs(3, async (job) => {
-      if (job.id === 'failed~0') throw new Error('on purpose');
-      if (job.id !== 'active~0') return;
-      missingWhileActive = (await queues.findMissing(queues.withdraw, byName('active'))).map((found) => found.payoutId);
-    });
-    expect(missingWhileActive).toEqual([]);
-
-    await queues.addWithdrawJobs(['waiting', 'removed'].flatMap(byName));
-    await queues.addWithdrawJobs([source('delayed', { notBefore: '2031-01-01T00:00:00Z' })]);
-    await queues.removeWithdrawJob(source('removed'));
-    const missing = await queues.findMissing(queues.withdraw, payouts);
-    expect(missing.map((found) => found.payoutId)).toEqual(['completed', 'failed', 'active', 'removed', 'never']);
-    expect(await queues.findMissing(queues.withdraw, [])).toEqual([]);
-  });
-
-  it('says that Redis is away instead of hanging', async () => {
-    const redis = connectRedis('redis://127.0.0.1:1', 'commands');
-    const away = new PayoutQueues(redis, { prefix: '{payouts:1}', wallNow: () => 0 });
-    await expect(away.findMissing(away.withdraw, [source('p')])).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
-    await away.close();
-    await closeRedis(redis);
-  });
-});

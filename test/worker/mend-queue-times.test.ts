@@ -60,6 +60,27 @@ it('makes a poll due that is further away than any poll is ever put off, and lea
   expect(await dueInMs('transactionstatus', 'soon~0')).toBe(POLL_MAX_MS);
 });
 
+it('does not put a poll back among the delayed ones that has become due meanwhile', async () => {
+  const { redis, clock } = account;
+  const delayed = queues.transactionstatus.toKey('delayed');
+  await redis.zadd(delayed, (clock.wallNow() + HOUR_MS) * 0x1000, 'late~0');
+  const makePipeline = redis.pipeline.bind(redis);
+  // BullMQ takes the job between the look and the change.
+  redis.pipeline = () => {
+    const pipeline = makePipeline();
+    const execute = pipeline.exec.bind(pipeline);
+    pipeline.exec = async () => {
+      const replies = await execute();
+      if (JSON.stringify(replies).includes('late~0')) await redis.zrem(delayed, 'late~0');
+      return replies;
+    };
+    return pipeline;
+  };
+  await mend();
+  redis.pipeline = makePipeline;
+  expect(await redis.zcard(delayed)).toBe(0);
+});
+
 it('leaves a payout that waits for its `notBefore`, which is a date', async () => {
   const { redis, clock } = account;
   await redis.zadd(queues.withdraw.toKey('delayed'), (clock.wallNow() + HOUR_MS) * 0x1000, 'P~0');

@@ -1,0 +1,59 @@
+import { pipelined, type LedgerConnection } from '../ledger/ledger-connection.js';
+import { parseOutboxMember, type StateWithJob } from '../ledger/payout-ledger.js';
+import type { PayoutState } from '../ledger/states.js';
+import { JOB_STRUCTURES } from './job-places.js';
+import type { PayoutQueues } from './payout-queues.js';
+
+/** How many payouts of a state wait for a job, and how many jobs there are for them. */
+export interface JobBalance {
+  readonly payouts: number;
+  readonly jobs: number;
+  /** Payouts whose job has yet to be added. */
+  readonly outboxed: number;
+  /**
+   * Payouts that have neither. Below zero while a job outlives the state of its payout: for some ms after a send or a poll,
+   * and until its turn comes where the payout left its state by hand.
+   */
+  readonly lost: number;
+}
+
+/** The states of payouts whose job stands in the same queue: that of a payout which is being sent still runs. */
+const COUNTED_STATES: Readonly<Record<StateWithJob, readonly PayoutState[]>> = {
+  queued: ['queued', 'sending'],
+  in_progress: ['in_progress'],
+};
+
+/** Outbox members that are read to tell the states apart; more of them count for each state. */
+const OUTBOX_READ = 1_000;
+
+/**
+ * Counts payouts and jobs in one round trip, whatever the backlog.
+ * @throws RedisUnavailableError
+ */
+export async function readJobBalance(
+  connection: LedgerConnection,
+  queues: PayoutQueues,
+  state: StateWithJob,
+): Promise<JobBalance> {
+  const { keys } = connection;
+  const states = COUNTED_STATES[state];
+  const replies = await pipelined(connection, (pipeline) => {
+    pipeline.zrange(keys.outbox, '0', String(OUTBOX_READ - 1)).zcard(keys.outbox);
+    for (const counted of states) pipeline.zcard(keys.state(counted));
+    for (const { name, type } of JOB_STRUCTURES) {
+      const key = queues.queueOf(state).toKey(name);
+      if (type === 'list') pipeline.llen(key);
+      else pipeline.zcard(key);
+    }
+  });
+  const [members, outboxSize, ...counts] = replies as [string[], number, ...number[]];
+  const payouts = sum(counts.slice(0, states.length));
+  const jobs = sum(counts.slice(states.length));
+  const named = members.map(parseOutboxMember).filter((entry) => 'state' in entry && entry.state === state);
+  const outboxed = named.length + Math.max(0, outboxSize - OUTBOX_READ);
+  return { payouts, jobs, outboxed, lost: payouts - jobs - outboxed };
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}

@@ -1,0 +1,67 @@
+import type { Queue } from 'bullmq';
+import { pipelined } from '../ledger/ledger-connection.js';
+import type { RedisClient } from '../redis.js';
+
+/** For how long BullMQ is told to keep its times in a queue, in ms. */
+export interface QueueTimes {
+  readonly limiterMs: number;
+  readonly stalledCheckMs: number;
+  readonly lockMs: number;
+  /** No job is ever delayed by more; without it the delays are dates that somebody chose. */
+  readonly longestDelayMs?: number;
+}
+
+/** A key that Redis forgets after `maxMs` at the latest. */
+interface ExpiringKey {
+  readonly key: string;
+  readonly maxMs: number;
+}
+
+/** BullMQ's scores: the date in the high bits, twelve more to tell jobs of the same millisecond apart. */
+const SCORES_PER_MS = 0x1000;
+const JOBS_PER_LOOK = 1_000;
+
+/**
+ * Shortens the times of a queue that are further ahead than they were ever set. Redis keeps an expiry as a date, so its
+ * clock put back by an hour adds an hour to it; the clock of a worker does the same to a delay. One round trip where no job
+ * is active and no clock was put back.
+ * @param now - wall clock, ms
+ * @returns how many times were shortened
+ * @throws RedisUnavailableError
+ */
+export async function shortenTimes(redis: RedisClient, queue: Queue, times: QueueTimes, now: number): Promise<number> {
+  const { limiterMs, stalledCheckMs, lockMs, longestDelayMs } = times;
+  const timers = [
+    { key: queue.toKey('limiter'), maxMs: limiterMs },
+    { key: queue.toKey('stalled-check'), maxMs: stalledCheckMs },
+  ];
+  const replies = await pipelined({ redis }, (pipeline) => {
+    for (const { key } of timers) pipeline.pttl(key);
+    pipeline.lrange(queue.toKey('active'), 0, -1);
+    if (longestDelayMs === undefined) return;
+    const latest = (now + longestDelayMs + 1) * SCORES_PER_MS;
+    pipeline.zrange(queue.toKey('delayed'), latest, '+inf', 'BYSCORE', 'LIMIT', 0, JOBS_PER_LOOK);
+  });
+  const [limiterLeftMs, checkLeftMs, active, lateJobs = []] = replies as [number, number, string[], string[]?];
+  const locks = active.map((jobId) => ({ key: queue.toKey(`${jobId}:lock`), maxMs: lockMs }));
+  const long = [
+    ...timers.filter(({ maxMs }, index) => (index === 0 ? limiterLeftMs : checkLeftMs) > maxMs),
+    ...(await findLong(redis, locks)),
+  ];
+  if (long.length + lateJobs.length > 0) {
+    await pipelined({ redis }, (pipeline) => {
+      for (const { key, maxMs } of long) pipeline.pexpire(key, maxMs);
+      // A job that has left the delayed ones since must not stand among them again.
+      for (const jobId of lateJobs) pipeline.zadd(queue.toKey('delayed'), 'XX', now * SCORES_PER_MS, jobId);
+    });
+  }
+  return long.length + lateJobs.length;
+}
+
+async function findLong(redis: RedisClient, keys: readonly ExpiringKey[]): Promise<ExpiringKey[]> {
+  if (keys.length === 0) return [];
+  const leftMs = (await pipelined({ redis }, (pipeline) => {
+    for (const { key } of keys) pipeline.pttl(key);
+  })) as number[];
+  return keys.filter(({ maxMs }, index) => (leftMs[index] ?? 0) > maxMs);
+}

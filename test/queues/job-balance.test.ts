@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { StateWithJob } from '../../src/ledger/payout-ledger.js';
+import { readJobBalance, type JobBalance } from '../../src/queues/job-balance.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { openQueueRig, type QueueRig } from './support/queue-rig.js';
+
+let rig: QueueRig;
+beforeEach(() => {
+  rig = openQueueRig();
+});
+afterEach(async () => {
+  await rig.close();
+});
+
+const balance = async (state: StateWithJob): Promise<JobBalance> =>
+  readJobBalance(rig.account.connection, rig.queues, state);
+
+it('counts jobs in every structure, for the payouts of its state', async () => {
+  await rig.enqueue([
+    'a',
+    'b',
+    aPayout('c', { priority: 1 }),
+    aPayout('d', { notBefore: '2031-01-01T00:00:00Z' }),
+    'e',
+  ]);
+  await rig.accept('e');
+  const { withdraw, transactionstatus } = rig.queues;
+  await rig.account.redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('active'));
+  await rig.account.redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('paused'));
+  expect(await balance('queued')).toEqual({ payouts: 4, jobs: 4, outboxed: 0, lost: 0 });
+  expect(await balance('in_progress')).toEqual({ payouts: 1, jobs: 1, outboxed: 0, lost: 0 });
+  for (const structure of ['active', 'paused', 'prioritized', 'delayed']) {
+    await rig.account.redis.del(withdraw.toKey(structure));
+  }
+  await rig.account.redis.del(transactionstatus.toKey('delayed'));
+  expect([(await balance('queued')).lost, (await balance('in_progress')).lost]).toEqual([4, 1]);
+});
+
+it('counts a payout that is being sent, whose job still runs: it must not hide a job that is lost', async () => {
+  await rig.enqueue(['sent-now', 'lost']);
+  await rig.account.ledger.change({ payoutId: 'sent-now', from: 'queued', to: 'sending' });
+  expect(await balance('queued')).toMatchObject({ payouts: 2, jobs: 2, lost: 0 });
+  await rig.account.redis.lrem(rig.queues.withdraw.toKey('wait'), 1, 'lost~0');
+  expect((await balance('queued')).lost).toBe(1);
+});
+
+it('expects no job yet of payouts that the outbox names, of their own state only', async () => {
+  const { ledger, redis, connection } = rig.account;
+  await ledger.enqueue([aPayout('p'), aPayout('q')]);
+  await redis.zadd(connection.keys.outbox, 1, 'refunding p', 1, 'in_progress', 1, 'in_progress other');
+  expect(await balance('queued')).toEqual({ payouts: 2, jobs: 0, outboxed: 2, lost: 0 });
+  expect(await balance('in_progress')).toEqual({ payouts: 0, jobs: 0, outboxed: 1, lost: -1 });
+});
+
+it('counts what a long outbox does not show for every state', async () => {
+  await rig.account.ledger.enqueue(Array.from({ length: 1_200 }, (_, index) => aPayout(`p${index}`)));
+  expect(await balance('queued')).toMatchObject({ payouts: 1_200, outboxed: 1_200, lost: 0 });
+  expect((await balance('in_progress')).outboxed).toBe(200);
+});
