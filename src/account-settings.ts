@@ -1,32 +1,31 @@
 import { z } from 'zod';
-import { wholeNumberField } from './fields.js';
+import { millisecondsField, wholeNumberField } from './fields.js';
 
 /**
  * How an account is paced and followed: each setting's rule and default, for the environment, the accounts file and
  * applications that run a worker themselves.
  */
 
-/** Longer, about 24 days, is more than a timer can wait. */
-const LONGEST_MS = 2 ** 31 - 1;
-
-function milliseconds(lowest: number): z.ZodNumber {
-  return wholeNumberField(lowest, LONGEST_MS);
-}
+/**
+ * From asking to begin a send until its first byte, in ms. A process that was stopped for longer must not write. Redis's
+ * disk and replicas have as long to keep a write.
+ */
+export const GUARD_MS = 1_000;
 
 /** The rule of each setting. */
 export const accountSettingFields = {
-  timeoutMs: milliseconds(100),
-  withdrawTimeoutMs: milliseconds(100),
+  timeoutMs: millisecondsField(100),
+  withdrawTimeoutMs: millisecondsField(100),
   /** The gateway blocks an account whose withdraws come less than a second apart. */
-  intervalMs: milliseconds(1_000),
-  inFlightMaxMs: milliseconds(0),
+  intervalMs: millisecondsField(1_000),
+  inFlightMaxMs: millisecondsField(0),
   /** Room for several beats, each a round trip to Redis. */
-  leaseMs: milliseconds(500),
-  quarantineMs: milliseconds(0),
+  leaseMs: millisecondsField(500),
+  quarantineMs: millisecondsField(0),
   maxRejectionsInARow: wholeNumberField(1),
   maxUnknownsInARow: wholeNumberField(1),
-  pollMinMs: milliseconds(10),
-  pollMaxMs: milliseconds(10),
+  pollMinMs: millisecondsField(10),
+  pollMaxMs: millisecondsField(10),
   pollRate: wholeNumberField(1, 10_000),
   /** The journal may witness a send of the last day: its payout must still be there. */
   retentionDays: wholeNumberField(1, 36_500),

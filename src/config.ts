@@ -43,6 +43,7 @@ const nonEmpty = z.string().min(1, 'must not be empty');
 /** Every variable, its rule and its default. A variable without a default is required where it is asked for, unless it is optional. */
 const VARIABLES = {
   REDIS_URL: redisUrl.default('redis://127.0.0.1:6379'),
+  REDIS_REPLICAS: wholeNumber(0).optional(),
   GATEWAY_PLATFORM_ID: wholeNumber(1).pipe(platformIdField),
   GATEWAY_BASE_URL: baseUrlField,
   GATEWAY_SECRET_KEY: nonEmpty,
@@ -59,6 +60,7 @@ const VARIABLES = {
   STATUS_POLL_RATE: setting('pollRate').default(DEFAULT_ACCOUNT_SETTINGS.pollRate),
   STUCK_AFTER_MS: wholeNumber(1_000).default(86_400_000),
   SEND_JOURNAL_DIR: nonEmpty.default('./data/journal'),
+  SEND_JOURNAL_DAYS: wholeNumber(1, 36_500).default(30),
   ALLOW_VOLATILE_REDIS: flag.default(false),
   PAYOUT_RETENTION_DAYS: setting('retentionDays').optional(),
   PAYOUT_ACCOUNTS_FILE: nonEmpty.optional(),

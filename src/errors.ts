@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'GATEWAY_REJECTED'
   | 'GATEWAY_UNAVAILABLE'
   | 'GATEWAY_INVALID_RESPONSE'
+  | 'UNSUPPORTED_FORMAT'
   | 'TIMEOUT'
   | 'CLOSED'
   | 'STOPPED';
@@ -71,6 +72,13 @@ export class ConflictError extends PayoutError {
 export class RedisUnavailableError extends PayoutError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('REDIS_UNAVAILABLE', message, options);
+  }
+}
+
+/** The ledger, or a send journal, was written by a newer version of this package, which alone can read it. Nothing was changed. */
+export class UnsupportedFormatError extends PayoutError {
+  constructor(message: string) {
+    super('UNSUPPORTED_FORMAT', message);
   }
 }
 

@@ -6,6 +6,8 @@ export type { PayoutEventListener, PayoutEventName } from './producer/event-list
 export type { PayoutEvent, PayoutEventType } from './producer/payout-events.js';
 export type { BatchStats } from './producer/batch-stats.js';
 export type { AccountStats } from './ledger/account-stats.js';
+export type { Objection } from './ledger/objections.js';
+export type { KnownJournal } from './ledger/sender-ledger.js';
 export type { HistoryEntry, Payout, PayoutInput } from './ledger/payout.js';
 export type { ListOptions, PayoutPage } from './ledger/payout-list.js';
 export { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, type PayoutState } from './ledger/states.js';
@@ -17,6 +19,8 @@ export {
   NotFoundError,
   PayoutError,
   RedisUnavailableError,
+  StoppedError,
+  UnsupportedFormatError,
   WaitTimeoutError,
   type ErrorCode,
   type Problem,

@@ -1,6 +1,9 @@
 import type { ChainableCommander } from 'ioredis';
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
-import { readLease } from './redis-sender-ledger.js';
+import { readJournals, readObjections, type Objection } from './objections.js';
+import { readLease } from './read-sender-view.js';
+import { checkFormat } from './scripts.js';
+import type { KnownJournal } from './sender-ledger.js';
 import { PAYOUT_STATES, type PayoutState } from './states.js';
 
 /** An account at a glance. The names of the fields are relied on by programs that read `payouts stats --json`. */
@@ -11,6 +14,12 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   readonly pausedBy: string | null;
   /** ISO 8601, UTC. */
   readonly pausedAt: string | null;
+  /** The send journals that contradict the ledger, and why. While there is one, nothing is sent, paused or not. */
+  readonly objections: readonly Objection[];
+  /** The send journals that witness sends of this account, as far as the ledger knows. */
+  readonly journals: readonly KnownJournal[];
+  /** Payouts of which a payment was proved too late, see `lateTxhash`. */
+  readonly latePayments: number;
   /** Who holds the lease; null when no process ever did, or the last one gave it back. */
   readonly sender: { readonly owner: string; readonly epoch: number; readonly beat: number } | null;
   /** Sends begun since the ledger exists. */
@@ -29,18 +38,21 @@ type WatchedState = (typeof WATCHED_STATES)[number];
 
 /**
  * Counts an account's payouts and reads its pause and its sender, in three round trips whatever the backlog.
- * @throws RedisUnavailableError
+ * @throws RedisUnavailableError, UnsupportedFormatError
  */
 export async function readAccountStats(connection: LedgerConnection): Promise<AccountStats> {
   const { keys } = connection;
   const replies = await pipelined(connection, (pipeline) => {
-    pipeline.hgetall(keys.ledger).hgetall(keys.sender).zcard(keys.outbox);
+    pipeline.hgetall(keys.ledger).hgetall(keys.sender).hgetall(keys.journals).hgetall(keys.objections);
+    pipeline.zcard(keys.outbox).zcard(keys.late);
     for (const state of PAYOUT_STATES) pipeline.zcard(keys.state(state));
     for (const state of WATCHED_STATES) pipeline.zrange(keys.state(state), '0', '0');
   });
-  const [ledger, sender, withoutJob] = replies as [Record<string, string>, Record<string, string>, number];
-  const counts = Object.fromEntries(PAYOUT_STATES.map((state, index) => [state, replies[3 + index]]));
-  const oldest = replies.slice(3 + PAYOUT_STATES.length).map((members) => (members as string[])[0]);
+  const [ledger = {}, sender = {}, journals = {}, objections = {}] = replies as Record<string, string>[];
+  checkFormat(ledger['format']);
+  const [withoutJob, latePayments, ...rest] = replies.slice(4) as [number, number, ...unknown[]];
+  const counts = Object.fromEntries(PAYOUT_STATES.map((state, index) => [state, rest[index]]));
+  const oldest = rest.slice(PAYOUT_STATES.length).map((members) => (members as string[])[0]);
   const lease = readLease(sender);
   return {
     platformId: connection.platformId,
@@ -49,6 +61,9 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     pausedReason: ledger['pausedReason'] ?? null,
     pausedBy: ledger['pausedBy'] ?? null,
     pausedAt: ledger['pausedAt'] === undefined ? null : new Date(Number(ledger['pausedAt'])).toISOString(),
+    objections: readObjections(objections),
+    journals: readJournals(journals),
+    latePayments,
     sender:
       lease === undefined || lease.released || lease.owner === ''
         ? null

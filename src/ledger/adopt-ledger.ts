@@ -1,39 +1,66 @@
-import type { LedgerConnection } from './ledger-connection.js';
+import { ask, type LedgerConnection } from './ledger-connection.js';
+import { toHashValue } from './objections.js';
 import { toLine, type ValidPayout } from './payout.js';
+import { listPayoutIds } from './payout-list.js';
 import { toRecordFields } from './payout-record.js';
-import type { SendAttempt } from './sender-ledger.js';
+import type { KnownJournal, SendAttempt, SendResult } from './sender-ledger.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
-/** A send that a witness outside the ledger remembers, with all that was sent. */
+/** A send that a witness outside the ledger remembers, with all that was sent, and what came of it where that is known. */
 export interface WitnessedSend extends SendAttempt {
   readonly request: Pick<ValidPayout, 'paymentId' | 'amount' | 'addressTo' | 'symbol'>;
+  readonly outcome?: Exclude<SendResult, { kind: 'unknown' }> | undefined;
 }
 
 /** A witnessed send that the ledger does not know of. */
 export interface ForgottenSend<Send extends SendAttempt> {
   readonly send: Send;
-  /** In which the ledger has the payout; undefined when it has no such payout (any more). */
+  /** In which the ledger has the payout; undefined when it has no such payout. */
   readonly state: PayoutState | undefined;
 }
 
-/** Who adopts a ledger, and why. */
-export interface Adopter {
+/** A payout that an adoption changed, and the state into which it came. */
+export interface AdoptedPayout {
+  readonly payoutId: string;
+  readonly state: PayoutState;
+}
+
+/** Who does something to an account, and why. */
+export interface Actor {
   readonly by: string;
   readonly reason: string;
 }
 
-/** So many sends go over the wire together; each is a short script of its own. */
-const STEP = 500;
+/** An actor's reason for payouts that become `unknown`. */
+export interface Doubt extends Actor {
+  /** For how long their requests may still be on their way, in ms. */
+  readonly doubtMs: number;
+}
+
+/** The ledger above everything that was witnessed. */
+export interface RaisedLedger {
+  readonly epoch: number;
+  readonly sends: number;
+  /** The token of the adoption, which stands for the line of sends from here on. */
+  readonly token: string;
+  /** Objections of journals that were neither read nor given up: nothing is sent while there are any. */
+  readonly objections: number;
+}
+
+/** Sends per round trip; each is a short script of its own, or a part of one. */
+const STEP = 250;
 
 /** The witnessed sends that the ledger does not know of, in the order given. Changes nothing. */
 export async function findForgottenSends<Send extends SendAttempt>(
   connection: LedgerConnection,
   sends: readonly Send[],
 ): Promise<ForgottenSend<Send>[]> {
+  const { keys } = connection;
   const forgotten: ForgottenSend<Send>[] = [];
   for (const step of inSteps(sends)) {
-    const args = step.flatMap(({ payoutId, attempt, epoch }) => [payoutId, attempt, epoch]);
-    const reply = (await connection.run('find-forgotten-sends', args)) as (number | string)[];
+    const args = step.flatMap(({ attempt, token }) => [attempt, token]);
+    const records = step.flatMap(({ payoutId }) => [keys.payout(payoutId), keys.removedBucket(payoutId)]);
+    const reply = (await connection.run('find-forgotten-sends', args, records)) as (number | string)[];
     for (let index = 0; index < reply.length; index += 2) {
       const send = step[Number(reply[index]) - 1];
       const state = String(reply[index + 1]);
@@ -44,45 +71,120 @@ export async function findForgottenSends<Send extends SendAttempt>(
 }
 
 /**
- * Makes the ledger know of sends that it may have forgotten: their payouts become `unknown`, or come back as such.
- * Doing it twice changes nothing more.
- * @returns the payouts that became `unknown`
- * @throws RedisUnavailableError; some may have been changed then, and doing it again is safe
+ * Makes the ledger know of sends that it may have forgotten. A payout comes back as what its journaled outcome says,
+ * and without one as `unknown`. Doing it twice changes nothing more.
+ * @returns the payouts that were changed
+ * @throws RedisUnavailableError some may have been changed then, and doing it again is safe
  */
 export async function adoptSends(
   connection: LedgerConnection,
   sends: readonly WitnessedSend[],
-  { by, reason }: Adopter,
-): Promise<string[]> {
-  const at = connection.clock.wallNow();
-  const who = [toLine(by), toLine(reason)];
-  const adopted: string[] = [];
+  doubt: Doubt,
+): Promise<AdoptedPayout[]> {
+  const adopted: AdoptedPayout[] = [];
   for (const step of inSteps(sends)) {
-    const replies = await Promise.all(
-      step.map(({ payoutId, attempt, epoch, request }) =>
-        connection.run('adopt-send', [at, ...who, payoutId, attempt, epoch, ...toRecordFields(request)]),
-      ),
-    );
-    adopted.push(...step.flatMap(({ payoutId }, index) => (replies[index] === 1 ? [payoutId] : [])));
+    const replies = await Promise.all(step.map(async (send) => adoptSend(connection, send, doubt)));
+    step.forEach(({ payoutId }, index) => {
+      const state = String(replies[index]);
+      if (isPayoutState(state)) adopted.push({ payoutId, state });
+    });
   }
   return adopted;
 }
 
+async function adoptSend(
+  { run, keys, clock }: LedgerConnection,
+  { payoutId, attempt, token, request, outcome }: WitnessedSend,
+  { by, reason, doubtMs }: Doubt,
+): Promise<unknown> {
+  const txhash = outcome?.kind === 'accepted' ? outcome.txhash : '';
+  const detail = outcome?.kind === 'rejected' ? toLine(outcome.message) : txhash;
+  const record = keys.payout(payoutId);
+  return run(
+    'adopt-send',
+    [
+      clock.wallNow(),
+      toLine(by),
+      toLine(reason),
+      Math.ceil(doubtMs),
+      attempt,
+      token,
+      outcome?.kind ?? '',
+      detail,
+      ...toRecordFields(request),
+    ],
+    [record, keys.removedBucket(payoutId), txhash === '' ? record : keys.txhashBucket(txhash)],
+  );
+}
+
+/** What is sent by itself, and what is sent again at an operator's word. */
+const SENDABLE_STATES = ['queued', 'rejected'] as const satisfies readonly PayoutState[];
+
 /**
- * Raises the ledger above everything that the witness knows, so that the two agree again. To be done after
- * {@link adoptSends} alone: from here on a worker with this witness may send.
- * @param witness - the highest epoch, and the number of sends, that the witness knows
- * @returns both as they are in the ledger now
+ * Turns every payout that may be sent again into `unknown`: each may be one of the sends that nobody witnesses any more.
+ * @returns how many were changed
+ * @throws RedisUnavailableError doing it again is safe
+ */
+export async function holdSendablePayouts(connection: LedgerConnection, doubt: Doubt): Promise<number> {
+  let held = 0;
+  for (const state of SENDABLE_STATES) held += await holdPayouts(connection, state, doubt);
+  return held;
+}
+
+async function holdPayouts(
+  connection: LedgerConnection,
+  state: PayoutState,
+  { by, reason, doubtMs }: Doubt,
+): Promise<number> {
+  const { run, keys, clock } = connection;
+  let held = 0;
+  for (;;) {
+    const { payoutIds } = await listPayoutIds(connection, { state, limit: STEP });
+    if (payoutIds.length === 0) return held;
+    const args = [clock.wallNow(), toLine(by), toLine(reason), Math.ceil(doubtMs)];
+    const records = payoutIds.map((payoutId) => keys.payout(payoutId));
+    const changed = Number(await run('hold-payouts', args, records));
+    // An index that names payouts which are in another state must not make this go round in circles.
+    if (changed === 0) return held;
+    held += changed;
+  }
+}
+
+/** How many payouts {@link holdSendablePayouts} would change. */
+export async function countSendablePayouts({ redis, keys }: LedgerConnection): Promise<number> {
+  const counts = await Promise.all(SENDABLE_STATES.map(async (state) => ask(redis.zcard(keys.state(state)))));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/**
+ * Raises the ledger above everything that the witnesses know, and ends the objections of the journals that were read or
+ * are given up. To be done after {@link adoptSends} alone: from here on a worker may send.
+ * @param highest - the highest epoch, and the highest number of a send, that the journals know
+ * @param token - for the line of sends that begins here; unique
+ * @param journals - those that were read, with their last entries, and the ids of those given up
  */
 export async function adoptLedger(
-  connection: LedgerConnection,
-  witness: { readonly epoch: number; readonly sends: number },
-  { by, reason }: Adopter,
-): Promise<{ epoch: number; sends: number }> {
-  const at = connection.clock.wallNow();
-  const reply = await connection.run('adopt-ledger', [at, toLine(by), toLine(reason), witness.epoch, witness.sends]);
-  const [epoch, sends] = reply as [number, number];
-  return { epoch, sends };
+  { run, clock }: LedgerConnection,
+  highest: { readonly epoch: number; readonly sends: number },
+  token: string,
+  journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
+  { by, reason }: Actor,
+): Promise<RaisedLedger> {
+  const { read, givenUp } = journals;
+  const entries = read.flatMap((journal) => [journal.journalId, toHashValue(journal)]);
+  const reply = await run('adopt-ledger', [
+    clock.wallNow(),
+    toLine(by),
+    toLine(reason),
+    highest.epoch,
+    highest.sends,
+    token,
+    read.length,
+    ...entries,
+    ...givenUp,
+  ]);
+  const [epoch, sends, objections] = reply as [number, number, number];
+  return { epoch, sends, token, objections };
 }
 
 function* inSteps<Item>(items: readonly Item[]): Generator<Item[]> {

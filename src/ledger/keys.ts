@@ -1,4 +1,5 @@
-import type { PayoutState } from './states.js';
+import { createHash } from 'node:crypto';
+import { PAYOUT_STATES, type PayoutState } from './states.js';
 
 /**
  * The names of all Redis keys of an account. The braces make Redis Cluster keep an account in one slot, so that a
@@ -6,8 +7,8 @@ import type { PayoutState } from './states.js';
  *
  * | key | type | holds |
  * |---|---|---|
- * | `ledger` | hash | the ledger's id, the transition counter, the pause, the breaker's counts |
- * | `sender` | hash | the lease, the number of sends begun, the attempt that has no answer |
+ * | `ledger` | hash | the ledger's id and format, the transition counter, the pause, the breaker's counts |
+ * | `sender` | hash | the lease, the number of sends begun, the token of the last one, the attempt that has no response |
  * | `payout:<payoutId>` | hash | one payout with its history |
  * | `state:<state>` | sorted set | payoutIds in the order in which they came into the state |
  * | `batch:<batch>` | sorted set | payoutIds in the order in which they were accepted |
@@ -15,8 +16,11 @@ import type { PayoutState } from './states.js';
  * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
  * | `events` | stream | every change, for applications and for `payouts events` |
+ * | `journals` | hash | journalId → where that send journal is, and its last entry (JSON), of all that witness sends |
+ * | `objections` | hash | journalId → why that journal contradicts this ledger (JSON) |
+ * | `late` | sorted set | payoutIds of which a payment was proved too late, by the time of the proof |
  *
- * BullMQ's own keys begin with the same prefix. The Lua scripts build the same names from the `ledger` key.
+ * BullMQ's own keys begin with the same prefix.
  */
 export class LedgerKeys {
   /** The prefix of everything of this account, also BullMQ's. */
@@ -42,6 +46,18 @@ export class LedgerKeys {
     return `${this.prefix}:events`;
   }
 
+  get journals(): string {
+    return `${this.prefix}:journals`;
+  }
+
+  get objections(): string {
+    return `${this.prefix}:objections`;
+  }
+
+  get late(): string {
+    return `${this.prefix}:late`;
+  }
+
   payout(payoutId: string): string {
     return `${this.prefix}:payout:${payoutId}`;
   }
@@ -53,4 +69,30 @@ export class LedgerKeys {
   batch(batch: string): string {
     return `${this.prefix}:batch:${batch}`;
   }
+
+  /** The small hash in which a txhash stands. */
+  txhashBucket(txhash: string): string {
+    return `${this.prefix}:txhash:${bucketOf(txhash)}`;
+  }
+
+  /** The small hash in which the id of a removed payout stands. */
+  removedBucket(payoutId: string): string {
+    return `${this.prefix}:removed:${bucketOf(payoutId)}`;
+  }
+
+  /** What every script is given, in the order of {@link KEY_CONSTANTS} and then of the states. */
+  get ofEveryScript(): readonly string[] {
+    return [
+      ...KEY_CONSTANTS.map((name) => this[name.toLowerCase() as Lowercase<typeof name>]),
+      ...PAYOUT_STATES.map((state) => this.state(state)),
+    ];
+  }
+}
+
+/** How scripts call the account's keys. */
+export const KEY_CONSTANTS = ['LEDGER', 'SENDER', 'OUTBOX', 'EVENTS', 'JOURNALS', 'OBJECTIONS', 'LATE'] as const;
+
+/** 4096 buckets. */
+function bucketOf(text: string): string {
+  return createHash('sha1').update(text).digest('hex').slice(0, 3);
 }

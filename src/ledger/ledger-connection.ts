@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import type { ChainableCommander } from 'ioredis';
+import { Cluster, type ChainableCommander } from 'ioredis';
 import { systemClock, type Clock } from '../clock.js';
 import { toRedisError, type RedisClient } from '../redis.js';
 import { LedgerKeys } from './keys.js';
@@ -16,21 +15,23 @@ export interface LedgerConnection {
 
 export function connectLedger(redis: RedisClient, platformId: number, clock: Clock = systemClock): LedgerConnection {
   const keys = new LedgerKeys(platformId);
-  return { platformId, redis, keys, clock, run: prepareScripts(redis, keys.ledger) };
+  return { platformId, redis, keys, clock, run: prepareScripts(redis, keys) };
 }
 
 /**
- * Sends several commands in one round trip.
+ * Sends several commands in one round trip. In a cluster each goes its own way: while a slot moves, a pipeline would be sent
+ * to the server that gets it as a whole, where keys that have yet to move read as absent.
  * @returns their replies in order
- * @throws RedisUnavailableError when Redis is away; the first error of a command otherwise
+ * @throws RedisUnavailableError when Redis is unavailable; the first error of a command otherwise
  */
 export async function pipelined(
-  { redis }: LedgerConnection,
+  { redis }: Pick<LedgerConnection, 'redis'>,
   fill: (pipeline: ChainableCommander) => void,
 ): Promise<unknown[]> {
-  const pipeline = redis.pipeline();
-  fill(pipeline);
   try {
+    if (redis instanceof Cluster) return await Promise.all(record(fill).map(async (command) => command(redis)));
+    const pipeline = redis.pipeline();
+    fill(pipeline);
     const results = await pipeline.exec();
     return (results ?? []).map(([error, reply]) => {
       if (error !== null) throw error;
@@ -41,6 +42,23 @@ export async function pipelined(
   }
 }
 
+type Command = (redis: Cluster) => Promise<unknown>;
+
+/** The commands that would go into a pipeline. */
+function record(fill: (pipeline: ChainableCommander) => void): Command[] {
+  const commands: Command[] = [];
+  const recorder: ChainableCommander = new Proxy({} as ChainableCommander, {
+    get:
+      (_, name: 'get') =>
+      (...args: [string]): ChainableCommander => {
+        commands.push(async (redis) => redis[name](...args));
+        return recorder;
+      },
+  });
+  fill(recorder);
+  return commands;
+}
+
 /** Runs one command of a connection, with this project's error when Redis is away. */
 export async function ask<Reply>(command: Promise<Reply>): Promise<Reply> {
   try {
@@ -48,19 +66,4 @@ export async function ask<Reply>(command: Promise<Reply>): Promise<Reply> {
   } catch (error) {
     throw toRedisError(error);
   }
-}
-
-/**
- * Reads the ledger's own id, a random value in Redis that is made once (a Redis that was flushed or exchanged has
- * another), and why the account is paused, if it is.
- */
-export async function readLedger(
-  connection: LedgerConnection,
-): Promise<{ ledgerId: string; pausedReason: string | undefined }> {
-  const { ledger } = connection.keys;
-  const replies = await pipelined(connection, (pipeline) =>
-    pipeline.hsetnx(ledger, 'id', randomUUID()).hmget(ledger, 'id', 'pausedReason'),
-  );
-  const [ledgerId, pausedReason] = replies[1] as [string, string | null];
-  return { ledgerId, pausedReason: pausedReason ?? undefined };
 }

@@ -1,9 +1,11 @@
 import { ConflictError, NotFoundError } from '../errors.js';
+import { prepareWrite, type Confirmation } from './confirm-write.js';
+import type { LedgerKeys } from './keys.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toLine, type Payout, type ValidPayout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { readPayout } from './read-payouts.js';
-import { readRefusal } from './refusal.js';
+import { readRefusal, type Refusal } from './refusal.js';
 import { reachableFrom, type PayoutState } from './states.js';
 
 /** What became of one payout that was given to the ledger. */
@@ -25,21 +27,24 @@ export interface StateChange {
   /** The state in which the payout must be. */
   readonly from: PayoutState;
   readonly to: PayoutState;
+  /** The attempt that was decided about, where one that was begun since must not be meant. */
+  readonly attempt?: number;
   /** Who, where it is a person. */
   readonly by?: string;
   readonly reason?: string;
+  /** The payout's transaction from now on; where it becomes `unknown`, the one that turned out not to be. */
   readonly txhash?: string;
   readonly fee?: string;
   readonly message?: string;
 }
 
 /** The states in which a payout waits for a BullMQ job. */
-export type StateWithJob = Extract<PayoutState, 'queued' | 'in_progress'>;
+export const STATES_WITH_JOB = ['queued', 'in_progress'] as const satisfies readonly PayoutState[];
+export type StateWithJob = (typeof STATES_WITH_JOB)[number];
 
-export interface OutboxEntry {
-  readonly state: StateWithJob;
-  readonly payoutId: string;
-}
+/** A payout that waits for a job, or a member that this version does not understand, as a newer one may have written it. */
+export type OutboxEntry =
+  { readonly state: StateWithJob; readonly payoutId: string } | { readonly unknownMember: string };
 
 /** So many payouts go into one script, which keeps Redis busy for a few milliseconds at most. */
 const PAYOUTS_PER_SCRIPT = 250;
@@ -47,9 +52,15 @@ const PAYOUTS_PER_SCRIPT = 250;
 /** Payouts as the application and people see and change them. */
 export class PayoutLedger {
   readonly connection: LedgerConnection;
+  readonly #confirmation: Confirmation;
 
-  constructor(connection: LedgerConnection) {
+  /**
+   * @param confirmation - how changes are known to be kept before they are acknowledged. Payouts are accepted on Redis's
+   * reply in any case: an application that asks again with the same payoutId loses none.
+   */
+  constructor(connection: LedgerConnection, confirmation: Confirmation = 'reply') {
     this.connection = connection;
+    this.#confirmation = confirmation;
   }
 
   /**
@@ -60,8 +71,15 @@ export class PayoutLedger {
   async enqueue(payouts: readonly ValidPayout[]): Promise<EnqueueResult[]> {
     const at = this.connection.clock.wallNow();
     const chunks = chunk(payouts, PAYOUTS_PER_SCRIPT);
+    const { run, keys } = this.connection;
     const replies = await Promise.all(
-      chunks.map((part) => this.connection.run('enqueue-payouts', [at, ...part.flatMap(toArguments)])),
+      chunks.map(async (part) =>
+        run(
+          'enqueue-payouts',
+          [at, ...part.flatMap(toArguments)],
+          part.flatMap((payout) => keysOf(keys, payout)),
+        ),
+      ),
     );
     return replies.flatMap((reply, index) => readEnqueueReply(reply, chunks[index] ?? []));
   }
@@ -73,52 +91,84 @@ export class PayoutLedger {
 
   /** The id of the payout that has this transaction. */
   async findByTxhash(txhash: string): Promise<string | undefined> {
-    const payoutId = await this.connection.run('find-txhash', [txhash]);
-    return typeof payoutId === 'string' ? payoutId : undefined;
+    const { redis, keys } = this.connection;
+    return (await ask(redis.hget(keys.txhashBucket(txhash), txhash))) ?? undefined;
   }
 
   /**
    * Moves a payout from one state to another.
    * @throws NotFoundError when there is no such payout
-   * @throws ConflictError when it is in another state, or the txhash belongs to another payout; nothing is changed
+   * @throws ConflictError when it is in another state, was sent again since, may still be on its way to the gateway, or
+   * when the txhash belongs to another payout; nothing is changed
+   * @throws RedisUnavailableError when it may or may not have happened: asked again, it happens, or a ConflictError
+   * names the state that it led to
    */
   async change(change: StateChange): Promise<void> {
-    const { payoutId, from, to, by = '', reason = '', txhash = '', fee, message } = change;
-    const extra = Object.entries({ fee, message: message === undefined ? undefined : toLine(message) });
+    const { payoutId, from, to, attempt = '', by = '', reason = '', txhash = '', fee, message } = change;
+    const extra = Object.entries({
+      fee,
+      message: message === undefined ? undefined : toLine(message),
+      vouchedTxhash: to === 'in_progress' && txhash !== '' && by !== '' ? txhash : undefined,
+    });
     const fields = extra.flatMap(([field, value]) => (value === undefined ? [] : [field, value]));
     const at = this.connection.clock.wallNow();
-    const args = [at, payoutId, from, to, toLine(by), toLine(reason), txhash, ...fields];
-    const refusal = readRefusal(await this.connection.run('change-state', args));
-    if (refusal === undefined) return;
-    if (refusal.kind === 'wrong_state') throw wrongStateError(payoutId, refusal.state, from, to);
-    if (refusal.kind === 'txhash_taken') {
-      throw new ConflictError(`txhash ${txhash} already belongs to payout ${refusal.payoutId}`, ['txhash']);
-    }
-    throw new NotFoundError(`There is no payout ${payoutId}`);
+    const args = [at, from, to, toLine(by), toLine(reason), txhash, attempt, ...fields];
+    const { run, keys } = this.connection;
+    const record = keys.payout(payoutId);
+    const changed = [record, txhash === '' ? record : keys.txhashBucket(txhash)];
+    const refusal = readRefusal(await this.confirmed(async () => run('change-state', args, changed)));
+    if (refusal !== undefined) throw toChangeError(refusal, change);
   }
 
-  /** @returns false when the account was paused already; the first reason stays */
+  /**
+   * @returns false when the account was paused already; the first reason stays
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   */
   async pause(by: string, reason: string): Promise<boolean> {
-    return (
-      (await this.connection.run('pause-account', [this.connection.clock.wallNow(), toLine(by), toLine(reason)])) === 1
-    );
+    const args = [this.connection.clock.wallNow(), toLine(by), toLine(reason)];
+    return (await this.confirmed(async () => this.connection.run('pause-account', args))) === 1;
   }
 
-  /** @returns false when the account was not paused */
+  /**
+   * @returns false when the account was not paused
+   * @throws ConflictError while a send journal objects to the ledger: only an adoption ends that
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   */
   async resume(by: string, reason: string): Promise<boolean> {
-    return (
-      (await this.connection.run('resume-account', [this.connection.clock.wallNow(), toLine(by), toLine(reason)])) === 1
-    );
+    const { run, clock } = this.connection;
+    const args = [clock.wallNow(), toLine(by), toLine(reason)];
+    const reply = await this.confirmed(async () => run('resume-account', args));
+    const refusal = readRefusal(reply);
+    if (refusal?.kind === 'objected') {
+      throw new ConflictError(
+        `Send journal ${refusal.journalId} contradicts this ledger, which is no pause: ${refusal.reason} Run \`payouts stats\` for the command that ends it (\`payouts adopt-ledger\`)`,
+        ['objections'],
+      );
+    }
+    return reply === 1;
   }
 
-  /** Payouts that came into a state that needs a BullMQ job and do not have it yet, the oldest first. @param changedBefore - wall clock, ms */
-  async readOutbox(limit: number, changedBefore: number): Promise<OutboxEntry[]> {
+  /**
+   * Makes a change, and returns once it is known to be kept. A refusal is confirmed too: it may tell of the same change,
+   * asked for before and not confirmed.
+   * @throws RedisUnavailableError when it may or may not have happened; what `change` throws
+   */
+  async confirmed<Reply>(change: () => Promise<Reply>): Promise<Reply> {
+    const write = await prepareWrite(this.#confirmation, this.connection.keys.ledger);
+    const reply = await change();
+    await write.confirm();
+    return reply;
+  }
+
+  /**
+   * Payouts that came into a state that needs a BullMQ job and do not have it yet, the oldest first.
+   * @param changedBefore - wall clock, ms
+   * @param skip - entries at the beginning that are left out
+   */
+  async readOutbox(limit: number, changedBefore: number, skip = 0): Promise<OutboxEntry[]> {
     const { redis, keys } = this.connection;
-    const members = await ask(redis.zrange(keys.outbox, '-inf', `(${changedBefore}`, 'BYSCORE', 'LIMIT', 0, limit));
-    return members.map((member) => {
-      const [state = '', payoutId = ''] = member.split(' ');
-      return { state: state as StateWithJob, payoutId };
-    });
+    const members = await ask(redis.zrange(keys.outbox, '-inf', `(${changedBefore}`, 'BYSCORE', 'LIMIT', skip, limit));
+    return members.map(parseOutboxMember);
   }
 
   /** Notes that these payouts have the job of the state. */
@@ -129,9 +179,49 @@ export class PayoutLedger {
   }
 }
 
-function toArguments({ payoutId, ...rest }: ValidPayout): (string | number)[] {
-  const fields = toRecordFields(rest);
-  return [payoutId, rest.batch ?? '', fields.length, ...fields];
+/** `<state> <payoutId>`; neither has a space in it. */
+export function parseOutboxMember(member: string): OutboxEntry {
+  const [, name, payoutId] = /^(\S+) (\S+)$/.exec(member) ?? [];
+  const state = STATES_WITH_JOB.find((each) => each === name);
+  return state === undefined || payoutId === undefined ? { unknownMember: member } : { state, payoutId };
+}
+
+function toChangeError(refusal: Refusal, { payoutId, from, to, txhash = '' }: StateChange): Error {
+  switch (refusal.kind) {
+    case 'wrong_state':
+      return wrongStateError(payoutId, refusal.state, from, to);
+    case 'txhash_taken':
+      return new ConflictError(`txhash ${txhash} already belongs to payout ${refusal.payoutId}`, ['txhash']);
+    case 'sent_since':
+      return new ConflictError(
+        `Payout ${payoutId} was sent again meanwhile (attempt ${refusal.attempt}): look at it again, then decide`,
+        ['attempt'],
+      );
+    case 'in_doubt':
+      return new ConflictError(
+        `The request of payout ${payoutId} may still be on its way to the gateway for ${Math.ceil(refusal.forMs / 1_000)} s: ask the gateway again after that, then decide`,
+        ['state'],
+      );
+    case 'paid_late':
+      return new ConflictError(
+        `Payout ${payoutId} was paid as ${refusal.txhash}, as the gateway said too late: it is not sent again. Resolve it with that txhash, write it off, or cancel it`,
+        ['lateTxhash'],
+      );
+    case 'not_found':
+      return new NotFoundError(`There is no payout ${payoutId}`);
+    default:
+      return new Error(`change-state refused payout ${payoutId} as ${refusal.kind}`);
+  }
+}
+
+function toArguments(payout: ValidPayout): (string | number)[] {
+  const fields = toRecordFields(payout);
+  return [payout.batch === undefined ? 0 : 1, fields.length, ...fields];
+}
+
+function keysOf(keys: LedgerKeys, { payoutId, batch }: ValidPayout): string[] {
+  const ofPayout = [keys.payout(payoutId), keys.removedBucket(payoutId)];
+  return batch === undefined ? ofPayout : [...ofPayout, keys.batch(batch)];
 }
 
 function readEnqueueReply(reply: unknown, payouts: readonly ValidPayout[]): EnqueueResult[] {
@@ -154,14 +244,15 @@ function readEnqueueReply(reply: unknown, payouts: readonly ValidPayout[]): Enqu
 export function wrongStateError(
   payoutId: string,
   found: PayoutState | undefined,
-  from: PayoutState,
+  from: PayoutState | readonly PayoutState[],
   to: PayoutState,
 ): ConflictError {
-  if (found === undefined) return new ConflictError(`Payout ${payoutId} is not ${from}`, ['state']);
+  const needed = [from].flat().join(' or ');
+  if (found === undefined) return new ConflictError(`Payout ${payoutId} is not ${needed}`, ['state']);
   const allowed = reachableFrom(found);
   const next = allowed.length === 0 ? 'which is final' : `from where it can go to ${allowed.join(', ')}`;
   return new ConflictError(
-    `Payout ${payoutId} is ${found}, ${next}; only a payout that is ${from} can become ${to} this way`,
+    `Payout ${payoutId} is ${found}, ${next}; only a payout that is ${needed} can become ${to} this way`,
     ['state'],
   );
 }

@@ -6,9 +6,10 @@ import { isPayoutState, type PayoutState } from './states.js';
 export type PayoutRecord = Readonly<Record<string, string>>;
 
 /** The input as fields and values for Redis; what is absent takes no room. */
-export function toRecordFields(payout: Omit<ValidPayout, 'payoutId'>): string[] {
-  const { metadata, ...plain } = payout;
-  const fields = Object.entries(plain).flatMap(([field, value]) => (value === undefined ? [] : [field, String(value)]));
+export function toRecordFields({ metadata, ...plain }: Omit<ValidPayout, 'payoutId'>): string[] {
+  const fields = Object.entries(plain).flatMap(([field, value]) =>
+    value === undefined || field === 'payoutId' ? [] : [field, String(value)],
+  );
   return metadata === undefined ? fields : [...fields, 'metadata', JSON.stringify(metadata)];
 }
 
@@ -26,9 +27,9 @@ export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
     payoutId,
     state: readState(record['state'] ?? ''),
     ...parseInputFields(record),
-    attempt: Number(record['attempt']),
+    attempt: Number(record['attempt'] ?? 0),
     round: Number(record['round'] ?? 0),
-    ...pick(record, ['txhash', 'fee', 'message']),
+    ...pick(record, ['txhash', 'vouchedTxhash', 'fee', 'message', 'lateTxhash']),
     createdAt: history[0]?.at ?? '',
     updatedAt: history.at(-1)?.at ?? '',
     history,

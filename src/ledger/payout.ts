@@ -87,10 +87,17 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   /** How many times a person put it back into the queue. */
   readonly round: number;
   readonly txhash?: string;
+  /** The transaction that an operator gave for it (`payouts resolve --sent`). */
+  readonly vouchedTxhash?: string;
   /** The fee that the gateway named, a decimal string. */
   readonly fee?: string;
   /** What the gateway, or the worker, said of the last attempt. */
   readonly message?: string;
+  /**
+   * The transaction of a payment that was proved when the payout had no place for it any more: after it was written off, or
+   * while another attempt of it is sent or paid. It may have been paid twice.
+   */
+  readonly lateTxhash?: string;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
   /** ISO 8601, UTC: when it came into its present state. */

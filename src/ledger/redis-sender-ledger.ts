@@ -1,58 +1,50 @@
-import { RedisUnavailableError } from '../errors.js';
 import { findForgottenSends, type ForgottenSend } from './adopt-ledger.js';
-import { ask, pipelined, readLedger, type LedgerConnection } from './ledger-connection.js';
+import { prepareWrite, type Confirmation } from './confirm-write.js';
+import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
+import { toHashValue, type Objection } from './objections.js';
 import { toLine, type Payout } from './payout.js';
 import { readPayout } from './read-payouts.js';
+import { readSenderView } from './read-sender-view.js';
 import { readRefusal } from './refusal.js';
 import type {
   BeginResult,
   BeginSend,
   BreakerRule,
   FinishResult,
+  KnownJournal,
   Lease,
-  LeaseView,
   SendAttempt,
   SenderLedger,
   SenderView,
   SendResult,
 } from './sender-ledger.js';
 
-/**
- * How a beginning is known to be on disk before the request is written.
- *
- * - `reply`: Redis answers only after it (`appendfsync always`), or the operator accepted a Redis that may forget.
- * - `waitaof`: the server is asked with WAITAOF.
- */
-export type Durability = 'reply' | 'waitaof';
-
-const WAITAOF_TIMEOUT_MS = 1_000;
-
 /** The sender's view of the ledger, in Redis. Its connection must not send a command twice: `connectRedis(url, 'sender')`. */
 export class RedisSenderLedger implements SenderLedger {
   readonly #connection: LedgerConnection;
-  readonly #durability: Durability;
+  readonly #confirmation: Confirmation;
 
-  constructor(connection: LedgerConnection, durability: Durability) {
+  /** @param confirmation - how a begin is known to be kept, before its request is written */
+  constructor(connection: LedgerConnection, confirmation: Confirmation) {
     this.#connection = connection;
-    this.#durability = durability;
+    this.#confirmation = confirmation;
   }
 
   async readSender(): Promise<SenderView> {
-    const { redis, keys } = this.#connection;
-    const ledger = await readLedger(this.#connection);
-    const sender = await ask(redis.hgetall(keys.sender));
-    return {
-      ledgerId: ledger.ledgerId,
-      pausedReason: ledger.pausedReason,
-      lease: readLease(sender),
-      sends: Number(sender['sends'] ?? 0),
-      unanswered: (sender['unanswered'] ?? '') !== '',
-    };
+    return readSenderView(this.#connection);
   }
 
-  async acquireLease(owner: string, seen: LeaseView | undefined): Promise<number | undefined> {
-    const view = seen === undefined ? ['', '', '', ''] : [seen.owner, seen.epoch, seen.beat, seen.released ? '1' : '0'];
-    const epoch = Number(await this.#connection.run('acquire-lease', [owner, ...view]));
+  async acquireLease(
+    owner: string,
+    seen: SenderView,
+    journal: KnownJournal,
+    forgetBefore: number,
+  ): Promise<number | undefined> {
+    const { lease } = seen;
+    const leaseSeen =
+      lease === undefined ? ['', '', '', ''] : [lease.owner, lease.epoch, lease.beat, lease.released ? '1' : '0'];
+    const args = [owner, journal.journalId, toHashValue(journal), forgetBefore, ...leaseSeen, seen.sends, seen.last];
+    const epoch = Number(await this.#connection.run('acquire-lease', args));
     return epoch === 0 ? undefined : epoch;
   }
 
@@ -72,50 +64,107 @@ export class RedisSenderLedger implements SenderLedger {
     return findForgottenSends(this.#connection, sends);
   }
 
-  async beginSend({ lease, ledgerId, sends, payoutId, attempt }: BeginSend): Promise<BeginResult> {
-    const { clock, run } = this.#connection;
-    const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sends, payoutId, attempt];
-    const reply = await run('begin-send', args);
+  async beginSend(begin: BeginSend): Promise<BeginResult> {
+    const { clock, run, keys } = this.#connection;
+    const write = await prepareWrite(this.#confirmation, keys.ledger);
+    const { lease, ledgerId, sends, last, payoutId, attempt, token, journal, inFlightMs } = begin;
+    const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sends, last, payoutId, attempt, token];
+    const witness = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs)];
+    const reply = await run('begin-send', [...args, ...witness], [keys.payout(payoutId)]);
     const refusal = readRefusal(reply);
     if (refusal !== undefined) return refusal;
-    await this.#waitUntilDurable();
+    await write.confirm();
     return { kind: 'begun', sends: Number(reply) };
   }
 
-  async #waitUntilDurable(): Promise<void> {
-    if (this.#durability === 'reply') return;
-    // The command before it names a key, so that a cluster asks the server that the write went to, on the same connection.
-    const replies = await pipelined(this.#connection, (pipeline) =>
-      pipeline.exists(this.#connection.keys.ledger).call('WAITAOF', 1, 0, WAITAOF_TIMEOUT_MS),
-    );
-    const [syncedHere] = replies[1] as [number, number];
-    if (syncedHere < 1) throw new RedisUnavailableError(`Redis did not sync to disk within ${WAITAOF_TIMEOUT_MS} ms`);
+  async revertSend({ payoutId, attempt, token }: SendAttempt, reason: string): Promise<void> {
+    const { clock, run, keys } = this.#connection;
+    await run('revert-send', [clock.wallNow(), attempt, token, toLine(reason)], [keys.payout(payoutId)]);
   }
 
-  async revertSend({ payoutId, attempt, epoch }: SendAttempt, reason: string): Promise<void> {
-    const { clock, run } = this.#connection;
-    await run('revert-send', [clock.wallNow(), payoutId, attempt, epoch, toLine(reason)]);
-  }
-
-  async finishSend(attempt: SendAttempt, result: SendResult, rule: BreakerRule): Promise<FinishResult> {
-    const reply = await this.#connection.run('finish-send', [
-      this.#connection.clock.wallNow(),
-      attempt.payoutId,
-      attempt.attempt,
-      attempt.epoch,
-      ...describeResult(result),
-      rule.maxRejectionsInARow,
-      rule.maxUnknownsInARow,
-      toLine(rule.blockedReason ?? ''),
-    ]);
+  async finishSend(
+    attempt: SendAttempt,
+    result: SendResult,
+    rule: BreakerRule,
+    doubtMs: number,
+  ): Promise<FinishResult> {
+    const first = await this.#finish(attempt, { result, rule, doubtMs }, attempt.payoutId);
+    const refusal = readRefusal(first);
+    const reply =
+      refusal?.kind === 'txhash_taken'
+        ? await this.#finish(attempt, { result, rule, doubtMs }, refusal.payoutId)
+        : first;
     const [recorded, pausedReason] = reply as [number, string];
+    if (recorded === 2) return { recorded: false, latePayment: true };
     return recorded === 1 && pausedReason !== '' ? { recorded: true, pausedReason } : { recorded: recorded === 1 };
   }
 
-  async recoverSends({ owner, epoch }: Lease, reason: string): Promise<readonly string[] | undefined> {
-    const { clock, run } = this.#connection;
-    const reply = await run('recover-sends', [clock.wallNow(), owner, epoch, toLine(reason)]);
+  /** @param holder - the payout that has the txhash, where it is another one */
+  async #finish(
+    { payoutId, attempt, token }: SendAttempt,
+    { result, rule, doubtMs }: { result: SendResult; rule: BreakerRule; doubtMs: number },
+    holder: string,
+  ): Promise<unknown> {
+    const { clock, run, keys } = this.#connection;
+    const [to, txhash, message] = describeResult(result);
+    const record = keys.payout(payoutId);
+    return run(
+      'finish-send',
+      [
+        clock.wallNow(),
+        attempt,
+        token,
+        to,
+        txhash,
+        message,
+        rule.maxRejectionsInARow,
+        rule.maxUnknownsInARow,
+        toLine(rule.blockedReason ?? ''),
+        Math.ceil(doubtMs),
+      ],
+      [record, txhash === '' ? record : keys.txhashBucket(txhash), keys.payout(holder)],
+    );
+  }
+
+  async readSending(): Promise<readonly SendAttempt[]> {
+    const { redis, keys } = this.#connection;
+    const payoutIds = await ask(redis.zrange(keys.state('sending'), '0', '-1'));
+    if (payoutIds.length === 0) return [];
+    const records = await pipelined(this.#connection, (pipeline) => {
+      for (const payoutId of payoutIds) pipeline.hmget(keys.payout(payoutId), 'attempt', 'tokens', 'epoch');
+    });
+    return payoutIds.map((payoutId, index) => {
+      const [attempt, tokens, epoch] = records[index] as (string | null)[];
+      const token = tokens?.split(' ').at(-1)?.split('/').at(-1) ?? `e:${epoch ?? ''}`;
+      return { payoutId, attempt: Number(attempt), token };
+    });
+  }
+
+  async abandonSends(
+    { owner, epoch }: Lease,
+    attempts: readonly SendAttempt[],
+    reason: string,
+    doubtMs: number,
+  ): Promise<readonly string[] | undefined> {
+    const { clock, run, keys } = this.#connection;
+    const reply = await run(
+      'abandon-sends',
+      [
+        clock.wallNow(),
+        owner,
+        epoch,
+        toLine(reason),
+        Math.ceil(doubtMs),
+        ...attempts.flatMap(({ attempt, token }) => [attempt, token]),
+      ],
+      attempts.map(({ payoutId }) => keys.payout(payoutId)),
+    );
     return readRefusal(reply) === undefined ? (reply as unknown[]).slice(1).map(String) : undefined;
+  }
+
+  async object(objection: Objection): Promise<void> {
+    const line = { ...objection, reason: toLine(objection.reason) };
+    await this.#connection.run('object-to-ledger', [objection.at, objection.journalId, toHashValue(line)]);
   }
 }
 
@@ -129,15 +178,4 @@ function describeResult(result: SendResult): [to: string, txhash: string, messag
     case 'unknown':
       return ['unknown', '', toLine(result.reason)];
   }
-}
-
-/** The lease in the fields of the `sender` hash. */
-export function readLease(sender: Readonly<Record<string, string>>): LeaseView | undefined {
-  if (sender['epoch'] === undefined) return undefined;
-  return {
-    owner: sender['owner'] ?? '',
-    epoch: Number(sender['epoch']),
-    beat: Number(sender['beat']),
-    released: sender['released'] === '1',
-  };
 }

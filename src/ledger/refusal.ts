@@ -4,12 +4,19 @@ import { isPayoutState, type PayoutState } from './states.js';
 export type Refusal =
   | { readonly kind: 'lease_lost' }
   | { readonly kind: 'other_ledger'; readonly ledgerId: string }
-  | { readonly kind: 'sends_differ'; readonly sends: number }
+  | { readonly kind: 'sends_differ'; readonly sends: number; readonly last: string }
   | { readonly kind: 'paused'; readonly reason: string }
+  | { readonly kind: 'objected'; readonly journalId: string; readonly reason: string }
   | { readonly kind: 'others_sending'; readonly payoutIds: readonly string[] }
   | { readonly kind: 'wrong_state'; readonly state: PayoutState | undefined; readonly attempt: number }
   | { readonly kind: 'not_found' }
-  | { readonly kind: 'txhash_taken'; readonly payoutId: string };
+  | { readonly kind: 'txhash_taken'; readonly payoutId: string }
+  /** A request may still be on its way for so long. */
+  | { readonly kind: 'in_doubt'; readonly forMs: number }
+  /** This attempt was begun after the one that was decided about. */
+  | { readonly kind: 'sent_since'; readonly attempt: number }
+  /** A payment was proved that had no place in the payout any more: it must not be sent again. */
+  | { readonly kind: 'paid_late'; readonly txhash: string };
 
 /**
  * Reads what a script returned.
@@ -27,7 +34,7 @@ export function readRefusal(reply: unknown): Refusal | undefined {
     case -2:
       return { kind: 'other_ledger', ledgerId: first };
     case -3:
-      return { kind: 'sends_differ', sends: Number(first) };
+      return { kind: 'sends_differ', sends: Number(first), last: second };
     case -4:
       return { kind: 'paused', reason: first };
     case -5:
@@ -38,6 +45,14 @@ export function readRefusal(reply: unknown): Refusal | undefined {
       return { kind: 'not_found' };
     case -8:
       return { kind: 'txhash_taken', payoutId: first };
+    case -9:
+      return { kind: 'objected', journalId: first, reason: second };
+    case -11:
+      return { kind: 'in_doubt', forMs: Number(first) };
+    case -12:
+      return { kind: 'sent_since', attempt: Number(first) };
+    case -13:
+      return { kind: 'paid_late', txhash: first };
     default:
       throw new Error(`A ledger script returned ${code}, which has no meaning`);
   }

@@ -1,4 +1,5 @@
 import type { ForgottenSend } from './adopt-ledger.js';
+import type { Objection } from './objections.js';
 import type { Payout } from './payout.js';
 import type { Refusal } from './refusal.js';
 
@@ -10,7 +11,7 @@ export interface LeaseView {
   readonly epoch: number;
   /** Raised by the holder about every second. */
   readonly beat: number;
-  /** The holder gave the lease back after its last answer. */
+  /** The holder gave the lease back after its last response. */
   readonly released: boolean;
 }
 
@@ -26,27 +27,61 @@ export interface SenderView {
   readonly lease: LeaseView | undefined;
   /** How many sends this ledger has seen begin. It never falls, so a smaller number is an older copy. */
   readonly sends: number;
-  /** A request may still be on its way: the last attempt has no answer of the gateway. */
+  /**
+   * The token of the last send begun. A send begins only where the one before is the one that its sender knows, so this
+   * token names the whole line of sends. Empty before the first one.
+   */
+  readonly last: string;
+  /** The send journal that witnesses the last send; undefined before the first one. */
+  readonly lastJournalId: string | undefined;
+  /** A request may still be on its way: the last attempt has no response of the gateway. */
   readonly unanswered: boolean;
+  /** For how long it may be on its way, as its sender reckoned, in ms; 0 where nothing is known. */
+  readonly inFlightMs: number;
   /** Why the account is paused; undefined when it is not. */
   readonly pausedReason: string | undefined;
+  /** The journals that contradict this ledger, and why. While there is one, nothing is sent. */
+  readonly objections: readonly Objection[];
+  /** The last entry of each journal that witnesses sends of this ledger, as far as the ledger knows. */
+  readonly journals: readonly KnownJournal[];
 }
 
-/** One attempt of one payout, under one lease. */
+/** A send journal, as the ledger knows it. */
+export interface KnownJournal extends JournalPlace {
+  readonly journalId: string;
+  /** The number and the token of its last entry; 0 and '' while it has none. */
+  readonly sends: number;
+  readonly token: string;
+  /** Wall clock, ms: when it was used last. */
+  readonly at: number;
+}
+
+/** Where a send journal is. For people. */
+export interface JournalPlace {
+  readonly host: string;
+  readonly dir: string;
+}
+
+/**
+ * One attempt of one payout. The token is its identity: neither another process nor a ledger that came back older can
+ * give it out again. The number only orders the attempts of a payout.
+ */
 export interface SendAttempt {
   readonly payoutId: string;
   readonly attempt: number;
-  readonly epoch: number;
+  readonly token: string;
 }
 
-export interface BeginSend {
+export interface BeginSend extends SendAttempt {
   readonly lease: Lease;
   readonly ledgerId: string;
-  /** The number of sends that the sender believes this ledger has seen. */
+  /** The number of sends, and the token of the last one, that the sender believes this ledger has seen. */
   readonly sends: number;
-  readonly payoutId: string;
-  /** The number of the new attempt. */
-  readonly attempt: number;
+  readonly last: string;
+  /** The journal that will witness it, with its last entry. */
+  readonly journal: KnownJournal;
+  /** For how long the request may be on its way, in ms. */
+  readonly inFlightMs: number;
 }
 
 export type BeginResult = { readonly kind: 'begun'; readonly sends: number } | Refusal;
@@ -66,16 +101,27 @@ export interface BreakerRule {
 }
 
 export interface FinishResult {
-  /** False when the attempt was recorded before, or a person has decided in the meantime. */
+  /** False when the attempt was recorded before, or an operator has decided in the meantime. */
   readonly recorded: boolean;
   /** Set when this result paused the account. */
   readonly pausedReason?: string;
+  /** True when it proves a payment of a payout that was written off, or is sent again: noted as `lateTxhash`. */
+  readonly latePayment?: true;
 }
 
 export interface SenderLedger {
   readSender(): Promise<SenderView>;
-  /** @returns the new epoch, or undefined when the lease is no longer as it was seen */
-  acquireLease(owner: string, seen: LeaseView | undefined): Promise<number | undefined>;
+  /**
+   * @param journal - the one that will witness the sends; others that were not used since `forgetBefore` (wall clock, ms) are
+   * forgotten
+   * @returns the new epoch, or undefined when the lease, or the sends, are no longer as they were seen
+   */
+  acquireLease(
+    owner: string,
+    seen: SenderView,
+    journal: KnownJournal,
+    forgetBefore: number,
+  ): Promise<number | undefined>;
   /** @returns false when the lease is lost */
   beatLease(lease: Lease): Promise<boolean>;
   releaseLease(lease: Lease): Promise<void>;
@@ -86,10 +132,21 @@ export interface SenderLedger {
   beginSend(begin: BeginSend): Promise<BeginResult>;
   /** Puts back an attempt that is proved not to have been sent. Without effect when it never began. */
   revertSend(attempt: SendAttempt, reason: string): Promise<void>;
-  finishSend(attempt: SendAttempt, result: SendResult, rule: BreakerRule): Promise<FinishResult>;
+  /** @param doubtMs - for how long the request may be on its way where there is no response, in ms */
+  finishSend(attempt: SendAttempt, result: SendResult, rule: BreakerRule, doubtMs: number): Promise<FinishResult>;
+  /** The attempts that are under way as the ledger sees it, whoever began them. */
+  readSending(): Promise<readonly SendAttempt[]>;
   /**
-   * Turns what earlier holders left in `sending` into `unknown`.
+   * Turns attempts of earlier holders, which may have been sent, into `unknown`.
+   * @param doubtMs - for how long their requests may be on their way, in ms
    * @returns the payouts that were changed, or undefined when the lease is lost
    */
-  recoverSends(lease: Lease, reason: string): Promise<readonly string[] | undefined>;
+  abandonSends(
+    lease: Lease,
+    attempts: readonly SendAttempt[],
+    reason: string,
+    doubtMs: number,
+  ): Promise<readonly string[] | undefined>;
+  /** Notes that a journal contradicts this ledger: from then on nothing begins, in no process. */
+  object(objection: Objection): Promise<void>;
 }

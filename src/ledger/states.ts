@@ -22,7 +22,7 @@ export const STATE_MEANING: Readonly<Record<PayoutState, string>> = {
   failed: 'the gateway says it ended in an error (approve 2); final',
   rejected: 'the gateway answered that the call failed; nothing was paid',
   unknown: 'sent, or maybe sent, and no trustworthy answer: a person must look',
-  cancelled: 'never sent, or written off; final',
+  cancelled: 'never sent, given up after a rejection, or written off; final',
 };
 
 export interface Transition {
@@ -30,7 +30,7 @@ export interface Transition {
   readonly to: PayoutState;
   /** Who makes the change, and on what ground. */
   readonly when: string;
-  /** Only where something was forgotten or mistaken before: not what a person is offered as the next step. */
+  /** Only where something was forgotten or mistaken before, by the gateway as well: nobody is offered it as the next step. */
   readonly isExceptional?: true;
 }
 
@@ -45,7 +45,14 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'sending', to: 'queued', when: 'it is proved that nothing was sent' },
   { from: 'in_progress', to: 'completed', when: 'the gateway answers approve 1' },
   { from: 'in_progress', to: 'failed', when: 'the gateway answers approve 2' },
+  {
+    from: 'in_progress',
+    to: 'unknown',
+    when: "the gateway's status is about another payment, or another payout gets the same txhash",
+    isExceptional: true,
+  },
   { from: 'rejected', to: 'queued', when: 'a person retries it' },
+  { from: 'rejected', to: 'cancelled', when: 'the application or an operator cancels it' },
   { from: 'unknown', to: 'in_progress', when: "a person gives the txhash, or the attempt's own late answer does" },
   { from: 'unknown', to: 'rejected', when: "the attempt's own late answer says that the call failed" },
   { from: 'unknown', to: 'queued', when: 'a person states that it was not sent' },
@@ -53,12 +60,15 @@ export const TRANSITIONS: readonly Transition[] = [
   {
     from: 'queued',
     to: 'in_progress',
-    when: 'the late acceptance of an attempt that a person took for not sent',
+    when: 'the late acceptance of an attempt that a person took for not sent, or one that an adoption brings back',
     isExceptional: true,
   },
-  { from: 'queued', to: 'unknown', when: FORGOTTEN, isExceptional: true },
+  { from: 'queued', to: 'unknown', when: `${FORGOTTEN}, or gives up sends that nobody knows`, isExceptional: true },
+  { from: 'queued', to: 'rejected', when: `${FORGOTTEN}, and that it was rejected`, isExceptional: true },
   { from: 'rejected', to: 'unknown', when: FORGOTTEN, isExceptional: true },
+  { from: 'rejected', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
   { from: 'cancelled', to: 'unknown', when: FORGOTTEN, isExceptional: true },
+  { from: 'cancelled', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
 ];
 
 /** Final states are never left, except that an adopted ledger may have to admit that it forgot a send. */

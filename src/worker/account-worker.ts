@@ -1,23 +1,26 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Telemetry } from 'bullmq';
-import type { AccountSettings } from '../account-settings.js';
+import { GUARD_MS, type AccountSettings } from '../account-settings.js';
 import { untilAborted, type Clock } from '../clock.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { SendJournal } from '../journal/send-journal.js';
+import type { Confirmation } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
-import { RedisSenderLedger, type Durability } from '../ledger/redis-sender-ledger.js';
-import { JOURNAL_WITNESS } from '../ledger/witness.js';
+import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { Logger } from '../logger.js';
 import { JobDelivery } from '../queues/job-delivery.js';
+import { JobReconciler } from '../queues/job-reconciler.js';
 import { PayoutQueues } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
 import { mendQueueTimesRegularly } from './mend-queue-times.js';
-import { Pacer } from './pacer.js';
+import { keptIntervalMs, Pacer } from './pacer.js';
+import type { RedisJudgement } from './redis-watch.js';
 import { applyRetention } from './retention.js';
-import type { SendJournal } from './send-journal.js';
-import { GUARD_MS, SenderRole, type SenderDuty, type SenderStatus } from './sender-role.js';
+import { SenderRole, type SenderDuty, type SenderStatus } from './sender-role.js';
 import { StatusJobs } from './status-jobs.js';
+import { watchJobs } from './watch-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
 import type { WorkerObserver } from './worker-observer.js';
 
@@ -28,13 +31,25 @@ export interface WorkerConnections {
   readonly queue: RedisClient;
 }
 
+/** How writes on these connections are known to be kept. */
+export interface WorkerConfirmations {
+  readonly commands: Confirmation;
+  readonly sender: Confirmation;
+}
+
 export interface AccountWorkerOptions {
   readonly platformId: number;
   readonly settings: AccountSettings;
   readonly connections: WorkerConnections;
-  readonly durability: Durability;
+  readonly confirmations: WorkerConfirmations;
+  readonly judgement: RedisJudgement;
   readonly gateway: GatewayClient;
-  readonly journal: SendJournal;
+  /** Opens the account's journal. @throws Error when it cannot be read or written */
+  readonly openJournal: () => Promise<SendJournal>;
+  /** The folder of the journal, for operators. */
+  readonly journalDir: string;
+  /** For how many days its files are kept. */
+  readonly journalDays: number;
   readonly clock: Clock;
   readonly observer: WorkerObserver;
   readonly logger: Logger;
@@ -42,62 +57,78 @@ export interface AccountWorkerOptions {
 }
 
 /** What an account's worker is doing. */
-export type AccountStatus = SenderStatus | { readonly role: 'stopped' };
+export type AccountStatus = SenderStatus | RefusedRedis | { readonly role: 'stopped' };
 
-/** When the process ends and Redis does not take the last outcome, so long is it waited for. */
-const GIVE_UP_AFTER_MS = 10_000;
+/** Nothing is sent because Redis may lose it; a lease is kept meanwhile, since no other process has a better Redis. */
+export interface RefusedRedis {
+  readonly role: 'refused';
+  readonly reason: string;
+  readonly cause: 'redis';
+  /** Of the lease; where it is held only. */
+  readonly epoch?: number;
+}
+
+/** A journal that could not be opened is tried again after this time. */
+const OPEN_AGAIN_MS = 3_000;
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** 48 bits: they have to differ among the attempts of one payout. */
+const TOKEN_BYTES = 6;
 
 /** One account's worker: stands by until it has the lease, then sends; polls transactions all the while. */
 export class AccountWorker {
   readonly platformId: number;
   readonly ledger: PayoutLedger;
   readonly #options: AccountWorkerOptions;
+  /** For answers of the gateway that can be asked for again: they need not be waited for until they are kept. */
+  readonly #polledLedger: PayoutLedger;
   readonly #senderLedger: RedisSenderLedger;
   readonly #queues: PayoutQueues;
   readonly #delivery: JobDelivery;
   readonly #stop = new AbortController();
-  readonly #giveUp = new AbortController();
-  readonly #role: SenderRole;
+  #role: SenderRole | undefined;
+  /** Why the journal could not be opened. */
+  #journalTrouble: string | undefined;
   #isStopped = false;
   #running: Promise<void> | undefined;
   #statusJobs: StatusJobs | undefined;
 
   constructor(options: AccountWorkerOptions) {
-    const { platformId, connections, clock, settings, logger, telemetry } = options;
+    const { platformId, connections, clock, logger, telemetry } = options;
     this.platformId = platformId;
     this.#options = options;
-    this.ledger = new PayoutLedger(connectLedger(connections.commands, platformId, clock));
+    const { confirmations } = options;
+    const connection = connectLedger(connections.commands, platformId, clock);
+    this.ledger = new PayoutLedger(connection, confirmations.commands);
+    this.#polledLedger = new PayoutLedger(connection);
     this.#senderLedger = new RedisSenderLedger(
       connectLedger(connections.sender, platformId, clock),
-      options.durability,
+      confirmations.sender,
     );
-    const { prefix } = this.ledger.connection.keys;
+    const { prefix } = connection.keys;
     const wallNow = (): number => clock.wallNow();
     this.#queues = new PayoutQueues(connections.commands, { prefix, wallNow, logger, ...(telemetry && { telemetry }) });
     this.#delivery = new JobDelivery({
       ledger: this.ledger,
       queues: this.#queues,
-      firstPollAfterMs: settings.pollMinMs,
-    });
-    this.#role = new SenderRole({
-      clock,
-      ledger: this.#senderLedger,
-      delivery: this.#delivery,
-      journal: options.journal,
-      gateway: options.gateway,
-      pacer: new Pacer({ clock, intervalMs: settings.intervalMs, inFlightMaxMs: settings.inFlightMaxMs }),
-      settings,
-      guardMs: GUARD_MS,
-      makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
-      pause: async (reason) => this.ledger.pause(JOURNAL_WITNESS, reason),
-      work: async (duty, end) => this.#work(duty, end),
-      observer: options.observer,
+      firstPollAfterMs: options.settings.pollMinMs,
       logger,
     });
   }
 
   get status(): AccountStatus {
-    return this.#isStopped ? { role: 'stopped' } : this.#role.status;
+    if (this.#isStopped) return { role: 'stopped' };
+    if (this.#journalTrouble !== undefined) return { role: 'refused', reason: this.#journalTrouble };
+    const status = this.#role?.status ?? { role: 'standby' };
+    const reason = this.#options.judgement.refusal(this.ledger.connection.keys.ledger);
+    if (reason === undefined || status.role === 'refused') return status;
+    return { role: 'refused', reason, cause: 'redis', ...(status.role === 'sender' && { epoch: status.epoch }) };
+  }
+
+  /** What this process found out about Redis: the same for all its accounts. */
+  get redis(): Pick<RedisJudgement, 'mayForget' | 'missingReplicas'> {
+    return this.#options.judgement;
   }
 
   /** Begins to stand by, send and poll. Safe to call twice. */
@@ -108,7 +139,7 @@ export class AccountWorker {
       redis: connections.queue,
       prefix: this.ledger.connection.keys.prefix,
       clock,
-      ledger: this.ledger,
+      ledger: this.#polledLedger,
       gateway,
       observer,
       logger,
@@ -117,7 +148,52 @@ export class AccountWorker {
       pollRate: settings.pollRate,
       ...(telemetry && { telemetry }),
     });
-    this.#running = this.#role.run({ stop: this.#stop.signal, giveUp: this.#giveUp.signal });
+    this.#running = this.#run();
+  }
+
+  /** One account's broken journal holds up no other account: it is tried again until it can be opened. */
+  async #run(): Promise<void> {
+    const { clock, openJournal, logger } = this.#options;
+    let journal: SendJournal | undefined;
+    while (journal === undefined && !this.#stop.signal.aborted) {
+      try {
+        journal = await openJournal();
+      } catch (error) {
+        const { message } = error as Error;
+        if (message !== this.#journalTrouble)
+          logger.error({ error: message }, 'nothing is sent without the send journal');
+        this.#journalTrouble = message;
+        await clock.sleep(OPEN_AGAIN_MS, this.#stop.signal);
+      }
+    }
+    this.#journalTrouble = undefined;
+    if (journal !== undefined) await this.#sendWith(journal);
+  }
+
+  async #sendWith(journal: SendJournal): Promise<void> {
+    const { clock, gateway, judgement, observer, logger, journalDir, journalDays } = this.#options;
+    const settings = { ...this.#options.settings, intervalMs: keptIntervalMs(this.#options.settings.intervalMs) };
+    this.#role = new SenderRole({
+      clock,
+      ledger: this.#senderLedger,
+      delivery: this.#delivery,
+      journal,
+      journalPlace: { host: hostname(), dir: journalDir },
+      journalKeptMs: journalDays * DAY_MS,
+      gateway,
+      pacer: new Pacer({ clock, intervalMs: settings.intervalMs, inFlightMaxMs: settings.inFlightMaxMs }),
+      settings,
+      guardMs: GUARD_MS,
+      hindrance: () => judgement.hindrance(this.ledger.connection.keys.ledger),
+      makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
+      makeToken: () => randomBytes(TOKEN_BYTES).toString('base64url'),
+      stop: this.#stop.signal,
+      work: async (duty, end) => this.#work(duty, end),
+      observer,
+      logger,
+    });
+    await this.#role.run();
+    await journal.close();
   }
 
   /**
@@ -126,14 +202,9 @@ export class AccountWorker {
    */
   async stop(): Promise<void> {
     this.#stop.abort();
-    const giveUp = setTimeout(() => {
-      this.#giveUp.abort();
-    }, GIVE_UP_AFTER_MS);
     await this.#statusJobs?.close();
     await this.#running;
-    clearTimeout(giveUp);
     await this.#queues.close();
-    await this.#options.journal.close();
     this.#options.gateway.close();
     this.#isStopped = true;
   }
@@ -154,11 +225,20 @@ export class AccountWorker {
       ...(telemetry && { telemetry }),
     });
     const mending = mendQueueTimesRegularly({ clock, queues: this.#queues, pollMaxMs, logger }, end);
+    const watching = this.#watchJobs(end, logger);
     const retention = this.#applyRetention(end, logger);
     await untilAborted(end);
     await jobs.close();
     await mending;
+    await watching;
     await retention;
+  }
+
+  async #watchJobs(signal: AbortSignal, logger: Logger): Promise<void> {
+    const { clock, observer } = this.#options;
+    const { connection } = this.ledger;
+    const reconciler = new JobReconciler({ ledger: this.ledger, queues: this.#queues, delivery: this.#delivery });
+    await watchJobs({ clock, connection, queues: this.#queues, reconciler, observer, logger }, signal);
   }
 
   async #applyRetention(signal: AbortSignal, logger: Logger): Promise<void> {

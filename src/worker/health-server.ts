@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { InvalidConfigError } from '../errors.js';
-import { silentLogger, type Logger } from '../logger.js';
+import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
+import { adviseAccount } from '../operator/account-advice.js';
 import { viewAccount, type AccountView, type WatchedAccount } from './metrics-account-view.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
@@ -36,9 +37,13 @@ export interface AccountReadiness {
   readonly epoch?: number;
   /** Why it must not send; where it is refused only. */
   readonly reason?: string;
+  /** Set where it is refused because of Redis's settings or replicas, not because of what the ledger says. */
+  readonly cause?: 'redis';
   /** Null while Redis is away. A paused account is ready: it waits for a person, not for another process. */
   readonly paused: boolean | null;
   readonly pausedReason: string | null;
+  /** What stops the account until an operator runs the command; empty while Redis is away. */
+  readonly stopped: readonly { readonly problem: string; readonly command: string }[];
 }
 
 interface Answer {
@@ -53,7 +58,8 @@ interface Answer {
  * @throws InvalidConfigError when it cannot listen there
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
-  const { host, port, logger = silentLogger } = options;
+  const { host, port } = options;
+  const logger = failsafeLogger(options.logger ?? silentLogger);
   const server = createServer((request, response) => {
     void serve(options, logger, request, response);
   });
@@ -80,7 +86,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
  */
 export async function readReadiness(accounts: readonly WatchedAccount[]): Promise<Readiness> {
   const views = await Promise.all(accounts.map(viewAccount));
-  const redisIsUp = views.length > 0 && views.every(({ stats }) => stats !== undefined);
+  const redisIsUp = views.length > 0 && views.every((view) => view.redisIsUp);
   return {
     ready: redisIsUp && views.every(({ status: { role } }) => role === 'sender' || role === 'standby'),
     redis: redisIsUp ? 'up' : 'away',
@@ -89,6 +95,7 @@ export async function readReadiness(accounts: readonly WatchedAccount[]): Promis
       ...status,
       paused: stats?.paused ?? null,
       pausedReason: stats?.pausedReason ?? null,
+      stopped: (stats === undefined ? [] : adviseAccount(stats)).map(({ problem, command }) => ({ problem, command })),
     })),
   };
 }

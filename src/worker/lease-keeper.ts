@@ -1,34 +1,44 @@
 import { isAborted, type Clock } from '../clock.js';
+import { UnsupportedFormatError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import type { Lease, LeaseView, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
+import type { KnownJournal, Lease, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 
 export interface LeaseKeeperOptions {
   readonly clock: Clock;
   readonly ledger: SenderLedger;
   /** Unique for every start of a process: a restarted one is another sender. */
   readonly owner: string;
+  /** The journal that will witness the sends. */
+  readonly describeJournal: () => KnownJournal;
+  /** For how long files of a journal are kept, in ms: what was not used for as long has nothing to say any more. */
+  readonly journalKeptMs: number;
   /** For how long the lease must stand still before it may be taken over, in ms. */
   readonly leaseMs: number;
   /** Silence after a take-over, before the first send, in ms. */
   readonly quarantineMs: number;
   /** Silence before the first send in any case, in ms. */
   readonly intervalMs: number;
-  /** For how long the request of an unanswered attempt may still be written (guard) and on its way, in ms. */
-  readonly unansweredMs: number;
   /**
-   * Holds the ledger against the journal. A ledger that it objects to is not taken: doing so would raise its epoch
+   * For how long the request of an unanswered attempt may still be written and on its way, in ms.
+   * @param inFlightMs - for how long it may be on its way, as its sender reckoned
+   */
+  readonly unansweredMs: (inFlightMs: number) => number;
+  /**
+   * Compares the ledger with the journal. A ledger that it objects to is not taken: doing so would raise its epoch
    * and hide that it is an older copy.
    * @returns why nothing may be sent from this ledger, or undefined
    */
   readonly findObjection: () => Promise<string | undefined>;
+  /** Whether the journal of this process witnesses all sends, as far as anybody knows. */
+  readonly witnessesAll: (view: SenderView) => boolean;
+  /** Told that the ledger is of a format that this version does not know. */
+  readonly onUnsupported: (reason: string) => void;
   readonly logger: Logger;
 }
 
 /** What was seen of the ledger, and since when its lease has stood still. */
 interface Sight {
-  readonly lease: LeaseView | undefined;
-  readonly ledgerId: string;
-  readonly sends: number;
+  readonly view: SenderView;
   readonly since: number;
 }
 
@@ -48,8 +58,10 @@ export interface HeldLease {
 }
 
 const BEAT_EVERY_MS = 1_000;
-/** Holding the ledger against the journal reads much of both, and only a person can end what they disagree about. */
+/** After an objection: comparing reads much of ledger and journal, and only an operator can end what they disagree about. */
 const OBJECTION_LOOK_MS = 3_000;
+/** A process that stands by compares ledger and journal this often, also where nothing seems to have changed. */
+const COMPARE_EVERY_MS = 10_000;
 
 /**
  * Gets and keeps the right to send for an account.
@@ -70,28 +82,33 @@ export class LeaseKeeper {
    * @returns undefined when the signal was aborted first
    */
   async acquire(signal: AbortSignal): Promise<HeldLease | undefined> {
-    const { clock, ledger, owner } = this.#options;
+    const { clock, ledger, owner, leaseMs, describeJournal, journalKeptMs } = this.#options;
     let seen: Sight | undefined;
+    let comparedAt = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
       try {
         const askedAt = clock.now();
-        const { lease, ledgerId, sends } = await ledger.readSender();
+        const view = await ledger.readSender();
         // A ledger that came back older, or empty, is not only a matter for whoever has the lease now.
-        const isNewSight = seen === undefined || seen.ledgerId !== ledgerId || seen.sends > sends;
-        const since = seen !== undefined && sameLease(seen.lease, lease) ? seen.since : clock.now();
-        seen = { lease, ledgerId, sends, since };
-        const free = lease?.released === true || askedAt - seen.since >= this.#options.leaseMs;
-        if ((isNewSight || free) && (await this.#options.findObjection()) !== undefined) {
-          seen = undefined;
-          await clock.sleep(OBJECTION_LOOK_MS, signal);
-        } else if (free) {
-          const epoch = await ledger.acquireLease(owner, lease);
-          if (epoch !== undefined) return await this.#begin({ owner, epoch }, lease?.released === true);
-          seen = undefined;
+        const mustCompare = !isLater(view, seen?.view) || askedAt - comparedAt >= COMPARE_EVERY_MS;
+        seen = { view, since: seen !== undefined && sameLease(seen.view, view) ? seen.since : clock.now() };
+        const isFree = view.lease?.released === true || askedAt - seen.since >= leaseMs;
+        if (mustCompare || isFree) {
+          comparedAt = askedAt;
+          if ((await this.#options.findObjection()) !== undefined) {
+            seen = undefined;
+            await clock.sleep(OBJECTION_LOOK_MS, signal);
+          } else if (isFree) {
+            const forgetBefore = clock.wallNow() - journalKeptMs;
+            const epoch = await ledger.acquireLease(owner, view, describeJournal(), forgetBefore);
+            if (epoch !== undefined) return await this.#begin({ owner, epoch }, view);
+            seen = undefined;
+          }
         }
       } catch (error) {
-        // The holder cannot beat while Redis is away either, so what was watched until now says nothing.
+        // The holder cannot beat while Redis is unavailable either, so what was watched until now says nothing.
         seen = undefined;
+        if (error instanceof UnsupportedFormatError) this.#options.onUnsupported(error.message);
         this.#options.logger.debug({ error: (error as Error).message }, 'cannot watch the lease');
       }
       await clock.sleep(this.#watchEveryMs, signal);
@@ -103,8 +120,8 @@ export class LeaseKeeper {
     return Math.min(BEAT_EVERY_MS, this.#options.leaseMs / 5);
   }
 
-  async #begin(lease: Lease, wasReleased: boolean): Promise<HeldLease> {
-    const { clock, ledger, logger, intervalMs, quarantineMs, unansweredMs } = this.#options;
+  async #begin(lease: Lease, { lease: before }: SenderView): Promise<HeldLease> {
+    const { clock, ledger, logger } = this.#options;
     const lost = new AbortController();
     const stopBeating = new AbortController();
     const wonAt = clock.now();
@@ -112,8 +129,8 @@ export class LeaseKeeper {
     void this.#beat(lease, lost, stopBeating.signal);
     try {
       const view = await ledger.readSender();
-      const quietMs = Math.max(intervalMs, wasReleased ? 0 : quarantineMs, view.unanswered ? unansweredMs : 0);
-      logger.info({ epoch: lease.epoch, quietMs, unanswered: view.unanswered }, 'this process is the sender now');
+      const quietMs = this.#quietMs(view, before?.released === true);
+      logger.info({ epoch: lease.epoch, quietMs, unanswered: view.unanswered }, 'acquired sender lease');
       return {
         lease,
         view,
@@ -131,6 +148,15 @@ export class LeaseKeeper {
       stopBeating.abort();
       throw error;
     }
+  }
+
+  #quietMs(view: SenderView, wasReleased: boolean): number {
+    const { intervalMs, quarantineMs, unansweredMs, witnessesAll } = this.#options;
+    const { unanswered, inFlightMs } = view;
+    // A lease that was given back looks the same in a Redis that came back older. What was sent since, the journal of its
+    // sender knows: where that may be another one, its worker needs the time to object.
+    const isHandedOver = wasReleased && witnessesAll(view);
+    return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, unanswered ? unansweredMs(inFlightMs) : 0);
   }
 
   async #beat(lease: Lease, lost: AbortController, stop: AbortSignal): Promise<void> {
@@ -152,9 +178,15 @@ export class LeaseKeeper {
   }
 }
 
-function sameLease(one: LeaseView | undefined, other: LeaseView | undefined): boolean {
+function sameLease({ lease: one }: SenderView, { lease: other }: SenderView): boolean {
   if (one === undefined || other === undefined) return one === other;
   return (
     one.owner === other.owner && one.epoch === other.epoch && one.beat === other.beat && one.released === other.released
   );
+}
+
+/** Whether a ledger can be the one that was seen before, some sends later. */
+function isLater(view: SenderView, before: SenderView | undefined): boolean {
+  if (before?.ledgerId !== view.ledgerId || view.sends < before.sends) return false;
+  return view.sends > before.sends || view.last === before.last;
 }

@@ -1,17 +1,18 @@
+import { GUARD_MS } from '../account-settings.js';
 import { systemClock } from '../clock.js';
-import { RedisUnavailableError } from '../errors.js';
+import { RedisUnavailableError, UnsupportedFormatError } from '../errors.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
 import type { AccountStatus, AccountWorker } from './account-worker.js';
-import { GUARD_MS } from './sender-role.js';
 
 /** The part of an account's worker that is looked at from outside. */
-export type WatchedAccount = Pick<AccountWorker, 'platformId' | 'status' | 'ledger'>;
+export type WatchedAccount = Pick<AccountWorker, 'platformId' | 'status' | 'redis' | 'ledger'>;
 
 /** What can be said of an account: what this process does always, what Redis knows only while it is there. */
 export interface AccountView {
   readonly platformId: number;
   readonly status: AccountStatus;
-  /** Undefined while Redis is away. */
+  readonly redisIsUp: boolean;
+  /** Undefined while Redis is away, or when the ledger is of a newer format. */
   readonly stats: AccountStats | undefined;
 }
 
@@ -19,7 +20,13 @@ export interface AccountView {
 const ANSWER_WITHIN_MS = GUARD_MS;
 
 export async function viewAccount({ platformId, status, ledger }: WatchedAccount): Promise<AccountView> {
-  return { platformId, status, stats: await whileRedisIsThere(readAccountStats(ledger.connection)) };
+  try {
+    const stats = await whileRedisIsThere(readAccountStats(ledger.connection));
+    return { platformId, status, redisIsUp: stats !== undefined, stats };
+  } catch (error) {
+    if (!(error instanceof UnsupportedFormatError)) throw error;
+    return { platformId, status: { role: 'refused', reason: error.message }, redisIsUp: true, stats: undefined };
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
+import { STATES_WITH_JOB } from '../ledger/payout-ledger.js';
 import type { WorkerObserver } from './worker-observer.js';
 
 /** In seconds. The promise is that nothing ever falls into the first: a second or less between two sends. */
@@ -8,7 +9,7 @@ const WAIT_BUCKETS = [0.01, 0.1, 0.25, 0.5, 0.75, 1, 1.02, 1.05, 1.1, 1.25, 1.5,
 const SYNC_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 const SEND_OUTCOMES = ['accepted', 'rejected', 'unknown'] as const;
-const POLL_RESULTS = ['in_progress', 'completed', 'failed', 'error'] as const;
+const POLL_RESULTS = ['in_progress', 'completed', 'failed', 'unknown', 'error'] as const;
 
 /**
  * Makes the counters and histograms that the work itself drives.
@@ -28,6 +29,12 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     name: 'payouts_polls_total',
     help: 'Questions for the status of a transaction, by what came of them.',
     labelNames: ['platform_id', 'result'],
+    registers,
+  });
+  const recreatedJobs = new Counter({
+    name: 'payouts_jobs_recreated_total',
+    help: 'Jobs that were missing from a queue in Redis and were added again, by the state of their payouts.',
+    labelNames: ['platform_id', 'state'],
     registers,
   });
   const sendDuration = histogram(
@@ -56,6 +63,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     // Prometheus sees no increase in a series that begins at 1: every series is there from the start.
     for (const outcome of SEND_OUTCOMES) sends.inc({ ...account, outcome }, 0);
     for (const result of POLL_RESULTS) polls.inc({ ...account, result }, 0);
+    for (const state of STATES_WITH_JOB) recreatedJobs.inc({ ...account, state }, 0);
     for (const each of [sendDuration, sendGap, pacerWait, journalSync]) each.zero(account);
     return {
       sent(outcome, durationMs) {
@@ -73,6 +81,9 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
       },
       polled(result) {
         polls.inc({ ...account, result });
+      },
+      jobsRecreated(state, count) {
+        recreatedJobs.inc({ ...account, state }, count);
       },
     };
   };

@@ -1,16 +1,20 @@
+import { resolve } from 'node:path';
 import type { Telemetry } from 'bullmq';
 import { accountSettingsSchema, completeSettings, type PartialAccountSettings } from '../account-settings.js';
-import { systemClock, type Clock } from '../clock.js';
-import { InvalidConfigError, type Problem } from '../errors.js';
+import { systemClock, untilAborted, type Clock } from '../clock.js';
+import { InvalidConfigError, StoppedError, type Problem } from '../errors.js';
 import { toProblem } from '../fields.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
-import type { Durability } from '../ledger/redis-sender-ledger.js';
-import { silentLogger, type Logger } from '../logger.js';
+import { FileSendJournal } from '../journal/file-send-journal.js';
+import { WriteConfirmer } from '../ledger/confirm-write.js';
+import { KnownReplicas } from '../ledger/known-replicas.js';
+import { checkDurability } from '../ledger/redis-durability.js';
+import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
+import { failsafeTelemetry } from '../queues/failsafe-telemetry.js';
 import { closeRedis, connectRedis, toRedisError, type RedisClient } from '../redis.js';
-import { AccountWorker, type WorkerConnections } from './account-worker.js';
-import { FileSendJournal } from './file-send-journal.js';
-import { checkDurability } from './redis-durability.js';
-import { noObserver, type WorkerObserver } from './worker-observer.js';
+import { AccountWorker, type WorkerConfirmations, type WorkerConnections } from './account-worker.js';
+import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
+import { openObserver, type WorkerObserver } from './worker-observer.js';
 
 /** One merchant account to work for. */
 export interface AccountOptions extends PartialAccountSettings {
@@ -27,8 +31,16 @@ export interface PayoutWorkerOptions {
   readonly accounts: readonly AccountOptions[];
   /** The folder of the send journals, on a disk that outlives the process. */
   readonly journalDir: string;
+  /** Files of a journal that are full are kept for so many days. @defaultValue 30 */
+  readonly journalDays?: number;
   /** Sends even on a Redis that may forget what was sent. Never with real money. @defaultValue false */
   readonly allowVolatileRedis?: boolean;
+  /**
+   * How many replicas of Redis must acknowledge a send before its request is written.
+   * @defaultValue all that this process has seen connected, at least one with Sentinel
+   */
+  readonly redisReplicas?: number | undefined;
+  /** What it, the observers or the telemetry throw is counted, and changes nothing. @defaultValue a logger that says nothing */
   readonly logger?: Logger;
   readonly clock?: Clock;
   /** Measures each account's work. */
@@ -39,39 +51,55 @@ export interface PayoutWorkerOptions {
 
 const DURABILITY_RETRY_MS = 1_000;
 
+const DEFAULT_JOURNAL_DAYS = 30;
+
 /** Sends and follows the payouts of one account or several, each on its own, in one process. */
 export class PayoutWorker {
   readonly accounts: readonly AccountWorker[];
   readonly connections: WorkerConnections;
+  readonly #watch: RedisWatch | undefined;
   #stopping: Promise<void> | undefined;
 
-  private constructor(connections: WorkerConnections, accounts: readonly AccountWorker[]) {
+  private constructor(
+    connections: WorkerConnections,
+    accounts: readonly AccountWorker[],
+    watch: RedisWatch | undefined,
+  ) {
     this.connections = connections;
     this.accounts = accounts;
+    this.#watch = watch;
   }
 
   /**
-   * Checks Redis and opens the journals; waits for a Redis that is away.
+   * Checks Redis; waits for one that is unavailable.
    * @param signal - ends the waiting
    * @throws InvalidConfigError when a setting breaks its rule, or Redis may forget what was sent
-   * @throws Error when a journal cannot be opened
+   * @throws StoppedError when the signal ended the waiting
    */
   static async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
     checkSettings(options.accounts);
-    const { redisUrl = 'redis://127.0.0.1:6379', logger = silentLogger, clock = systemClock } = options;
+    const { redisUrl = 'redis://127.0.0.1:6379', clock = systemClock, allowVolatileRedis = false } = options;
+    const logger = failsafeLogger(options.logger ?? silentLogger);
     const connections: WorkerConnections = {
       commands: connectRedis(redisUrl, 'commands', logger),
       sender: connectRedis(redisUrl, 'sender', logger),
       queue: connectRedis(redisUrl, 'queue', logger),
     };
     try {
-      const durability = await requireDurableRedis(connections.commands, options, signal);
-      const accounts = await Promise.all(
-        options.accounts.map(async (account) =>
-          openAccount(account, { options, connections, durability, logger, clock }),
-        ),
+      const known = new KnownReplicas(connections.sender, options.redisReplicas);
+      await requireDurableRedis(connections.commands, { allowVolatileRedis, logger, clock }, signal);
+      const watch = allowVolatileRedis
+        ? undefined
+        : new RedisWatch({ redis: connections.sender, known, clock, logger });
+      const confirmations: WorkerConfirmations = watch
+        ? { sender: watch.writes, commands: new WriteConfirmer({ redis: connections.commands, known }) }
+        : { sender: 'reply', commands: 'reply' };
+      const judgement = watch ?? ACCEPTED_REDIS;
+      const accounts = options.accounts.map((account) =>
+        openAccount(account, { options, connections, confirmations, judgement, logger, clock }),
       );
-      return new PayoutWorker(connections, accounts);
+      watch?.start();
+      return new PayoutWorker(connections, accounts, watch);
     } catch (error) {
       await closeAll(connections);
       throw error;
@@ -90,6 +118,7 @@ export class PayoutWorker {
 
   async #stop(): Promise<void> {
     await Promise.all(this.accounts.map(async (account) => account.stop()));
+    await this.#watch?.stop();
     await closeAll(this.connections);
   }
 }
@@ -99,8 +128,9 @@ export class PayoutWorker {
  * @example
  * const worker = await createPayoutWorker({ accounts: [{ platformId, baseUrl, secretKey }], journalDir: './data/journal' });
  * process.once('SIGTERM', () => void worker.stop());
+ * @param signal - ends the waiting for a Redis that is unavailable at the start
  * @throws InvalidConfigError when a setting breaks its rule, or Redis may forget what was sent
- * @throws Error when a journal cannot be opened
+ * @throws StoppedError when the signal ended the waiting
  */
 export async function createPayoutWorker(
   options: PayoutWorkerOptions,
@@ -112,7 +142,11 @@ export async function createPayoutWorker(
 }
 
 function checkSettings(accounts: readonly AccountOptions[]): void {
-  const problems = accounts.flatMap(({ platformId, ...account }) => {
+  const problems = accounts.flatMap(({ platformId, ...account }, index) => {
+    // Two workers of one account in a process would each write its journal, and take its lease from the other.
+    if (accounts.findIndex((other) => other.platformId === platformId) < index) {
+      return [{ field: 'accounts', message: `must name each platformId once (${platformId} is there twice)` }];
+    }
     const { error } = accountSettingsSchema.safeParse(completeSettings(account), { reportInput: true });
     return (error?.issues ?? [])
       .map(toProblem)
@@ -125,14 +159,17 @@ function checkSettings(accounts: readonly AccountOptions[]): void {
 /** A Redis that is away at the start is waited for; one that may forget is refused. */
 async function requireDurableRedis(
   redis: RedisClient,
-  { allowVolatileRedis = false, logger = silentLogger, clock = systemClock }: PayoutWorkerOptions,
+  { allowVolatileRedis, logger, clock }: { allowVolatileRedis: boolean; logger: Logger; clock: Clock },
   signal: AbortSignal,
-): Promise<Durability> {
+): Promise<void> {
+  const aborted = untilAborted(signal);
   for (;;) {
     try {
-      const { durability, problems, warnings } = await checkDurability(redis);
+      const report = await Promise.race([checkDurability(redis), aborted]);
+      if (report === undefined) throw new StoppedError('The worker was stopped while it waited for Redis.');
+      const { problems, warnings } = report;
       for (const warning of warnings) logger.warn({}, `Redis: ${warning}`);
-      if (problems.length === 0) return durability;
+      if (problems.length === 0) return;
       if (!allowVolatileRedis) {
         throw new InvalidConfigError(
           problems.map((message) => ({
@@ -142,9 +179,9 @@ async function requireDurableRedis(
         );
       }
       logger.warn({ problems }, 'ALLOW_VOLATILE_REDIS: this Redis may forget what was sent');
-      return 'reply';
+      return;
     } catch (error) {
-      if (error instanceof InvalidConfigError || signal.aborted) throw error;
+      if (error instanceof InvalidConfigError || error instanceof StoppedError) throw error;
       logger.warn({ error: (toRedisError(error) as Error).message }, 'waiting for Redis');
       await clock.sleep(DURABILITY_RETRY_MS, signal);
     }
@@ -154,24 +191,31 @@ async function requireDurableRedis(
 interface OpenAccountContext {
   readonly options: PayoutWorkerOptions;
   readonly connections: WorkerConnections;
-  readonly durability: Durability;
+  readonly confirmations: WorkerConfirmations;
+  readonly judgement: RedisJudgement;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
-async function openAccount(account: AccountOptions, context: OpenAccountContext): Promise<AccountWorker> {
-  const { options, connections, durability, clock } = context;
+function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
+  const { options, connections, confirmations, judgement, clock } = context;
+  const { journalDays = DEFAULT_JOURNAL_DAYS } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
   const logger = context.logger.child({ platformId });
-  const observer = options.observe?.(platformId) ?? noObserver;
-  const journal = await FileSendJournal.open({
-    dir: options.journalDir,
-    platformId,
-    onSynced: (durationMs) => {
-      observer.journalSynced(durationMs);
-    },
-  });
+  const observer = openObserver(platformId, options.observe);
+  const openJournal = async (): Promise<FileSendJournal> =>
+    FileSendJournal.open({
+      dir: options.journalDir,
+      platformId,
+      keepDays: journalDays,
+      onSynced: (durationMs) => {
+        observer.journalSynced(durationMs);
+      },
+      onTrouble: (error) => {
+        logger.warn({ error: error.message }, 'the outcome of a send could not be journaled');
+      },
+    });
   const gateway = createGatewayClient({
     baseUrl,
     platformId,
@@ -185,13 +229,16 @@ async function openAccount(account: AccountOptions, context: OpenAccountContext)
     platformId,
     settings,
     connections,
-    durability,
+    confirmations,
+    judgement,
     gateway,
-    journal,
+    openJournal,
+    journalDir: resolve(options.journalDir),
+    journalDays,
     clock,
     observer,
     logger,
-    ...(options.telemetry === undefined ? {} : { telemetry: options.telemetry }),
+    ...(options.telemetry === undefined ? {} : { telemetry: failsafeTelemetry(options.telemetry) }),
   });
 }
 

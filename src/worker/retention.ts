@@ -1,5 +1,6 @@
 import { isAborted } from '../clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
+import { removePayouts } from '../ledger/remove-payouts.js';
 import { FINAL_STATES } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
 
@@ -47,12 +48,12 @@ export async function applyRetention(options: RetentionOptions, signal: AbortSig
 
 /** One step. @returns how much was removed; nothing means that there is nothing to remove now */
 export async function removeSome({
-  connection: { clock, run },
+  connection,
   retentionDays,
 }: Pick<RetentionOptions, 'connection' | 'retentionDays'>): Promise<{ payouts: number; events: number }> {
-  const before = clock.wallNow() - retentionDays * DAY_MS;
+  const before = connection.clock.wallNow() - retentionDays * DAY_MS;
   let payouts = 0;
-  for (const state of FINAL_STATES) payouts += Number(await run('remove-payouts', [state, before, PAYOUTS_PER_STEP]));
-  const events = Number(await run('trim-events', [KEPT_EVENTS, EVENTS_PER_STEP]));
+  for (const state of FINAL_STATES) payouts += await removePayouts(connection, state, before, PAYOUTS_PER_STEP);
+  const events = Number(await connection.run('trim-events', [KEPT_EVENTS, EVENTS_PER_STEP]));
   return { payouts, events };
 }

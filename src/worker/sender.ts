@@ -1,19 +1,19 @@
-import { isAborted, type Clock } from '../clock.js';
-import type {
-  WithdrawConnection,
-  WithdrawGateway,
-  WithdrawOutcome,
-  WithdrawRequest,
-} from '../gateway/withdraw-gateway.js';
+import { isAborted, onAnyClock, type Clock } from '../clock.js';
+import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../gateway/withdraw-gateway.js';
+import type { LedgerMismatch } from '../journal/find-mismatch.js';
+import type { JournaledSend } from '../journal/journal-line.js';
+import { describeJournal, JournalDamagedError, type SendJournal } from '../journal/send-journal.js';
 import type { Payout } from '../ledger/payout.js';
 import type { Refusal } from '../ledger/refusal.js';
 import type { PayoutState } from '../ledger/states.js';
-import type { SendAttempt, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
+import type { JournalPlace, SendAttempt, SenderLedger } from '../ledger/sender-ledger.js';
 import type { Logger } from '../logger.js';
 import { AttemptBook } from './attempt-book.js';
 import type { HeldLease } from './lease-keeper.js';
+import { LedgerCheck } from './ledger-check.js';
 import type { Pacer } from './pacer.js';
-import { findDisagreement, type SendJournal } from './send-journal.js';
+import type { SendReport } from './send-report.js';
+import type { StopGrace } from './stop-grace.js';
 import type { WorkerObserver } from './worker-observer.js';
 
 export interface SenderOptions {
@@ -23,40 +23,24 @@ export interface SenderOptions {
   readonly gateway: WithdrawGateway;
   readonly pacer: Pacer;
   readonly held: HeldLease;
-  /** Aborted when the process ends and Redis can be waited for no longer. */
-  readonly giveUp: AbortSignal;
+  readonly stopGrace: StopGrace;
+  /** Where the journal is, for operators. */
+  readonly journalPlace: JournalPlace;
+  /** Makes the token of an attempt, which no other attempt of any process ever has. */
+  readonly makeToken: () => string;
+  /** Why Redis may not be trusted with a send now, or undefined; asked without giving up the event loop. */
+  readonly hindrance: () => string | undefined;
   /** The longest time from asking the ledger to begin until the first byte is written, in ms. */
   readonly guardMs: number;
+  /** For how long a written request may be on its way, in ms. */
+  readonly inFlightMaxMs: number;
   readonly maxRejectionsInARow: number;
   readonly maxUnknownsInARow: number;
+  /** Told why an outcome cannot be recorded although Redis responds; with undefined once it could be. */
+  readonly onUnrecordable: (reason: string | undefined) => void;
   readonly observer: WorkerObserver;
   readonly logger: Logger;
 }
-
-/** What came of looking at one payout. */
-export type SendReport =
-  /** It was sent, and this is what is known. */
-  | { readonly kind: 'sent'; readonly outcome: Exclude<WithdrawOutcome, { kind: 'not_sent' }> }
-  /** Nothing was sent and it is still `queued`: try again later. */
-  | { readonly kind: 'not_sent'; readonly reason: string }
-  /** It is not `queued` any more; there is nothing to do. */
-  | { readonly kind: 'skipped'; readonly state: PayoutState | undefined }
-  /** Its `notBefore` (wall clock, ms) has not come, although its job has. */
-  | { readonly kind: 'early'; readonly notBefore: number }
-  | { readonly kind: 'paused'; readonly reason: string }
-  /** Another process is the sender now. */
-  | { readonly kind: 'lease_lost' }
-  /** The signal was aborted before the send began. */
-  | { readonly kind: 'stopped' }
-  /** The ledger is not the one that the journal knows: a person must decide. */
-  | { readonly kind: 'ledger_refused'; readonly reason: string };
-
-const OTHER_LEDGER = 'Redis was flushed or exchanged while this process was the sender.';
-
-const OTHERS_SENT: SendReport = {
-  kind: 'ledger_refused',
-  reason: 'Another process has written to the send journal while this one took itself for the sender.',
-};
 
 /** A connection is made ready this long before its slot, so that it is ready in time and not idle for long. */
 const CONNECT_LEAD_MS = 1_000;
@@ -72,41 +56,53 @@ const BEGIN_LEAD_MS = 30;
 export class Sender {
   readonly #options: SenderOptions;
   readonly #book: AttemptBook;
-  /** The number of sends that the ledger must have seen; a smaller one there means that it forgot. */
-  #sends: number;
+  readonly #check: LedgerCheck;
+  /** The last send that somebody witnesses, see `JournaledSend.after`. */
+  #after: JournaledSend['after'];
   #lastWriteAt: number | undefined;
 
   constructor(options: SenderOptions) {
     this.#options = options;
-    this.#sends = options.held.view.sends;
-    this.#book = new AttemptBook(options);
-    options.pacer.holdUntil(options.held.firstSendAt);
+    const { held, journal, pacer } = options;
+    const { sends, last, lastJournalId, inFlightMs } = held.view;
+    this.#after =
+      lastJournalId === journal.journalId && journal.ledger !== undefined
+        ? { sends: journal.ledger.sends, token: journal.ledger.token }
+        : { sends, token: last };
+    this.#book = new AttemptBook({
+      ...options,
+      doubtMs: onAnyClock(options.guardMs + Math.max(options.inFlightMaxMs, inFlightMs)),
+      catchUpWithJournal: async () => this.#check.catchUpWithJournal(),
+    });
+    this.#check = new LedgerCheck({ ...options, isUnwritten: (token) => this.#book.isUnwritten(token) });
+    pacer.holdUntil(held.firstSendAt);
   }
 
   /**
    * Sends one payout if the ledger says that it is to be sent. Call it for one payout at a time.
-   * @param stop - aborted when no new send may begin; a send under way still gets its answer
+   * @param stop - aborted when no new send may begin; a send under way still gets its response
    * @throws RedisUnavailableError when the ledger could not be asked, Error when the journal could not be read again;
    * nothing was sent
    */
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
-    const { held, clock, observer } = this.#options;
+    const { held, clock, journal, observer } = this.#options;
     const either = AbortSignal.any([stop, held.lost]);
     try {
-      await this.#options.journal.ensureWritable();
+      await journal.ensureWritable();
     } catch (error) {
-      return { kind: 'not_sent', reason: (error as Error).message };
+      const reason = (error as Error).message;
+      return error instanceof JournalDamagedError ? refuse({ kind: 'journal', reason }) : { kind: 'not_sent', reason };
     }
     const payout = await this.#readQueued(payoutId);
     if (typeof payout === 'string' || payout === undefined) return { kind: 'skipped', state: payout };
     if (payout.notBefore !== undefined && Date.parse(payout.notBefore) > clock.wallNow()) {
       return { kind: 'early', notBefore: Date.parse(payout.notBefore) };
     }
-    if (this.#options.journal.knows(payoutId, payout.attempt + 1)) {
-      return {
-        kind: 'ledger_refused',
-        reason: `The journal says that payout ${payoutId} was sent, the ledger says that it was not.`,
-      };
+    if (journal.knows(payoutId, payout.attempt + 1)) {
+      return refuse({
+        kind: 'ledger',
+        reason: `The send journal says that payout ${payoutId} was sent, the ledger says that it was not.`,
+      });
     }
 
     const startedAt = clock.now();
@@ -116,26 +112,29 @@ export class Sender {
     try {
       return await this.#beginAndWrite(payout, connection);
     } finally {
+      this.#book.ended();
       connection.close();
     }
   }
 
   /**
-   * Holds the ledger against what this process knows, also while there is nothing to send, and tells it the last
+   * Compares the ledger with what this process knows, also while there is nothing to send, and tells it the last
    * outcome again in case it came back without it.
    * @returns why nothing may be sent from this ledger any more, or undefined
    * @throws RedisUnavailableError
    */
-  async checkLedger(): Promise<string | undefined> {
-    const known = this.#sends;
-    const loss = this.#findLoss(await this.#options.ledger.readSender(), known);
+  async checkLedger(): Promise<LedgerMismatch | undefined> {
+    const loss = await this.#check.findLoss();
     if (loss === undefined) await this.#book.confirmLast();
     return loss;
   }
 
-  #findLoss({ ledgerId, sends }: SenderView, known: number): string | undefined {
-    if (ledgerId !== this.#options.held.view.ledgerId) return OTHER_LEDGER;
-    return sends < known ? describeLoss(sends, known) : undefined;
+  /**
+   * Clears attempts that the ledger has as under way although none of this process is.
+   * @throws RedisUnavailableError
+   */
+  async settleLeftovers(): Promise<void> {
+    await this.#book.settleLeftovers();
   }
 
   /** @returns the payout when it is queued, else its state */
@@ -143,7 +142,7 @@ export class Sender {
     const payout = await this.#options.ledger.readPayout(payoutId);
     if (payout?.state !== 'sending') return payout?.state === 'queued' ? payout : payout?.state;
     // A begin whose reply was lost left it there: this process knows that it did not send it.
-    await this.#book.settleLeftovers([payoutId]);
+    await this.#book.settleLeftovers();
     const again = await this.#options.ledger.readPayout(payoutId);
     return again?.state === 'queued' ? again : again?.state;
   }
@@ -173,34 +172,32 @@ export class Sender {
   }
 
   async #beginAndWrite(payout: Payout, connection: WithdrawConnection): Promise<SendReport> {
-    const { clock, ledger, journal, held, pacer } = this.#options;
-    const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, epoch: held.lease.epoch };
+    const { clock, journal, held, pacer, makeToken } = this.#options;
+    const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, token: makeToken() };
     const request = toRequest(payout);
     // Before the ledger is touched: a begin that is put back would count the payout's attempts up and hide the fault.
-    if (await journal.changedByOthers()) {
-      const objection = await this.#judgeAddition();
-      if (objection !== undefined) return objection;
-    }
+    const objection = await this.#check.judgeJournal();
+    if (objection !== undefined) return objection;
 
+    // Once begun it is as durable as it can be: what changes after that is a matter for the next send.
+    const doubt = this.#options.hindrance();
+    if (doubt !== undefined) return { kind: 'not_sent', reason: doubt };
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
-    this.#book.mayHaveBegun(attempt);
-    let othersWrote: boolean;
+    this.#book.mayBegin(attempt);
+    let hasOthers: boolean;
     try {
-      const begun = await ledger.beginSend({
-        ...attempt,
-        lease: held.lease,
-        ledgerId: held.view.ledgerId,
-        sends: this.#sends,
-      });
-      if (begun.kind !== 'begun') return await this.#refused(begun);
-      this.#sends = begun.sends;
-      await journal.append({ ...attempt, sends: begun.sends, request, at: clock.wallNow() });
-      othersWrote = await journal.changedByOthers();
+      const begun = await this.#begin(attempt);
+      if (begun !== undefined) return begun;
+      const { sends } = this.#check.line;
+      const at = clock.wallNow();
+      await journal.append({ ...attempt, epoch: held.lease.epoch, sends, after: this.#after, request, at });
+      this.#after = { sends, token: attempt.token };
+      hasOthers = await journal.changedByOthers();
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }
-    if (othersWrote) return await this.#leaveInSending(attempt);
+    if (hasOthers) return await this.#standBack(attempt);
     await pacer.waitUntilOpen(held.lost);
     // A suspended machine's monotonic clock may stand still; its wall clock then forbids, as it may, and permits nothing.
     const isFresh = (): boolean =>
@@ -209,41 +206,32 @@ export class Sender {
     return await this.#write(attempt, request, connection, mayWrite);
   }
 
-  /**
-   * Another process has written to the journal. A sender of earlier, which was stopped between its begin and its entry, may
-   * have done so late; then the ledger knows of all that the journal knows. Else the ledger that says that this process has
-   * the lease came back older.
-   * @returns why nothing may be sent now, or undefined
-   */
-  async #judgeAddition(): Promise<SendReport | undefined> {
-    const { clock, ledger, journal } = this.#options;
-    const view = await ledger.readSender();
-    const objection = this.#judgeHolder(view);
-    if (objection !== undefined) return objection;
-    await journal.reload();
-    const reason = await findDisagreement(journal, view, ledger, clock.wallNow());
-    return reason === undefined ? undefined : { kind: 'ledger_refused', reason };
+  /** @returns undefined when the ledger let the attempt begin */
+  async #begin(attempt: SendAttempt): Promise<SendReport | undefined> {
+    const { ledger, held, journal, journalPlace, inFlightMaxMs, clock } = this.#options;
+    const begun = await ledger.beginSend({
+      ...attempt,
+      ...this.#check.line,
+      lease: held.lease,
+      ledgerId: held.view.ledgerId,
+      journal: describeJournal(journal, journalPlace, clock.wallNow()),
+      inFlightMs: inFlightMaxMs,
+    });
+    if (begun.kind !== 'begun') return await this.#refused(begun);
+    this.#book.noteBegun(attempt);
+    this.#check.noteBegun({ sends: begun.sends, last: attempt.token });
+    return undefined;
   }
 
-  /**
-   * The other may have sent it, and the ledger cannot tell: this begin made it know of the attempt. Therefore it is not put
-   * back, also not later; the next holder of the lease turns it into `unknown`.
-   */
-  async #leaveInSending(attempt: SendAttempt): Promise<SendReport> {
-    this.#book.disown(attempt);
+  /** Another process wrote to the journal while this one began: the request is not written before that was judged. */
+  async #standBack(attempt: SendAttempt): Promise<SendReport> {
+    this.#check.distrustJournal();
+    const report = await this.#notSent(attempt, 'another process has written to the send journal');
     try {
-      return this.#judgeHolder(await this.#options.ledger.readSender()) ?? OTHERS_SENT;
+      return (await this.#check.judgeJournal()) ?? report;
     } catch {
-      return OTHERS_SENT;
+      return report;
     }
-  }
-
-  /** Whoever took the lease, as `adopt-ledger` does, is the sender now; this process has only not heard of it yet. */
-  #judgeHolder(view: SenderView): SendReport | undefined {
-    const loss = this.#findLoss(view, this.#sends);
-    if (loss !== undefined) return { kind: 'ledger_refused', reason: loss };
-    const { owner, epoch } = this.#options.held.lease;
-    return view.lease?.owner === owner && view.lease.epoch === epoch ? undefined : { kind: 'lease_lost' };
   }
 
   async #write(
@@ -254,13 +242,13 @@ export class Sender {
   ): Promise<SendReport> {
     const { pacer, clock, observer, logger } = this.#options;
     const writtenAt = clock.now();
-    this.#book.disown(attempt);
+    this.#book.noteWritten(attempt);
     const outcome = await connection.withdraw(request, { mayWrite });
     if (outcome.kind === 'not_sent') return await this.#notSent(attempt, outcome.reason);
 
     if (outcome.kind === 'unknown') pacer.unanswered();
     else pacer.answered();
-    // Recorded before anybody else hears of it: a logger or an observer that throws must not cost the answer.
+    // Recorded before anybody else hears of it: a logger or an observer that throws must not cost the response.
     await this.#book.finish(attempt, outcome);
     logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');
     observer.sent(outcome.kind, outcome.durationMs);
@@ -281,17 +269,18 @@ export class Sender {
         return { kind: 'lease_lost' };
       case 'paused':
         return { kind: 'paused', reason: refusal.reason };
+      case 'objected':
+        return { kind: 'objected', reason: refusal.reason };
       case 'other_ledger':
-        return { kind: 'ledger_refused', reason: OTHER_LEDGER };
+        return refuse(this.#check.otherLedger);
       case 'sends_differ': {
-        const forgot = refusal.sends < this.#sends;
-        if (forgot) return { kind: 'ledger_refused', reason: describeLoss(refusal.sends, this.#sends) };
-        // A begin whose reply was lost counted after all.
-        this.#sends = refusal.sends;
-        return { kind: 'not_sent', reason: 'an earlier begin was counted late' };
+        const mismatch = this.#check.explainDifference(refusal);
+        return mismatch === undefined
+          ? { kind: 'not_sent', reason: 'send counter was behind; will retry' }
+          : refuse(mismatch);
       }
       case 'others_sending':
-        await this.#book.settleLeftovers(refusal.payoutIds);
+        await this.#book.settleLeftovers();
         return { kind: 'not_sent', reason: `payouts were left in sending: ${refusal.payoutIds.join(', ')}` };
       case 'wrong_state':
         // Changed between the look and the begin; the next look tells.
@@ -300,13 +289,16 @@ export class Sender {
           : { kind: 'skipped', state: refusal.state };
       case 'not_found':
       case 'txhash_taken':
+      case 'in_doubt':
+      case 'sent_since':
+      case 'paid_late':
         throw new Error(`begin-send refused with ${refusal.kind}, which it never should`);
     }
   }
 }
 
-function describeLoss(sends: number, known: number): string {
-  return `Redis came back older than it was: it knows ${sends} sends, this process ${known}.`;
+function refuse(mismatch: LedgerMismatch): SendReport {
+  return { kind: 'ledger_refused', mismatch };
 }
 
 function toRequest({ paymentId, amount, addressTo, symbol }: Payout): WithdrawRequest {

@@ -83,6 +83,7 @@ export class StatusJobs {
       observer.polled(report.state);
       if (state === 'completed') return 'completed';
       if (state === 'failed') throw new UnrecoverableError('failed: the gateway answered approve 2');
+      if (report.state === 'unknown') throw new UnrecoverableError(`unknown: ${report.reason}`);
     } catch (error) {
       if (error instanceof UnrecoverableError) throw error;
       observer.polled('error');

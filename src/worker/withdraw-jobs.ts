@@ -5,7 +5,9 @@ import type { Logger } from '../logger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
 import { closeWorker } from './close-worker.js';
-import type { SendReport, Sender } from './sender.js';
+import type { LedgerMismatch } from '../journal/find-mismatch.js';
+import type { SendReport } from './send-report.js';
+import type { Sender } from './sender.js';
 
 export interface WithdrawJobsOptions {
   readonly redis: RedisClient;
@@ -15,8 +17,8 @@ export interface WithdrawJobsOptions {
   readonly sender: Pick<Sender, 'send'>;
   /** Adds the poll job of a payout that the gateway accepted. */
   readonly onAccepted: (payoutId: string) => Promise<void>;
-  /** Told when the ledger is not the one that the journal knows. */
-  readonly onRefused: (reason: string) => void;
+  /** Told when journal and ledger contradict each other. */
+  readonly onRefused: (mismatch: LedgerMismatch) => void;
   readonly logger: Logger;
   readonly telemetry?: Telemetry;
 }
@@ -97,10 +99,11 @@ export class WithdrawJobs {
           await this.#options.clock.sleep(delayMs, this.#stop.signal);
           break;
         case 'paused':
-          await this.#waitWhilePaused(payoutId, report.reason);
+        case 'objected':
+          await this.#waitUntilResumed(payoutId, report);
           break;
         case 'ledger_refused':
-          this.#options.onRefused(report.reason);
+          this.#options.onRefused(report.mismatch);
           return await putBack(job, token);
         case 'lease_lost':
         case 'stopped':
@@ -136,19 +139,28 @@ export class WithdrawJobs {
     }
   }
 
-  async #waitWhilePaused(payoutId: string, reason: string): Promise<void> {
+  async #waitUntilResumed(
+    payoutId: string,
+    { kind, reason }: Extract<SendReport, { kind: 'paused' | 'objected' }>,
+  ): Promise<void> {
     const { clock, ledger, logger } = this.#options;
-    logger.warn({ payoutId, reason }, 'the account is paused, its payouts wait; `payouts resume` lets it go on');
+    logger.warn({ payoutId, reason }, WAITS[kind]);
     while (!isAborted(this.#stop.signal)) {
       await clock.sleep(PAUSED_LOOK_MS, this.#stop.signal);
       try {
-        if ((await ledger.readSender()).pausedReason === undefined) return;
+        const { pausedReason, objections } = await ledger.readSender();
+        if (pausedReason === undefined && objections.length === 0) return;
       } catch {
-        // Redis is away: whether the account is paused is asked again, and begin-send asks it in any case.
+        // Redis unavailable: whether the account may send is asked again, and begin-send asks it in any case.
       }
     }
   }
 }
+
+const WAITS = {
+  paused: 'the account is paused, its payouts wait; `payouts resume` lets it send again',
+  objected: 'a send journal contradicts the ledger, payouts wait; `payouts stats` shows the command that ends this',
+};
 
 /** To the head of the queue, so that the order is kept. */
 async function putBack(job: Job, token: string | undefined): Promise<never> {

@@ -2,6 +2,7 @@ import { Gauge, Registry } from 'prom-client';
 import type { WatchedAccount } from './metrics-account-view.js';
 import { createAccountGauges } from './metrics-account-gauges.js';
 import { createObserverMetrics } from './metrics-observer.js';
+import { createWatcherMetrics } from './metrics-watchers.js';
 import type { WorkerObserver } from './worker-observer.js';
 
 export interface WorkerMetricsOptions {
@@ -38,6 +39,7 @@ export function createWorkerMetrics({ version, stuckAfterMs = DAY_MS }: WorkerMe
     labelNames: ['version', 'node_version'],
     registers: [registry],
   }).set({ version, node_version: process.version }, 1);
+  createWatcherMetrics(registry);
   const observe = createObserverMetrics(registry);
   const readAccounts = createAccountGauges(registry, stuckAfterMs);
   return {

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { adoptLedger } from '../../src/ledger/adopt-ledger.js';
 import { readAccountStats } from '../../src/ledger/account-stats.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
-import { begin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
+import { begin, JOURNAL, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
@@ -23,6 +24,9 @@ describe('readAccountStats', () => {
       pausedReason: null,
       pausedBy: null,
       pausedAt: null,
+      objections: [],
+      journals: [],
+      latePayments: 0,
       sender: null,
       sends: 0,
       rejectionsInARow: 0,
@@ -37,8 +41,8 @@ describe('readAccountStats', () => {
     const lease = await takeLease(sender, 'one');
     await sender.beatLease(lease);
     const rejected = { kind: 'rejected', message: 'm' } as const;
-    await sender.finishSend(await begin(sender, lease, 'p'), rejected, NO_BREAKER);
-    await sender.finishSend(await begin(sender, lease, 'q'), { kind: 'unknown', reason: 'r' }, NO_BREAKER);
+    await sender.finishSend(await begin(sender, lease, 'p'), rejected, NO_BREAKER, 0);
+    await sender.finishSend(await begin(sender, lease, 'q'), { kind: 'unknown', reason: 'r' }, NO_BREAKER, 0);
     await begin(sender, lease, 'r');
     await account.ledger.pause('ann', 'holiday');
     expect(await readAccountStats(account.connection)).toMatchObject({
@@ -59,11 +63,45 @@ describe('readAccountStats', () => {
     });
   });
 
+  it('names the journals that witness its sends, those that contradict it, and counts late payments', async () => {
+    await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
+    const lease = await takeLease(sender, 'one');
+    const attempt = await begin(sender, lease, 'p');
+    await sender.finishSend(attempt, { kind: 'unknown', reason: 'r' }, NO_BREAKER, 0);
+    await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
+    await sender.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
+    await sender.object(OBJECTION);
+    expect(await readAccountStats(account.connection)).toMatchObject({
+      paused: false,
+      objections: [OBJECTION],
+      journals: [JOURNAL],
+      latePayments: 1,
+    });
+  });
+
+  it('shows an objection that nobody can read, and a journal of which nothing is known', async () => {
+    const { redis, connection } = account;
+    await redis.hset(connection.keys.objections, {
+      unnamed: '{"reason":"older","at":"7"}',
+      torn: '{"rea',
+      number: '5',
+    });
+    await redis.hset(connection.keys.journals, { 'j-torn': '[]' });
+    const { objections, journals } = await readAccountStats(connection);
+    const empty = { kind: 'ledger', reason: 'no reason was noted', host: '', dir: '', sends: 0, at: 0 };
+    expect(objections).toEqual([
+      { ...empty, journalId: 'number' },
+      { ...empty, journalId: 'torn' },
+      { ...empty, journalId: 'unnamed', reason: 'older', at: 7 },
+    ]);
+    expect(journals).toEqual([{ journalId: 'j-torn', host: '', dir: '', sends: 0, token: '', at: 0 }]);
+  });
+
   it('tells for how long the oldest of a state has been in it, not how old it is', async () => {
     await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
     account.clock.advance(5_000);
     const lease = await takeLease(sender, 'one');
-    await sender.finishSend(await begin(sender, lease, 'p'), { kind: 'unknown', reason: 'r' }, NO_BREAKER);
+    await sender.finishSend(await begin(sender, lease, 'p'), { kind: 'unknown', reason: 'r' }, NO_BREAKER, 0);
     account.clock.advance(2_000);
     expect((await readAccountStats(account.connection)).oldestAgeMs).toEqual({
       queued: 7_000,
@@ -78,7 +116,8 @@ describe('readAccountStats', () => {
   it('shows no sender once the lease was given back or ended by an adoption', async () => {
     await sender.releaseLease(await takeLease(sender, 'one'));
     expect((await readAccountStats(account.connection)).sender).toBeNull();
-    await account.connection.run('adopt-ledger', [0, 'ann', 'r', 5, 5]);
+    const journals = { read: [], givenUp: [] };
+    await adoptLedger(account.connection, { epoch: 5, sends: 5 }, 'adopted', journals, { by: 'ann', reason: 'r' });
     expect((await readAccountStats(account.connection)).sender).toBeNull();
   });
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { adoptLedger, adoptSends } from '../../src/ledger/adopt-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
-import { begin, takeLease } from './contract/ledger-rig.js';
+import { begin, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
@@ -21,6 +22,7 @@ async function readEvents(): Promise<Record<string, string>[]> {
 }
 
 const AT = String(Date.parse('2030-01-01T00:00:00Z'));
+const NO_JOURNALS = { read: [], givenUp: [] };
 const STATE = { type: 'state', payoutId: 'p', at: AT, by: '', reason: '' };
 
 describe('the event stream', () => {
@@ -29,7 +31,7 @@ describe('the event stream', () => {
     const lease = await takeLease(sender, 'one');
     await sender.revertSend(await begin(sender, lease, 'p'), 'no connection');
     const rule = { maxRejectionsInARow: 1, maxUnknownsInARow: 9 };
-    await sender.finishSend(await begin(sender, lease, 'p'), { kind: 'rejected', message: 'no funds' }, rule);
+    await sender.finishSend(await begin(sender, lease, 'p'), { kind: 'rejected', message: 'no funds' }, rule, 0);
     await account.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'again' });
     await account.ledger.resume('ann', 'topped up');
     expect(await readEvents()).toEqual([
@@ -54,14 +56,41 @@ describe('the event stream', () => {
 
   it('tells of a recovery and of an adoption', async () => {
     await account.ledger.enqueue([aPayout('p')]);
-    await begin(sender, await takeLease(sender, 'one'), 'p');
-    await sender.recoverSends(await takeLease(sender, 'two'), 'the sender ended');
-    await account.connection.run('adopt-send', [AT, 'ann', 'forgotten', 'q', 1, 1, 'paymentId', 7]);
-    await account.connection.run('adopt-ledger', [AT, 'ann', 'an old copy', 1, 1]);
+    const left = await begin(sender, await takeLease(sender, 'one'), 'p');
+    await sender.abandonSends(await takeLease(sender, 'two'), [left], 'the sender ended', 0);
+    const { connection } = account;
+    const request = { paymentId: 7, amount: '1', addressTo: 'w' };
+    const forgotten = { payoutId: 'q', attempt: 1, token: 't', request };
+    await adoptSends(connection, [forgotten], { by: 'ann', reason: 'forgotten', doubtMs: 0 });
+    await adoptLedger(connection, { epoch: 1, sends: 1 }, 'adopted', NO_JOURNALS, { by: 'ann', reason: 'an old copy' });
     expect((await readEvents()).slice(2)).toEqual([
       { ...STATE, from: 'sending', to: 'unknown', reason: 'the sender ended' },
       { ...STATE, payoutId: 'q', from: '', to: 'unknown', by: 'ann', reason: 'forgotten' },
       { ...STATE, type: 'ledger_adopted', payoutId: '', from: '', to: '', by: 'ann', reason: 'an old copy' },
+    ]);
+  });
+
+  it('tells of an objection once, with its journal, and again when its reason is another', async () => {
+    await sender.object(OBJECTION);
+    await sender.object({ ...OBJECTION, at: OBJECTION.at + 5 });
+    await sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
+    const told = { ...STATE, type: 'objection', payoutId: '', from: '', to: '', by: 'j-two' };
+    expect(await readEvents()).toEqual([
+      { ...told, reason: 'it forgot a send' },
+      { ...told, reason: 'it forgot more', at: String(OBJECTION.at + 9) },
+    ]);
+  });
+
+  it('tells of a payment that was proved too late, once', async () => {
+    await account.ledger.enqueue([aPayout('p')]);
+    const attempt = await begin(sender, await takeLease(sender, 'one'), 'p');
+    await sender.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);
+    await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
+    for (let times = 0; times < 2; times += 1) {
+      await sender.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
+    }
+    expect((await readEvents()).slice(4)).toEqual([
+      { ...STATE, type: 'late_payment', from: '', to: 'cancelled', reason: 'paid as h' },
     ]);
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RedisUnavailableError } from '../../src/errors.js';
-import { ask, pipelined, readLedger } from '../../src/ledger/ledger-connection.js';
+import { ask, pipelined } from '../../src/ledger/ledger-connection.js';
+import { peekSenderView, readSenderView } from '../../src/ledger/read-sender-view.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
 let account: TestAccount;
@@ -11,10 +12,16 @@ afterEach(async () => account.close());
 
 describe('the ledger', () => {
   it('gets one id, which stays', async () => {
-    const { ledgerId, pausedReason } = await readLedger(account.connection);
+    const { ledgerId, pausedReason } = await readSenderView(account.connection);
     expect(ledgerId).toMatch(/^[0-9a-f-]{36}$/);
     expect(pausedReason).toBeUndefined();
-    expect((await readLedger(account.connection)).ledgerId).toBe(ledgerId);
+    expect((await readSenderView(account.connection)).ledgerId).toBe(ledgerId);
+    expect((await peekSenderView(account.connection)).ledgerId).toBe(ledgerId);
+  });
+
+  it('gets none from who only looks', async () => {
+    expect((await peekSenderView(account.connection)).ledgerId).toBe('none');
+    expect(await account.redis.hget(account.connection.keys.ledger, 'id')).toBeNull();
   });
 });
 
@@ -43,9 +50,26 @@ describe('a Redis that is away', () => {
     for (const asked of [
       ask(connection.redis.get('x')),
       pipelined(connection, (pipeline) => pipeline.get('x')),
-      connection.run('find-txhash', ['h']),
+      connection.run('beat-lease', ['one', 1]),
     ]) {
       await expect(asked).rejects.toBeInstanceOf(RedisUnavailableError);
     }
+  });
+});
+
+describe('a script that fails by itself', () => {
+  it('is told with its name and the words of Redis, and not as Redis unavailable', async () => {
+    const { connection, redis } = account;
+    await redis.set(connection.keys.ledger, 'not a hash');
+    const failed = await connection.run('pause-account', [1, 'ann', 'why']).catch((error: unknown) => error);
+    expect(failed).not.toBeInstanceOf(RedisUnavailableError);
+    expect((failed as Error).message).toMatch(/^The ledger script pause-account failed: WRONGTYPE .*user_script/);
+  });
+
+  it('also where the script itself says so', async () => {
+    const { connection } = account;
+    await expect(connection.run('remove-payouts', ['queued', 1, 10])).rejects.toThrow(
+      /^The ledger script remove-payouts failed: .*queued is not final/,
+    );
   });
 });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConflictError, NotFoundError } from '../../src/errors.js';
 import { PayoutLedger, wrongStateError } from '../../src/ledger/payout-ledger.js';
+import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
@@ -94,9 +95,9 @@ describe('enqueue', () => {
     let answered = 0;
     const counting = new PayoutLedger({
       ...account.connection,
-      run: async (name, args) => {
+      run: async (...call) => {
         asked += 1;
-        const reply = await account.connection.run(name, args);
+        const reply = await account.connection.run(...call);
         answered += 1;
         return reply;
       },
@@ -199,7 +200,7 @@ describe('what is stored', () => {
     await ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
     await ledger.change({ payoutId: 'p', from: 'sending', to: 'in_progress', txhash: 'h' });
     await ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' });
-    await account.connection.run('remove-payouts', ['cancelled', account.clock.wallNow() + 1, 10]);
+    await removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, 10);
     const { prefix } = account.connection.keys;
     expect(await account.redis.hgetall(`${prefix}:txhash:${bucketOf('h')}`)).toEqual({ h: 'p' });
     expect(await account.redis.hgetall(`${prefix}:removed:${bucketOf('q')}`)).toEqual({ q: 'cancelled' });
@@ -234,7 +235,7 @@ describe('a payout that retention removed', () => {
   it('is not accepted again; its state is told', async () => {
     await ledger.enqueue([aPayout('p')]);
     await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-    expect(await account.connection.run('remove-payouts', ['cancelled', account.clock.wallNow() + 1, 10])).toBe(1);
+    expect(await removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, 10)).toBe(1);
     const results = await ledger.enqueue([aPayout('p'), aPayout('q')]);
     expect(results).toEqual([
       { kind: 'removed', payoutId: 'p', state: 'cancelled' },
@@ -264,7 +265,7 @@ describe('pause', () => {
     });
     expect(await ledger.resume('bob', 'back')).toBe(true);
     expect(await ledger.resume('bob', 'back')).toBe(false);
-    expect(await account.redis.hgetall(account.connection.keys.ledger)).toEqual({});
+    expect(await account.redis.hgetall(account.connection.keys.ledger)).toEqual({ format: '2' });
   });
 });
 

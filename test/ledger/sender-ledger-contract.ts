@@ -5,6 +5,7 @@ import { finishRules } from './contract/finish-rules.js';
 import { leaseRules } from './contract/lease-rules.js';
 import type { LedgerRig } from './contract/ledger-rig.js';
 import { recoveryRules } from './contract/recovery-rules.js';
+import { severalAttemptsRules } from './contract/several-attempts-rules.js';
 
 /**
  * Every rule of the port `SenderLedger`. What runs on one ledger that passes runs on every other: that is why the
@@ -19,6 +20,7 @@ export function senderLedgerContract(name: string, makeRig: () => LedgerRig): vo
     });
     afterEach(async () => rig.close());
 
-    for (const rules of [leaseRules, beginRules, finishRules, breakerRules, recoveryRules]) rules(() => rig);
+    const all = [leaseRules, beginRules, finishRules, breakerRules, recoveryRules, severalAttemptsRules];
+    for (const rules of all) rules(() => rig);
   });
 }

@@ -85,3 +85,19 @@ describe('the table', () => {
     ]);
   });
 });
+
+describe('a change that is about one attempt', () => {
+  it('is refused once another one was begun, and nothing is changed', async () => {
+    await bring('unknown');
+    await account.redis.hset(account.connection.keys.payout('p'), 'attempt', 2);
+    const before = await account.dump();
+    const change = { payoutId: 'p', from: 'unknown', to: 'queued' } as const;
+    await expect(account.ledger.change({ ...change, attempt: 1 })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/was sent again meanwhile \(attempt 2\)/),
+    });
+    expect(await account.dump()).toEqual(before);
+    await account.ledger.change({ ...change, attempt: 2 });
+    expect((await account.ledger.get('p'))?.state).toBe('queued');
+  });
+});

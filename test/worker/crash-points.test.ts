@@ -8,6 +8,7 @@ const POINTS = [
   { point: 'after-journal', state: 'unknown', arrivals: 0 },
   { point: 'during-request', state: 'unknown', arrivals: 1 },
   { point: 'before-finish', state: 'unknown', arrivals: 1 },
+  { point: 'after-outcome', state: 'completed', arrivals: 1 },
   { point: 'after-finish', state: 'completed', arrivals: 1 },
 ];
 

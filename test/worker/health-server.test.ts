@@ -30,7 +30,7 @@ describe('/readyz', () => {
   it('says standing by, sending, paused, and stopped', async () => {
     const { url, platformId, worker } = await start();
     const readyz = async () => ask(`${url}/readyz`);
-    const notPaused = { paused: false, pausedReason: null };
+    const notPaused = { paused: false, pausedReason: null, stopped: [] };
     expect(await readyz()).toEqual([
       200,
       { ready: true, redis: 'up', accounts: [{ platformId, role: 'standby', ...notPaused }] },
@@ -46,7 +46,16 @@ describe('/readyz', () => {
       {
         ready: true,
         redis: 'up',
-        accounts: [{ platformId, role: 'sender', epoch: 1, paused: true, pausedReason: 'to look at it' }],
+        accounts: [
+          {
+            platformId,
+            role: 'sender',
+            epoch: 1,
+            paused: true,
+            pausedReason: 'to look at it',
+            stopped: [{ problem: 'paused: to look at it', command: 'payouts resume --reason WHY' }],
+          },
+        ],
       },
     ]);
     await worker.stop();

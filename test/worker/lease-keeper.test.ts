@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Lease } from '../../src/ledger/sender-ledger.js';
+import type { BeginSend, KnownJournal, Lease } from '../../src/ledger/sender-ledger.js';
 import { LeaseKeeper, type HeldLease, type LeaseKeeperOptions } from '../../src/worker/lease-keeper.js';
+import { JOURNAL, nextBegin, NO_BREAKER } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { MemoryLedger } from '../simulation/memory-ledger.js';
 import { countLedgers } from '../simulation/support/memory-rig.js';
@@ -10,7 +11,11 @@ import { hooked, listeningLogger, type SendRig } from './support/send-rig.js';
 const LEASE_MS = 10_000;
 const INTERVAL_MS = 1_010;
 const QUARANTINE_MS = 2_000;
-const UNANSWERED_MS = 32_000;
+/** For how long a request may be on its way, as this process reckons. */
+const IN_FLIGHT_MS = 30_000;
+const UNANSWERED_MS = IN_FLIGHT_MS + 2_000;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const MINE: KnownJournal = { ...JOURNAL, journalId: 'j-mine', dir: '/mine' };
 
 let clock: ManualClock;
 let ledger: MemoryLedger;
@@ -48,7 +53,11 @@ function makeKeeper(given: Partial<LeaseKeeperOptions> = {}): LeaseKeeper {
     leaseMs: LEASE_MS,
     quarantineMs: QUARANTINE_MS,
     intervalMs: INTERVAL_MS,
-    unansweredMs: UNANSWERED_MS,
+    describeJournal: () => ({ ...MINE, at: clock.wallNow() }),
+    journalKeptMs: DAY_MS,
+    unansweredMs: (inFlightMs) => Math.max(IN_FLIGHT_MS, inFlightMs) + 2_000,
+    witnessesAll: ({ sends, lastJournalId }) => sends === 0 || lastJournalId === MINE.journalId,
+    onUnsupported: () => undefined,
     findObjection: async () => {
       objectionsAsked += 1;
       return Promise.resolve(objection);
@@ -67,9 +76,17 @@ async function acquire(keeper = makeKeeper()): Promise<HeldLease> {
 }
 
 /** Lets another process take the lease as it is. */
-async function another(owner = 'other'): Promise<Lease> {
-  const { lease } = await ledger.readSender();
-  return { owner, epoch: (await ledger.acquireLease(owner, lease)) ?? 0 };
+async function another(owner = 'other', journal = MINE): Promise<Lease> {
+  return { owner, epoch: (await ledger.acquireLease(owner, await ledger.readSender(), journal, 0)) ?? 0 };
+}
+
+/** Lets a holder begin a send, and finish it where an answer came. */
+async function begin(lease: Lease, given: Partial<BeginSend> & { readonly isAnswered?: boolean } = {}): Promise<void> {
+  const { isAnswered = false, ...change } = given;
+  ledger.enqueue(aPayout('p'));
+  const asked = { ...(await nextBegin(ledger, lease, 'p')), journal: MINE, ...change };
+  await ledger.beginSend(asked);
+  if (isAnswered) await ledger.finishSend(asked, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
 }
 
 /** Begins acquiring; the held lease is there once it is won. */
@@ -91,7 +108,7 @@ describe('acquire', () => {
     expect(held.lease).toEqual({ owner: 'me', epoch: 2 });
     expect(held.firstSendAt).toBe(startedAt + INTERVAL_MS);
     expect(held.view.lease).toMatchObject({ owner: 'me', epoch: 2 });
-    expect(said).toEqual(['info this process is the sender now']);
+    expect(said).toEqual(['info acquired sender lease']);
   });
 
   it.each(['absent', 'standing still'])(
@@ -110,18 +127,49 @@ describe('acquire', () => {
     expect(held.firstSendAt).toBe(clock.now() + INTERVAL_MS);
   });
 
+  it('is quiet for an interval after one that gave it back and sent with the same journal', async () => {
+    const lease = await another();
+    await begin(lease, { isAnswered: true });
+    await ledger.releaseLease(lease);
+    const held = await acquire();
+    expect(held.firstSendAt).toBe(clock.now() + INTERVAL_MS);
+  });
+
+  it('is quiet for the quarantine after one that gave it back and sent with another journal', async () => {
+    const lease = await another('other', JOURNAL);
+    await begin(lease, { isAnswered: true, journal: JOURNAL });
+    await ledger.releaseLease(lease);
+    const held = await acquire();
+    expect(held.firstSendAt).toBe(clock.now() + QUARANTINE_MS);
+  });
+
   it.each([true, false])(
     'is quiet until an unanswered request is on its way no more; given back: %s',
     async (givenBack) => {
       const lease = await another();
-      ledger.enqueue(aPayout('p'));
-      const { ledgerId } = await ledger.readSender();
-      await ledger.beginSend({ lease, ledgerId, sends: 0, payoutId: 'p', attempt: 1 });
+      await begin(lease);
       if (givenBack) await ledger.releaseLease(lease);
       const held = await acquire();
       expect(held.firstSendAt).toBe(clock.now() + UNANSWERED_MS);
     },
   );
+
+  it.each([
+    ['its own, where that is longer', IN_FLIGHT_MS / 2, UNANSWERED_MS],
+    ["its sender's, where that is longer", 2 * IN_FLIGHT_MS, UNANSWERED_MS + IN_FLIGHT_MS],
+  ])('reckons how long an unanswered request may be on its way by %s', async (_, inFlightMs, quietMs) => {
+    await begin(await another(), { inFlightMs });
+    const held = await acquire();
+    expect(held.firstSendAt).toBe(clock.now() + quietMs);
+  });
+
+  it('makes its journal known, and forgets those that were not used for as long as files are kept', async () => {
+    const now = clock.wallNow();
+    await another('other', { ...JOURNAL, journalId: 'j-old', at: now - DAY_MS - 1 });
+    await another('other', { ...JOURNAL, journalId: 'j-new', at: now });
+    const held = await acquire();
+    expect(held.view.journals.map(({ journalId }) => journalId)).toEqual(['j-mine', 'j-new']);
+  });
 
   it('reckons the silence from before it asked what the ledger holds', async () => {
     await ledger.releaseLease(await another());
@@ -189,7 +237,7 @@ describe('acquire', () => {
     expect(watching.held).toBeUndefined();
   });
 
-  it('watches anew once Redis was away, since nobody could beat meanwhile', async () => {
+  it('begins to watch again once Redis was unavailable, since nobody could beat meanwhile', async () => {
     await another();
     const watching = watch();
     await clock.advance(LEASE_MS - 1_500);
@@ -205,7 +253,7 @@ describe('acquire', () => {
     expect(watching.held).toBeDefined();
   });
 
-  it('watches anew when another was quicker', async () => {
+  it('begins to watch again when another was quicker', async () => {
     await another();
     before.acquireLease = async () => {
       delete before.acquireLease;
@@ -288,7 +336,7 @@ describe('an objection of the journal', () => {
     expect(objectionsAsked).toBe(10);
   });
 
-  it('has the lease watched anew', async () => {
+  it('has the lease watched again from the beginning', async () => {
     await another();
     const watching = watch();
     await clock.advance(LEASE_MS - 1_500);
@@ -301,36 +349,64 @@ describe('an objection of the journal', () => {
     expect(watching.held).toBeDefined();
   });
 
-  it.each(['older', 'another'])(
-    'is asked for again when the ledger is an %s one, also while somebody else has it',
-    async (kind) => {
-      const lease = await another();
-      const older = ledger.snapshot();
-      ledger.enqueue(aPayout('p'));
-      const { ledgerId } = await ledger.readSender();
-      await ledger.beginSend({ lease, ledgerId, sends: 0, payoutId: 'p', attempt: 1 });
-      watch();
-      await clock.advance(2_500);
-      expect(objectionsAsked).toBe(1);
-      if (kind === 'older') ledger.restore(older);
-      else ledger.flush();
-      await clock.advance(1_000);
-      expect(objectionsAsked).toBe(2);
-      await clock.advance(2_000);
-      expect(objectionsAsked).toBe(2);
-    },
-  );
-});
-
-describe('another ledger that knows as many sends', () => {
-  it('is held against the journal as well', async () => {
-    await another();
+  it.each<[string, () => Promise<void> | void]>([
+    ['comes back older', () => undefined],
+    [
+      'is flushed',
+      () => {
+        ledger.flush();
+      },
+    ],
+    [
+      'comes back older and has as many sends again',
+      async () => {
+        const { lease } = await ledger.readSender();
+        await begin({ owner: 'other', epoch: lease?.epoch ?? 0 }, { token: 'another' });
+      },
+    ],
+  ])('is asked for again when the ledger %s, also while somebody else has it', async (_, change) => {
+    const lease = await another();
+    const older = ledger.snapshot();
+    await begin(lease);
     watch();
     await clock.advance(2_500);
-    ledger.flush();
-    await another();
+    expect(objectionsAsked).toBe(1);
+    ledger.restore(older);
+    await change();
     await clock.advance(1_000);
     expect(objectionsAsked).toBe(2);
+    await clock.advance(2_000);
+    expect(objectionsAsked).toBe(2);
+  });
+
+  it('is not asked for again when the holder sends on', async () => {
+    const lease = await another();
+    watch();
+    await clock.advance(2_500);
+    await begin(lease);
+    await clock.advance(1_500);
+    expect(objectionsAsked).toBe(1);
+  });
+
+  it('is asked for again every ten seconds, also where nothing seems to have changed', async () => {
+    const lease = await another();
+    const startedAt = clock.now();
+    const askedAt: number[] = [];
+    watch(
+      makeKeeper({
+        witnessesAll: ({ sends, lastJournalId }) => sends === 0 || lastJournalId === MINE.journalId,
+        onUnsupported: () => undefined,
+        findObjection: async () => {
+          askedAt.push(clock.now() - startedAt);
+          return Promise.resolve(undefined);
+        },
+      }),
+    );
+    for (let second = 0; second < 25; second += 1) {
+      await ledger.beatLease(lease);
+      await clock.advance(1_000);
+    }
+    expect(askedAt).toEqual([0, 10_000, 20_000]);
   });
 });
 
@@ -385,7 +461,7 @@ describe('the held lease', () => {
     await clock.advance(5_000);
     expect((await ledger.readSender()).lease).toMatchObject({ owner: 'me', released: true });
     expect(held.lost.aborted).toBe(false);
-    expect(said).toEqual(['info this process is the sender now']);
+    expect(said).toEqual(['info acquired sender lease']);
   });
 
   it('is not called lost by a beat that was under way when it was given back', async () => {
@@ -394,7 +470,7 @@ describe('the held lease', () => {
     await clock.advance(1_050);
     await held.release();
     await clock.advance(1_000);
-    expect(said).toEqual(['info this process is the sender now']);
+    expect(said).toEqual(['info acquired sender lease']);
   });
 
   it('that is abandoned beats no more, and is not given back', async () => {

@@ -5,9 +5,8 @@ import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
 import { countStuck } from '../../src/worker/metrics-stuck-count.js';
+import { begin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
 import { randomPlatformId } from './support/watched-worker.js';
-
-const NEVER_PAUSE = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
 
 it('counts exactly those that are in progress for longer', async () => {
   let now = 1_800_000_000_000;
@@ -17,16 +16,14 @@ it('counts exactly those that are in progress for longer', async () => {
     const connection = connectLedger(redis, randomPlatformId(), clock);
     const ledger = new PayoutLedger(connection);
     const sender = new RedisSenderLedger(connection, 'reply');
-    const { ledgerId } = await sender.readSender();
-    const epoch = (await sender.acquireLease('test', undefined)) ?? 0;
+    const lease = await takeLease(sender, 'test');
 
     expect(await countStuck(connection, 0)).toBe(0);
     for (let sends = 0; sends < 7; sends += 1) {
       const payoutId = `P-${sends}`;
       await ledger.enqueue([{ payoutId, paymentId: 1, amount: '1', addressTo: 'wallet' }]);
-      await sender.beginSend({ lease: { owner: 'test', epoch }, ledgerId, sends, payoutId, attempt: 1 });
-      const attempt = { payoutId, attempt: 1, epoch };
-      await sender.finishSend(attempt, { kind: 'accepted', txhash: `tx-${sends}` }, NEVER_PAUSE);
+      const attempt = await begin(sender, lease, payoutId);
+      await sender.finishSend(attempt, { kind: 'accepted', txhash: `tx-${sends}` }, NO_BREAKER, 0);
       now += 1_000;
     }
     // P-6 has been there for 1 s, P-0 for 7 s.

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FINAL_STATES, PAYOUT_STATES } from '../../src/ledger/states.js';
+import { adoptSends } from '../../src/ledger/adopt-ledger.js';
+import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
 import { silentLogger } from '../../src/logger.js';
 import { applyRetention, removeSome } from '../../src/worker/retention.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
@@ -18,16 +19,15 @@ afterEach(async () => account.close());
 /** One payout in each state, named for it. */
 async function makeOneInEachState(): Promise<void> {
   await account.ledger.enqueue(PAYOUT_STATES.map((state) => aPayout(state, { batch: 'b' })));
-  const move = async (payoutId: string, from: string, to: string, txhash?: string): Promise<void> => {
-    const args = [account.clock.wallNow(), payoutId, from, to, '', '', txhash ?? ''];
-    expect(await account.connection.run('change-state', args)).toBe(1);
+  const move = async (payoutId: string, from: PayoutState, to: PayoutState, txhash?: string): Promise<void> => {
+    await account.ledger.change({ payoutId, from, to, ...(txhash === undefined ? {} : { txhash }) });
   };
   await move('cancelled', 'queued', 'cancelled');
-  for (const payoutId of ['sending', 'in_progress', 'completed', 'failed', 'rejected', 'unknown']) {
+  for (const payoutId of ['sending', 'in_progress', 'completed', 'failed', 'rejected', 'unknown'] as const) {
     await move(payoutId, 'queued', 'sending');
     if (payoutId === 'rejected' || payoutId === 'unknown') await move(payoutId, 'sending', payoutId);
   }
-  for (const payoutId of ['in_progress', 'completed', 'failed']) {
+  for (const payoutId of ['in_progress', 'completed', 'failed'] as const) {
     await move(payoutId, 'sending', 'in_progress', `hash-${payoutId}`);
     if (payoutId !== 'in_progress') await move(payoutId, 'in_progress', payoutId);
   }
@@ -97,10 +97,10 @@ describe('removing old payouts', () => {
     await makeOneInEachState();
     account.clock.advance(3 * DAY_MS);
     await remove();
-    const adopt = async (payoutId: string) =>
-      account.connection.run('adopt-send', [0, 'ann', 'old copy', payoutId, 1, 1, 'paymentId', 7]);
-    expect(await adopt('completed')).toBe(0);
-    expect(await adopt('never seen')).toBe(1);
+    const request = { paymentId: 7, amount: '1', addressTo: 'w' };
+    const sends = ['completed', 'never-seen'].map((payoutId) => ({ payoutId, attempt: 1, token: 't', request }));
+    const doubt = { by: 'ann', reason: 'old copy', doubtMs: 0 };
+    expect(await adoptSends(account.connection, sends, doubt)).toEqual([{ payoutId: 'never-seen', state: 'unknown' }]);
   });
 });
 

@@ -1,17 +1,24 @@
--- Takes the lease over, if nothing about it changed since the caller last looked.
--- ARGV: owner, seen owner, seen epoch, seen beat, seen released ('' each for an absent lease)
--- Returns: the new epoch (1 or more), 0 when the lease moved in the meantime
-local owner = ARGV[1]
-local lease = redis.call('HMGET', key('sender'), 'owner', 'epoch', 'beat', 'released')
-for i = 1, 4 do
-  if (lease[i] or '') ~= ARGV[i + 1] then return 0 end
+-- Takes the lease over, if nothing about it and about the sends changed since the caller looked.
+-- ARGV: owner, journalId, journal (JSON: where it is), forgetBefore (ms since 1970: journals that were not used since are
+--       forgotten; their files are gone), seen owner, epoch, beat, released ('' each for an absent lease),
+--       seen sends, seen last ('' = none)
+-- Returns: the new epoch (1 or more), 0 when something moved in the meantime
+local owner, journalId, journal, forgetBefore = unpack(ARGV)
+local seen = redis.call('HMGET', SENDER, 'owner', 'epoch', 'beat', 'released', 'sends', 'last')
+seen[5] = seen[5] or '0'
+for i = 1, 6 do
+  if (seen[i] or '') ~= ARGV[i + 4] then return 0 end
 end
-local epoch = tonumber(lease[2] or 0)
--- The `sender` key may have been lost. What is sending still tells under which epoch it began, and that it has no answer.
-for _, payoutId in ipairs(redis.call('ZRANGE', key('state:sending'), 0, -1)) do
-  local attempt = redis.call('HMGET', payout_key(payoutId), 'attempt', 'epoch')
-  epoch = math.max(epoch, tonumber(attempt[2] or 0))
-  redis.call('HSET', key('sender'), 'unanswered', payoutId .. ' ' .. attempt[1])
+local epoch = tonumber(seen[2] or 0) + 1
+local journals = redis.call('HGETALL', JOURNALS)
+for i = 1, #journals, 2 do
+  if (cjson.decode(journals[i + 1]).at or 0) < tonumber(forgetBefore) then redis.call('HDEL', JOURNALS, journals[i]) end
 end
-redis.call('HSET', key('sender'), 'owner', owner, 'epoch', epoch + 1, 'beat', 0, 'released', 0)
-return epoch + 1
+redis.call('HSETNX', JOURNALS, journalId, journal)
+-- The `sender` key may have been lost. What is sending still tells that a request may be on its way.
+local sending = redis.call('ZRANGE', INDEX.sending, 0, 0)[1]
+if sending and (redis.call('HGET', SENDER, 'unanswered') or '') == '' then
+  redis.call('HSET', SENDER, 'unanswered', sending)
+end
+redis.call('HSET', SENDER, 'owner', owner, 'epoch', epoch, 'beat', 0, 'released', 0)
+return epoch

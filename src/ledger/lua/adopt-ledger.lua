@@ -1,14 +1,30 @@
--- Raises the ledger above everything that the journal knows, after every witnessed send was reconciled.
+-- Raises the ledger above everything that the journals know, after every send of theirs was reconciled. The adoption has
+-- a number and a token as a send has, so nobody can take the ledger for the one that it was before.
 -- A request may still be on its way, so the next holder of the lease waits as after an unanswered one.
--- A pause that the journal's objection caused has served its purpose.
--- ARGV: at, by, reason, epoch (the journal's highest), sends (the journal's highest)
--- Returns: {epoch, sends} as they are now
-local at, by, reason, epoch, sends = unpack(ARGV)
-local sender = redis.call('HMGET', key('sender'), 'epoch', 'sends')
-local newEpoch = math.max(tonumber(sender[1] or 0), tonumber(epoch)) + 1
-local newSends = math.max(tonumber(sender[2] or 0), tonumber(sends))
-redis.call('HSET', key('sender'), 'owner', '', 'epoch', newEpoch, 'beat', 0, 'released', 0, 'sends', newSends,
-  'unanswered', 'adopted 0')
+-- ARGV: at, by, reason, epoch and sends (the journals' highest), token, number of journals that were read, for each of
+--   them its id and entry (JSON), then the ids of those that are given up
+-- Returns: {epoch, sends, number of objections that still stand}
+local at, by, reason, epoch, sends, token, count = unpack(ARGV, 1, 7)
+local sender = redis.call('HMGET', SENDER, 'epoch', 'sends')
+local new_epoch = math.max(tonumber(sender[1] or 0), tonumber(epoch)) + 1
+local new_sends = math.max(tonumber(sender[2] or 0), tonumber(sends)) + 1
+redis.call('HSET', SENDER, 'owner', '', 'epoch', new_epoch, 'beat', 0, 'released', 0, 'sends', new_sends,
+  'last', token, 'unanswered', 'adopted')
 append_event('ledger_adopted', '', '', '', at, by, reason)
-if redis.call('HGET', KEYS[1], 'pausedBy') == WITNESS then resume(by, reason, at) end
-return { newEpoch, newSends }
+local given_up = 8 + 2 * tonumber(count)
+-- Format 1 noted an objection as a pause, which its workers still heed.
+if redis.call('HGET', LEDGER, 'pausedBy') == 'send journal' then
+  redis.call('HDEL', LEDGER, 'pausedReason', 'pausedBy', 'pausedAt')
+end
+-- The objections last: while one stands, nothing is sent.
+local settled = {}
+for i = 8, given_up - 1, 2 do
+  redis.call('HSET', JOURNALS, ARGV[i], ARGV[i + 1])
+  settled[#settled + 1] = ARGV[i]
+end
+for i = given_up, #ARGV do
+  redis.call('HDEL', JOURNALS, ARGV[i])
+  settled[#settled + 1] = ARGV[i]
+end
+if #settled > 0 then redis.call('HDEL', OBJECTIONS, unpack(settled)) end
+return { new_epoch, new_sends, redis.call('HLEN', OBJECTIONS) }

@@ -1,19 +1,75 @@
--- Reconciles one send that the journal witnesses with a ledger that may have forgotten it.
--- ARGV: at, by, reason, payoutId, attempt, epoch, then field, value, … of the payout as it was sent
--- Returns: 1 the payout became `unknown`, 0 the ledger knows of the send, or removed the payout when it was final
-local at, by, reason, payoutId, attempt, epoch = unpack(ARGV, 1, 6)
-local record = payout_key(payoutId)
-local state = redis.call('HGET', record, 'state')
-if not state then
-  if redis.call('HEXISTS', removed_bucket(payoutId), payoutId) == 1 then return 0 end
-  redis.call('HSET', record, 'state', 'unknown', 'attempt', attempt, 'epoch', epoch, 'message', reason, 'n', 1,
-    'h0', history_entry('unknown', at, by, reason), unpack(ARGV, 7))
-  enter(payoutId, '', 'unknown', at, by, reason)
-  return 1
+-- Reconciles one send that a journal witnesses with a ledger that may have forgotten it.
+-- KEYS: the payout's record, its bucket of removed ids, the bucket of the txhash (the record again where there is none)
+-- ARGV: at, by, reason, doubtMs (for how long its request may still be on its way), attempt, token, outcome ('' = none that can be trusted, accepted, rejected), detail (its txhash
+--   or message), then field, value, … of the payout as it was sent
+-- Returns: the state into which the payout came, '' when nothing was to be done
+local record, removed, bucket = unpack(KEYS, OWN + 1, OWN + 3)
+local at, by, reason, doubtMs, attempt, token, outcome, detail = unpack(ARGV, 1, 8)
+attempt = tonumber(attempt)
+local payout = open(record)
+if not payout and redis.call('HEXISTS', removed, string.sub(record, #PAYOUT_PREFIX + 1)) == 1 then return '' end
+
+local to, fields = 'unknown', { 'message', reason }
+if outcome == 'rejected' then
+  to, fields = 'rejected', { 'message', detail }
+elseif outcome == 'accepted' then
+  local holder = redis.call('HGET', bucket, detail)
+  if holder and holder ~= string.sub(record, #PAYOUT_PREFIX + 1) then
+    fields = { 'message', 'the gateway gave the txhash of payout ' .. holder .. ': ' .. detail }
+  else
+    to, fields = 'in_progress', { 'txhash', detail, 'told', told_as(token, 'in_progress', detail) }
+  end
 end
-if knows_send(record, attempt, epoch) then return 0 end
-redis.call('HSET', record, 'attempt', attempt, 'epoch', epoch)
-if not ALLOWED[state]['unknown'] then return 0 end
-redis.call('HSET', record, 'message', reason)
-move(payoutId, 'unknown', at, by, reason)
-return 1
+if to == 'unknown' then
+  fields[#fields + 1] = 'doubtUntil'
+  fields[#fields + 1] = now_ms() + doubtMs
+end
+
+-- Only where the payout gets the txhash: a bucket that names one without it would keep it from its owner.
+local function claim_txhash()
+  if to == 'in_progress' then redis.call('HSET', bucket, detail, string.sub(record, #PAYOUT_PREFIX + 1)) end
+end
+
+if not payout then
+  -- What else the application said of it is not in the journal: enqueueing it again fills that in.
+  local all = { 'attempt', attempt, 'tokens', tokens_with({ tokens = {} }, attempt, token), 'adopted', 1 }
+  for _, value in ipairs(fields) do all[#all + 1] = value end
+  for i = 9, #ARGV do all[#all + 1] = ARGV[i] end
+  claim_txhash()
+  create(record, to, at, by, reason, all)
+  return to
+end
+
+if knows(payout, attempt, token) then
+  -- The send is known; what came of it may not be.
+  local late = payout.attempt == attempt and (payout.state == 'sending' or payout.state == 'unknown')
+  if not late and outcome == 'accepted' and redis.call('HGET', record, 'txhash') ~= detail then
+    note_late_payment(payout, detail, at)
+  end
+  if not late or to == 'unknown' then return '' end
+  claim_txhash()
+  move(payout, to, at, by, reason, fields)
+  return to
+end
+local newest = math.max(payout.attempt, attempt)
+local known = { 'attempt', newest, 'tokens', tokens_with(payout, attempt, token) }
+-- Another attempt, of which nobody knows what came of it: from now on a rejection of one says nothing of the other.
+local is_open = payout.state == 'sending' or payout.state == 'unknown'
+if is_open then
+  known[#known + 1] = 'overlap'
+  known[#known + 1] = newest
+end
+if payout.state == to or not ALLOWED[payout.state][to] or (is_open and to == 'rejected') then
+  -- The proof first: once the send is known, nobody brings it again.
+  if outcome == 'accepted' then note_late_payment(payout, detail, at) end
+  if payout.state == 'unknown' and to == 'unknown' then
+    known[#known + 1] = 'doubtUntil'
+    known[#known + 1] = math.max(tonumber(redis.call('HGET', record, 'doubtUntil') or 0), now_ms() + doubtMs)
+  end
+  redis.call('HSET', record, unpack(known))
+  return ''
+end
+for _, value in ipairs(fields) do known[#known + 1] = value end
+claim_txhash()
+move(payout, to, at, by, reason, known)
+return to

@@ -1,24 +1,35 @@
 -- Begins the one attempt of a payout: queued → sending. From here on, only the outcome decides.
--- ARGV: at, ledgerId, owner, epoch, sends (as the sender knows them), payoutId, attempt (the new one)
+-- KEYS: the payout's record
+-- ARGV: at, ledgerId, owner, epoch, sends and last (as the sender knows them: last is the token of the send before),
+--       payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last entry),
+--       inFlightMs (for how long the request may be on its way)
 -- Returns: the number of sends begun, this one included (1 or more), or
 --   {-1} the lease is not the caller's        {-2, ledgerId} another ledger than the caller knows
---   {-3, sends} sends are missing or more     {-4, reason} the account is paused
+--   {-3, sends, last} sends are missing or more, or others     {-4, reason} the account is paused
+--   {-9, journalId, reason} a journal objects to this ledger
 --   {-5, payoutId, …} other payouts are sending   {-6, state, attempt} not queued, or not at this attempt
-local at, ledgerId, owner, epoch, sends, payoutId, attempt = unpack(ARGV)
-local ledger = redis.call('HMGET', KEYS[1], 'id', 'pausedReason')
+local record = KEYS[OWN + 1]
+local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs = unpack(ARGV)
+local ledger = redis.call('HMGET', LEDGER, 'id', 'pausedReason', 'untold')
+tell_untold(ledger[3])
 if ledger[1] ~= ledgerId then return { -2, ledger[1] or '' } end
 if not holds_lease(owner, epoch) then return { -1 } end
-local begun = redis.call('HGET', key('sender'), 'sends') or '0'
-if begun ~= sends then return { -3, begun } end
+-- The token of the last send names the whole line of sends that led to it; their number alone does not.
+local begun = redis.call('HMGET', SENDER, 'sends', 'last')
+begun[1] = begun[1] or '0'
+if begun[1] ~= sends or (begun[2] or '') ~= last then return { -3, begun[1], begun[2] or '' } end
+local objection = redis.call('HGETALL', OBJECTIONS)
+if #objection > 0 then return { -9, objection[1], cjson.decode(objection[2]).reason } end
 if ledger[2] then return { -4, ledger[2] } end
-local others = redis.call('ZRANGE', key('state:sending'), 0, -1)
+local others = redis.call('ZRANGE', INDEX.sending, 0, -1)
 if #others > 0 then return { -5, unpack(others) } end
-local current = redis.call('HMGET', payout_key(payoutId), 'state', 'attempt')
-if current[1] ~= 'queued' or current[2] + 1 ~= tonumber(attempt) then
-  return { -6, current[1] or '', current[2] or '' }
+local payout = open(record)
+if not payout or payout.state ~= 'queued' or payout.attempt + 1 ~= tonumber(attempt) then
+  return { -6, payout and payout.state or '', payout and payout.attempt or '' }
 end
-redis.call('HSET', payout_key(payoutId), 'attempt', attempt, 'epoch', epoch)
--- A process that takes over sees in `unanswered` that a request may still be on its way.
-redis.call('HSET', key('sender'), 'sends', begun + 1, 'unanswered', payoutId .. ' ' .. attempt)
-move(payoutId, 'sending', at, '', '')
-return begun + 1
+-- A process that takes over sees in `unanswered` that a request may still be on its way, and for how long.
+redis.call('HSET', SENDER, 'sends', begun[1] + 1, 'last', token, 'unanswered', token, 'inFlightMs', inFlightMs,
+  'journal', journalId)
+redis.call('HSET', JOURNALS, journalId, journal)
+move(payout, 'sending', at, '', '', { 'attempt', attempt, 'tokens', tokens_with(payout, payout.attempt + 1, token) })
+return begun[1] + 1

@@ -1,26 +1,44 @@
 -- Accepts payouts; one whose payoutId is there already, or was removed, is left as it is.
--- ARGV: at, then for each payout: payoutId, batch ('' = none), number of fields × 2, field, value, …
+-- KEYS: for each payout its record, its bucket of removed ids, and its batch where it has one
+-- ARGV: at, then for each payout: 1 where it has a batch, else 0, number of fields × 2, field, value, …
 -- Returns a list: for each payout 1 when it was accepted now, the record that is there (field, value, …), or
 --   the state in which it ended before it was removed.
 local at = ARGV[1]
-local some_removed = redis.call('HEXISTS', KEYS[1], 'removed') == 1
+local some_removed = redis.call('HEXISTS', LEDGER, 'removed') == 1
+
+-- A payout that an adoption put in: the application knows the rest of it.
+local function fill_in(record, first, last, batch)
+  if redis.call('HEXISTS', record, 'adopted') == 0 then return end
+  for i = first, last, 2 do
+    local stored = redis.call('HGET', record, ARGV[i])
+    if stored and stored ~= ARGV[i + 1] then return end
+  end
+  if batch then
+    local payoutId = string.sub(record, #PAYOUT_PREFIX + 1)
+    redis.call('ZADD', batch, 'NX', redis.call('HINCRBY', LEDGER, 'seq', 1), payoutId)
+  end
+  redis.call('HSET', record, unpack(ARGV, first, last))
+  redis.call('HDEL', record, 'adopted')
+end
+
 local results = {}
-local i = 2
+local i, k = 2, OWN + 1
 while i <= #ARGV do
-  local payoutId, batch, count = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
-  local record = payout_key(payoutId)
-  local removed = some_removed and redis.call('HGET', removed_bucket(payoutId), payoutId)
-  if redis.call('EXISTS', record) == 1 then
+  local has_batch, count = ARGV[i] == '1', tonumber(ARGV[i + 1])
+  local first, last = i + 2, i + 1 + count
+  local record, bucket, batch = KEYS[k], KEYS[k + 1], has_batch and KEYS[k + 2]
+  local removed = some_removed and redis.call('HGET', bucket, string.sub(record, #PAYOUT_PREFIX + 1))
+  if open(record) then
+    fill_in(record, first, last, batch)
     results[#results + 1] = redis.call('HGETALL', record)
   elseif removed then
     results[#results + 1] = removed
   else
-    redis.call('HSET', record, 'state', 'queued', 'attempt', 0, 'n', 1, 'h0', history_entry('queued', at, '', ''),
-      unpack(ARGV, i + 3, i + 2 + count))
-    enter(payoutId, '', 'queued', at, '', '')
-    if batch ~= '' then redis.call('ZADD', key('batch:' .. batch), redis.call('HGET', KEYS[1], 'seq'), payoutId) end
+    local seq = redis.call('HINCRBY', LEDGER, 'seq', 1)
+    if batch then redis.call('ZADD', batch, seq, string.sub(record, #PAYOUT_PREFIX + 1)) end
+    create(record, 'queued', at, '', '', { 'attempt', 0, unpack(ARGV, first, last) }, seq)
     results[#results + 1] = 1
   end
-  i = i + 3 + count
+  i, k = last + 1, k + (has_batch and 3 or 2)
 end
 return results

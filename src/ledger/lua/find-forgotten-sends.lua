@@ -1,13 +1,21 @@
--- Tells which sends that a journal witnesses the ledger does not know of. Changes nothing.
--- ARGV: payoutId, attempt, epoch, … of each send
+-- Tells which sends that a journal witnesses the ledger does not know of. A payout that retention removed was final: its
+-- sends are known.
+-- KEYS: for each send the payout's record and its bucket of removed ids
+-- ARGV: attempt and token of each send
 -- Returns: position (from 1) and state ('' when there is no such payout), … of those
 local forgotten = {}
-for i = 1, #ARGV, 3 do
-  local payoutId, attempt, epoch = unpack(ARGV, i, i + 2)
-  local record = payout_key(payoutId)
-  if not knows_send(record, attempt, epoch) then
-    forgotten[#forgotten + 1] = (i + 2) / 3
-    forgotten[#forgotten + 1] = redis.call('HGET', record, 'state') or ''
+for i = 1, #ARGV, 2 do
+  local record, bucket = KEYS[OWN + i], KEYS[OWN + i + 1]
+  local payout = open(record)
+  local isKnown
+  if payout then
+    isKnown = knows(payout, tonumber(ARGV[i]), ARGV[i + 1])
+  else
+    isKnown = redis.call('HEXISTS', bucket, string.sub(record, #PAYOUT_PREFIX + 1)) == 1
+  end
+  if not isKnown then
+    forgotten[#forgotten + 1] = (i + 1) / 2
+    forgotten[#forgotten + 1] = payout and payout.state or ''
   end
 end
 return forgotten

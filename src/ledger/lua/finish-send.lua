@@ -1,38 +1,112 @@
--- Records what came of an attempt, also a late one, and pauses the account where that calls for a person.
--- ARGV: at, payoutId, attempt, epoch, to (in_progress, rejected or unknown), txhash, message,
---       maxRejections, maxUnknowns, blockedReason ('' = the answer does not look like a block)
--- Returns: {1, reason of the pause made now or ''}, {0, state} when this attempt was already recorded or decided
-local at, payoutId, attempt, epoch, to, txhash, message, maxRejections, maxUnknowns, blockedReason = unpack(ARGV)
-local record = payout_key(payoutId)
-local current = redis.call('HMGET', record, 'state', 'attempt', 'epoch')
-local from = current[1]
-local mine = current[2] == attempt and current[3] == epoch
--- An acceptance proves wrong whoever stated that the attempt was not sent: it must not be sent again.
-local late = (from == 'unknown' and to ~= 'unknown') or (from == 'queued' and to == 'in_progress')
-if not mine or not (from == 'sending' or late) then return { 0, from or '' } end
+-- Records what came of an attempt, also a late one, and pauses the account where that calls for an operator. Repeating it
+-- completes what an interrupted call left undone, and changes nothing else.
+-- KEYS: the payout's record, the bucket of the txhash, the record of the payout that has the same txhash (the payout's
+--   own record again where there is none)
+-- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message,
+--       maxRejections, maxUnknowns, blockedReason ('' = the answer does not look like a block),
+--       doubtMs (for how long a request without an answer may be on its way)
+-- Returns: {1, reason of the pause made now or ''}, {0, state} when this attempt was already recorded or decided,
+--   {2, state} when the payment was noted as a late one, {-8, payoutId} the txhash belongs to that payout: ask again with its record
+local record, bucket, otherRecord = unpack(KEYS, OWN + 1, OWN + 3)
+local at, attempt, token, to, txhash, message, maxRejections, maxUnknowns, blockedReason, doubtMs = unpack(ARGV)
+attempt = tonumber(attempt)
+local ledger = redis.call('HMGET', LEDGER, 'untold', 'pausedReason', 'counted', 'rejectionsInARow', 'unknownsInARow')
+tell_untold(ledger[1])
+local payout = open(record)
+if not payout or not knows(payout, attempt, token) then return { 0, payout and payout.state or '' } end
+local from = payout.state
 
-move(payoutId, to, at, '', message)
-if txhash ~= '' then set_txhash(payoutId, txhash) end
-if message ~= '' then redis.call('HSET', record, 'message', message) else redis.call('HDEL', record, 'message') end
+local function clear_unanswered()
+  if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'unanswered', '') end
+end
 
 local answered = to ~= 'unknown'
-if answered and redis.call('HGET', key('sender'), 'unanswered') == payoutId .. ' ' .. attempt then
-  redis.call('HSET', key('sender'), 'unanswered', '')
+local told = told_as(token, to, txhash)
+-- What was decided since the answer was recorded stays. (A record of format 1 says only by its txhash that it was.)
+local is_told = redis.call('HGET', record, 'told') == told
+  or (from == 'unknown' and to == 'in_progress' and redis.call('HGET', record, 'txhash') == txhash)
+if answered and is_told then
+  clear_unanswered()
+  return { 0, from }
 end
 
-local reason = blockedReason
-if to == 'in_progress' then
-  redis.call('HSET', KEYS[1], 'rejectionsInARow', 0, 'unknownsInARow', 0)
-elseif to == 'rejected' then
-  redis.call('HSET', KEYS[1], 'unknownsInARow', 0)
-  local count = redis.call('HINCRBY', KEYS[1], 'rejectionsInARow', 1)
-  if reason == '' and count >= tonumber(maxRejections) then reason = count .. ' rejections in a row, the last: ' .. message end
-else
-  local count = redis.call('HINCRBY', KEYS[1], 'unknownsInARow', 1)
-  if reason == '' and count >= tonumber(maxUnknowns) then
-    reason = count .. ' sends in a row without a trustworthy answer, the last: ' .. message
+local holder = to == 'in_progress' and redis.call('HGET', bucket, txhash)
+if holder == payout.id then holder = nil end
+
+local is_newest = payout.attempt == attempt
+-- An acceptance, also of an earlier attempt, proves wrong who stated that it was not sent: it must not be sent again.
+local late = (is_newest and from == 'unknown' and to ~= 'unknown') or (from == 'queued' and to == 'in_progress')
+if not late and not (is_newest and from == 'sending') then
+  if answered then clear_unanswered() end
+  local isRecorded = to ~= 'in_progress' or redis.call('HGET', record, 'txhash') == txhash
+  -- One txhash for two payouts: recorded before, with that reason.
+  if isRecorded or (holder and from == 'unknown') then return { 0, from } end
+  note_late_payment(payout, txhash, at)
+  return { 2, from }
+end
+
+if from == 'unknown' and to == 'rejected' and payout.overlap >= attempt then
+  clear_unanswered()
+  return { 0, from }
+end
+
+if holder then
+  if string.sub(otherRecord, #PAYOUT_PREFIX + 1) ~= holder then return { -8, holder } end
+  to, message = 'unknown', 'the gateway gave the txhash of payout ' .. holder .. ': ' .. txhash
+  local other = open(otherRecord)
+  local reason = 'the gateway gave the same txhash to payout ' .. payout.id
+  if other and other.state == 'in_progress' then
+    move(other, 'unknown', at, '', reason, { 'message', reason })
+  end
+  if from == 'unknown' then
+    redis.call('HSET', record, 'message', message, 'told', told)
+    clear_unanswered()
+    return { 1, '' }
   end
 end
-if reason == '' or redis.call('HEXISTS', KEYS[1], 'pausedReason') == 1 then return { 1, '' } end
-pause(reason, 'worker', at)
+
+-- The breaker's counts and its pause are one write; `counted` keeps a repeated call from counting twice.
+local reason = ''
+local counted = token .. ' ' .. to
+local rejections, unknowns = tonumber(ledger[4] or 0), tonumber(ledger[5] or 0)
+local fields = {}
+if ledger[3] ~= counted then
+  reason = blockedReason
+  if to == 'in_progress' then
+    rejections, unknowns = 0, 0
+  elseif to == 'rejected' then
+    rejections, unknowns = rejections + 1, 0
+    if reason == '' and rejections >= tonumber(maxRejections) then
+      reason = rejections .. ' rejections in a row, the last: ' .. message
+    end
+  else
+    unknowns = unknowns + 1
+    if reason == '' and unknowns >= tonumber(maxUnknowns) then
+      reason = unknowns .. ' sends in a row without a trustworthy answer, the last: ' .. message
+    end
+  end
+  if ledger[2] then reason = '' end
+  if reason ~= '' then fields = paused_fields(at, 'worker', reason) end
+  redis.call('HSET', LEDGER, 'counted', counted, 'rejectionsInARow', rejections, 'unknownsInARow', unknowns, unpack(fields))
+end
+
+fields = answered and { 'told', told } or {}
+if message == '' then
+  redis.call('HDEL', record, 'message')
+else
+  fields[#fields + 1] = 'message'
+  fields[#fields + 1] = message
+end
+if to == 'in_progress' then
+  redis.call('HSET', bucket, txhash, payout.id)
+  fields[#fields + 1] = 'txhash'
+  fields[#fields + 1] = txhash
+elseif to == 'unknown' then
+  fields[#fields + 1] = 'doubtUntil'
+  fields[#fields + 1] = now_ms() + doubtMs
+end
+move(payout, to, at, '', message, fields)
+-- Last: while it is set, who takes over waits for a request that may be on its way.
+if answered then clear_unanswered() end
+if reason ~= '' then tell('paused', at, 'worker', reason) end
 return { 1, reason }

@@ -1,21 +1,31 @@
--- Stands before every script of this folder. The loader puts the tables ALLOWED (from → to → true) and FINAL
--- (state → true) in front of it, made from states.ts. Every script takes one key, KEYS[1], the account's `ledger` hash; all other keys of the
--- account share its prefix and its cluster slot.
+-- Stands before every script of this folder. The loader puts constants in front of it, made from states.ts and keys.ts:
+--   LEDGER, SENDER, OUTBOX, EVENTS, JOURNALS, OBJECTIONS, LATE   the account's keys
+--   INDEX       state → the key of its index
+--   OWN         KEYS[OWN + 1] is the first key that a script takes beside the account's
+--   ALLOWED     from → to → true        FINAL, NEEDS_JOB   state → true
+--   PAYOUT_PREFIX   what a payout's key begins with
+--   FORMAT      the version of the ledger's format that these scripts write
+--   MARKS_FORMAT   whether the script may mark a ledger that has no format yet
+-- A script touches declared keys only: while a cluster moves a slot, Redis then refuses it before anything is written.
+--
+-- A script that ends in its middle leaves its writes behind. So a change is one HSET of the record with the mark
+-- `pending`, and what follows from it (index, outbox, event) is completed by the next script that opens the record.
 
-local PREFIX = string.sub(KEYS[1], 1, -7)
-
-local function key(name)
-  return PREFIX .. name
-end
-
-local function payout_key(payoutId)
-  return PREFIX .. 'payout:' .. payoutId
-end
-
--- One entry of the event stream. The fields are always the same, which Redis stores compactly.
 local function append_event(kind, payoutId, from, to, at, by, reason)
-  redis.call('XADD', key('events'), '*', 'type', kind, 'payoutId', payoutId, 'from', from, 'to', to,
+  -- The fields are always the same, which Redis stores compactly.
+  redis.call('XADD', EVENTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from, 'to', to,
     'at', at, 'by', by, 'reason', reason)
+end
+
+-- How many of the newest events are searched for one that an interrupted script may have appended.
+local SEARCHED_EVENTS = 1000
+
+local function has_event(kind, payoutId, to, at)
+  for _, event in ipairs(redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', SEARCHED_EVENTS)) do
+    local field = event[2]
+    if field[2] == kind and field[4] == payoutId and field[8] == to and field[10] == at then return true end
+  end
+  return false
 end
 
 local function history_entry(to, at, by, reason)
@@ -23,63 +33,175 @@ local function history_entry(to, at, by, reason)
   return at .. '\t' .. to .. '\t' .. by .. '\t' .. reason
 end
 
--- What a payout in this state waits for is a BullMQ job; until that is added, the outbox remembers it.
-local NEEDS_JOB = { queued = true, in_progress = true }
-
-local function enter(payoutId, from, to, at, by, reason)
-  redis.call('ZADD', key('state:' .. to), redis.call('HINCRBY', KEYS[1], 'seq', 1), payoutId)
-  if NEEDS_JOB[to] then redis.call('ZADD', key('outbox'), at, to .. ' ' .. payoutId) end
-  append_event('state', payoutId, from, to, at, by, reason)
+local function read_history_entry(entry)
+  local at, to, by, reason = string.match(entry, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
+  if at then return at, to, by, reason end
+  at, to = string.match(entry, '^([^\t]*)\t(.*)$')
+  return at, to, '', ''
 end
 
--- Moves a payout to another state: record, history, index, outbox and event. The caller has checked what is special
--- to its transition; that the transition exists at all is checked here.
-local function move(payoutId, to, at, by, reason)
-  local record = payout_key(payoutId)
-  local current = redis.call('HMGET', record, 'state', 'n')
-  local from = current[1]
-  if not from or not ALLOWED[from][to] then
-    error('no transition from ' .. tostring(from) .. ' to ' .. to)
+-- Brings index, outbox and event in line with a record that has come into its state. `from` is '' for a new payout.
+-- The old index comes last: whoever looks for payouts in it finds one whose change was interrupted.
+local function follow(payout, from, at, by, reason, seq)
+  redis.call('ZADD', INDEX[payout.state], seq or redis.call('HINCRBY', LEDGER, 'seq', 1), payout.id)
+  if NEEDS_JOB[payout.state] then redis.call('ZADD', OUTBOX, at, payout.state .. ' ' .. payout.id) end
+  append_event('state', payout.id, from, payout.state, at, by, reason)
+  if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
+  redis.call('HDEL', payout.record, 'pending')
+end
+
+-- Completes a change that an interrupted script began.
+local function complete(payout, from)
+  local entry = redis.call('HGET', payout.record, 'h' .. (payout.n - 1))
+  local at, to, by, reason = read_history_entry(entry)
+  redis.call('ZADD', INDEX[to], 'NX', redis.call('HINCRBY', LEDGER, 'seq', 1), payout.id)
+  if NEEDS_JOB[to] then redis.call('ZADD', OUTBOX, 'NX', at, to .. ' ' .. payout.id) end
+  if not has_event('state', payout.id, to, at) then append_event('state', payout.id, from, to, at, by, reason) end
+  if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
+  redis.call('HDEL', payout.record, 'pending')
+end
+
+-- Stands for an attempt of format 1, which kept the epoch of the last attempt only.
+local FORMER_ATTEMPT = '?'
+
+-- The tokens under which a payout's attempts began, by their numbers. Format 1 knew an attempt by its epoch.
+local function read_tokens(attempt, text, epoch)
+  local tokens = {}
+  for word in string.gmatch(text or '', '%S+') do tokens[#tokens + 1] = word end
+  for number = #tokens + 1, attempt do
+    tokens[number] = number == attempt and epoch and 'e:' .. epoch or FORMER_ATTEMPT
   end
-  redis.call('HSET', record, 'state', to, 'n', current[2] + 1, 'h' .. current[2], history_entry(to, at, by, reason))
-  redis.call('ZREM', key('state:' .. from), payoutId)
-  enter(payoutId, from, to, at, by, reason)
+  return tokens
 end
 
-local function txhash_bucket(txhash)
-  return key('txhash:' .. string.sub(redis.sha1hex(txhash), 1, 3))
+-- Whether the record has seen this very attempt begin. Its number alone tells nothing: after a Redis that came back
+-- older, the same number is given out again.
+local function knows(payout, attempt, token)
+  local known = payout.tokens[attempt] or ''
+  if known == FORMER_ATTEMPT then return string.sub(token, 1, 2) == 'e:' end
+  for word in string.gmatch(known, '[^/]+') do
+    if word == token then return true end
+  end
+  return false
 end
 
-local function set_txhash(payoutId, txhash)
-  redis.call('HSET', payout_key(payoutId), 'txhash', txhash)
-  redis.call('HSET', txhash_bucket(txhash), txhash, payoutId)
+-- The tokens with one more, as the record holds them. Two of one number, of two timelines, stand side by side.
+local function tokens_with(payout, attempt, token)
+  local tokens = { unpack(payout.tokens) }
+  for number = #tokens + 1, attempt do tokens[number] = FORMER_ATTEMPT end
+  local known = tokens[attempt]
+  tokens[attempt] = known == FORMER_ATTEMPT and token or known .. '/' .. token
+  return table.concat(tokens, ' ')
 end
 
--- Small hashes, which Redis stores compactly: payoutId → the state in which a removed payout had ended.
-local function removed_bucket(payoutId)
-  return key('removed:' .. string.sub(redis.sha1hex(payoutId), 1, 3))
+-- The part of a record that decides what may happen to its payout; nil where there is none.
+local function open(record)
+  local field = redis.call('HMGET', record, 'state', 'attempt', 'tokens', 'epoch', 'n', 'pending', 'overlap')
+  if not field[1] then return nil end
+  local attempt = tonumber(field[2] or 0)
+  local payout = {
+    record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = field[1], attempt = attempt,
+    tokens = read_tokens(attempt, field[3], field[4]), n = tonumber(field[5]),
+    overlap = tonumber(field[7] or 0),
+  }
+  if field[6] then complete(payout, field[6]) end
+  return payout
 end
 
-local function pause(reason, by, at)
-  redis.call('HSET', KEYS[1], 'pausedReason', reason, 'pausedBy', by, 'pausedAt', at)
-  append_event('paused', '', '', '', at, by, reason)
+-- Whether an attempt is the last one of its payout.
+local function is_last(payout, attempt, token)
+  return payout ~= nil and payout.attempt == attempt and knows(payout, attempt, token)
 end
 
-local function resume(by, reason, at)
-  redis.call('HDEL', KEYS[1], 'pausedReason', 'pausedBy', 'pausedAt', 'rejectionsInARow', 'unknownsInARow')
-  append_event('resumed', '', '', '', at, by, reason)
+-- Moves a payout to another state. The caller has checked what is special to its transition; that the transition exists
+-- at all is checked here, before anything is written. `fields`: field, value, … that change with it.
+local function move(payout, to, at, by, reason, fields)
+  local from = payout.state
+  if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
+  redis.call('HSET', payout.record, 'state', to, 'n', payout.n + 1, 'h' .. payout.n, history_entry(to, at, by, reason),
+    'pending', from, unpack(fields or {}))
+  payout.state, payout.n = to, payout.n + 1
+  follow(payout, from, at, by, reason)
 end
 
--- Whether a payout's record has seen this attempt begin. Its number alone does not tell: revert-send may have used the
--- number up under an older lease, in a ledger that then came back older than the send.
-local function knows_send(record, attempt, epoch)
-  local current = redis.call('HMGET', record, 'attempt', 'epoch')
-  local begun, under = tonumber(current[1] or 0), tonumber(current[2] or 0)
-  return begun > tonumber(attempt) or (begun == tonumber(attempt) and under >= tonumber(epoch))
+-- Puts in a payout that is not there. `seq`: its place in the index, where the caller needs the number too.
+local function create(record, state, at, by, reason, fields, seq)
+  local payout = { record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = state }
+  redis.call('HSET', record, 'state', state, 'n', 1, 'h0', history_entry(state, at, by, reason), 'pending', '',
+    unpack(fields))
+  follow(payout, '', at, by, reason, seq)
+end
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- For how long, in ms, a request of a payout that is unknown may still be on its way.
+local function doubt_left(record)
+  local doubtUntil = redis.call('HGET', record, 'doubtUntil')
+  return doubtUntil and math.max(0, tonumber(doubtUntil) - now_ms()) or 0
+end
+
+-- What the record keeps of the outcome that was told last. It is told again, in case the ledger came back without it, and
+-- must not undo what was decided since.
+local function told_as(token, to, txhash)
+  return token .. ' ' .. to .. ' ' .. txhash
+end
+
+-- Proof of a payment for which the payout has no place any more: it was written off, or is sent or paid by another attempt.
+local function note_late_payment(payout, txhash, at)
+  local late = redis.call('HMGET', payout.record, 'lateTxhash', 'lateAt')
+  local isRepeated = late[1] == txhash
+  if isRepeated then at = late[2] else redis.call('HSET', payout.record, 'lateTxhash', txhash, 'lateAt', at) end
+  redis.call('ZADD', LATE, 'NX', at, payout.id)
+  if isRepeated and has_event('late_payment', payout.id, payout.state, at) then return end
+  append_event('late_payment', payout.id, '', payout.state, at, '', 'paid as ' .. txhash)
+end
+
+-- A change of the account and its event are two writes; `untold` stands between them, for the next script to complete.
+local UNPAUSED = { 'pausedReason', 'pausedBy', 'pausedAt', 'rejectionsInARow', 'unknownsInARow' }
+
+local function untold(kind, at, by, reason)
+  return kind .. '\t' .. at .. '\t' .. by .. '\t' .. reason
+end
+
+local function tell(kind, at, by, reason)
+  append_event(kind, '', '', '', at, by, reason)
+  redis.call('HDEL', LEDGER, 'untold')
+end
+
+local function tell_untold(text)
+  if not text then return end
+  local kind, at, by, reason = string.match(text, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
+  if kind == 'resumed' then redis.call('HDEL', LEDGER, unpack(UNPAUSED)) end
+  if not has_event(kind, '', '', at) then append_event(kind, '', '', '', at, by, reason) end
+  redis.call('HDEL', LEDGER, 'untold')
+end
+
+local function paused_fields(at, by, reason)
+  return { 'pausedReason', reason, 'pausedBy', by, 'pausedAt', at, 'untold', untold('paused', at, by, reason) }
 end
 
 -- The lease is this owner's, in this epoch, and not given back.
 local function holds_lease(owner, epoch)
-  local lease = redis.call('HMGET', key('sender'), 'owner', 'epoch', 'released')
+  local lease = redis.call('HMGET', SENDER, 'owner', 'epoch', 'released')
   return lease[1] == owner and lease[2] == epoch and lease[3] == '0'
 end
+
+-- A ledger of a newer format is left alone; one of format 1, which had no mark, is marked. There a worker whose journal
+-- objected paused the account, which an operator could resume: that becomes an objection. The pause stays until the
+-- adoption, for workers of format 1 know nothing else.
+local function check_format()
+  local format = redis.call('HMGET', LEDGER, 'format', 'pausedBy', 'pausedReason', 'pausedAt')
+  if format[1] then return tonumber(format[1]) end
+  if not MARKS_FORMAT then return FORMAT end
+  if format[2] == 'send journal' then
+    redis.call('HSET', OBJECTIONS, 'unnamed', cjson.encode({ kind = 'ledger', reason = format[3], at = format[4] }))
+  end
+  redis.call('HSET', LEDGER, 'format', FORMAT)
+  return FORMAT
+end
+
+local format = check_format()
+if format > FORMAT then return { -10, format } end

@@ -5,20 +5,20 @@
 --   {{eventId, {field, value, …}}, …}}
 local group, consumer, claimAfterMs, limit = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 -- Fails where the group exists, which is all right; any other trouble fails the next command as well.
-redis.pcall('XGROUP', 'CREATE', key('events'), group, '0', 'MKSTREAM')
-local newest = redis.call('XREVRANGE', key('events'), '+', '-', 'COUNT', 1)[1]
+redis.pcall('XGROUP', 'CREATE', EVENTS, group, '0', 'MKSTREAM')
+local newest = redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 1)[1]
 local newestId = newest and newest[1] or '0-0'
 
 local eventIds = {}
-for _, pending in ipairs(redis.call('XPENDING', key('events'), group, '-', '+', limit)) do
+for _, pending in ipairs(redis.call('XPENDING', EVENTS, group, '-', '+', limit)) do
   local eventId, owner, idleMs = unpack(pending)
   if owner ~= consumer and idleMs < claimAfterMs then return { newestId, claimAfterMs - idleMs, {} } end
   eventIds[#eventIds + 1] = eventId
 end
 if #eventIds > 0 then
-  local claimed = redis.call('XCLAIM', key('events'), group, consumer, 0, unpack(eventIds))
+  local claimed = redis.call('XCLAIM', EVENTS, group, consumer, 0, unpack(eventIds))
   -- Empty when somebody trimmed them away; then there may be later ones.
   if #claimed > 0 then return { newestId, 0, claimed } end
 end
-local read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', limit, 'STREAMS', key('events'), '>')
+local read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', limit, 'STREAMS', EVENTS, '>')
 return { newestId, 0, read and read[1][2] or {} }

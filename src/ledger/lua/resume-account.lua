@@ -1,6 +1,12 @@
--- Lets the account send again; the breaker counts from zero.
+-- Lets the account send again; the breaker counts from zero. A journal's objection is not a pause: an adoption ends it.
 -- ARGV: at, by, reason
--- Returns: 1 resumed, 0 it was not paused
-if redis.call('HEXISTS', KEYS[1], 'pausedReason') == 0 then return 0 end
-resume(ARGV[2], ARGV[3], ARGV[1])
+-- Returns: 1 resumed, 0 it was not paused, {-9, journalId, reason} a journal objects to this ledger
+local at, by, reason = unpack(ARGV)
+tell_untold(redis.call('HGET', LEDGER, 'untold'))
+local objection = redis.call('HGETALL', OBJECTIONS)
+if #objection > 0 then return { -9, objection[1], cjson.decode(objection[2]).reason } end
+if redis.call('HEXISTS', LEDGER, 'pausedReason') == 0 then return 0 end
+redis.call('HSET', LEDGER, 'untold', untold('resumed', at, by, reason))
+redis.call('HDEL', LEDGER, unpack(UNPAUSED))
+tell('resumed', at, by, reason)
 return 1

@@ -1,17 +1,25 @@
--- Puts back a payout whose attempt is proved not to have been sent: sending → queued.
--- ARGV: at, payoutId, attempt, epoch, reason
+-- Puts back a payout whose attempt is proved not to have been sent: sending → queued; → unknown, where another attempt
+-- was paid.
+-- KEYS: the payout's record
+-- ARGV: at, attempt, token, reason
 -- Returns: 1 put back, 0 it is not this attempt that is sending (a begin whose fate was unclear did not happen)
-local at, payoutId, attempt, epoch, reason = unpack(ARGV)
-local current = redis.call('HMGET', payout_key(payoutId), 'state', 'attempt', 'epoch')
-if current[1] == 'queued' and current[2] + 1 == tonumber(attempt) then
-  -- The begin did not happen, but it, or this very command, may yet come late: with its number used up, neither fits any more.
-  -- The epoch tells a number that was used up from the same number sent under a later lease.
-  redis.call('HSET', payout_key(payoutId), 'attempt', attempt, 'epoch', epoch)
+local record = KEYS[OWN + 1]
+local at, attempt, token, reason = unpack(ARGV)
+attempt = tonumber(attempt)
+local payout = open(record)
+if not payout then return 0 end
+if payout.state == 'queued' and payout.attempt + 1 == attempt then
+  -- The begin did not happen, but it may yet come late: with its number used up, it does not fit any more. The token
+  -- tells a number that was used up from a send of the same number.
+  redis.call('HSET', record, 'attempt', attempt, 'tokens', tokens_with(payout, attempt, token))
   return 0
 end
-if current[1] ~= 'sending' or current[2] ~= attempt or current[3] ~= epoch then return 0 end
-move(payoutId, 'queued', at, '', reason)
-if redis.call('HGET', key('sender'), 'unanswered') == payoutId .. ' ' .. attempt then
-  redis.call('HSET', key('sender'), 'unanswered', '')
-end
+if not is_last(payout, attempt, token) then return 0 end
+if payout.state == 'sending' then
+  -- Another attempt was paid, as it turned out meanwhile: it must not be sent again.
+  local txhash = redis.call('HGET', record, 'lateTxhash')
+  local paid = txhash and 'not sent, because an earlier attempt was paid as ' .. txhash
+  move(payout, paid and 'unknown' or 'queued', at, '', paid or reason, paid and { 'message', paid })
+elseif payout.state ~= 'queued' then return 0 end
+if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'unanswered', '') end
 return 1

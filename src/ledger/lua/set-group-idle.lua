@@ -3,11 +3,11 @@
 -- Returns: how many events the consumer has
 local group, consumer, idleMs, limit = unpack(ARGV)
 local eventIds = {}
-for _, pending in ipairs(redis.call('XPENDING', key('events'), group, '-', '+', limit, consumer)) do
+for _, pending in ipairs(redis.call('XPENDING', EVENTS, group, '-', '+', limit, consumer)) do
   eventIds[#eventIds + 1] = pending[1]
 end
 if #eventIds == 0 then return 0 end
-local args = { 'XCLAIM', key('events'), group, consumer, 0, unpack(eventIds) }
+local args = { 'XCLAIM', EVENTS, group, consumer, 0, unpack(eventIds) }
 args[#args + 1] = 'IDLE'
 args[#args + 1] = idleMs
 args[#args + 1] = 'JUSTID'

@@ -2,25 +2,25 @@
 -- ARGV: keep (so many events stay at least), limit (at most about so many are dropped)
 -- Returns: how many were dropped
 local keep, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
-local surplus = redis.call('XLEN', key('events')) - keep
+local surplus = redis.call('XLEN', EVENTS) - keep
 if surplus <= 0 then return 0 end
-local oldest = redis.call('XRANGE', key('events'), '-', '+', 'COUNT', math.min(surplus, limit))
+local oldest = redis.call('XRANGE', EVENTS, '-', '+', 'COUNT', math.min(surplus, limit))
 
 -- Ids are compared by their place among the oldest events: Lua's numbers are too small for them.
 local place = {}
 for i, event in ipairs(oldest) do place[event[1]] = i end
 local dropped = #oldest
-for _, group in ipairs(redis.call('XINFO', 'GROUPS', key('events'))) do
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', EVENTS)) do
   local info = {}
   for i = 1, #group, 2 do info[group[i]] = group[i + 1] end
-  local pending = redis.call('XPENDING', key('events'), info['name'], '-', '+', 1)[1]
+  local pending = redis.call('XPENDING', EVENTS, info['name'], '-', '+', 1)[1]
   if pending then
     dropped = math.min(dropped, (place[pending[1]] or dropped + 1) - 1)
   else
-    local unread = redis.call('XRANGE', key('events'), '(' .. info['last-delivered-id'], '+', 'COUNT', 1)[1]
+    local unread = redis.call('XRANGE', EVENTS, '(' .. info['last-delivered-id'], '+', 'COUNT', 1)[1]
     if unread then dropped = math.min(dropped, (place[unread[1]] or dropped + 1) - 1) end
   end
 end
 if dropped == 0 then return 0 end
-local first_kept = redis.call('XRANGE', key('events'), '(' .. oldest[dropped][1], '+', 'COUNT', 1)[1]
-return redis.call('XTRIM', key('events'), 'MINID', '~', first_kept[1])
+local first_kept = redis.call('XRANGE', EVENTS, '(' .. oldest[dropped][1], '+', 'COUNT', 1)[1]
+return redis.call('XTRIM', EVENTS, 'MINID', '~', first_kept[1])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BeginResult, BeginSend, Lease } from '../../../src/ledger/sender-ledger.js';
-import { begin, nextBegin, NO_BREAKER, send, takeLease, type GetRig } from './ledger-rig.js';
+import { begin, JOURNAL, nextBegin, NO_BREAKER, OBJECTION, send, takeLease, type GetRig } from './ledger-rig.js';
 
 /** When a send may begin, and how one that was not sent is put back. */
 export function beginRules(rig: GetRig): void {
@@ -58,8 +58,37 @@ export function beginRules(rig: GetRig): void {
     it('is refused when the ledger saw fewer or more sends than the sender', async () => {
       const lease = await holdWithPayout();
       await send(rig(), lease, { payoutId: 'earlier', result: { kind: 'accepted', txhash: 't' } });
-      expect(await refuse(lease, { sends: 2 })).toEqual({ kind: 'sends_differ', sends: 1 });
-      expect(await refuse(lease, { sends: 0 })).toEqual({ kind: 'sends_differ', sends: 1 });
+      const { last } = await rig().ledger.readSender();
+      expect(await refuse(lease, { sends: 2 })).toEqual({ kind: 'sends_differ', sends: 1, last });
+      expect(await refuse(lease, { sends: 0 })).toEqual({ kind: 'sends_differ', sends: 1, last });
+    });
+
+    it('is refused when the last send is another than the one that the sender knows, at the same number', async () => {
+      const lease = await holdWithPayout();
+      await send(rig(), lease, { payoutId: 'earlier', result: { kind: 'accepted', txhash: 't' } });
+      const { last } = await rig().ledger.readSender();
+      expect(await refuse(lease, { last: 'another' })).toEqual({ kind: 'sends_differ', sends: 1, last });
+      expect(await refuse(lease, { last: '' })).toEqual({ kind: 'sends_differ', sends: 1, last });
+    });
+
+    it('is refused while a journal objects to the ledger, and resuming does not help', async () => {
+      const lease = await holdWithPayout();
+      await rig().ledger.object(OBJECTION);
+      expect(await refuse(lease, {})).toEqual({ kind: 'objected', journalId: 'j-two', reason: 'it forgot a send' });
+      await rig().pause('holiday');
+      expect(await rig().resume()).toBe('objected');
+      expect(await refuse(lease, {})).toMatchObject({ kind: 'objected' });
+      expect((await rig().ledger.readSender()).objections).toEqual([OBJECTION]);
+    });
+
+    it('notes the journal that witnesses it, and for how long its request may be on its way', async () => {
+      const lease = await holdWithPayout();
+      const journal = { ...JOURNAL, journalId: 'j-two', sends: 41, token: 'before' };
+      const asked = { ...(await nextBegin(rig().ledger, lease, 'p')), journal, inFlightMs: 7_000 };
+      expect(await rig().ledger.beginSend(asked)).toMatchObject({ kind: 'begun' });
+      const view = await rig().ledger.readSender();
+      expect(view).toMatchObject({ last: asked.token, lastJournalId: 'j-two', inFlightMs: 7_000 });
+      expect(view.journals).toEqual([JOURNAL, journal]);
     });
 
     it('is refused while the account is paused', async () => {
@@ -153,13 +182,18 @@ export function beginRules(rig: GetRig): void {
       expect(await rig().ledger.readSender()).toMatchObject({ sends: 1, unanswered: false });
     });
 
-    it('does nothing a second time, for another attempt or epoch, or for a payout that is not there', async () => {
+    it('does nothing a second time, for another number or token, or for a payout that is not there', async () => {
       const lease = await holdWithPayout();
       const first = await begin(rig().ledger, lease, 'p');
       await rig().ledger.revertSend(first, 'not sent');
       const second = await begin(rig().ledger, lease, 'p');
       const before = await rig().dump();
-      for (const wrong of [first, { ...second, epoch: 2 }, { ...second, attempt: 3 }, { ...second, payoutId: 'q' }]) {
+      for (const wrong of [
+        first,
+        { ...second, token: 'another' },
+        { ...second, attempt: 3 },
+        { ...second, payoutId: 'q' },
+      ]) {
         await rig().ledger.revertSend(wrong, 'wrong');
       }
       expect(await rig().dump()).toEqual(before);
@@ -167,13 +201,12 @@ export function beginRules(rig: GetRig): void {
 
     it('uses up the number of an attempt that never began, so that a begin or a revert that comes late fits nothing', async () => {
       const lease = await holdWithPayout();
-      await rig().ledger.revertSend({ payoutId: 'p', attempt: 1, epoch: lease.epoch }, 'not sent');
+      const asked = await nextBegin(rig().ledger, lease, 'p');
+      await rig().ledger.revertSend(asked, 'not sent');
       expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
-      const { sends, ledgerId } = await rig().ledger.readSender();
-      const late = await rig().ledger.beginSend({ lease, ledgerId, sends, payoutId: 'p', attempt: 1 });
-      expect(late).toMatchObject({ kind: 'wrong_state' });
+      expect(await rig().ledger.beginSend(asked)).toMatchObject({ kind: 'wrong_state' });
       const next = await begin(rig().ledger, lease, 'p');
-      await rig().ledger.revertSend({ payoutId: 'p', attempt: 1, epoch: lease.epoch }, 'late');
+      await rig().ledger.revertSend(asked, 'late');
       expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'sending', attempt: next.attempt });
     });
 
@@ -185,7 +218,7 @@ export function beginRules(rig: GetRig): void {
         const attempt = await begin(rig().ledger, lease, payoutId);
         const result =
           kind === 'unknown' ? ({ kind, reason: 'r' } as const) : ({ kind: 'accepted', txhash: 't' } as const);
-        await rig().ledger.finishSend(attempt, result, NO_BREAKER);
+        await rig().ledger.finishSend(attempt, result, NO_BREAKER, 0);
         const before = await rig().dump();
         await rig().ledger.revertSend(attempt, 'too late');
         expect(await rig().dump()).toEqual(before);

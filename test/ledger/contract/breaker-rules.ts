@@ -69,7 +69,7 @@ export function breakerRules(rig: GetRig): void {
       expect(await rig().pause('another reason')).toBe(false);
       const result = { kind: 'rejected', message: 'account blocked' } as const;
       const rule = { ...RULE, blockedReason: 'blocked' };
-      expect(await rig().ledger.finishSend(attempt, result, rule)).toEqual({ recorded: true });
+      expect(await rig().ledger.finishSend(attempt, result, rule, 0)).toEqual({ recorded: true });
       expect(await pausedReason()).toBe('holiday');
     });
 
@@ -77,8 +77,8 @@ export function breakerRules(rig: GetRig): void {
       const lease = await takeLease(rig().ledger, 'one');
       await rig().enqueue('late');
       const attempt = await begin(rig().ledger, lease, 'late');
-      await rig().ledger.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, RULE);
-      await rig().ledger.finishSend(attempt, { kind: 'accepted', txhash: 'late-hash' }, RULE);
+      await rig().ledger.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, RULE, 0);
+      await rig().ledger.finishSend(attempt, { kind: 'accepted', txhash: 'late-hash' }, RULE, 0);
       expect(await sendOne(lease, 'U')).toBeUndefined();
     });
 
@@ -86,8 +86,8 @@ export function breakerRules(rig: GetRig): void {
       await rig().enqueue('p');
       const attempt = await begin(rig().ledger, await takeLease(rig().ledger, 'one'), 'p');
       const lease = await takeLease(rig().ledger, 'two');
-      await rig().ledger.recoverSends(lease, 'the sender ended');
-      await rig().ledger.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, RULE);
+      await rig().ledger.abandonSends(lease, [attempt], 'the sender ended', 0);
+      await rig().ledger.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, RULE, 0);
       expect(await sendOne(lease, 'U')).toBeUndefined();
     });
 

@@ -13,7 +13,7 @@ export function finishRules(rig: GetRig): void {
     return begin(rig().ledger, await takeLease(rig().ledger, 'one'), payoutId);
   };
   const finish = async (attempt: SendAttempt, result: SendResult) =>
-    rig().ledger.finishSend(attempt, result, NO_BREAKER);
+    rig().ledger.finishSend(attempt, result, NO_BREAKER, 0);
   const readState = async (payoutId = 'p') => (await rig().ledger.readPayout(payoutId))?.state;
   const isUnanswered = async () => (await rig().ledger.readSender()).unanswered;
 
@@ -56,12 +56,12 @@ export function finishRules(rig: GetRig): void {
       expect(payout?.history.at(-1)?.reason).toBe('two lines and a tab');
     });
 
-    it('is ignored for another attempt, another epoch and a payout that is not there', async () => {
+    it('is ignored for another number, another token and a payout that is not there', async () => {
       const attempt = await begun();
       for (const wrong of [
         { ...attempt, attempt: 0 },
         { ...attempt, attempt: 2 },
-        { ...attempt, epoch: 2 },
+        { ...attempt, token: 'another' },
         { ...attempt, payoutId: 'q' },
       ]) {
         for (const result of [ACCEPTED, REJECTED, UNKNOWN]) await ignores(wrong, result);
@@ -71,7 +71,7 @@ export function finishRules(rig: GetRig): void {
 
     it('is ignored for a payout that was never begun', async () => {
       await rig().enqueue('p');
-      await ignores({ payoutId: 'p', attempt: 0, epoch: 0 }, ACCEPTED);
+      await ignores({ payoutId: 'p', attempt: 0, token: '' }, ACCEPTED);
     });
 
     it('counts for the attempt itself though another process has the lease by now', async () => {
@@ -97,8 +97,23 @@ export function finishRules(rig: GetRig): void {
       await ignores(attempt, UNKNOWN);
       const other = await begun('other');
       await finish(other, REJECTED);
-      await ignores(other, ACCEPTED);
       await ignores(other, UNKNOWN);
+      expect(await finish(other, { kind: 'accepted', txhash: 'hash-2' })).toEqual({
+        recorded: false,
+        latePayment: true,
+      });
+      expect(await readState('other')).toBe('rejected');
+    });
+
+    it('is no news once its txhash turned out to be of another payment, which may have it', async () => {
+      const attempt = await begun();
+      await finish(attempt, ACCEPTED);
+      const found = { from: 'in_progress', to: 'unknown', txhash: 'hash-1' } as const;
+      expect(await rig().change({ payoutId: 'p', ...found })).toBe('done');
+      await ignores(attempt, ACCEPTED);
+      expect(await finish(await begun('other'), ACCEPTED)).toEqual({ recorded: true });
+      expect(await readState('other')).toBe('in_progress');
+      expect(await readState()).toBe('unknown');
     });
 
     it('is ignored for an attempt that was put back as not sent, unless it is an acceptance', async () => {
@@ -133,8 +148,8 @@ export function finishRules(rig: GetRig): void {
     it('counts also after another holder made the payout unknown', async () => {
       const attempt = await begun();
       const lease = await takeLease(rig().ledger, 'two');
-      expect(await rig().ledger.recoverSends(lease, 'the sender ended')).toEqual(['p']);
-      await ignores({ ...attempt, epoch: lease.epoch }, ACCEPTED);
+      expect(await rig().ledger.abandonSends(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
+      await ignores({ ...attempt, token: 'another' }, ACCEPTED);
       expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
       expect(await readState()).toBe('in_progress');
     });
@@ -142,29 +157,85 @@ export function finishRules(rig: GetRig): void {
     it.each([
       ['cancelled', {}],
       ['in_progress', { txhash: 'by-hand' }],
-    ] as const)('is ignored once a person has made the payout %s', async (to, extra) => {
+    ] as const)('is noted as a late payment once an operator has made the payout %s', async (to, extra) => {
       const attempt = await begun();
       await finish(attempt, UNKNOWN);
       expect(await rig().change({ payoutId: 'p', from: 'unknown', to, ...extra })).toBe('done');
-      for (const result of [ACCEPTED, REJECTED, UNKNOWN]) await ignores(attempt, result);
+      expect(await finish(attempt, UNKNOWN)).toEqual({ recorded: false });
+      expect(await finish(attempt, REJECTED)).toEqual({ recorded: false });
+      expect(await rig().ledger.readPayout('p')).not.toHaveProperty('lateTxhash');
+      expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: false, latePayment: true });
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: to, lateTxhash: 'hash-1', ...extra });
+      const before = await rig().dump();
+      expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: false, latePayment: true });
+      expect(await rig().dump()).toEqual(before);
+    });
+
+    it('says nothing of a payment that the operator has named himself', async () => {
+      const attempt = await begun();
+      await finish(attempt, UNKNOWN);
+      await rig().change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'hash-1' });
+      expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: false });
+      expect(await rig().ledger.readPayout('p')).not.toHaveProperty('lateTxhash');
     });
 
     it('of acceptance stops a payout that a person took for not sent from being sent again', async () => {
       const attempt = await begun();
       await finish(attempt, UNKNOWN);
       await rig().change({ payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'was not sent' });
-      for (const result of [REJECTED, UNKNOWN]) await ignores(attempt, result);
+      await ignores(attempt, UNKNOWN);
+      expect(await finish(attempt, REJECTED)).toEqual({ recorded: false });
+      expect(await readState()).toBe('queued');
       expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
       expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'in_progress', txhash: 'hash-1' });
     });
 
-    it('of an earlier attempt is ignored while the next one is sending', async () => {
+    it('of an earlier attempt is noted as a late payment while the next one is sending', async () => {
       const first = await begun();
       await finish(first, UNKNOWN);
       await rig().change({ payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'was not sent' });
       const second = await begin(rig().ledger, { owner: 'one', epoch: 1 }, 'p');
-      await ignores(first, ACCEPTED);
-      expect(await finish(second, ACCEPTED)).toEqual({ recorded: true });
+      await ignores(first, REJECTED);
+      expect(await finish(first, ACCEPTED)).toEqual({ recorded: false, latePayment: true });
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'sending', lateTxhash: 'hash-1' });
+      expect(await finish(second, { kind: 'accepted', txhash: 'hash-2' })).toEqual({ recorded: true });
+    });
+
+    it('of an earlier attempt keeps a payout from being sent again after the number of another was used up', async () => {
+      const first = await begun();
+      await finish(first, UNKNOWN);
+      await rig().change({ payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'was not sent' });
+      await rig().ledger.revertSend({ payoutId: 'p', attempt: 2, token: 'never-began' }, 'no reply');
+      expect(await finish(first, ACCEPTED)).toEqual({ recorded: true });
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'in_progress', txhash: 'hash-1' });
+    });
+  });
+
+  describe('one txhash for two payouts', () => {
+    it('makes both unknown, each with the reason', async () => {
+      await finish(await begun('first'), ACCEPTED);
+      expect(await finish(await begun('second'), ACCEPTED)).toEqual({ recorded: true });
+      expect(await rig().ledger.readPayout('first')).toMatchObject({
+        state: 'unknown',
+        message: 'the gateway gave the same txhash to payout second',
+      });
+      const second = await rig().ledger.readPayout('second');
+      expect(second).toMatchObject({
+        state: 'unknown',
+        message: 'the gateway gave the txhash of payout first: hash-1',
+      });
+      expect(second).not.toHaveProperty('txhash');
+      expect(await isUnanswered()).toBe(false);
+    });
+
+    it('leaves a payout alone that is completed: the transaction is its own', async () => {
+      await finish(await begun('first'), ACCEPTED);
+      await rig().change({ payoutId: 'first', from: 'in_progress', to: 'completed' });
+      const second = await begun('second');
+      await finish(second, ACCEPTED);
+      expect(await readState('first')).toBe('completed');
+      expect(await readState('second')).toBe('unknown');
+      await ignores(second, ACCEPTED);
     });
   });
 
@@ -173,7 +244,8 @@ export function finishRules(rig: GetRig): void {
       await begun();
       const lease = await takeLease(rig().ledger, 'two');
       expect(await isUnanswered()).toBe(true);
-      await rig().ledger.recoverSends(lease, 'the sender ended');
+      const sending = await rig().ledger.readSending();
+      await rig().ledger.abandonSends(lease, sending, 'the sender ended', 0);
       expect(await isUnanswered()).toBe(true);
     });
 

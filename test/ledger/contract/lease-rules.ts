@@ -1,15 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LeaseView } from '../../../src/ledger/sender-ledger.js';
-import { nextBegin, takeLease, type GetRig } from './ledger-rig.js';
+import type { LeaseView, SenderView } from '../../../src/ledger/sender-ledger.js';
+import { JOURNAL, nextBegin, send, takeLease, type GetRig } from './ledger-rig.js';
 
 /** One holder at a time, and nobody takes over what moved while he looked away. */
 export function leaseRules(rig: GetRig): void {
   const readLease = async (): Promise<LeaseView | undefined> => (await rig().ledger.readSender()).lease;
+  const viewWith = async (lease: LeaseView | undefined): Promise<SenderView> => ({
+    ...(await rig().ledger.readSender()),
+    lease,
+  });
 
   describe('lease', () => {
     it('is absent at first, and whoever saw that may take it', async () => {
       expect(await readLease()).toBeUndefined();
-      expect(await rig().ledger.acquireLease('one', undefined)).toBe(1);
+      expect(await rig().ledger.acquireLease('one', await rig().ledger.readSender(), JOURNAL, 0)).toBe(1);
       expect(await readLease()).toEqual({ owner: 'one', epoch: 1, beat: 0, released: false });
     });
 
@@ -23,22 +27,50 @@ export function leaseRules(rig: GetRig): void {
     ])('is not given to one who saw it as %s when it is not', async (_, seen) => {
       await rig().ledger.beatLease(await takeLease(rig().ledger, 'one'));
       const before = await rig().dump();
-      expect(await rig().ledger.acquireLease('two', seen)).toBeUndefined();
+      expect(await rig().ledger.acquireLease('two', await viewWith(seen), JOURNAL, 0)).toBeUndefined();
       expect(await rig().dump()).toEqual(before);
     });
 
     it('is not given to one who saw a holder where there is none', async () => {
-      expect(
-        await rig().ledger.acquireLease('two', { owner: 'one', epoch: 1, beat: 0, released: false }),
-      ).toBeUndefined();
+      const seen = await viewWith({ owner: 'one', epoch: 1, beat: 0, released: false });
+      expect(await rig().ledger.acquireLease('two', seen, JOURNAL, 0)).toBeUndefined();
       expect(await readLease()).toBeUndefined();
+    });
+
+    it('is not given to one who saw other sends', async () => {
+      const lease = await takeLease(rig().ledger, 'one');
+      const before = await rig().ledger.readSender();
+      await send(rig(), lease, { payoutId: 'p', result: { kind: 'accepted', txhash: 't' } });
+      const view = await rig().ledger.readSender();
+      for (const wrong of [before, { ...view, sends: 2 }, { ...view, last: 'another' }, { ...view, last: '' }]) {
+        expect(await rig().ledger.acquireLease('two', wrong, JOURNAL, 0)).toBeUndefined();
+      }
+      expect(await rig().ledger.acquireLease('two', view, JOURNAL, 0)).toBe(2);
+    });
+
+    it('forgets journals that were not used since a time', async () => {
+      await rig().ledger.acquireLease('one', await rig().ledger.readSender(), { ...JOURNAL, at: 100 }, 0);
+      const other = { ...JOURNAL, journalId: 'j-two', at: 300 };
+      await rig().ledger.acquireLease('two', await rig().ledger.readSender(), other, 100);
+      expect((await rig().ledger.readSender()).journals).toHaveLength(2);
+      const third = { ...JOURNAL, journalId: 'j-three', at: 50 };
+      await rig().ledger.acquireLease('three', await rig().ledger.readSender(), third, 101);
+      expect((await rig().ledger.readSender()).journals).toEqual([third, other]);
+    });
+
+    it('makes its journal known, once', async () => {
+      await takeLease(rig().ledger, 'one');
+      const other = { ...JOURNAL, journalId: 'j-two', dir: '/elsewhere' };
+      await rig().ledger.acquireLease('two', await rig().ledger.readSender(), other, 0);
+      await rig().ledger.acquireLease('two', await rig().ledger.readSender(), { ...other, dir: '/moved' }, 0);
+      expect((await rig().ledger.readSender()).journals).toEqual([JOURNAL, other]);
     });
 
     it('goes to one of several who saw the same', async () => {
       await takeLease(rig().ledger, 'one');
-      const seen = await readLease();
+      const seen = await rig().ledger.readSender();
       const epochs = await Promise.all(
-        ['two', 'three', 'four'].map(async (owner) => rig().ledger.acquireLease(owner, seen)),
+        ['two', 'three', 'four'].map(async (owner) => rig().ledger.acquireLease(owner, seen, JOURNAL, 0)),
       );
       expect(epochs.filter((epoch) => epoch !== undefined)).toEqual([2]);
     });
@@ -82,7 +114,7 @@ export function leaseRules(rig: GetRig): void {
       await rig().ledger.releaseLease(held);
       expect(await rig().ledger.beatLease(held)).toBe(false);
       expect(await rig().ledger.beginSend(await nextBegin(rig().ledger, held, 'p'))).toEqual({ kind: 'lease_lost' });
-      expect(await rig().ledger.recoverSends(held, 'r')).toBeUndefined();
+      expect(await rig().ledger.abandonSends(held, [], 'r', 0)).toBeUndefined();
     });
 
     it('is whole again for the next holder after it was given back', async () => {

@@ -1,7 +1,10 @@
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { AdoptedPayout, RaisedLedger, WitnessedSend } from '../../../src/ledger/adopt-ledger.js';
+import type { Objection } from '../../../src/ledger/objections.js';
 import type {
   BeginSend,
   BreakerRule,
+  KnownJournal,
   Lease,
   SendAttempt,
   SenderLedger,
@@ -9,7 +12,17 @@ import type {
 } from '../../../src/ledger/sender-ledger.js';
 
 /** `state` and `txhash` name what stood in the way. */
-export type ChangeOutcome = 'done' | 'not_found' | 'state' | 'txhash';
+export type ChangeOutcome = 'done' | 'not_found' | 'state' | 'attempt' | 'txhash' | 'lateTxhash';
+
+/** The journal of most tests. */
+export const JOURNAL: KnownJournal = {
+  journalId: 'j-one',
+  host: 'host-1',
+  dir: '/journal',
+  sends: 0,
+  token: '',
+  at: 0,
+};
 
 /** A ledger under test, and what applications and people do to it while a sender works. */
 export interface LedgerRig {
@@ -17,10 +30,22 @@ export interface LedgerRig {
   enqueue(payoutId: string): Promise<void>;
   change(change: StateChange): Promise<ChangeOutcome>;
   pause(reason: string): Promise<boolean>;
-  resume(): Promise<boolean>;
-  /** @returns whether the payout became `unknown` */
-  adoptSend(send: SendAttempt): Promise<boolean>;
-  adoptLedger(highest: { epoch: number; sends: number }): Promise<{ epoch: number; sends: number }>;
+  resume(): Promise<boolean | 'objected'>;
+  /**
+   * @param doubtMs - for how long the request may be on its way; 0 where nothing is said
+   * @returns the payout, where it was changed
+   */
+  adoptSend(
+    send: SendAttempt,
+    outcome?: WitnessedSend['outcome'],
+    doubtMs?: number,
+  ): Promise<AdoptedPayout | undefined>;
+  adoptLedger(
+    highest: { epoch: number; sends: number },
+    journals?: { read: readonly KnownJournal[]; givenUp: readonly string[] },
+  ): Promise<RaisedLedger>;
+  /** @returns how many queued or rejected payouts became `unknown` */
+  holdSendable(): Promise<number>;
   /** Takes the lease, and all that stands beside it, out of the ledger. */
   loseSender(): Promise<void>;
   /** Moves the date that the ledger writes. */
@@ -30,6 +55,17 @@ export interface LedgerRig {
   close(): Promise<void>;
 }
 
+/** What another journal says against the ledger. */
+export const OBJECTION: Objection = {
+  journalId: 'j-two',
+  kind: 'ledger',
+  reason: 'it forgot a send',
+  host: 'host-2',
+  dir: '/journal',
+  sends: 7,
+  at: Date.parse('2030-01-01T00:00:00Z'),
+};
+
 /** Gives the rig of the running test. */
 export type GetRig = () => LedgerRig;
 
@@ -38,17 +74,18 @@ export const NO_BREAKER: BreakerRule = { maxRejectionsInARow: 1_000, maxUnknowns
 
 /** Takes the lease as it stands. */
 export async function takeLease(ledger: SenderLedger, owner: string): Promise<Lease> {
-  const { lease } = await ledger.readSender();
-  const epoch = await ledger.acquireLease(owner, lease);
+  const epoch = await ledger.acquireLease(owner, await ledger.readSender(), JOURNAL, 0);
   if (epoch === undefined) throw new Error(`${owner} did not get the lease`);
   return { owner, epoch };
 }
 
 /** What a holder who knows everything would ask for. */
 export async function nextBegin(ledger: SenderLedger, lease: Lease, payoutId: string): Promise<BeginSend> {
-  const { ledgerId, sends } = await ledger.readSender();
-  const payout = await ledger.readPayout(payoutId);
-  return { lease, ledgerId, sends, payoutId, attempt: (payout?.attempt ?? 0) + 1 };
+  const { ledgerId, sends, last } = await ledger.readSender();
+  const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
+  // The same on every ledger that has seen the same, so that two can be compared.
+  const token = `${lease.owner}.${lease.epoch}.${sends}.${payoutId}.${attempt}`.replace(/[^\w.:-]/g, '_');
+  return { lease, ledgerId, sends, last, payoutId, attempt, token, journal: JOURNAL, inFlightMs: 500 };
 }
 
 /** Begins a payout that can be begun. */
@@ -56,7 +93,7 @@ export async function begin(ledger: SenderLedger, lease: Lease, payoutId: string
   const asked = await nextBegin(ledger, lease, payoutId);
   const result = await ledger.beginSend(asked);
   if (result.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(result)}`);
-  return { payoutId, attempt: asked.attempt, epoch: lease.epoch };
+  return { payoutId, attempt: asked.attempt, token: asked.token };
 }
 
 /** Enqueues, begins and finishes one payout. */
@@ -67,7 +104,7 @@ export async function send(
 ): Promise<{ attempt: SendAttempt; pausedReason: string | undefined }> {
   await rig.enqueue(payoutId);
   const attempt = await begin(rig.ledger, lease, payoutId);
-  const { recorded, pausedReason } = await rig.ledger.finishSend(attempt, result, rule);
+  const { recorded, pausedReason } = await rig.ledger.finishSend(attempt, result, rule, 0);
   if (!recorded) throw new Error(`the result of ${payoutId} was not recorded`);
   return { attempt, pausedReason };
 }

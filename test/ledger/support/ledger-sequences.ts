@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import type { BreakerRule, Lease, LeaseView, SendAttempt, SendResult } from '../../../src/ledger/sender-ledger.js';
+import type { BreakerRule, Lease, SendAttempt, SenderView, SendResult } from '../../../src/ledger/sender-ledger.js';
 import { TRANSITIONS } from '../../../src/ledger/states.js';
 import { makeMemoryRig } from '../../simulation/support/memory-rig.js';
-import { nextBegin, type LedgerRig } from '../contract/ledger-rig.js';
+import { JOURNAL, nextBegin, OBJECTION, type LedgerRig } from '../contract/ledger-rig.js';
 import { makeRedisRig } from './redis-rig.js';
 
 /**
@@ -17,7 +17,7 @@ const RULE: BreakerRule = { maxRejectionsInARow: 3, maxUnknownsInARow: 2 };
 /** What a command may refer to: what was seen on the way there. The newest is last. */
 class Seen {
   readonly leases: Lease[] = [];
-  readonly views: (LeaseView | undefined)[] = [undefined];
+  readonly views: SenderView[] = [];
   readonly attempts: SendAttempt[] = [];
   begun = 0;
 }
@@ -85,22 +85,22 @@ function leaseAt({ leases }: Seen, index: number): Lease {
 }
 
 function attemptAt({ attempts }: Seen, index: number): SendAttempt {
-  return attempts.at(-index) ?? { payoutId: 'p', attempt: 1, epoch: 1 };
+  return attempts.at(-index) ?? { payoutId: 'p', attempt: 1, token: 'none' };
 }
 
 const enqueue = payoutId.map((id) => new Command(`enqueue ${id}`, async ({ rig }) => rig.enqueue(id)));
 
 async function look({ rig, seen }: Side): Promise<unknown> {
   const view = await rig.ledger.readSender();
-  seen.views.push(view.lease);
+  seen.views.push(view);
   return view;
 }
 
 const acquire = fc.tuple(owner, back).map(
   ([name, index]) =>
     new Command(`acquire as ${name}, view ${index} back`, async (side) => {
-      await look(side);
-      const epoch = await side.rig.ledger.acquireLease(name, side.seen.views.at(-index));
+      const view = (await look(side)) as SenderView;
+      const epoch = await side.rig.ledger.acquireLease(name, side.seen.views.at(-index) ?? view, JOURNAL, 0);
       if (epoch !== undefined) side.seen.leases.push({ owner: name, epoch });
       return epoch;
     }),
@@ -116,13 +116,14 @@ const release = back.map(
 );
 const recover = back.map(
   (index) =>
-    new Command(`recover with lease ${index} back`, async ({ rig, seen }) =>
-      rig.ledger.recoverSends(leaseAt(seen, index), 'left'),
-    ),
+    new Command(`recover with lease ${index} back`, async ({ rig, seen }) => {
+      const sending = await rig.ledger.readSending();
+      return [sending, await rig.ledger.abandonSends(leaseAt(seen, index), sending, 'left', 0)];
+    }),
 );
 
 const begin = fc
-  .tuple(payoutId, back, fc.constantFrom('attempt', 'sends', 'ledger'), offset)
+  .tuple(payoutId, back, fc.constantFrom('attempt', 'sends', 'last', 'ledger'), offset)
   .map(([id, index, what, by]) => {
     const wrong = by === 0 ? '' : `, ${what} off by ${by}`;
     return new Command(`begin ${id} with lease ${index} back${wrong}`, async ({ rig, seen }) => {
@@ -132,11 +133,12 @@ const begin = fc
         ...right,
         attempt: right.attempt + (what === 'attempt' ? by : 0),
         sends: right.sends + (what === 'sends' ? by : 0),
+        last: what === 'last' && by !== 0 ? 'another' : right.last,
         ledgerId: what === 'ledger' && by !== 0 ? 'another' : right.ledgerId,
       };
       const reply = await rig.ledger.beginSend(asked);
       if (reply.kind !== 'begun') return reply;
-      seen.attempts.push({ payoutId: id, attempt: asked.attempt, epoch: lease.epoch });
+      seen.attempts.push({ payoutId: id, attempt: asked.attempt, token: asked.token });
       seen.begun += 1;
       return reply;
     });
@@ -148,13 +150,14 @@ interface PickedAttempt {
 }
 
 /** An attempt that was begun, or nearly one. */
-const attempt = fc.tuple(back, offset, fc.boolean()).map(([index, by, shiftsEpoch]): PickedAttempt => {
-  const wrong = by === 0 ? '' : `, ${shiftsEpoch ? 'epoch' : 'number'} off by ${by}`;
+const attempt = fc.tuple(back, offset, fc.boolean()).map(([index, by, isToken]): PickedAttempt => {
+  const wrong = by === 0 ? '' : isToken ? ', another token' : `, number off by ${by}`;
   return {
     name: `attempt ${index} back${wrong}`,
     of: (seen) => {
       const begun = attemptAt(seen, index);
-      return shiftsEpoch ? { ...begun, epoch: begun.epoch + by } : { ...begun, attempt: begun.attempt + by };
+      if (by === 0) return begun;
+      return isToken ? { ...begun, token: `another-${by}` } : { ...begun, attempt: begun.attempt + by };
     },
   };
 });
@@ -172,7 +175,7 @@ const result: fc.Arbitrary<SendResult> = fc.oneof(
 const finish = fc.tuple(attempt, result, offset).map(([{ name, of }, outcome, blocked]) => {
   const rule = blocked === 2 ? { ...RULE, blockedReason: 'blocked' } : RULE;
   return new Command(`finish ${name} as ${JSON.stringify({ ...outcome, ...rule })}`, async ({ rig, seen }) =>
-    rig.ledger.finishSend(of(seen), outcome, rule),
+    rig.ledger.finishSend(of(seen), outcome, rule, 0),
   );
 });
 
@@ -183,7 +186,7 @@ const change = fc
   .tuple(payoutId, fc.constantFrom(...CHANGES), fc.constantFrom('hash-1', 'hash-2', undefined), offset)
   .map(([id, { from, to }, txhash, extra]) => {
     const plain = { payoutId: id, from, to, by: 'ann', reason: 'looked\tit up' };
-    const fields = extra === 0 ? {} : { fee: '0.1', message: 'said' };
+    const fields = extra === 0 ? {} : extra === 1 ? { fee: '0.1', message: 'said' } : { attempt: 1 };
     const asked = { ...plain, ...fields, ...(txhash === undefined ? {} : { txhash }) };
     return new Command(`change ${JSON.stringify(asked)}`, async ({ rig }) => rig.change(asked));
   });
@@ -191,19 +194,27 @@ const change = fc
 const pause = new Command('pause', async ({ rig }) => rig.pause('holiday'));
 const resume = new Command('resume', async ({ rig }) => rig.resume());
 
-const adoptSend = fc.tuple(attempt, payoutId, offset).map(
-  ([{ name, of }, id, by]) =>
-    new Command(`adopt ${name} as of ${id}, number off by ${by}`, async ({ rig, seen }) => {
+const witnessedOutcome = fc.oneof(result, result).map((outcome) => (outcome.kind === 'unknown' ? undefined : outcome));
+
+const adoptSend = fc.tuple(attempt, payoutId, offset, witnessedOutcome).map(
+  ([{ name, of }, id, by, outcome]) =>
+    new Command(`adopt ${name} as of ${id}, number off by ${by}, ${JSON.stringify(outcome)}`, async ({ rig, seen }) => {
       const witnessed = of(seen);
-      return rig.adoptSend({ ...witnessed, payoutId: id, attempt: witnessed.attempt + by });
+      return rig.adoptSend({ ...witnessed, payoutId: id, attempt: Math.max(1, witnessed.attempt + by) }, outcome);
     }),
 );
 
-const adoptLedger = fc
-  .nat(5)
-  .map(
-    (epoch) => new Command(`adopt the ledger at ${epoch}`, async ({ rig }) => rig.adoptLedger({ epoch, sends: epoch })),
-  );
+const object = new Command('object', async ({ rig }) => rig.ledger.object(OBJECTION));
+const hold = new Command('hold what is queued', async ({ rig }) => rig.holdSendable());
+
+const adoptLedger = fc.tuple(fc.nat(5), fc.constantFrom('read', 'given up', 'neither')).map(
+  ([epoch, objector]) =>
+    new Command(`adopt the ledger at ${epoch}, the objector's journal ${objector}`, async ({ rig }) => {
+      const { journalId } = OBJECTION;
+      const read = objector === 'read' ? [JOURNAL, { ...JOURNAL, journalId }] : [JOURNAL];
+      return rig.adoptLedger({ epoch, sends: epoch }, { read, givenUp: objector === 'given up' ? [journalId] : [] });
+    }),
+);
 
 /** A weight is the number of times that an arbitrary is named, which is how `fc.commands` draws. */
 function times(weight: number, arbitrary: fc.Arbitrary<Command>): fc.Arbitrary<Command>[] {
@@ -224,7 +235,7 @@ const commands = (replayPath: string | undefined): fc.Arbitrary<Iterable<fc.Asyn
       ...times(3, change),
       fc.constantFrom(new Command('look', look), pause),
       ...times(3, fc.constant(resume)),
-      fc.oneof(adoptSend, adoptSend, adoptLedger),
+      fc.oneof(adoptSend, adoptSend, adoptLedger, adoptLedger, fc.constantFrom(object, object, hold)),
     ],
     { maxCommands: 40, size: 'max', ...(replayPath === undefined ? {} : { replayPath }) },
   );

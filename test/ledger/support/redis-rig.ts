@@ -1,7 +1,7 @@
 import { ConflictError, NotFoundError } from '../../../src/errors.js';
-import { toRecordFields } from '../../../src/ledger/payout-record.js';
+import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
-import type { ChangeOutcome, LedgerRig } from '../contract/ledger-rig.js';
+import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../contract/ledger-rig.js';
 import { aPayout } from './a-payout.js';
 import { openTestAccount, type TestAccount } from './test-account.js';
 
@@ -9,6 +9,7 @@ import { openTestAccount, type TestAccount } from './test-account.js';
 export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
   const account = openTestAccount();
   const { connection, ledger, clock } = account;
+  let adoptions = 0;
   return {
     account,
     ledger: new RedisSenderLedger(connection, 'reply'),
@@ -26,18 +27,26 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
       }
     },
     pause: async (reason) => ledger.pause('ann', reason),
-    resume: async () => ledger.resume('ann', 'go on'),
-    async adoptSend({ payoutId, attempt, epoch }) {
-      const { paymentId, amount, addressTo } = aPayout(payoutId);
-      const fields = toRecordFields({ paymentId, amount, addressTo });
-      const args = [clock.wallNow(), 'ann', 'forgotten', payoutId, attempt, epoch, ...fields];
-      return (await connection.run('adopt-send', args)) === 1;
+    async resume() {
+      try {
+        return await ledger.resume('ann', 'go on');
+      } catch (error) {
+        if (error instanceof ConflictError) return 'objected';
+        throw error;
+      }
     },
-    async adoptLedger(highest) {
-      const args = [clock.wallNow(), 'ann', 'restored a copy', highest.epoch, highest.sends];
-      const [epoch, sends] = (await connection.run('adopt-ledger', args)) as [number, number];
-      return { epoch, sends };
+    async adoptSend(attempt, outcome, doubtMs = 0) {
+      const { paymentId, amount, addressTo } = aPayout(attempt.payoutId);
+      const send = { ...attempt, request: { paymentId, amount, addressTo }, outcome };
+      const [adopted] = await adoptSends(connection, [send], { by: 'ann', reason: 'forgotten', doubtMs });
+      return adopted;
     },
+    adoptLedger: async (highest, journals = { read: [JOURNAL], givenUp: [] }) =>
+      adoptLedger(connection, highest, `adoption-${(adoptions += 1)}`, journals, {
+        by: 'ann',
+        reason: 'restored a copy',
+      }),
+    holdSendable: async () => holdSendablePayouts(connection, { by: 'ann', reason: 'nobody witnesses it', doubtMs: 0 }),
     async loseSender() {
       await connection.redis.del(connection.keys.sender);
     },

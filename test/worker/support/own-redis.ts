@@ -9,7 +9,8 @@ export interface OwnRedis {
   /** Of the server that runs now. */
   readonly pid: number;
   stop(): Promise<void>;
-  startAgain(): Promise<void>;
+  /** @param args - in place of those that it was started with at first */
+  startAgain(args?: readonly string[]): Promise<void>;
   /** Stops it and removes its data. */
   close(): Promise<void>;
 }
@@ -24,8 +25,8 @@ export async function startOwnRedis(args: readonly string[] = []): Promise<OwnRe
       return server.pid;
     },
     stop: async () => server.stop(),
-    async startAgain() {
-      server = await startLocalRedis({ dir, port, args });
+    async startAgain(newArgs = args) {
+      server = await startLocalRedis({ dir, port, args: newArgs });
     },
     async close() {
       await server.stop();

@@ -21,7 +21,7 @@ export interface PayoutWorld {
   close(): Promise<void>;
 }
 
-const SECRET_KEY = 'k-test-0123456789';
+export const SECRET_KEY = 'k-test-0123456789';
 let nextPlatformId = 100_000 + Math.floor(Math.random() * 1_000_000_000);
 
 export interface PayoutWorldOptions {

@@ -1,8 +1,13 @@
-import type { Lease, SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import type { JournaledSend } from '../../../src/journal/journal-line.js';
+import { describeJournal } from '../../../src/journal/send-journal.js';
+import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { Logger } from '../../../src/logger.js';
 import type { HeldLease } from '../../../src/worker/lease-keeper.js';
 import { Pacer } from '../../../src/worker/pacer.js';
-import { Sender, type SenderOptions, type SendReport } from '../../../src/worker/sender.js';
+import type { SendReport } from '../../../src/worker/send-report.js';
+import { Sender, type SenderOptions } from '../../../src/worker/sender.js';
+import { StopGrace } from '../../../src/worker/stop-grace.js';
+import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryLedger } from '../../simulation/memory-ledger.js';
 import { countLedgers } from '../../simulation/support/memory-rig.js';
@@ -14,6 +19,11 @@ export const INTERVAL_MS = 1_010;
 export const IN_FLIGHT_MAX_MS = 30_000;
 export const GUARD_MS = 1_000;
 export const QUIET_MS = 3_000;
+/** For how long Redis is waited for once the process is to end. */
+export const GRACE_MS = 10_000;
+export const PLACE = { host: 'host-1', dir: '/journal' };
+/** For how long a request without a response may be on its way, in a test that asks nothing else of it. */
+export const DOUBT_MS = 31_000;
 
 type Call = keyof SenderLedger;
 
@@ -27,7 +37,11 @@ export interface SendRig {
   readonly gateway: ScriptedGateway;
   readonly held: HeldLease;
   readonly lost: AbortController;
-  readonly giveUp: AbortController;
+  /** Aborted when the process is to end. */
+  readonly ending: AbortController;
+  readonly stopGrace: StopGrace;
+  /** Why outcomes could not be recorded, in order; undefined where they could be again. */
+  readonly unrecordable: (string | undefined)[];
   readonly sender: Sender;
   readonly seen: { sent: [string, number][]; gaps: number[]; waits: number[] };
   /** What was said in the log, as `level message`. */
@@ -37,50 +51,83 @@ export interface SendRig {
   /** What happens after it, before the reply is there; may throw. */
   after: Partial<Record<Call, () => void | Promise<void>>>;
   send(payoutId: string, stop?: AbortSignal): Promise<SendReport>;
+  /** Begins the next attempt of a payout behind the sender's back, under the same lease. */
+  begin(payoutId: string, given?: Partial<BeginSend>): Promise<SendAttempt>;
 }
 
-export async function makeSendRig(given: Partial<SenderOptions> = {}): Promise<SendRig> {
+export async function makeSendRig(
+  given: Partial<SenderOptions> & { readonly journal?: MemoryJournal } = {},
+): Promise<SendRig> {
   const clock = new ManualClock();
   const ledger = new MemoryLedger({ clock, nextLedgerId: countLedgers() });
-  const journal = new MemoryJournal();
+  const { journal = new MemoryJournal() } = given;
   const gateway = new ScriptedGateway(clock);
   const lost = new AbortController();
-  const giveUp = new AbortController();
+  const ending = new AbortController();
+  const stopGrace = new StopGrace({ clock, stop: ending.signal, graceMs: GRACE_MS });
+  const unrecordable: SendRig['unrecordable'] = [];
+  let tokens = 0;
   const seen: SendRig['seen'] = { sent: [], gaps: [], waits: [] };
   const said: string[] = [];
   const before: SendRig['before'] = {};
   const after: SendRig['after'] = {};
   const port = hooked(ledger, before, after);
   for (const payoutId of ['p', 'q']) ledger.enqueue(aPayout(payoutId));
-  const held = await holdLease(ledger, lost.signal, clock.now() + QUIET_MS);
+  const held = given.held ?? (await holdLease(ledger, journal, lost.signal, clock.now() + QUIET_MS));
+  const { lease, view } = held;
+  if (journal.ledger === undefined) {
+    await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sends, token: view.last });
+  }
   const sender = new Sender({
     clock,
     ledger: port,
     journal,
     gateway,
     held,
+    hindrance: () => undefined,
     pacer: new Pacer({ clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
-    giveUp: giveUp.signal,
+    stopGrace,
+    journalPlace: PLACE,
+    makeToken: () => `t-${(tokens += 1)}`,
     guardMs: GUARD_MS,
+    inFlightMaxMs: IN_FLIGHT_MAX_MS,
     maxRejectionsInARow: 5,
     maxUnknownsInARow: 2,
+    onUnrecordable: (reason) => void unrecordable.push(reason),
     observer: {
       sent: (kind, durationMs) => void seen.sent.push([kind, durationMs]),
       sendGap: (gapMs) => void seen.gaps.push(gapMs),
       pacerWaited: (waitedMs) => void seen.waits.push(waitedMs),
       journalSynced: () => undefined,
       polled: () => undefined,
+      jobsRecreated: () => undefined,
     },
     logger: listeningLogger(said),
     ...given,
   });
   const send = async (payoutId: string, stop = new AbortController().signal): Promise<SendReport> =>
     clock.until(sender.send(payoutId, stop));
-  return { clock, ledger, port, journal, gateway, held, lost, giveUp, sender, seen, said, before, after, send };
+  const begin: SendRig['begin'] = async (payoutId, change = {}) => {
+    const { ledgerId, sends, last } = await ledger.readSender();
+    const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
+    const token = `behind-${payoutId}-${attempt}`;
+    const asked = { payoutId, attempt, token, ledgerId, sends, last, lease: held.lease, ...change };
+    const begun = await ledger.beginSend({ journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
+    if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
+    return { payoutId, attempt: asked.attempt, token: asked.token };
+  };
+  const hands = { clock, ledger, port, journal, gateway, held, lost, ending, stopGrace };
+  return { ...hands, unrecordable, sender, seen, said, before, after, send, begin };
 }
 
-async function holdLease(ledger: MemoryLedger, lost: AbortSignal, firstSendAt: number): Promise<HeldLease> {
-  const epoch = (await ledger.acquireLease('one', undefined)) ?? 0;
+async function holdLease(
+  ledger: MemoryLedger,
+  journal: MemoryJournal,
+  lost: AbortSignal,
+  firstSendAt: number,
+): Promise<HeldLease> {
+  const known = describeJournal(journal, PLACE, 0);
+  const epoch = (await ledger.acquireLease('one', await ledger.readSender(), known, 0)) ?? 0;
   const lease: Lease = { owner: 'one', epoch };
   return {
     lease,
@@ -90,6 +137,12 @@ async function holdLease(ledger: MemoryLedger, lost: AbortSignal, firstSendAt: n
     release: async () => ledger.releaseLease(lease),
     abandon: () => undefined,
   };
+}
+
+/** A send as a journal has it. */
+export function journaled(attempt: SendAttempt, given: Partial<JournaledSend> = {}): JournaledSend {
+  const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+  return { ...attempt, epoch: 1, sends: 1, after: { sends: 0, token: '' }, at: 0, request, ...given };
 }
 
 /** The same ledger, with something before and after each call. */

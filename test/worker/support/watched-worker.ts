@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Logger } from '../../../src/logger.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
 import { startHealthServer } from '../../../src/worker/health-server.js';
@@ -23,8 +24,10 @@ export interface WatchedWorker {
 export interface WatchedWorkerOptions {
   readonly redisUrl?: string;
   readonly stuckAfterMs?: number;
+  readonly allowVolatileRedis?: boolean;
   readonly account?: Partial<AccountOptions>;
   readonly sandbox?: Partial<SandboxOptions>;
+  readonly logger?: Logger;
   /** Called with the journal folder and the account before the worker starts. */
   readonly prepare?: (journalDir: string, platformId: number) => Promise<void>;
 }
@@ -36,7 +39,7 @@ export function randomPlatformId(): number {
 }
 
 export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Promise<WatchedWorker> {
-  const { redisUrl = process.env['REDIS_URL'] ?? '', stuckAfterMs } = options;
+  const { redisUrl = process.env['REDIS_URL'] ?? '', stuckAfterMs, allowVolatileRedis = false } = options;
   const platformId = randomPlatformId();
   const journalDir = await mkdtemp(join(tmpdir(), 'payouts-health-'));
   await options.prepare?.(journalDir, platformId);
@@ -51,8 +54,10 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Pr
   });
   const worker = await createPayoutWorker({
     redisUrl,
+    allowVolatileRedis,
     journalDir,
     observe: metrics.observe,
+    ...(options.logger === undefined ? {} : { logger: options.logger }),
     accounts: [
       {
         platformId,

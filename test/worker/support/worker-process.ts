@@ -27,6 +27,8 @@ export interface WorkerProcessOptions {
   /** A point of crash-at.mjs. */
   readonly crashAt?: string;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Where its log goes instead of to this process: a file descriptor, or a pipe whose reader is gone. */
+  readonly stderr?: number | 'broken-pipe';
 }
 
 /**
@@ -47,7 +49,7 @@ const QUICK = {
 export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
   const preload = options.crashAt === undefined ? [] : ['--import', CRASH_AT];
   const child = spawn(process.execPath, [...preload, MAIN, 'worker'], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'ignore', typeof options.stderr === 'number' ? options.stderr : 'pipe'],
     env: {
       PATH: process.env['PATH'],
       ...QUICK,
@@ -61,7 +63,8 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
     },
   });
   let log = '';
-  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  if (options.stderr === 'broken-pipe') child.stderr?.destroy();
+  else child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()));
   const ended = new Promise<number | NodeJS.Signals>((resolve) => {
     child.once('exit', (code, signal) => {
       running.delete(child);

@@ -1,0 +1,60 @@
+import type { SenderLedger, SenderView } from '../ledger/sender-ledger.js';
+import { wasSent } from './journal-view.js';
+import type { ReadableJournal } from './send-journal.js';
+
+/** A contradiction between a send journal and the ledger. */
+export interface LedgerMismatch {
+  /** Which of the two lacks something. */
+  readonly kind: 'ledger' | 'journal';
+  readonly reason: string;
+}
+
+const COMPARED_SENDS = 100;
+
+/**
+ * Compares a journal with the ledger that is there. They agree only if each knows the other's last sends by their
+ * identity; equal numbers prove nothing.
+ * @returns why this ledger must not be sent from, or undefined when the two agree
+ * @throws RedisUnavailableError
+ */
+export async function findMismatch(
+  journal: ReadableJournal,
+  view: SenderView,
+  ledger: Pick<SenderLedger, 'findForgottenSends'>,
+): Promise<LedgerMismatch | undefined> {
+  const known = journal.ledger;
+  if (known === undefined) return undefined;
+  const [forgotten] = await ledger.findForgottenSends(journal.lastSends(COMPARED_SENDS).filter(wasSent));
+  // Another ledger that knows all that this journal witnesses, and as many sends, was adopted with a copy of it.
+  const isOther = known.ledgerId !== view.ledgerId;
+  if (isOther && forgotten === undefined && view.sends >= known.sends) return undefined;
+  if (isOther) {
+    return missing(
+      `This Redis holds another ledger (${view.ledgerId}) than the send journal knows (${known.ledgerId}): it was flushed or exchanged.`,
+    );
+  }
+  if (forgotten !== undefined) {
+    const { payoutId, attempt } = forgotten.send;
+    return olderCopy(`it does not know that payout ${payoutId} was sent (attempt ${attempt})`);
+  }
+  const epoch = view.lease?.epoch ?? 0;
+  if (epoch < known.epoch) return olderCopy(`its lease epoch is ${epoch}, the journal has seen ${known.epoch}`);
+  if (view.sends < known.sends) return olderCopy(`it knows ${view.sends} sends, the journal ${known.sends}`);
+  if (view.sends === known.sends && view.last !== '' && known.token !== '' && view.last !== known.token) {
+    return olderCopy(`its send number ${view.sends} is another than the journal's`);
+  }
+  const noted = view.journals.find(({ journalId }) => journalId === journal.journalId);
+  if (noted === undefined || noted.sends <= known.sends) return undefined;
+  return {
+    kind: 'journal',
+    reason: `The send journal lacks its last entries: it ends with send number ${known.sends}, the ledger knows that it had number ${noted.sends}.`,
+  };
+}
+
+function olderCopy(detail: string): LedgerMismatch {
+  return missing(`This Redis holds an older copy of the ledger: ${detail}.`);
+}
+
+function missing(reason: string): LedgerMismatch {
+  return { kind: 'ledger', reason };
+}

@@ -1,0 +1,187 @@
+import { constants, link, lstat, mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { TORN_MARK } from './journal-line.js';
+
+/**
+ * The files of one account's journal: `<platformId>.journal`, to which lines are appended, and beside it those that were
+ * full before it, `<platformId>.journal.1` the oldest.
+ */
+
+/** One of the files, as it was when the folder was listed. */
+export interface JournalFile {
+  readonly path: string;
+  readonly inode: number;
+  readonly size: number;
+  /** Wall clock, ms: when it was last written to. */
+  readonly changedAt: number;
+}
+
+/** Addresses and amounts stand in it. */
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+
+export function journalPath(dir: string, platformId: number): string {
+  return join(dir, `${platformId}.journal`);
+}
+
+export async function makeFolder(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: FOLDER_MODE });
+}
+
+/** The files, the oldest first; the present one, where there is one, is the last. */
+export async function listFiles(path: string): Promise<JournalFile[]> {
+  const names = await readNames(dirname(path));
+  const prefix = `${path.slice(dirname(path).length + 1)}.`;
+  const former = names
+    .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+    .map((name) => Number(name.slice(prefix.length)))
+    .sort((one, other) => one - other);
+  const files = await Promise.all([...former.map((number) => `${path}.${number}`), path].map(describe));
+  return files.filter((file) => file !== undefined);
+}
+
+async function readNames(dir: string): Promise<string[]> {
+  try {
+    return await readdir(dir);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+async function describe(path: string): Promise<JournalFile | undefined> {
+  try {
+    const { ino, size, mtimeMs } = await stat(path);
+    return { path, inode: ino, size, changedAt: mtimeMs };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * A file that is a link would be replaced when it is full, and what it points to would be forgotten.
+ * @throws Error when it is one
+ */
+export async function refuseLink(path: string): Promise<void> {
+  const isLink = await lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  );
+  if (isLink) {
+    throw new Error(
+      `The send journal ${path} is a symbolic link. Link its folder instead (SEND_JOURNAL_DIR), or move the file there.`,
+    );
+  }
+}
+
+/**
+ * Makes a file with its first lines, whole or not at all, also where another process makes it at the same time.
+ * @returns false when it is there already
+ */
+export async function createFile(path: string, lines: string): Promise<boolean> {
+  const draft = `${path}.${randomUUID()}.new`;
+  const file = await open(draft, 'wx', FILE_MODE);
+  try {
+    await file.write(lines);
+    await file.sync();
+    await link(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await file.close();
+    await rm(draft, { force: true });
+  }
+  await syncFolder(path);
+  return true;
+}
+
+/**
+ * Opens the present file for appending; it must be there. A last line that a crash tore is ended with a mark.
+ * @throws Error
+ */
+export async function openForAppending(path: string): Promise<FileHandle> {
+  await refuseLink(path);
+  // Read access too: the line that a crash tore must be told from a whole one. Without making the file where it is gone.
+  const file = await open(path, constants.O_RDWR | constants.O_APPEND);
+  try {
+    await endTornLine(file);
+    await file.sync();
+    await syncFolder(path);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function endTornLine(file: FileHandle): Promise<void> {
+  const { size } = await file.stat();
+  if (size === 0) return;
+  const last = Buffer.alloc(1);
+  await file.read(last, 0, 1, size - 1);
+  if (last.toString() !== '\n') await file.write(`${TORN_MARK}\n`);
+}
+
+/** Moves the present file, which is full, beside the one that follows. */
+export async function setAside(path: string): Promise<void> {
+  const former = (await listFiles(path)).filter((file) => file.path !== path);
+  const newest = Number(former.at(-1)?.path.slice(path.length + 1) ?? 0);
+  await rename(path, `${path}.${newest + 1}`);
+  await syncFolder(path);
+}
+
+/** Removes files that were full before a time (wall clock, ms). The newest of them stays: it is read at every start. */
+export async function removeOld(path: string, before: number): Promise<void> {
+  const former = (await listFiles(path)).filter((file) => file.path !== path).slice(0, -1);
+  for (const file of former) {
+    if (file.changedAt >= before) return;
+    await rm(file.path, { force: true });
+  }
+}
+
+/** A name in a folder is only safe once the folder is on disk too. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+export function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}
+
+const CHUNK_BYTES = 64 * 1024;
+const LINE_BREAK = 0x0a;
+
+/**
+ * The whole lines of a file from an offset on, with the offset behind each. What stands behind the last line break is left
+ * out: it is being written, or was torn by a crash before its send.
+ */
+export async function* readLines(path: string, offset: number): AsyncGenerator<{ text: string; end: number }> {
+  const file = await open(path, 'r');
+  try {
+    let rest = Buffer.alloc(0);
+    let position = offset;
+    for (;;) {
+      const chunk = Buffer.alloc(CHUNK_BYTES);
+      const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, position + rest.length);
+      if (bytesRead === 0) return;
+      rest = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+      let start = 0;
+      for (let end = rest.indexOf(LINE_BREAK); end !== -1; end = rest.indexOf(LINE_BREAK, start)) {
+        yield { text: rest.toString('utf8', start, end), end: position + end + 1 };
+        start = end + 1;
+      }
+      position += start;
+      rest = rest.subarray(start);
+    }
+  } finally {
+    await file.close();
+  }
+}

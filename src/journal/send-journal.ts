@@ -1,0 +1,66 @@
+import type { JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
+import type { JournaledLedger, JournaledOutcome, JournaledSend, JournalEntry, JournalPeer } from './journal-line.js';
+
+/**
+ * The second witness of what was sent, outside Redis. If Redis comes back older than it was, a payout that the journal
+ * says was sent is not sent again.
+ */
+export interface SendJournal extends ReadableJournal {
+  /** Whether the attempt of this number was sent, or may have been, by any sender. */
+  knows(payoutId: string, attempt: number): boolean;
+  /** Whether another sender journaled the attempt of the same number: it may have been sent. */
+  knowsFromAnother(attempt: SendAttempt): boolean;
+  /** Notes with which ledger the sends that follow are made. Resolves once it is on disk. */
+  bind(ledger: JournaledLedger): Promise<void>;
+  /** Notes other journals that witness sends of the same account. Resolves once it is on disk. */
+  notePeers(peers: readonly JournalPeer[]): Promise<void>;
+  /** Notes a send that is about to be written. Resolves once it is on disk. */
+  append(send: JournaledSend): Promise<void>;
+  /**
+   * Notes what came of a send. It is in the file at once and on disk soon after; the next send waits for neither, since the
+   * ledger has it too. Never throws: what cannot be noted is `unknown` to whoever reads the journal.
+   */
+  noteOutcome(attempt: SendAttempt, outcome: JournaledOutcome, at: number): void;
+  /**
+   * True when another process has added to the journal since this one last read it or added to it: either a sender of
+   * earlier, which was stopped in between, or one that had the lease since, so that the ledger came back older. Also
+   * when its file is gone.
+   */
+  changedByOthers(): Promise<boolean>;
+  /**
+   * Reads what another process may have added.
+   * @throws JournalDamagedError when lines that were read before are gone
+   * @throws UnsupportedFormatError, Error when it cannot be read
+   */
+  reload(): Promise<void>;
+  /**
+   * After a failed write: tries whether writing works again, and reads the journal again.
+   * @throws JournalDamagedError, Error when it does not
+   */
+  ensureWritable(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The part of a journal that says what was sent. */
+export interface ReadableJournal {
+  /** The journal's own id, as the ledger knows it. */
+  readonly journalId: string;
+  /** Where its ledger stood; undefined while it is bound to none. */
+  readonly ledger: JournaledLedger | undefined;
+  /** Other journals that witness sends of the same account, of those that were noted of late. */
+  readonly peers: readonly JournalPeer[];
+  /** The newest sends, the last one at the end. */
+  lastSends(limit: number): readonly JournalEntry[];
+}
+
+/** Lines that a running process has read are gone: the file was deleted, truncated or replaced. */
+export class JournalDamagedError extends Error {}
+
+/** A journal as the ledger notes it. @param at - wall clock, ms */
+export function describeJournal(
+  { journalId, ledger }: ReadableJournal,
+  { host, dir }: JournalPlace,
+  at: number,
+): KnownJournal {
+  return { journalId, host, dir, sends: ledger?.sends ?? 0, token: ledger?.token ?? '', at };
+}

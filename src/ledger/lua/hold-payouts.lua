@@ -1,0 +1,15 @@
+-- Turns payouts that are queued, or that an operator may queue again (rejected), into `unknown`: any of them may have
+-- been sent by a send that nobody witnesses any more.
+-- KEYS: the payouts' records
+-- ARGV: at, by, reason, doubtMs (for how long a request may still be on its way)
+-- Returns: how many were changed
+local at, by, reason, doubtMs = unpack(ARGV)
+local changed = 0
+for i = OWN + 1, #KEYS do
+  local payout = open(KEYS[i])
+  if payout and (payout.state == 'queued' or payout.state == 'rejected') then
+    move(payout, 'unknown', at, by, reason, { 'message', reason, 'doubtUntil', now_ms() + doubtMs })
+    changed = changed + 1
+  end
+end
+return changed

@@ -1,0 +1,8 @@
+-- Shows lease, sends, pause, journals and objections as they are at one moment.
+-- ARGV: the id for a ledger that has none yet
+-- Returns: {fields of the ledger, of the sender, of the journals, of the objections}, each as {field, value, …}
+redis.call('HSETNX', LEDGER, 'id', ARGV[1])
+return {
+  redis.call('HGETALL', LEDGER), redis.call('HGETALL', SENDER),
+  redis.call('HGETALL', JOURNALS), redis.call('HGETALL', OBJECTIONS),
+}

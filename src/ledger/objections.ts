@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import type { JournalPlace, KnownJournal } from './sender-ledger.js';
+
+/**
+ * Why a send journal and the ledger contradict each other.
+ *
+ * - `ledger`: the ledger does not know sends that the journal witnesses. It came back older, or empty.
+ * - `journal`: the journal lost entries: its file was deleted, truncated or replaced.
+ */
+export interface Objection extends JournalPlace {
+  readonly journalId: string;
+  readonly kind: 'ledger' | 'journal';
+  readonly reason: string;
+  /** The highest number of a send that the journal knows. */
+  readonly sends: number;
+  /** Wall clock, ms. */
+  readonly at: number;
+}
+
+const objectionSchema = z.object({
+  kind: z.enum(['ledger', 'journal']).catch('ledger'),
+  reason: z.string().catch('no reason was noted'),
+  host: z.string().catch(''),
+  dir: z.string().catch(''),
+  sends: z.number().catch(0),
+  at: z.coerce.number().catch(0),
+});
+
+const journalSchema = z.object({
+  host: z.string().catch(''),
+  dir: z.string().catch(''),
+  sends: z.number().catch(0),
+  token: z.string().catch(''),
+  at: z.number().catch(0),
+});
+
+/** The `objections` hash. What cannot be read stands all the same: an objection must not vanish by a typing error. */
+export function readObjections(hash: Readonly<Record<string, string>>): Objection[] {
+  return inOrder(hash).map(([journalId, text]) => ({ journalId, ...objectionSchema.parse(parseJson(text)) }));
+}
+
+/** The `journals` hash. */
+export function readJournals(hash: Readonly<Record<string, string>>): KnownJournal[] {
+  return inOrder(hash).map(([journalId, text]) => ({ journalId, ...journalSchema.parse(parseJson(text)) }));
+}
+
+/** As the hashes hold it, under the journal's id. */
+export function toHashValue(entry: Objection | KnownJournal): string {
+  return JSON.stringify({ ...entry, journalId: undefined });
+}
+
+/** Redis gives the fields of a hash in no order. */
+function inOrder(hash: Readonly<Record<string, string>>): [string, string][] {
+  return Object.entries(hash).sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { pipelined, type LedgerConnection } from './ledger-connection.js';
+import { readJournals, readObjections } from './objections.js';
+import { pairsToRecord } from './payout-record.js';
+import { checkFormat } from './scripts.js';
+import type { LeaseView, SenderView } from './sender-ledger.js';
+
+type Hash = Readonly<Record<string, string>>;
+
+/**
+ * What the ledger says of lease, sends, pause and journals at one moment. The ledger's own id, a random value in Redis, is
+ * made here where there is none: a Redis that was flushed or exchanged has another.
+ * @throws RedisUnavailableError, UnsupportedFormatError
+ */
+export async function readSenderView({ run }: LedgerConnection): Promise<SenderView> {
+  const replies = (await run('read-sender', [randomUUID()])) as string[][];
+  return toSenderView(replies.map((pairs): Hash => pairsToRecord(pairs)));
+}
+
+/**
+ * As {@link readSenderView} for those who only look: nothing is made or marked. Its parts may be of different moments.
+ * @throws RedisUnavailableError, UnsupportedFormatError
+ */
+export async function peekSenderView(connection: LedgerConnection): Promise<SenderView> {
+  const { keys } = connection;
+  const replies = await pipelined(connection, (pipeline) =>
+    pipeline.hgetall(keys.ledger).hgetall(keys.sender).hgetall(keys.journals).hgetall(keys.objections),
+  );
+  const hashes = replies as Hash[];
+  checkFormat(hashes[0]?.['format']);
+  return toSenderView(hashes);
+}
+
+function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]: readonly Hash[]): SenderView {
+  return {
+    ledgerId: ledger['id'] ?? 'none',
+    pausedReason: ledger['pausedReason'],
+    lease: readLease(sender),
+    sends: Number(sender['sends'] ?? 0),
+    last: sender['last'] ?? '',
+    lastJournalId: sender['journal'],
+    unanswered: (sender['unanswered'] ?? '') !== '',
+    inFlightMs: Number(sender['inFlightMs'] ?? 0),
+    objections: readObjections(objections),
+    journals: readJournals(journals),
+  };
+}
+
+/** The lease in the fields of the `sender` hash. */
+export function readLease(sender: Hash): LeaseView | undefined {
+  if (sender['epoch'] === undefined) return undefined;
+  return {
+    owner: sender['owner'] ?? '',
+    epoch: Number(sender['epoch']),
+    beat: Number(sender['beat']),
+    released: sender['released'] === '1',
+  };
+}

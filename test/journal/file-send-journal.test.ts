@@ -1,0 +1,338 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { appendFile, mkdir, open as openFile, readdir, type FileHandle } from 'node:fs/promises';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import type { JournalItem } from '../../src/journal/journal-line.js';
+import {
+  aSend,
+  HEADER,
+  LEDGER,
+  makeJournalFolder,
+  outcomeOf,
+  toText,
+  type JournalFolder,
+} from './support/journal-folder.js';
+
+let folder: JournalFolder;
+beforeEach(async () => {
+  folder = await makeJournalFolder();
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await folder.close();
+});
+
+const open = async (): Promise<FileSendJournal> => folder.open();
+const read = async () => FileSendJournal.read({ dir: folder.dir, platformId: 1 });
+const PEER = { journalId: 'j-two', host: 'host-2', dir: '/journal' };
+
+async function itemsOf(journal: Pick<FileSendJournal, 'items'>): Promise<JournalItem[]> {
+  const items: JournalItem[] = [];
+  for await (const item of journal.items()) items.push(item);
+  return items;
+}
+
+describe('a journal that two processes write', () => {
+  it('tells when another process has added to it, and no longer once that was read', async () => {
+    const one = await open();
+    await one.bind(LEDGER);
+    await one.append(aSend('p', 1));
+    expect(await one.changedByOthers()).toBe(false);
+
+    const other = await open();
+    expect(other.knows('p', 1)).toBe(true);
+    expect(await other.changedByOthers()).toBe(false);
+    await other.append(aSend('q', 2));
+    expect(await other.changedByOthers()).toBe(false);
+    expect(await one.changedByOthers()).toBe(true);
+    expect(one.knows('q', 1)).toBe(false);
+
+    await one.reload();
+    expect(await one.changedByOthers()).toBe(false);
+    expect(one.knows('q', 1)).toBe(true);
+    expect(one.ledger).toEqual({ ledgerId: 'ledger', epoch: 3, sends: 2, token: 't-2' });
+  });
+
+  it('tells it also of a line that was written just before its own', async () => {
+    const one = await open();
+    await one.bind(LEDGER);
+    const other = await open();
+    await other.append(aSend('p', 1, { token: 'theirs' }));
+    await one.append(aSend('p', 1));
+    expect(await one.changedByOthers()).toBe(true);
+    expect(one.knowsFromAnother(aSend('p', 1))).toBe(false);
+    await one.reload();
+    expect(await one.changedByOthers()).toBe(false);
+    expect(one.knowsFromAnother(aSend('p', 1))).toBe(true);
+  });
+
+  it('tells it also of a line that it read on the way, when it opened the file again to write', async () => {
+    const one = await open();
+    await one.bind(LEDGER);
+    const other = await open();
+    await one.reload();
+    await other.append(aSend('p', 1));
+    await one.append(aSend('q', 2));
+    expect(await one.changedByOthers()).toBe(true);
+    await one.reload();
+    expect(await one.changedByOthers()).toBe(false);
+  });
+
+  it('has one id for both, also when both make it', async () => {
+    const journals = await Promise.all(Array.from({ length: 8 }, open));
+    expect(new Set(journals.map(({ journalId }) => journalId)).size).toBe(1);
+    expect(await folder.lines()).toEqual([{ v: 2, journalId: journals[0]?.journalId }]);
+    expect(await readdir(folder.dir)).toEqual(['1.journal']);
+  });
+});
+
+describe('a journal', () => {
+  it('has nothing to say while it is new but its id, and is bound before its first send', async () => {
+    const journal = await open();
+    expect(journal.journalId).toMatch(/^[0-9a-f]{12}$/);
+    expect({ ledger: journal.ledger, sends: journal.lastSends(9), peers: journal.peers }).toEqual({
+      ledger: undefined,
+      sends: [],
+      peers: [],
+    });
+    await expect(journal.append(aSend('p', 1))).rejects.toThrow('The journal is bound to no ledger');
+    await journal.bind(LEDGER);
+    await journal.append(aSend('p', 1));
+    expect(journal.ledger).toEqual({ ledgerId: 'ledger', epoch: 3, sends: 1, token: 't-1' });
+  });
+
+  it('keeps its id, its peers and its sends with their outcomes', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    await journal.notePeers([{ ...PEER, sends: 7 } as typeof PEER]);
+    await journal.append(aSend('p', 1));
+    journal.noteOutcome(aSend('p', 1), { kind: 'accepted', txhash: 'h' }, 5);
+    await journal.close();
+    const again = await open();
+    expect(again.journalId).toBe(journal.journalId);
+    expect(again.peers).toEqual([PEER]);
+    expect(again.lastSends(9)).toEqual([{ ...aSend('p', 1), outcome: { kind: 'accepted', txhash: 'h' } }]);
+  });
+
+  it('has an outcome in the file before the next send', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    await journal.append(aSend('p', 1));
+    journal.noteOutcome(aSend('p', 1), { kind: 'not_sent', reason: 'refused' }, 5);
+    await journal.append(aSend('q', 2));
+    expect(journal.knows('p', 1)).toBe(false);
+    expect(await folder.lines()).toEqual([
+      { v: 2, journalId: journal.journalId },
+      LEDGER,
+      aSend('p', 1),
+      { payoutId: 'p', attempt: 1, token: 't-1', outcome: { kind: 'not_sent', reason: 'refused' }, at: 5 },
+      aSend('q', 2),
+    ]);
+    expect(await journal.changedByOthers()).toBe(false);
+  });
+
+  it('gives the last sends, the newest at the end, and no more than asked for', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    for (const [index, payoutId] of ['p', 'q', 'r'].entries()) await journal.append(aSend(payoutId, index + 1));
+    expect(journal.lastSends(2).map(({ payoutId }) => payoutId)).toEqual(['q', 'r']);
+  });
+
+  it('tells how long each send took to be on disk', async () => {
+    const took: number[] = [];
+    const journal = await folder.open({ onSynced: (ms) => took.push(ms) });
+    await journal.bind(LEDGER);
+    await journal.append(aSend('p', 1));
+    journal.noteOutcome(aSend('p', 1), { kind: 'accepted', txhash: 'h' }, 5);
+    await journal.close();
+    expect(took).toHaveLength(1);
+    expect(took.every((ms) => ms >= 0 && ms < 10_000)).toBe(true);
+  });
+
+  it('can be closed twice, and changes no byte of a sound file when it is opened again', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    await journal.close();
+    await journal.close();
+    const before = await folder.text();
+    await open();
+    expect(await folder.text()).toBe(before);
+  });
+
+  it('is not taken for empty when it cannot be read', async () => {
+    await mkdir(folder.path());
+    await expect(read()).rejects.toThrow('EISDIR');
+    await expect(open()).rejects.toThrow('EISDIR');
+  });
+
+  it('refuses a line in the middle that makes no sense', async () => {
+    await folder.write([HEADER, LEDGER]);
+    await folder.add('nonsense\n');
+    await expect(open()).rejects.toThrow(/cannot be read at .*1\.journal:3/);
+    await expect(read()).rejects.toThrow(/cannot be read at .*1\.journal:3/);
+  });
+
+  it('refuses such a line also when another process writes it while it is in use', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    await folder.add('nonsense\n');
+    expect(await journal.changedByOthers()).toBe(true);
+    await expect(journal.reload()).rejects.toThrow(/cannot be read at .*1\.journal, byte \d+/);
+    await expect(journal.append(aSend('p', 1))).rejects.toThrow(/cannot be read at/);
+  });
+});
+
+describe('a last line that a crash tore', () => {
+  it('is read as none, ended, and counts as nobody else’s', async () => {
+    await (await open()).bind(LEDGER);
+    await folder.add('{"payoutId":"p"');
+    const journal = await open();
+    expect(await journal.changedByOthers()).toBe(false);
+    await journal.append(aSend('p', 1));
+    expect(await journal.changedByOthers()).toBe(false);
+    await journal.reload();
+    expect(journal.lastSends(9)).toEqual([aSend('p', 1)]);
+  });
+
+  it('is marked; empty lines are none', async () => {
+    await folder.write([HEADER, LEDGER]);
+    await folder.add('\n{"payoutId"');
+    const journal = await open();
+    expect(journal.ledger).toEqual(LEDGER);
+    expect((await folder.text()).split('\n').at(-2)).toBe('{"payoutId" torn');
+  });
+
+  it('of another process is left to it while it may still be written', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    const line = toText([aSend('p', 1)]);
+    await folder.add(line.slice(0, 20));
+    await journal.reload();
+    expect(journal.knows('p', 1)).toBe(false);
+    await folder.add(line.slice(20));
+    expect(await journal.changedByOthers()).toBe(true);
+    await journal.reload();
+    expect(journal.knows('p', 1)).toBe(true);
+  });
+});
+
+describe('reading only', () => {
+  it('finds none where there is no journal, and makes nothing', async () => {
+    expect(await read()).toBeUndefined();
+    expect(await readdir(folder.dir)).toEqual([]);
+    expect(await FileSendJournal.read({ dir: `${folder.dir}/missing`, platformId: 1 })).toBeUndefined();
+  });
+
+  it('leaves a torn last line as it is', async () => {
+    await folder.write([HEADER, LEDGER, aSend('p', 1)]);
+    await folder.add('{"payoutId"');
+    const before = await folder.text();
+    const journal = await read();
+    expect(journal?.lastSends(9)).toEqual([aSend('p', 1)]);
+    expect(journal?.journalId).toBe('abcdef012345');
+    expect(await folder.text()).toBe(before);
+  });
+
+  it('finds sends also where the line with the ledger is missing', async () => {
+    await folder.write([HEADER, aSend('p', 1)]);
+    const journal = await read();
+    expect({ ledger: journal?.ledger, sends: journal?.lastSends(9) }).toEqual({
+      ledger: undefined,
+      sends: [aSend('p', 1)],
+    });
+  });
+});
+
+describe('the items of a journal', () => {
+  it('are what stands in all of its files, the oldest first, each send with its outcome', async () => {
+    const [p, q, r] = [aSend('p', 1), aSend('q', 2), aSend('r', 4)];
+    const adopted = { ...LEDGER, sends: 3, token: 'adoption', adopted: true };
+    await folder.write([HEADER, LEDGER, p, { peers: [PEER] }, outcomeOf(p, 'not_sent'), q], 1);
+    await folder.write([HEADER, LEDGER, outcomeOf(q, 'accepted'), adopted, r]);
+    const journal = await open();
+    expect(await itemsOf(journal)).toEqual([
+      LEDGER,
+      { ...p, outcome: { kind: 'not_sent', reason: 'the connection ended' } },
+      { peers: [PEER] },
+      { ...q, outcome: { kind: 'accepted', txhash: 'h-q' } },
+      LEDGER,
+      adopted,
+      r,
+    ]);
+  });
+
+  it('are given a few at a time: an outcome that stands hundreds of sends behind its own is not waited for', async () => {
+    const sends = Array.from({ length: 300 }, (_, index) => aSend(`p-${index}`, index + 1));
+    const [first, second, ...others] = sends;
+    if (first === undefined || second === undefined) throw new Error('there are 300');
+    const near = others.slice(0, 150);
+    const far = others.slice(150);
+    await folder.write([
+      HEADER,
+      first,
+      second,
+      ...near,
+      outcomeOf(second, 'accepted'),
+      ...far,
+      outcomeOf(first, 'accepted'),
+    ]);
+    const items = (await itemsOf(await open())) as readonly { payoutId: string; outcome?: unknown }[];
+    expect(items.map(({ payoutId }) => payoutId)).toEqual(sends.map(({ payoutId }) => payoutId));
+    expect(items.filter(({ outcome }) => outcome !== undefined).map(({ payoutId }) => payoutId)).toEqual(['p-1']);
+  });
+
+  it('say where a line makes no sense, also in a file that nothing else reads', async () => {
+    await folder.write([HEADER, LEDGER, { payoutId: 'p' }], 1);
+    await folder.write([HEADER, LEDGER], 2);
+    await folder.write([HEADER, LEDGER]);
+    await expect(itemsOf(await open())).rejects.toThrow(/cannot be read at .*1\.journal\.1:3/);
+  });
+});
+
+describe('a write that fails', () => {
+  it('is told, and what came on disk all the same is known afterwards', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    jest.spyOn(await aHandle(), 'datasync').mockRejectedValueOnce(new Error('EIO: i/o error'));
+    await expect(journal.append(aSend('p', 1))).rejects.toThrow(/1\.journal cannot be written: EIO/);
+    expect(journal.knows('p', 1)).toBe(false);
+    await journal.ensureWritable();
+    expect(journal.knows('p', 1)).toBe(true);
+    expect(await journal.changedByOthers()).toBe(false);
+  });
+
+  it('in part is a failure, and the torn line announces nothing', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    jest.spyOn(await aHandle(), 'write').mockImplementationOnce(async () => {
+      await appendFile(folder.path(), '{"payo');
+      return { bytesWritten: 6, buffer: '' };
+    });
+    await expect(journal.append(aSend('p', 1))).rejects.toThrow(/only 6 of \d+ bytes could be written/);
+    await journal.append(aSend('q', 1));
+    expect(journal.lastSends(9)).toEqual([aSend('q', 1)]);
+    // What is there of it may as well be another's, until it was looked at.
+    expect(await journal.changedByOthers()).toBe(true);
+    await journal.reload();
+    expect(await journal.changedByOthers()).toBe(false);
+  });
+
+  it('of an outcome is told and throws nothing; the send stays without one', async () => {
+    const troubles: string[] = [];
+    const journal = await folder.open({ onTrouble: ({ message }) => troubles.push(message) });
+    await journal.bind(LEDGER);
+    await journal.append(aSend('p', 1));
+    jest.spyOn(await aHandle(), 'write').mockRejectedValueOnce(new Error('ENOSPC: no space left on device'));
+    journal.noteOutcome(aSend('p', 1), { kind: 'accepted', txhash: 'h' }, 5);
+    await journal.ensureWritable();
+    expect(troubles).toEqual([expect.stringMatching(/1\.journal cannot be written: ENOSPC/)]);
+    expect(journal.lastSends(9)).toEqual([aSend('p', 1)]);
+    await journal.append(aSend('q', 2));
+  });
+});
+
+/** What all open files have in common, to let one of their methods fail. */
+async function aHandle(): Promise<FileHandle> {
+  const file = await openFile(folder.path(), 'r');
+  await file.close();
+  return Object.getPrototypeOf(file) as FileHandle;
+}

@@ -1,0 +1,180 @@
+import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import {
+  createFile,
+  journalPath,
+  listFiles,
+  makeFolder,
+  openForAppending,
+  readLines,
+  refuseLink,
+  removeOld,
+  setAside,
+} from '../../src/journal/journal-files.js';
+
+let dir: string;
+let path: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'journal-files-'));
+  path = journalPath(dir, 1);
+});
+afterEach(async () => rm(dir, { recursive: true, force: true }));
+
+const modeOf = async (name: string): Promise<string> => ((await stat(name)).mode & 0o777).toString(8);
+const names = async (): Promise<string[]> => (await listFiles(path)).map((file) => file.path.slice(dir.length + 1));
+
+async function linesOf(offset = 0): Promise<{ text: string; end: number }[]> {
+  const lines: { text: string; end: number }[] = [];
+  for await (const line of readLines(path, offset)) lines.push(line);
+  return lines;
+}
+
+describe('the folder and its files', () => {
+  it('are for the worker alone, whatever its umask lets others do', async () => {
+    const umask = process.umask(0);
+    try {
+      const made = join(dir, 'a', 'b');
+      const journal = await FileSendJournal.open({ dir: made, platformId: 1 });
+      await journal.close();
+      expect(await modeOf(made)).toBe('700');
+      expect(await modeOf(journalPath(made, 1))).toBe('600');
+    } finally {
+      process.umask(umask);
+    }
+  });
+
+  it('keep the mode that an operator gave them', async () => {
+    const shared = join(dir, 'shared');
+    await mkdir(shared);
+    await chmod(shared, 0o770);
+    await makeFolder(shared);
+    await createFile(journalPath(shared, 1), 'x\n');
+    await chmod(journalPath(shared, 1), 0o660);
+    await (await openForAppending(journalPath(shared, 1))).close();
+    expect([await modeOf(shared), await modeOf(journalPath(shared, 1))]).toEqual(['770', '660']);
+  });
+
+  it('may not be a symbolic link to a file: the link would be replaced, and the file forgotten', async () => {
+    const target = join(dir, 'elsewhere');
+    await writeFile(target, '');
+    await symlink(target, path);
+    const message = `The send journal ${path} is a symbolic link. Link its folder instead (SEND_JOURNAL_DIR), or move the file there.`;
+    await expect(refuseLink(path)).rejects.toThrow(message);
+    await expect(openForAppending(path)).rejects.toThrow(message);
+    await expect(FileSendJournal.open({ dir, platformId: 1 })).rejects.toThrow(message);
+    await rm(target);
+    await expect(FileSendJournal.open({ dir, platformId: 1 })).rejects.toThrow(message);
+    expect(await readdir(dir)).toEqual(['1.journal']);
+  });
+
+  it('may be in a folder that is a link', async () => {
+    const linked = join(dir, 'linked');
+    await mkdir(join(dir, 'real'));
+    await symlink(join(dir, 'real'), linked);
+    await (await FileSendJournal.open({ dir: linked, platformId: 1 })).close();
+    expect(await readdir(join(dir, 'real'))).toEqual(['1.journal']);
+  });
+});
+
+describe('listFiles', () => {
+  it('gives the former files by their numbers and the present one last, and no other', async () => {
+    for (const suffix of ['', '.2', '.10', '.1', '.1.gz', '.bak', '.abc.new', '.']) await writeFile(path + suffix, '');
+    await writeFile(journalPath(dir, 11), '');
+    expect(await names()).toEqual(['1.journal.1', '1.journal.2', '1.journal.10', '1.journal']);
+  });
+
+  it('gives none where there is no folder, and former ones where the present one is missing', async () => {
+    expect(await listFiles(journalPath(join(dir, 'missing'), 1))).toEqual([]);
+    await writeFile(`${path}.3`, '');
+    expect(await names()).toEqual(['1.journal.3']);
+  });
+});
+
+describe('createFile', () => {
+  it('makes the file once, whole, however many try at the same time, and leaves nothing else', async () => {
+    const made = await Promise.all(Array.from({ length: 20 }, async (_, index) => createFile(path, `by ${index}\n`)));
+    expect(made.filter(Boolean)).toHaveLength(1);
+    expect(await readFile(path, 'utf8')).toBe(`by ${made.indexOf(true)}\n`);
+    expect(await readdir(dir)).toEqual(['1.journal']);
+  });
+});
+
+describe('openForAppending', () => {
+  it('makes no file where there is none', async () => {
+    await expect(openForAppending(path)).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(await readdir(dir)).toEqual([]);
+  });
+
+  it.each([
+    ['', ''],
+    ['whole\n', 'whole\n'],
+    ['whole\nhalf', 'whole\nhalf torn\n'],
+  ])('ends a line that a crash tore, and changes nothing else: %j', async (before, after) => {
+    await writeFile(path, before);
+    const file = await openForAppending(path);
+    await file.write('next\n');
+    await file.close();
+    expect(await readFile(path, 'utf8')).toBe(`${after}next\n`);
+  });
+});
+
+describe('setAside', () => {
+  it('gives the present file the next number', async () => {
+    await writeFile(`${path}.9`, 'old');
+    await writeFile(path, 'full');
+    await setAside(path);
+    expect(await readFile(`${path}.10`, 'utf8')).toBe('full');
+    expect(await names()).toEqual(['1.journal.9', '1.journal.10']);
+  });
+});
+
+describe('removeOld', () => {
+  it('removes what was last written to before, never the newest former file nor the present one', async () => {
+    for (const suffix of ['', '.1', '.2', '.3']) {
+      await writeFile(path + suffix, '');
+      await utimes(path + suffix, 1_000, suffix === '.2' ? 3_000 : 1_000);
+    }
+    await removeOld(path, 2_000_000);
+    expect(await names()).toEqual(['1.journal.2', '1.journal.3', '1.journal']);
+    await removeOld(path, 9_000_000);
+    expect(await names()).toEqual(['1.journal.3', '1.journal']);
+  });
+});
+
+describe('readLines', () => {
+  it('gives whole lines with the place behind each, from an offset on', async () => {
+    await writeFile(path, 'one\n\nzwei ü\ntorn');
+    expect(await linesOf()).toEqual([
+      { text: 'one', end: 4 },
+      { text: '', end: 5 },
+      { text: 'zwei ü', end: 13 },
+    ]);
+    expect(await linesOf(4)).toEqual([
+      { text: '', end: 5 },
+      { text: 'zwei ü', end: 13 },
+    ]);
+    expect(await linesOf(13)).toEqual([]);
+    expect(await linesOf(99)).toEqual([]);
+  });
+
+  it('gives lines whole that are longer than what is read at a time, or end right there', async () => {
+    const lines = [65_535, 65_536, 1, 200_000, 65_534].map((length, index) => String(index).repeat(length));
+    await writeFile(path, lines.map((line) => `${line}\n`).join(''));
+    expect((await linesOf()).map(({ text }) => text)).toEqual(lines);
+  });
+
+  it('closes the file when its reader stops in the middle', async () => {
+    await writeFile(path, 'one\ntwo\n');
+    const before = (await readdir('/proc/self/fd')).length;
+    for await (const { text } of readLines(path, 0)) if (text === 'one') break;
+    expect((await readdir('/proc/self/fd')).length).toBe(before);
+  });
+
+  it('fails where there is no file', async () => {
+    await expect(linesOf()).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(open(path, 'r')).rejects.toThrow();
+  });
+});

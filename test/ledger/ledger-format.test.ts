@@ -1,0 +1,168 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ConflictError, UnsupportedFormatError } from '../../src/errors.js';
+import { readAccountStats } from '../../src/ledger/account-stats.js';
+import { listPayoutIds } from '../../src/ledger/payout-list.js';
+import { peekSenderView } from '../../src/ledger/read-sender-view.js';
+import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
+import { SCRIPT_NAMES } from '../../src/ledger/scripts.js';
+import type { SendAttempt, SendResult } from '../../src/ledger/sender-ledger.js';
+import { JOURNAL, nextBegin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
+import { aPayout } from './support/a-payout.js';
+import { loadLedger } from './support/load-ledger.js';
+import { openTestAccount, type TestAccount } from './support/test-account.js';
+
+let account: TestAccount;
+let sender: RedisSenderLedger;
+beforeEach(async () => {
+  account = openTestAccount();
+  sender = new RedisSenderLedger(account.connection, 'reply');
+  await loadLedger(account, 'format-1');
+});
+afterEach(async () => account.close());
+
+const REASON = 'This Redis holds an older copy of the ledger: it knows 6 sends, the journal 7.';
+/** Under way in the fixture. */
+const SENDING: SendAttempt = { payoutId: 'P-4', attempt: 1, token: 'e:2' };
+const ACCEPTED: SendResult = { kind: 'accepted', txhash: 'hash-new' };
+
+/** As it stands in the fixture. */
+const VIEW = {
+  ...{ ledgerId: 'L', sends: 6, last: '', lastJournalId: undefined, unanswered: true, inFlightMs: 0 },
+  ...{ lease: { owner: 'old', epoch: 2, beat: 0, released: false }, pausedReason: undefined },
+  ...{ objections: [], journals: [] },
+};
+
+const formatOf = async () => account.redis.hget(account.connection.keys.ledger, 'format');
+const stateOf = async (payoutId: string) => (await account.ledger.get(payoutId))?.state;
+const finish = async (attempt: SendAttempt, result: SendResult) => sender.finishSend(attempt, result, NO_BREAKER, 0);
+
+describe('a ledger of format 1', () => {
+  it('is read whole', async () => {
+    expect(await readAccountStats(account.connection)).toMatchObject({
+      queued: 1,
+      sending: 1,
+      in_progress: 1,
+      rejected: 1,
+      unknown: 1,
+      completed: 1,
+      pausedBy: 'send journal',
+      objections: [],
+      sender: { owner: 'old', epoch: 2 },
+      sends: 6,
+    });
+    expect(await account.ledger.get('P-1')).toMatchObject({
+      ...{ state: 'in_progress', txhash: 'hash-1', attempt: 1, reference: 'invoice 1', metadata: { customer: 1 } },
+      history: [{ to: 'queued' }, { to: 'sending' }, { to: 'in_progress' }],
+    });
+    expect(await account.ledger.findByTxhash('hash-1')).toBe('P-1');
+    expect(await listPayoutIds(account.connection, { batch: 'May', limit: 9 })).toMatchObject({
+      payoutIds: ['P-1', 'P-2'],
+    });
+    expect(await formatOf()).toBeNull();
+  });
+
+  it('stays as it is where somebody only looks', async () => {
+    const before = await account.dump();
+    const view = await peekSenderView(account.connection);
+    expect(view).toMatchObject({ sends: 6, last: '', pausedReason: REASON, objections: [], unanswered: true });
+    const sends = [SENDING, { ...SENDING, token: 'e:1' }, { ...SENDING, attempt: 2 }];
+    expect(await sender.findForgottenSends(sends)).toEqual(sends.slice(1).map((send) => ({ send, state: 'sending' })));
+    expect(await account.dump()).toEqual(before);
+  });
+
+  it('is marked by the first script, which makes an objection of the pause that a journal made', async () => {
+    const view = await sender.readSender();
+    expect(await formatOf()).toBe('2');
+    // For workers of format 1, until the adoption.
+    expect(view.pausedReason).toBe(REASON);
+    expect(view.objections).toEqual([
+      { journalId: 'unnamed', kind: 'ledger', reason: REASON, host: '', dir: '', sends: 0, at: 1_893_456_011_000 },
+    ]);
+    await expect(account.ledger.resume('ann', 'go on')).rejects.toThrow(ConflictError);
+    const lease = await takeLease(sender, 'new');
+    expect(await sender.beginSend(await nextBegin(sender, lease, 'P-6'))).toMatchObject({ kind: 'objected' });
+  });
+
+  it('keeps a pause that a person made', async () => {
+    await account.redis.hset(account.connection.keys.ledger, 'pausedBy', 'ann');
+    expect(await sender.readSender()).toMatchObject({ pausedReason: REASON, objections: [] });
+    expect(await formatOf()).toBe('2');
+  });
+
+  it('is marked once: the pause makes no other objection', async () => {
+    await sender.readSender();
+    await account.redis.del(account.connection.keys.objections);
+    expect(await sender.readSender()).toMatchObject({ pausedReason: REASON, objections: [] });
+  });
+
+  it('takes the outcome of the attempt that is under way, known by its epoch, and of no other', async () => {
+    expect(await sender.readSending()).toEqual([SENDING]);
+    for (const other of [{ token: 'e:1' }, { token: 'a-token' }, { attempt: 2 }]) {
+      expect(await finish({ ...SENDING, ...other }, ACCEPTED)).toEqual({ recorded: false });
+    }
+    expect(await finish(SENDING, ACCEPTED)).toEqual({ recorded: true });
+    expect(await account.ledger.get('P-4')).toMatchObject({ state: 'in_progress', txhash: 'hash-new' });
+  });
+
+  it('has the attempt that is under way put back, and begun again under a token', async () => {
+    await sender.revertSend({ ...SENDING, token: 'e:1' }, 'not sent');
+    expect(await stateOf('P-4')).toBe('sending');
+    await sender.revertSend(SENDING, 'not sent');
+    expect(await stateOf('P-4')).toBe('queued');
+    await account.redis.del(account.connection.keys.objections);
+    await account.ledger.resume('ann', 'adopted');
+    const asked = await nextBegin(sender, await takeLease(sender, 'new'), 'P-4');
+    expect(await sender.beginSend(asked)).toEqual({ kind: 'begun', sends: 7 });
+    expect(await sender.readSending()).toEqual([{ payoutId: 'P-4', attempt: 2, token: asked.token }]);
+    expect(await sender.findForgottenSends([SENDING])).toEqual([]);
+  });
+
+  it('has what an earlier sender left made unknown by the next one', async () => {
+    const lease = await takeLease(sender, 'new');
+    expect(await sender.abandonSends(lease, await sender.readSending(), 'it may have been sent', 0)).toEqual(['P-4']);
+    expect(await stateOf('P-4')).toBe('unknown');
+  });
+
+  it('takes a late outcome of its last attempt; that of an earlier one, whose epoch it did not keep, as a late payment', async () => {
+    const second = { payoutId: 'P-3', attempt: 2, token: 'e:2' };
+    const first = { payoutId: 'P-3', attempt: 1, token: 'e:1' };
+    expect(await sender.findForgottenSends([first, { ...first, token: 'a-token' }, second])).toHaveLength(1);
+    expect(await finish(first, ACCEPTED)).toEqual({ recorded: false, latePayment: true });
+    expect(await finish(second, { kind: 'accepted', txhash: 'hash-3' })).toEqual({ recorded: true });
+    expect(await account.ledger.get('P-3')).toMatchObject({
+      ...{ state: 'in_progress', txhash: 'hash-3', lateTxhash: 'hash-new' },
+    });
+  });
+});
+
+describe('a ledger of a newer format', () => {
+  beforeEach(async () => {
+    await account.redis.hset(account.connection.keys.ledger, 'format', '3');
+  });
+
+  async function expectRefused(use: () => Promise<unknown>): Promise<void> {
+    const before = await account.dump();
+    await expect(use()).rejects.toThrow(UnsupportedFormatError);
+    await expect(use()).rejects.toThrow(
+      /has format 3; this version of payout-queue reads formats 1 to 2\. Run the version/,
+    );
+    expect(await account.dump()).toEqual(before);
+  }
+
+  it.each(SCRIPT_NAMES)('is refused by %s and left as it is', async (name) => {
+    await expectRefused(async () => account.connection.run(name, []));
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['who asks how the account is', async () => readAccountStats(account.connection)],
+    ['who only looks', async () => peekSenderView(account.connection)],
+    ['who enqueues', async () => account.ledger.enqueue([aPayout('P-7'), aPayout('P-1')])],
+    [
+      'who decides about a payout',
+      async () => account.ledger.change({ payoutId: 'P-3', from: 'unknown', to: 'queued', by: 'ann', reason: 'r' }),
+    ],
+    ['who pauses', async () => account.ledger.pause('ann', 'lunch')],
+    ['who would take the lease', async () => sender.acquireLease('new', VIEW, JOURNAL, 0)],
+    ['who has an outcome', async () => finish(SENDING, ACCEPTED)],
+  ])('is refused to %s', async (_, use) => expectRefused(use));
+});

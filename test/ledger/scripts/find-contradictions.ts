@@ -1,0 +1,87 @@
+import { Cluster } from 'ioredis';
+import type { RedisClient } from '../../../src/redis.js';
+import { readEvents } from '../../../src/producer/payout-events.js';
+import { readPayouts } from '../../../src/ledger/read-payouts.js';
+import { FINAL_STATES, PAYOUT_STATES } from '../../../src/ledger/states.js';
+import type { TestAccount } from '../support/test-account.js';
+
+/**
+ * Compares everything that says the same thing twice: record, history, index, outbox, event and txhash.
+ * @returns what does not agree
+ */
+export async function findContradictions({
+  connection,
+  redis,
+}: Pick<TestAccount, 'connection' | 'redis'>): Promise<string[]> {
+  const { keys } = connection;
+  const found: string[] = [];
+  const prefix = keys.payout('');
+  const payoutIds = (await findKeys(redis, `${prefix}*`)).map((key) => key.slice(prefix.length));
+  const payouts = await readPayouts(connection, payoutIds);
+  const events = await readEvents(connection, { sinceMs: 0 }, 10_000);
+  const indexes = new Map<string, string[]>();
+  for (const state of PAYOUT_STATES) indexes.set(state, await redis.zrange(keys.state(state), '0', '-1'));
+  const outbox = await redis.zrange(keys.outbox, '0', '-1');
+
+  for (const { payoutId, state, txhash, lateTxhash, history } of payouts) {
+    const record = await redis.hgetall(keys.payout(payoutId));
+    const inIndexes = [...indexes].filter(([, ids]) => ids.includes(payoutId)).map(([name]) => name);
+    if (inIndexes.join() !== state) found.push(`${payoutId} is ${state}, but in the index of ${inIndexes.join()}`);
+    if ((state === 'queued' || state === 'in_progress') && !outbox.includes(`${state} ${payoutId}`)) {
+      found.push(`${payoutId} is ${state}, but not in the outbox`);
+    }
+    if (txhash !== undefined && (await redis.hget(keys.txhashBucket(txhash), txhash)) !== payoutId) {
+      found.push(`${payoutId} has txhash ${txhash}, but is not found by it`);
+    }
+    for (const { to, at } of history) {
+      const told = events.filter(
+        (event) => event.type === 'state' && event.payoutId === payoutId && event.to === to && event.at === at,
+      );
+      if (told.length !== 1) found.push(`${payoutId} came into ${to} at ${at}, told ${told.length} times`);
+    }
+    const late = events.filter((event) => event.type === 'late_payment' && event.payoutId === payoutId);
+    if (late.length !== (lateTxhash === undefined ? 0 : 1))
+      found.push(`${payoutId} paid late, told ${late.length} times`);
+    if ((await redis.zscore(keys.late, payoutId)) === null && lateTxhash !== undefined)
+      found.push(`${payoutId} is not in late`);
+    if (record['batch'] !== undefined && (await redis.zscore(keys.batch(record['batch']), payoutId)) === null) {
+      found.push(`${payoutId} is not in its batch`);
+    }
+  }
+  for (const [state, ids] of indexes) {
+    for (const id of ids)
+      if (!payoutIds.includes(id)) found.push(`the index of ${state} names ${id}, which is not there`);
+  }
+  found.push(...(await findAccountContradictions({ connection, redis }, events)));
+  return found;
+}
+
+/** A cluster is asked master by master. */
+async function findKeys(redis: RedisClient, pattern: string): Promise<string[]> {
+  // Only a cluster that is connected knows its masters.
+  await redis.ping();
+  const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
+  return (await Promise.all(nodes.map(async (node) => node.keys(pattern)))).flat();
+}
+
+async function findAccountContradictions(
+  { connection, redis }: Pick<TestAccount, 'connection' | 'redis'>,
+  events: Awaited<ReturnType<typeof readEvents>>,
+): Promise<string[]> {
+  const { keys } = connection;
+  const found: string[] = [];
+  const ledger = await redis.hgetall(keys.ledger);
+  if (ledger['untold'] !== undefined) found.push('an event of the account is still to be told');
+  const count = (type: string): number => events.filter((event) => event.type === type).length;
+  if (count('paused') - count('resumed') !== (ledger['pausedReason'] === undefined ? 0 : 1)) {
+    found.push(`paused ${count('paused')} times, resumed ${count('resumed')} times`);
+  }
+  if (count('objection') < (await redis.hlen(keys.objections))) found.push('an objection was not told');
+  for (const key of await findKeys(redis, `${keys.prefix}:removed:*`)) {
+    for (const [payoutId, state] of Object.entries(await redis.hgetall(key))) {
+      if (!FINAL_STATES.some((final) => final === state)) found.push(`${payoutId} was removed while ${state}`);
+      if ((await redis.exists(keys.payout(payoutId))) === 1) found.push(`${payoutId} was removed and is there`);
+    }
+  }
+  return found;
+}
