@@ -48,9 +48,10 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
 }
 
 function readOptions({ environment }: CliContext): DoctorOptions {
-  const config = readConfig(['REDIS_URL', 'SEND_JOURNAL_DIR', 'ALLOW_VOLATILE_REDIS'], environment);
+  const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'SEND_JOURNAL_DIR', 'ALLOW_VOLATILE_REDIS'], environment);
   return {
     redisUrl: config.REDIS_URL,
+    redisReplicas: config.REDIS_REPLICAS,
     journalDir: config.SEND_JOURNAL_DIR,
     allowVolatileRedis: config.ALLOW_VOLATILE_REDIS,
     accounts: readWorkerAccounts(environment),

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { WATCHED_STATES, type AccountStats } from '../ledger/account-stats.js';
 import { PAYOUT_STATES, STATE_MEANING, type PayoutState } from '../ledger/states.js';
+import { adviseAccount } from '../operator/account-advice.js';
 import { colourState } from './colour-state.js';
 import type { CliContext } from './cli-context.js';
 import { formatTable } from './format-table.js';
@@ -21,7 +22,7 @@ Examples:
 export function registerStatsCommand(program: Command, context: CliContext): void {
   program
     .command('stats')
-    .description('count payouts by state; show the pause and the sender')
+    .description('count payouts by state; show the sender, and what stops the account')
     .option('--batch <name>', 'count the payouts of this batch only')
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP_AFTER)
@@ -44,9 +45,10 @@ export function registerStatsCommand(program: Command, context: CliContext): voi
 function formatAccount(stats: AccountStats, colours: Colours): string {
   const { sender, oldestAgeMs } = stats;
   const facts = [
-    ['', 'sending', describePause(stats, colours)],
+    ['', 'sending', describeSending(stats, colours)],
     ['', 'sender', sender === null ? 'nobody: no worker holds the lease' : `${sender.owner} (epoch ${sender.epoch})`],
     ['', 'sends begun', String(stats.sends)],
+    ...(stats.latePayments === 0 ? [] : [['', 'paid too late', describeLate(stats, colours)]]),
   ];
   const ages = new Map<PayoutState, string>(
     WATCHED_STATES.map((state) => {
@@ -57,10 +59,18 @@ function formatAccount(stats: AccountStats, colours: Colours): string {
   return `Account ${stats.platformId}\n${formatTable(facts)}\n${formatCounts(stats, colours, ages)}`;
 }
 
-function describePause({ paused, pausedReason, pausedBy, pausedAt }: AccountStats, colours: Colours): string {
-  if (!paused) return 'not paused';
-  const at = pausedAt === null ? '' : `, ${formatTime(pausedAt)} UTC`;
-  return `${colours.yellow('PAUSED')}: ${pausedReason ?? ''} (by ${pausedBy ?? ''}${at}); \`payouts resume\` goes on`;
+function describeSending(stats: AccountStats, colours: Colours): string {
+  const [advice] = adviseAccount(stats);
+  if (advice === undefined) return 'not paused';
+  const { pausedBy, pausedAt } = stats;
+  const since = pausedAt === null ? '' : `, ${formatTime(pausedAt)} UTC`;
+  const by = advice.kind === 'pause' ? ` (by ${pausedBy ?? ''}${since})` : '';
+  const problem = `${advice.problem}${by}`.replace(/\.?$/, '.');
+  return `${colours.yellow('STOPPED')}: ${problem} ${advice.first} \`${advice.command}\``;
+}
+
+function describeLate({ latePayments }: AccountStats, colours: Colours): string {
+  return colours.yellow(`${latePayments} payouts may have been paid twice: see lateTxhash in \`payouts get ID\``);
 }
 
 function formatCounts(counts: Counts, colours: Colours, ages = new Map<PayoutState, string>()): string {

@@ -3,7 +3,7 @@ import { PAYOUT_STATES, STATE_MEANING, type PayoutState } from '../ledger/states
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
 import { commandLine } from './command-line.js';
-import { RESUME_COMMAND } from './next-steps.js';
+import { adviseAccount } from '../operator/account-advice.js';
 import { stateName, toAge, toTime } from './payout-texts.js';
 
 /** Whether the account sends, and who does. */
@@ -11,22 +11,29 @@ export function accountStatus(stats: AccountStats): Html {
   return html`<div class="status">${pauseCard(stats)}${senderCard(stats)}</div>`;
 }
 
-function pauseCard({ paused, pausedReason, pausedBy, pausedAt, rejectionsInARow, unknownsInARow }: AccountStats): Html {
-  if (!paused) {
+function pauseCard(stats: AccountStats): Html {
+  const [advice] = adviseAccount(stats);
+  if (advice === undefined) {
     return html`<section class="card good">
       <h2>Not paused</h2>
-      <p class="quiet">In a row without an accepted payout: ${rejectionsInARow} rejected, ${unknownsInARow} unknown.</p>
+      <p class="quiet">
+        In a row without an accepted payout: ${stats.rejectionsInARow} rejected, ${stats.unknownsInARow} unknown.
+      </p>
     </section>`;
   }
   return html`<section class="card bad" role="alert">
-    <h2>Paused</h2>
-    <p><bdi>${pausedReason ?? 'no reason given'}</bdi></p>
-    <p class="quiet">
-      by <bdi>${pausedBy ?? 'unknown'}</bdi>, since ${pausedAt === null ? 'unknown' : toTime(pausedAt)}. Nothing is sent
-      until a person resumes:
-    </p>
-    ${commandLine(RESUME_COMMAND)}
+    <h2>${advice.kind === 'pause' ? 'Paused' : 'Stopped: a send journal objects'}</h2>
+    <p><bdi>${advice.kind === 'pause' ? (stats.pausedReason ?? 'no reason given') : advice.problem}</bdi></p>
+    ${advice.kind === 'pause' ? pausedBy(stats) : undefined}
+    <p class="quiet">Nothing is sent until an operator ends this. ${advice.first}</p>
+    ${commandLine(advice.command)}
   </section>`;
+}
+
+function pausedBy({ pausedBy: by, pausedAt }: AccountStats): Html {
+  return html`<p class="quiet">
+    by <bdi>${by ?? 'unknown'}</bdi>, since ${pausedAt === null ? 'unknown' : toTime(pausedAt)}.
+  </p>`;
 }
 
 function senderCard({ sender, sends, withoutJob }: AccountStats): Html {

@@ -4,7 +4,7 @@ import { InvalidConfigError, type Problem } from '../errors.js';
 import { platformIdField, toProblem } from '../fields.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
-import { silentLogger, type Logger } from '../logger.js';
+import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
 import { PayoutQueues } from '../queues/payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../redis.js';
 import { requireLogin, type Login } from './basic-auth.js';
@@ -44,7 +44,8 @@ const DEFAULT_USER = 'payouts';
  * @throws InvalidConfigError when the options cannot be used
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { platformId, redisUrl, clock = systemClock, logger = silentLogger } = options;
+  const { platformId, redisUrl, clock = systemClock } = options;
+  const logger = failsafeLogger(options.logger ?? silentLogger);
   const login = readLogin(options);
   const redis = connect(platformId, redisUrl, logger);
   const ledger = new PayoutLedger(connectLedger(redis, platformId, clock));

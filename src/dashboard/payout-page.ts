@@ -3,7 +3,7 @@ import { STATE_MEANING } from '../ledger/states.js';
 import { commandLine } from './command-line.js';
 import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
-import { nextSteps } from './next-steps.js';
+import { nextSteps } from '../operator/next-steps.js';
 import { stateBadge } from './payout-table.js';
 import { toTime } from './payout-texts.js';
 
@@ -58,6 +58,7 @@ function dataSection(payout: Payout): Html {
     ['Account currency', payout.symbol],
     ['To', payout.addressTo, 'mono'],
     ['txhash', payout.txhash, 'mono'],
+    ['Paid too late as', payout.lateTxhash, 'mono'],
     ['Fee', payout.fee],
     ['Reference', payout.reference],
     ['Batch', payout.batch],

@@ -3,9 +3,12 @@ import { Cluster } from 'ioredis';
 import { systemClock, type Clock } from '../clock.js';
 import { InvalidConfigError } from '../errors.js';
 import { platformIdField, toProblem } from '../fields.js';
-import { silentLogger, type Logger } from '../logger.js';
+import { WriteConfirmer } from '../ledger/confirm-write.js';
+import { KnownReplicas } from '../ledger/known-replicas.js';
+import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
+import { failsafeTelemetry } from '../queues/failsafe-telemetry.js';
 import { PayoutQueues } from '../queues/payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../redis.js';
 
@@ -19,6 +22,12 @@ export interface PayoutProducerOptions {
    * `connectRedis(url, 'commands')`: one without a `commandTimeout` would let calls hang and is refused.
    */
   readonly connection?: RedisClient;
+  /**
+   * How many replicas of Redis must acknowledge a change (cancel, retry, pause …) before it is reported as done: the same
+   * as the worker's.
+   * @defaultValue all that are connected, at least one with Sentinel
+   */
+  readonly redisReplicas?: number | undefined;
   /** Traces payouts from enqueue to send, for example `new BullMQOtel({ tracerName: 'payouts' })` of bullmq-otel. */
   readonly telemetry?: Telemetry;
   /** @defaultValue a logger that says nothing */
@@ -42,15 +51,17 @@ export interface AccountAccess {
  * @throws InvalidConfigError when the options cannot be used
  */
 export function openAccount(options: PayoutProducerOptions): AccountAccess {
-  const { platformId, connection, telemetry, clock = systemClock, logger = silentLogger } = options;
+  const { platformId, connection, telemetry, clock = systemClock } = options;
+  const logger = failsafeLogger(options.logger ?? silentLogger);
   checkPlatformId(platformId);
   const redis = connection === undefined ? connect(options.redisUrl, logger) : checkConnection(connection);
-  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock));
+  const writes = new WriteConfirmer({ redis, known: knowReplicas(redis, options) });
+  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock), writes);
   const queues = new PayoutQueues(redis, {
     prefix: ledger.connection.keys.prefix,
     wallNow: () => clock.wallNow(),
     logger,
-    ...(telemetry === undefined ? {} : { telemetry }),
+    ...(telemetry === undefined ? {} : { telemetry: failsafeTelemetry(telemetry) }),
   });
   const close = async (): Promise<void> => {
     await queues.close();
@@ -78,6 +89,15 @@ function checkConnection(connection: RedisClient): RedisClient {
   const options = connection instanceof Cluster ? connection.options.redisOptions : connection.options;
   if (options?.commandTimeout !== undefined) return connection;
   throw invalid('connection', "has no commandTimeout, so a call could hang: use connectRedis(url, 'commands')");
+}
+
+function knowReplicas(redis: RedisClient, { redisReplicas, connection }: PayoutProducerOptions): KnownReplicas {
+  try {
+    return new KnownReplicas(redis, redisReplicas);
+  } catch (error) {
+    if (connection === undefined) void closeRedis(redis);
+    throw error;
+  }
 }
 
 function invalid(field: string, message: string): InvalidConfigError {

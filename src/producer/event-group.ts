@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isAborted, type Clock } from '../clock.js';
 import { RedisUnavailableError } from '../errors.js';
+import { millisecondsField } from '../fields.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { lineField } from '../ledger/payout.js';
 import { EventTail } from './event-tail.js';
@@ -14,9 +15,9 @@ export interface EventsOptions {
   readonly consumer: string;
   /** Ends the loop when it asks for the next event: the way to end without seeing the last event again. */
   readonly signal?: AbortSignal;
-  /** For how long one read waits for new events, in ms; the loop goes on in any case. @defaultValue 5000 */
+  /** For how long one read waits for new events, in ms; the loop goes on in any case. At most 2147483647. @defaultValue 5000 */
   readonly blockMs?: number;
-  /** After so many ms without a sign of life, another consumer takes over. @defaultValue 30000 */
+  /** After so many ms without a sign of life, another consumer takes over. 100 to 2147483647. @defaultValue 30000 */
   readonly claimAfterMs?: number;
 }
 
@@ -24,8 +25,8 @@ export const eventsSchema = z.strictObject({
   group: lineField,
   consumer: lineField,
   signal: z.instanceof(AbortSignal).exactOptional(),
-  blockMs: z.int('must be a whole number').min(1, 'must be at least 1').default(5_000),
-  claimAfterMs: z.int('must be a whole number').min(100, 'must be at least 100').default(30_000),
+  blockMs: millisecondsField(1).default(5_000),
+  claimAfterMs: millisecondsField(100).default(30_000),
 });
 
 /** So many events are given to a consumer at a time; what it did not come to goes to the one that takes over. */

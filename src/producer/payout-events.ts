@@ -2,10 +2,13 @@ import { ask, type LedgerConnection } from '../ledger/ledger-connection.js';
 import { pairsToRecord } from '../ledger/payout-record.js';
 import { isPayoutState, type PayoutState } from '../ledger/states.js';
 
-const ACCOUNT_EVENTS = ['paused', 'resumed', 'ledger_adopted'] as const;
+const OTHER_EVENTS = ['paused', 'resumed', 'objection', 'ledger_adopted', 'late_payment'] as const;
 
-/** What happened: a payout changed its `state`, or something happened to the account. */
-export type PayoutEventType = 'state' | (typeof ACCOUNT_EVENTS)[number];
+/**
+ * What happened. `state`: a payout changed its state. `late_payment`: a payment was proved when its payout had no place for it
+ * any more, see `Payout.lateTxhash`. The others are the account's; `objection`: a send journal contradicts the ledger.
+ */
+export type PayoutEventType = 'state' | (typeof OTHER_EVENTS)[number];
 
 /** One change of a payout, or of the account. */
 export interface PayoutEvent {
@@ -47,7 +50,7 @@ export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEve
   const { type = '', payoutId = '', from = '', to = '', at = '', by = '', reason = '' } = pairsToRecord(pairs);
   return {
     eventId,
-    type: ACCOUNT_EVENTS.find((accountEvent) => accountEvent === type) ?? 'state',
+    type: OTHER_EVENTS.find((other) => other === type) ?? 'state',
     ...(payoutId === '' ? {} : { payoutId }),
     ...(isPayoutState(from) ? { from } : {}),
     ...(isPayoutState(to) ? { to } : {}),

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { ClosedError, ConflictError } from '../errors.js';
+import { ClosedError, ConflictError, NotFoundError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
 import { batchField, lineField, payoutInputSchema, type Payout, type PayoutInput } from '../ledger/payout.js';
-import type { EnqueueResult } from '../ledger/payout-ledger.js';
+import { wrongStateError, type EnqueueResult } from '../ledger/payout-ledger.js';
 import { listPayouts, type ListOptions, type PayoutPage } from '../ledger/payout-list.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
 import { openAccount, type AccountAccess, type PayoutProducerOptions } from './account-access.js';
@@ -58,6 +58,9 @@ const listSchema = z
     cursor: z.string().regex(/^\d+$/, 'must be the next of the page before').exactOptional(),
   })
   .refine(({ state, batch }) => (state === undefined) !== (batch === undefined), 'must name a state or a batch');
+
+/** In these nothing was paid, and nothing is on its way. */
+const CANCELLABLE_STATES: readonly PayoutState[] = ['queued', 'rejected'];
 
 const cancelSchema = z.strictObject({
   by: lineField.default('application'),
@@ -149,14 +152,22 @@ export class PayoutProducer {
   }
 
   /**
-   * Cancels a payout that is still queued.
+   * Cancels a payout that is still queued, or gives up one that was rejected.
    * @param options - who cancels it and why, as its history will tell
    * @returns the cancelled payout
-   * @throws NotFoundError, RedisUnavailableError; ConflictError when it is not queued any more, naming its state
+   * @throws NotFoundError
+   * @throws ConflictError when it is neither queued nor rejected, naming its state
+   * @throws RedisUnavailableError when it may or may not have happened: asked again, a ConflictError that names `cancelled`
+   * says that it had
    */
   async cancel(payoutId: string, options: { readonly by?: string; readonly reason?: string } = {}): Promise<Payout> {
     const { ledger, queues, logger } = this.#use();
-    await ledger.change({ payoutId, from: 'queued', to: 'cancelled', ...parseInput(cancelSchema, options) });
+    const said = parseInput(cancelSchema, options);
+    const found = await ledger.get(payoutId);
+    if (found === undefined) throw new NotFoundError(`There is no payout ${payoutId}`);
+    const { state } = found;
+    if (!CANCELLABLE_STATES.includes(state)) throw wrongStateError(payoutId, state, CANCELLABLE_STATES, 'cancelled');
+    await ledger.change({ payoutId, from: state, to: 'cancelled', ...said });
     const payout = await ledger.get(payoutId);
     if (payout === undefined) throw new Error(`Payout ${payoutId} vanished from the ledger after it was cancelled`);
     try {
@@ -197,8 +208,8 @@ export class PayoutProducer {
   }
 
   /**
-   * Calls a listener whenever a payout comes into a state, or the account is `paused`, `resumed` or `ledger_adopted`, from
-   * now until the producer is closed. For screens and logs: what happens while this process is away is missed.
+   * Calls a listener whenever a payout comes into a state, or the account is `paused`, `resumed` or `ledger_adopted` (see
+   * {@link PayoutEventType}), from now until the producer is closed. For screens and logs: what happens while this process is away is missed.
    * @throws ClosedError
    */
   on(name: PayoutEventName, listener: PayoutEventListener): this {

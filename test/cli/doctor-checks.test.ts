@@ -5,12 +5,18 @@ import { join } from 'node:path';
 import { checkClock } from '../../src/cli/doctor/check-clock.js';
 import { checkGatewayConnection, checkGatewayCurrencies } from '../../src/cli/doctor/check-gateway.js';
 import { checkJournalFolder } from '../../src/cli/doctor/check-journal.js';
-import { checkRedis, checkRedisDurability, checkRedisLatency } from '../../src/cli/doctor/check-redis.js';
+import {
+  checkRedis,
+  checkRedisDurability,
+  checkRedisLatency,
+  checkRedisReplicas,
+} from '../../src/cli/doctor/check-redis.js';
 import { systemClock, type Clock } from '../../src/clock.js';
 import { createGatewayClient } from '../../src/gateway/gateway-client.js';
 import { silentLogger } from '../../src/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
 import { startSandbox } from '../../src/sandbox/index.js';
+import { startMasterWithReplica } from '../support/replicated-redis.js';
 import { TEST_CERTIFICATE } from '../sandbox/support/test-certificate.js';
 
 let redis: RedisClient;
@@ -62,6 +68,37 @@ it('finds a Redis that is too far away', async () => {
 
 it('is content with the settings that payouts need', async () => {
   expect(await checkRedisDurability(redis, false)).toMatchObject({ status: 'ok' });
+});
+
+describe('checkRedisReplicas', () => {
+  it('asks the replicas that are there for an acknowledgement, and warns of a master that nothing stops', async () => {
+    const servers = await startMasterWithReplica();
+    const client = connectRedis(servers.master.url, 'commands');
+    try {
+      expect(await checkRedisReplicas(client, undefined, false)).toMatchObject({
+        status: 'ok',
+        detail: '1 acknowledge every send before it is made',
+      });
+      expect(await checkRedisDurability(client, false)).toMatchObject({
+        status: 'warning',
+        detail: expect.stringContaining('min-replicas-to-write is 0'),
+      });
+      servers.link.silence(['requests', 'replies']);
+      await client.set('{payouts:1}:test', 'what the replica does not hear of');
+      expect(await checkRedisReplicas(client, undefined, false)).toMatchObject({
+        status: 'problem',
+        detail: 'only 0 of 1 acknowledge writes, so nothing is sent',
+      });
+      expect(await checkRedisReplicas(client, 0, false)).toMatchObject({ status: 'ok', detail: 'a send needs none' });
+    } finally {
+      await closeRedis(client);
+      await servers.close();
+    }
+  });
+
+  it('needs none where there are none', async () => {
+    expect(await checkRedisReplicas(redis, undefined, false)).toMatchObject({ status: 'ok' });
+  });
 });
 
 describe('checkClock', () => {

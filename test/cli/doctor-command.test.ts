@@ -11,6 +11,7 @@ import type { CheckResult } from '../../src/cli/doctor/check-result.js';
 import { runProgram } from '../../src/cli/run-program.js';
 import { silentLogger } from '../../src/logger.js';
 import { openAccount } from '../../src/producer/account-access.js';
+import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { findFreePort, startLocalRedis, startSandbox, type LocalRedis, type Sandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker } from '../../src/worker/payout-worker.js';
 
@@ -67,6 +68,7 @@ async function run(...args: string[]): Promise<Examination> {
     environment,
     colours: picocolors.createColors(false),
     logger: silentLogger,
+    terminal: { input: process.stdin, output: process.stderr },
     write,
     writeJson: (value) => {
       write(`${JSON.stringify(value)}\n`);
@@ -106,6 +108,7 @@ describe('payouts doctor, where all is well', () => {
     expect(lines.filter((line) => line.startsWith('✓')).map((line) => line.slice(2, 27).trim())).toEqual([
       'Redis',
       'Redis keeps its data',
+      'Redis replicas',
       'Redis latency',
       'system clock',
       'journal folder',
@@ -115,6 +118,8 @@ describe('payouts doctor, where all is well', () => {
       'journal and ledger',
       'withdraw queue',
       'transactionstatus queue',
+      'withdraw jobs',
+      'status jobs',
       'pause',
       'unknown payouts',
     ]);
@@ -180,6 +185,31 @@ describe('payouts doctor finds', () => {
     } finally {
       await client.config('SET', 'appendonly', 'yes');
     }
+  });
+
+  it('a Redis that skips the sync of its file during a save', async () => {
+    await client.config('SET', 'no-appendfsync-on-rewrite', 'yes');
+    const { code, found } = await findings();
+    await client.config('SET', 'no-appendfsync-on-rewrite', 'no');
+    expect([code, found]).toEqual([
+      1,
+      [theProblem('Redis keeps its data', 'no-appendfsync-on-rewrite is on'), NOBODY_SENDS],
+    ]);
+  });
+
+  it('replicas that are missing, and a number of them that cannot be', async () => {
+    const { code, found } = await findings({ REDIS_REPLICAS: '2' });
+    expect([code, found]).toEqual([
+      1,
+      [theProblem('Redis replicas', 'only 0 of 2 acknowledge writes, so nothing is sent'), NOBODY_SENDS],
+    ]);
+    expect(found[0]?.fix).toContain('"Replicas" in docs/redis.md');
+    expect(await findings({ ALLOW_VOLATILE_REDIS: 'true' })).toMatchObject({
+      code: 0,
+      found: [{ name: 'Redis replicas', status: 'warning' }, NOBODY_SENDS],
+    });
+    Object.assign(environment, { REDIS_REPLICAS: 'two' });
+    expect(await run('--json')).toMatchObject({ code: 2, err: expect.stringContaining('REDIS_REPLICAS') });
   });
 
   it('a Redis that evicts', async () => {
@@ -253,6 +283,79 @@ describe('payouts doctor finds', () => {
     await queue.close();
     const { code, found } = await findings();
     expect([code, found]).toEqual([1, [theProblem('withdraw queue', 'held back by hand for another'), NOBODY_SENDS]]);
+  });
+
+  it('payouts without a job, whichever structure of the queue is gone', async () => {
+    const account = openAccount({ platformId, redisUrl: redis.url });
+    const producer = new PayoutProducer({ platformId, redisUrl: redis.url });
+    const { withdraw, transactionstatus } = account.queues;
+    try {
+      const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `w-${payoutId}` });
+      await producer.enqueueMany([
+        payout('plain'),
+        { ...payout('urgent'), priority: 1 },
+        { ...payout('later'), notBefore: new Date(Date.now() + 3_600_000) },
+        payout('polled'),
+      ]);
+      await account.ledger.change({ payoutId: 'polled', from: 'queued', to: 'sending' });
+      await account.ledger.change({ payoutId: 'polled', from: 'sending', to: 'in_progress', txhash: 'h' });
+      // Its job has yet to be added, and its old one has yet to end: neither is a loss.
+      expect((await findings()).found).toEqual([NOBODY_SENDS]);
+      await account.queues.removeWithdrawJob({ payoutId: 'polled' });
+      await account.queues.addStatusJobs([payout('polled')], 60_000);
+      await account.ledger.clearOutbox('in_progress', ['polled']);
+      const before = await client.dbsize();
+      expect((await run()).out).toMatch(
+        /✓ withdraw jobs {12}3 jobs for 3 payouts\n.*✓ status jobs {14}1 job for 1 payout\n/,
+      );
+
+      for (const [queue, structure] of [
+        [withdraw, 'wait'],
+        [withdraw, 'prioritized'],
+        [withdraw, 'delayed'],
+        [transactionstatus, 'delayed'],
+      ] as const) {
+        const key = queue.toKey(structure);
+        await client.rename(key, 'elsewhere');
+        const { code, found } = await findings();
+        const name = queue === withdraw ? 'withdraw jobs' : 'status jobs';
+        const missing = expect.objectContaining({ name, status: 'warning', detail: expect.stringContaining('1 of') });
+        expect([code, found]).toEqual([0, [NOBODY_SENDS, missing]]);
+        await client.rename('elsewhere', key);
+      }
+      expect((await findings()).found).toEqual([NOBODY_SENDS]);
+      expect(await client.dbsize()).toBe(before);
+    } finally {
+      await producer.close();
+      await account.close();
+    }
+  });
+
+  it('payouts without a job beside a worker, which will repair it', async () => {
+    const account = openAccount({ platformId, redisUrl: redis.url });
+    const producer = new PayoutProducer({ platformId, redisUrl: redis.url });
+    await account.ledger.pause('anna', 'to keep them waiting');
+    const worker = await createPayoutWorker({
+      redisUrl: redis.url,
+      journalDir: join(dir, 'journal'),
+      accounts: [{ platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, leaseMs: 1_000, quarantineMs: 0 }],
+    });
+    try {
+      const isActive = async () => (await account.queues.withdraw.getActiveCount()) === 1;
+      await producer.enqueueMany(
+        ['P-1', 'P-2', 'P-3'].map((payoutId) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `w-${payoutId}` })),
+      );
+      while (!(await isActive())) await clockTick();
+      expect((await findings()).found).toEqual([theProblem('pause', 'to keep them waiting')]);
+      await client.del(account.queues.withdraw.toKey('wait'));
+      const { code, found } = await findings();
+      expect([code, found[0]]).toEqual([1, theProblem('withdraw jobs', '2 of 3 payouts have no job')]);
+      expect(found[0]?.fix).toContain('within a minute');
+    } finally {
+      await worker.stop();
+      await producer.close();
+      await account.close();
+    }
   });
 
   it('a paused account', async () => {

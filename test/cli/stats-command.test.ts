@@ -35,7 +35,9 @@ describe('payouts stats', () => {
     await account.enqueue('p-1');
     await account.run('pause', '--reason', 'maintenance', '--by', 'ann');
     const { stdout } = await account.run('stats');
-    expect(stdout).toMatch(/sending +PAUSED: maintenance \(by ann, .* UTC\)/);
+    expect(stdout).toMatch(
+      /sending +STOPPED: paused: maintenance \(by ann, .* UTC\)\. .* `payouts resume --reason WHY`/,
+    );
     expect(stdout).toMatch(/sender +nobody/);
     expect(stdout).toMatch(/ {3}queued +1 {2}oldest for \d+ s/);
     expect(await account.run('stats', '--batch', 'none')).toMatchObject({ code: 3 });

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { ClosedError, ConflictError, InvalidConfigError, InvalidInputError } from '../../src/errors.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
+import type { PayoutState } from '../../src/ledger/states.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
@@ -131,7 +132,49 @@ describe('cancel', () => {
     expect(await jobIds()).toEqual([]);
   });
 
-  it('refuses what is not queued, saying the state', async () => {
+  it('gives up what was rejected, with its job', async () => {
+    await producer.enqueue(payoutInput());
+    await ledger.change({ payoutId: 'p-1', from: 'queued', to: 'sending' });
+    await ledger.change({ payoutId: 'p-1', from: 'sending', to: 'rejected', message: 'wrong address' });
+    const payout = await producer.cancel('p-1', { by: 'ann', reason: 'no other address' });
+    expect(payout).toMatchObject({ state: 'cancelled', message: 'wrong address' });
+    expect(payout.history.at(-1)).toMatchObject({ from: 'rejected', by: 'ann', reason: 'no other address' });
+    expect(await jobIds()).toEqual([]);
+    expect(await producer.list({ state: 'rejected' })).toMatchObject({ payouts: [] });
+  });
+
+  it.each<PayoutState[]>([
+    ['sending'],
+    ['sending', 'unknown'],
+    ['sending', 'in_progress'],
+    ['sending', 'in_progress', 'completed'],
+    ['sending', 'in_progress', 'failed'],
+  ])('refuses what may have been paid: %s %s %s', async (...states) => {
+    await producer.enqueue(payoutInput());
+    let from: PayoutState = 'queued';
+    for (const to of states) {
+      await ledger.change({ payoutId: 'p-1', from, to });
+      from = to;
+    }
+    await expect(producer.cancel('p-1')).rejects.toThrow(ConflictError);
+    await expect(producer.cancel('p-1')).rejects.toThrow(
+      /only a payout that is queued or rejected can become cancelled/,
+    );
+    expect((await producer.get('p-1'))?.state).toBe(from);
+  });
+
+  it('is a conflict where the payout moved meanwhile, and changes nothing', async () => {
+    await producer.enqueue(payoutInput());
+    const cancelling = producer.cancel('p-1');
+    const sending = ledger.change({ payoutId: 'p-1', from: 'queued', to: 'sending' });
+    const [cancelled, sent] = await Promise.allSettled([cancelling, sending]);
+    const { state } = (await producer.get('p-1')) ?? {};
+    expect([cancelled.status, sent.status, state]).toEqual(
+      state === 'sending' ? ['rejected', 'fulfilled', state] : ['fulfilled', 'rejected', 'cancelled'],
+    );
+  });
+
+  it('refuses what is neither queued nor rejected, saying the state', async () => {
     await producer.enqueue(payoutInput());
     await producer.cancel('p-1');
     await expect(producer.cancel('p-1')).rejects.toThrow(/p-1 is cancelled, which is final/);
@@ -173,6 +216,11 @@ describe('looking up', () => {
 describe('options and closing', () => {
   it('refuses options that would hang or fail later', () => {
     expect(() => new PayoutProducer({ platformId: 0, redisUrl: testRedisUrl() })).toThrow(InvalidConfigError);
+    // Where nobody listens, the search for a Sentinel would outlive the test.
+    const redisUrl = `redis-sentinel://${new URL(testRedisUrl()).host}/payouts`;
+    expect(() => new PayoutProducer({ platformId: 1, redisUrl, redisReplicas: 0 })).toThrow(
+      /REDIS_REPLICAS: .*at least 1/,
+    );
     expect(() => new PayoutProducer({ platformId })).toThrow(/redisUrl: is missing/);
     expect(() => new PayoutProducer({ platformId, redisUrl: 'http://x' })).toThrow(/redisUrl: must begin with redis/);
     const connection = new Redis({ lazyConnect: true });

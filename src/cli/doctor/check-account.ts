@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.js';
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { adviseAccount } from '../../operator/account-advice.js';
 import { formatDuration } from '../format-text.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
@@ -34,11 +35,12 @@ function formatMs(ms: number): string {
 }
 
 /** Whether the account may send. */
-export function checkPause({ paused, pausedReason, pausedBy }: AccountStats): CheckResult {
+export function checkPause(stats: AccountStats): CheckResult {
   const name = 'pause';
-  if (!paused) return ok(name, 'the account is not paused');
-  const detail = `the account is paused: ${pausedReason ?? ''}${pausedBy === null || pausedBy === '' ? '' : ` (by ${pausedBy})`}`;
-  return problem(name, detail, 'Settle the reason, then `payouts resume`.');
+  const [advice] = adviseAccount(stats);
+  if (advice === undefined) return ok(name, 'the account is not paused, and no journal objects');
+  const by = advice.kind === 'pause' && stats.pausedBy !== null ? ` (by ${stats.pausedBy})` : '';
+  return problem(name, `nothing is sent: ${advice.problem}${by}`, `${advice.first} ${advice.command}`);
 }
 
 /** Whether payouts wait for a person because nobody knows if they were sent. */

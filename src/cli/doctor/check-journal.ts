@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { open, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Clock } from '../../clock.js';
-import { pipelined, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readLease, RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
-import type { SenderView } from '../../ledger/sender-ledger.js';
-import { GUARD_MS } from '../../worker/sender-role.js';
-import { FileSendJournal } from '../../worker/file-send-journal.js';
-import { ADOPT_HINT, findDisagreement, type JournalView } from '../../worker/send-journal.js';
+import { findMismatch } from '../../journal/find-mismatch.js';
+import { FileSendJournal } from '../../journal/file-send-journal.js';
+import type { ReadableJournal } from '../../journal/send-journal.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { peekSenderView } from '../../ledger/read-sender-view.js';
+import { RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
+import { GUARD_MS } from '../../account-settings.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 const WRITES = 5;
@@ -72,34 +73,22 @@ async function timeSync(dir: string, clock: Clock): Promise<number> {
 /** Whether the journal of this host and the ledger know of the same sends. Both are only read. */
 export async function checkJournalAgreement(journalDir: string, connection: LedgerConnection): Promise<CheckResult> {
   const name = 'journal and ledger';
-  let journal: JournalView;
+  let journal: ReadableJournal | undefined;
   try {
     journal = await FileSendJournal.read({ dir: journalDir, platformId: connection.platformId });
   } catch (error) {
     return problem(name, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
   }
-  if (journal.ledger === undefined) return ok(name, 'the journal of this host is empty');
-  const disagreement = await findDisagreement(
-    journal,
-    await viewSender(connection),
-    new RedisSenderLedger(connection, 'reply'),
-    connection.clock.wallNow(),
-  );
-  return disagreement === undefined
-    ? ok(name, `they agree on ${journal.ledger.sends} sends`)
-    : problem(name, disagreement, ADOPT_HINT);
-}
-
-/** As the sender sees it, but without making a ledger where there is none. */
-async function viewSender(connection: LedgerConnection): Promise<SenderView> {
-  const { keys } = connection;
-  const replies = await pipelined(connection, (pipeline) => pipeline.hgetall(keys.ledger).hgetall(keys.sender));
-  const [ledger, sender] = replies as [Record<string, string>, Record<string, string>];
-  return {
-    ledgerId: ledger['id'] ?? 'none',
-    lease: readLease(sender),
-    sends: Number(sender['sends'] ?? 0),
-    unanswered: (sender['unanswered'] ?? '') !== '',
-    pausedReason: ledger['pausedReason'],
-  };
+  const view = await peekSenderView(connection);
+  if (journal?.ledger === undefined) {
+    if (view.sends === 0) return ok(name, 'the journal of this host is empty');
+    return warning(
+      name,
+      `the journal of this host is empty, the ledger has ${view.sends} sends`,
+      'Check SEND_JOURNAL_DIR. A worker on this host begins a journal that witnesses nothing older.',
+    );
+  }
+  const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
+  if (mismatch === undefined) return ok(name, `they agree on ${journal.ledger.sends} sends`);
+  return problem(name, mismatch.reason, 'See docs/operations.md, "The worker refuses to send".');
 }

@@ -2,6 +2,7 @@ import { systemClock, type Clock } from '../../clock.js';
 import { createGatewayClient } from '../../gateway/gateway-client.js';
 import { readAccountStats } from '../../ledger/account-stats.js';
 import { connectLedger } from '../../ledger/ledger-connection.js';
+import { STATES_WITH_JOB } from '../../ledger/payout-ledger.js';
 import { silentLogger, type Logger } from '../../logger.js';
 import { PayoutQueues } from '../../queues/payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
@@ -9,15 +10,17 @@ import type { AccountOptions } from '../../worker/payout-worker.js';
 import { checkPause, checkSender, checkUnknown } from './check-account.js';
 import { checkClock } from './check-clock.js';
 import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } from './check-gateway.js';
+import { checkJobs, JOB_CHECK_NAMES } from './check-jobs.js';
 import { checkJournalAgreement, checkJournalFolder } from './check-journal.js';
 import { checkQueue } from './check-queue.js';
-import { checkRedis, checkRedisDurability, checkRedisLatency } from './check-redis.js';
+import { checkRedis, checkRedisDurability, checkRedisLatency, checkRedisReplicas } from './check-redis.js';
 import { problem, type CheckResult } from './check-result.js';
 
 export interface DoctorOptions {
   readonly redisUrl: string;
   readonly journalDir: string;
   readonly allowVolatileRedis: boolean;
+  readonly redisReplicas?: number | undefined;
   readonly accounts: readonly AccountOptions[];
   /** @defaultValue the machine's clock */
   readonly clock?: Clock;
@@ -28,7 +31,7 @@ const GATEWAY_TIMEOUT_MS = 10_000;
 
 /** Looks at everything that a worker with these options needs, and changes nothing. What cannot be asked is left out. */
 export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckResult> {
-  const { redisUrl, journalDir, allowVolatileRedis, accounts, clock = systemClock } = options;
+  const { redisUrl, redisReplicas, journalDir, allowVolatileRedis, accounts, clock = systemClock } = options;
   let trouble: string | undefined;
   const listener: Logger = {
     ...silentLogger,
@@ -41,6 +44,7 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
     const there = reachable.status === 'ok' ? redis : undefined;
     if (there !== undefined) {
       yield await attempt('Redis keeps its data', async () => checkRedisDurability(there, allowVolatileRedis));
+      yield await attempt('Redis replicas', async () => checkRedisReplicas(there, redisReplicas, allowVolatileRedis));
       yield await attempt('Redis latency', async () => checkRedisLatency(there, clock));
     }
     yield await attempt('system clock', async () => checkClock(clock, there));
@@ -92,7 +96,12 @@ async function* checkLedger(
     for (const queue of [queues.withdraw, queues.transactionstatus]) {
       yield await attempt(`${queue.name} queue`, async () => checkQueue(queue, connection));
     }
-    yield await attempt('sender', async () => checkSender(connection, clock));
+    const sender = await attempt('sender', async () => checkSender(connection, clock));
+    yield sender;
+    const jobs = { connection, queues, clock, hasWorker: sender.status === 'ok' };
+    for (const state of STATES_WITH_JOB) {
+      yield await attempt(JOB_CHECK_NAMES[state], async () => checkJobs(state, jobs));
+    }
     yield await attempt('pause', async () => checkPause(await readAccountStats(connection)));
     yield await attempt('unknown payouts', async () => checkUnknown(await readAccountStats(connection)));
   } finally {

@@ -2,6 +2,7 @@ import { PayoutQueues } from '../../../src/queues/payout-queues.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { SendAttempt, SendResult } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
+import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 
@@ -15,15 +16,12 @@ export interface SampleAccount extends TestAccount {
   sendAs(payoutId: string, result: SendResult, given?: Partial<PayoutInput>): Promise<void>;
 }
 
-const NO_BREAKER = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
-
 export async function openSampleAccount(): Promise<SampleAccount> {
   const account = openTestAccount();
   const { connection, ledger, redis, clock } = account;
   const queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
   const sender = new RedisSenderLedger(connection, 'reply');
-  const owner = 'worker-a:4711';
-  const epoch = (await sender.acquireLease(owner, undefined)) ?? 0;
+  const lease = await takeLease(sender, 'worker-a:4711');
 
   const enqueue = async (payoutId: string, given: Partial<PayoutInput> = {}): Promise<void> => {
     const payout = aPayout(payoutId, { addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', symbol: 'USD', ...given });
@@ -31,18 +29,12 @@ export async function openSampleAccount(): Promise<SampleAccount> {
     await queues.addWithdrawJobs([payout]);
     await ledger.clearOutbox('queued', [payoutId]);
   };
-  const beginSend = async (payoutId: string): Promise<SendAttempt> => {
-    const { ledgerId, sends } = await sender.readSender();
-    const attempt = ((await ledger.get(payoutId))?.attempt ?? 0) + 1;
-    const begun = await sender.beginSend({ lease: { owner, epoch }, ledgerId, sends, payoutId, attempt });
-    if (begun.kind !== 'begun') throw new Error(`The send of ${payoutId} was refused: ${begun.kind}`);
-    return { payoutId, attempt, epoch };
-  };
+  const beginSend = async (payoutId: string): Promise<SendAttempt> => begin(sender, lease, payoutId);
   const sendAs = async (payoutId: string, result: SendResult, given?: Partial<PayoutInput>): Promise<void> => {
     await enqueue(payoutId, given);
     const attempt = await beginSend(payoutId);
     clock.advance(1_200);
-    await sender.finishSend(attempt, result, NO_BREAKER);
+    await sender.finishSend(attempt, result, NO_BREAKER, 0);
     clock.advance(61_000);
   };
   const close = async (): Promise<void> => {

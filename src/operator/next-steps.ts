@@ -7,7 +7,12 @@ export interface NextStep {
 }
 
 /** What a person can do about a payout in its present state; nothing, where only waiting helps or it is over. */
-export function nextSteps({ payoutId, state }: Pick<Payout, 'payoutId' | 'state'>): readonly NextStep[] {
+export function nextSteps({
+  payoutId,
+  state,
+  lateTxhash,
+}: Pick<Payout, 'payoutId' | 'state' | 'lateTxhash'>): readonly NextStep[] {
+  if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
   switch (state) {
     case 'unknown':
       return [
@@ -30,6 +35,10 @@ export function nextSteps({ payoutId, state }: Pick<Payout, 'payoutId' | 'state'
           when: 'What the gateway complained about is mended: the payout is queued again.',
           command: toCommand('retry', payoutId, ['--reason', 'WHY']),
         },
+        {
+          when: 'It cannot or should not be paid: give it up. It is never sent again.',
+          command: toCommand('cancel', payoutId, ['--reason', 'WHY']),
+        },
       ];
     case 'queued':
       return [
@@ -44,8 +53,31 @@ export function nextSteps({ payoutId, state }: Pick<Payout, 'payoutId' | 'state'
   }
 }
 
-/** The command that ends the account's pause. */
-export const RESUME_COMMAND = 'payouts resume --reason WHY';
+/** The gateway has said that it paid, when the payout had gone on already: it is never sent again. */
+function nextStepsOncePaid(
+  { payoutId, state }: Pick<Payout, 'payoutId' | 'state'>,
+  txhash: string,
+): readonly NextStep[] {
+  if (state === 'unknown') {
+    return [
+      {
+        when: `The gateway said too late that it was paid as ${txhash}: follow that transaction.`,
+        command: toCommand('resolve', payoutId, ['--sent', '--txhash', txhash, '--reason', 'WHY']),
+      },
+      {
+        when: 'It is settled in another way: write it off. It is never sent again.',
+        command: toCommand('resolve', payoutId, ['--write-off', '--reason', 'WHY']),
+      },
+    ];
+  }
+  if (state !== 'rejected' && state !== 'queued') return [];
+  return [
+    {
+      when: `The gateway said too late that it was paid as ${txhash}: give up sending it.`,
+      command: toCommand('cancel', payoutId, ['--reason', 'WHY']),
+    },
+  ];
+}
 
 /** A payoutId that begins with a dash would be read as an option, so it goes to the end, behind `--`. */
 function toCommand(verb: string, payoutId: string, options: readonly string[]): string {

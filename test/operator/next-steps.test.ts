@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { nextSteps, shellQuote } from '../../src/dashboard/next-steps.js';
+import { nextSteps, shellQuote } from '../../src/operator/next-steps.js';
 import type { PAYOUT_STATES } from '../../src/ledger/states.js';
 
 /** What a real shell makes of a command line. */
@@ -18,7 +18,7 @@ describe('nextSteps', () => {
       'payouts resolve order:7 --not-sent --reason WHY',
       'payouts resolve order:7 --write-off --reason WHY',
     ]);
-    expect(commands('rejected')).toEqual(['payouts retry order:7 --reason WHY']);
+    expect(commands('rejected')).toEqual(['payouts retry order:7 --reason WHY', 'payouts cancel order:7 --reason WHY']);
     expect(commands('queued')).toEqual(['payouts cancel order:7 --reason WHY']);
     for (const state of ['sending', 'in_progress', 'completed', 'failed', 'cancelled'] as const) {
       expect(commands(state)).toEqual([]);

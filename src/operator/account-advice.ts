@@ -1,0 +1,80 @@
+import type { AccountStats } from '../ledger/account-stats.js';
+import type { KnownJournal } from '../ledger/sender-ledger.js';
+import { findKnownJournals, UNNAMED } from './adoption.js';
+import { shellQuote } from './next-steps.js';
+
+/** Something that stops an account until an operator ends it. */
+export interface AccountAdvice {
+  readonly kind: 'objection' | 'pause';
+  /** What is the matter. */
+  readonly problem: string;
+  /** What to do before the command, or in its place. */
+  readonly first: string;
+  /** The command that ends it. Words in capitals stand for the operator's own. */
+  readonly command: string;
+}
+
+/**
+ * What stops an account, and the command that ends each. The one place for it: `payouts stats`, `payouts doctor`, the
+ * dashboard and the health server all say this.
+ *
+ * An objection comes before a pause: to resume an account whose ledger forgot sends would pay them again.
+ */
+export function adviseAccount(
+  stats: Pick<AccountStats, 'objections' | 'journals' | 'paused' | 'pausedReason'>,
+): readonly AccountAdvice[] {
+  const { objections, paused, pausedReason } = stats;
+  if (objections.length > 0) return [adviseObjection(stats)];
+  if (!paused) return [];
+  const first = 'Settle the reason with the gateway first.';
+  return [{ kind: 'pause', problem: `paused: ${pausedReason ?? ''}`, first, command: RESUME_COMMAND }];
+}
+
+/** The command that ends the account's pause. */
+export const RESUME_COMMAND = 'payouts resume --reason WHY';
+
+function adviseObjection({ objections, journals }: Pick<AccountStats, 'objections' | 'journals'>): AccountAdvice {
+  const problem = objections
+    .map(({ journalId, host, reason }) => `send journal ${journalId}${host === '' ? '' : ` on ${host}`}: ${reason}`)
+    .join(' ');
+  const damaged = objections.filter(({ kind }) => kind === 'journal').map(({ journalId }) => journalId);
+  const known = findKnownJournals({ journals, objections });
+  const isOlder = objections.some(({ kind }) => kind === 'ledger');
+  // One that format 1 did not name may be among those that can be read.
+  const lost = known.filter(
+    ({ journalId, dir }) => damaged.includes(journalId) || (dir === '' && journalId !== UNNAMED),
+  );
+  const readable = known.filter((journal) => isOlder && journal.dir !== '' && !lost.includes(journal));
+  const command = adoptCommand(foldersOf(readable), isOlder ? lost.map(({ journalId }) => journalId) : damaged);
+  const placed = known.filter(({ journalId, dir }) => damaged.includes(journalId) && dir !== '');
+  const putBack = adoptCommand(foldersOf(placed), []);
+  return {
+    kind: 'objection',
+    problem,
+    first: isOlder
+      ? 'Bring back the newest copy of the Redis data, if there is one. Else run this where all these folders can be read; for a journal that is lost for good, replace its --journal by --give-up and its id.'
+      : `Put the journal file back as it was, if you can, and run \`${putBack}\`. Else:`,
+    command,
+  };
+}
+
+/**
+ * The folders of journals, for {@link adoptCommand}. One that has the same path on several hosts, or as a folder that is
+ * read already, has to be copied: a word in capitals stands for the place of the copy.
+ * @param read - folders that are read already
+ */
+export function foldersOf(journals: readonly KnownJournal[], read: readonly string[] = []): string[] {
+  return journals.map(({ host, dir }) => {
+    const isAmbiguous = read.includes(dir) || journals.some((other) => other.dir === dir && other.host !== host);
+    return isAmbiguous ? `COPY-FROM-${host}:${dir}` : dir;
+  });
+}
+
+/** The command that adopts a ledger by the journals in these folders, without those that are given up. */
+export function adoptCommand(dirs: readonly string[], giveUp: readonly string[]): string {
+  const words = [
+    ...[...new Set(dirs)].flatMap((dir) => ['--journal', dir]),
+    ...[...new Set(giveUp)].flatMap((journalId) => ['--give-up', journalId]),
+  ];
+  return ['payouts', 'adopt-ledger', ...words, '--reason', 'WHY'].map(shellQuote).join(' ');
+}

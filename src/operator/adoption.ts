@@ -1,0 +1,216 @@
+import type { JournaledLedger, JournalEntry, JournalPeer } from '../journal/journal-line.js';
+import { GUARD_MS } from '../account-settings.js';
+import { onAnyClock } from '../clock.js';
+import { findMismatch } from '../journal/find-mismatch.js';
+import { wasSent } from '../journal/journal-view.js';
+import { describeJournal, type ReadableJournal } from '../journal/send-journal.js';
+import type { Actor, AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../ledger/adopt-ledger.js';
+import type { Objection } from '../ledger/objections.js';
+import type { JournalPlace, KnownJournal, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
+import { inSteps, isSend, surveySends, type JournalItems, type SendSurvey } from './survey-sends.js';
+
+/** The ledger as an adoption needs it. Narrow, so that the simulation's operators run the same code. */
+export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'object'> {
+  adoptSends(sends: readonly WitnessedSend[], doubt: Doubt): Promise<AdoptedPayout[]>;
+  countSendable(): Promise<number>;
+  /** Turns every payout that is queued, or that an operator may queue again, into `unknown`. @returns how many */
+  holdSendable(doubt: Doubt): Promise<number>;
+  adoptLedger(
+    highest: { readonly epoch: number; readonly sends: number },
+    journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
+    actor: Actor,
+  ): Promise<RaisedLedger>;
+}
+
+/** A journal that is read for an adoption. */
+export interface AdoptableJournal extends ReadableJournal, JournalItems {
+  readonly place: JournalPlace;
+  bind(ledger: JournaledLedger): Promise<void>;
+  notePeers(peers: readonly JournalPeer[]): Promise<void>;
+}
+
+/** Gives up the sends that no journal, known or not, witnesses any more. */
+export const UNWITNESSED = 'unwitnessed';
+
+/** An objection that format 1 noted as a pause, of a journal that it did not name. */
+export const UNNAMED = 'unnamed';
+
+/** Who adopts a ledger, when, and on what assumption. */
+export interface AdoptionContext {
+  readonly actor: Actor;
+  /** Wall clock, ms. */
+  readonly at: number;
+  /** For how long a written request may be on its way, in ms. */
+  readonly inFlightMaxMs: number;
+}
+
+/** What an adoption would do, and what it lacks. Nothing was changed to find it out. */
+export interface AdoptionPlan extends SendSurvey {
+  /** What contradicts what; empty where there is nothing to adopt. */
+  readonly reasons: readonly string[];
+  /** Whether it is the ledger that forgot something, not a journal. */
+  readonly isOlder: boolean;
+  /** Journals that may witness forgotten sends, and were neither read as a whole nor given up. */
+  readonly unread: readonly KnownJournal[];
+  /** Whether sends are given up that nobody can name: then every queued or rejected payout becomes `unknown`. */
+  readonly holdsSendable: boolean;
+  /** How many are queued or rejected now. */
+  readonly sendable: number;
+  /** The highest that the journals know. */
+  readonly highest: { readonly epoch: number; readonly sends: number };
+  /** What is given up. */
+  readonly giveUp: readonly string[];
+}
+
+export interface Adoption extends RaisedLedger {
+  /** The payouts that were changed, and what they are now. */
+  readonly adopted: readonly AdoptedPayout[];
+  /** How many queued or rejected payouts became `unknown`, because sends that nobody witnesses may be among them. */
+  readonly held: number;
+}
+
+/**
+ * Compares journals with a ledger that forgot what they witness, and finds out what an adoption by them would come to.
+ *
+ * Only where the journals witness every send that the ledger lost is it known which payouts were sent. A journal that the
+ * ledger knows and nobody reads may witness more.
+ * @param giveUp - ids of journals that are lost for good, or {@link UNWITNESSED}
+ * @throws RedisUnavailableError; Error when a journal cannot be read
+ */
+export async function planAdoption(
+  ledger: AdoptionLedger,
+  journals: readonly AdoptableJournal[],
+  giveUp: readonly string[],
+): Promise<AdoptionPlan> {
+  const view = await ledger.readSender();
+  const readIds = journals.filter((journal) => isWhole(journal, view)).map(({ journalId }) => journalId);
+  const reasons = view.objections.map(({ reason }) => reason);
+  // Also one of a journal that agrees by now: an adoption that was interrupted may have brought back its sends alone.
+  let isOlder = view.objections.some(({ kind, sends }) => kind === 'ledger' || sends > view.sends);
+  for (const journal of journals) {
+    const mismatch = await findMismatch(journal, view, ledger);
+    if (mismatch === undefined) continue;
+    reasons.push(mismatch.reason);
+    isOlder ||= mismatch.kind === 'ledger';
+    // Whichever journal it was that objected under format 1: this one does so for the same reason.
+    if (mismatch.kind === 'ledger') readIds.push(UNNAMED);
+  }
+  const survey = await surveySends(ledger, journals, view);
+  return {
+    ...survey,
+    reasons: [...new Set(reasons)],
+    isOlder,
+    unwitnessed: isOlder && !giveUp.includes(UNWITNESSED) ? survey.unwitnessed : [],
+    unread: isOlder
+      ? findKnownJournals(view, survey.peers).filter(({ journalId }) => ![...readIds, ...giveUp].includes(journalId))
+      : [],
+    holdsSendable: isOlder && giveUp.length > 0,
+    sendable: await ledger.countSendable(),
+    highest: findHighest(journals, view),
+    giveUp,
+  };
+}
+
+/** An older copy of a journal, as from a backup, does not witness what was sent since. */
+function isWhole({ journalId, ledger }: ReadableJournal, { objections, journals }: SenderView): boolean {
+  const known = [...objections, ...journals].filter((journal) => journal.journalId === journalId);
+  return known.every(({ sends }) => sends <= (ledger?.sends ?? 0));
+}
+
+/**
+ * Every journal that the ledger knows, or objects to it, or is known to another journal.
+ * @param peers - those that journals know, where they were read
+ */
+export function findKnownJournals(
+  { journals, objections }: Pick<SenderView, 'journals' | 'objections'>,
+  peers: readonly JournalPeer[] = [],
+): KnownJournal[] {
+  const known = new Map(journals.map((journal) => [journal.journalId, journal]));
+  for (const { journalId, host, dir, sends } of [...objections, ...peers.map((peer) => ({ ...peer, sends: 0 }))]) {
+    const noted = known.get(journalId) ?? { journalId, host, dir, sends, token: '', at: 0 };
+    known.set(journalId, { ...noted, sends: Math.max(noted.sends, sends) });
+  }
+  return [...known.values()];
+}
+
+function findHighest(
+  journals: readonly AdoptableJournal[],
+  { objections, journals: known, lease }: SenderView,
+): { epoch: number; sends: number } {
+  const numbers = [...objections, ...known].map(({ sends }) => sends);
+  return {
+    epoch: Math.max(lease?.epoch ?? 0, ...journals.map(({ ledger }) => ledger?.epoch ?? 0)),
+    sends: Math.max(0, ...numbers, ...journals.map(({ ledger }) => ledger?.sends ?? 0)),
+  };
+}
+
+/** Whether a plan may be carried out: every journal that may witness forgotten sends was read or is given up. */
+export function isComplete({ unread, unwitnessed }: AdoptionPlan): boolean {
+  return unread.length === 0 && unwitnessed.length === 0;
+}
+
+/**
+ * Makes ledger and journals agree again, as planned.
+ *
+ * The order matters: while it goes on, an objection stops the account; every send is in the ledger before the objections
+ * end, and the journals are bound last. A crash in between leaves the account stopped, or journals that agree with the
+ * ledger all the same; doing it again ends it.
+ * @param plan - one that {@link isComplete}
+ * @throws RedisUnavailableError; Error when a journal cannot be read or written
+ */
+export async function carryOutAdoption(
+  ledger: AdoptionLedger,
+  journals: readonly AdoptableJournal[],
+  plan: AdoptionPlan,
+  { actor, at, inFlightMaxMs }: AdoptionContext,
+): Promise<Adoption> {
+  const view = await ledger.readSender();
+  const doubtMs = onAnyClock(GUARD_MS + Math.max(inFlightMaxMs, view.inFlightMs));
+  if (plan.isOlder) {
+    for (const journal of journals) {
+      if (!view.objections.some(({ journalId }) => journalId === journal.journalId)) {
+        await ledger.object(toObjection(journal, plan, at));
+      }
+    }
+    if (plan.giveUp.includes(UNWITNESSED)) await ledger.object(toGapObjection(at));
+  }
+  const reason = `sent, says the send journal, but the ledger forgot it: ${actor.reason}`;
+  const adopted: AdoptedPayout[] = [];
+  for (const journal of journals) {
+    for await (const step of inSteps(journal)) {
+      const forgotten = await ledger.findForgottenSends(step.filter(isSend).filter(wasSent));
+      const sends = forgotten.map(({ send }) => toWitnessed(send));
+      adopted.push(...(await ledger.adoptSends(sends, { by: actor.by, reason, doubtMs })));
+    }
+  }
+  const doubt = `it may have been sent, and nobody witnesses it: ${actor.reason}`;
+  const held = plan.holdsSendable ? await ledger.holdSendable({ by: actor.by, reason: doubt, doubtMs }) : 0;
+  // Whoever objected under format 1 was read, or is given up: the plan is complete.
+  const givenUp = [...new Set([...plan.giveUp, UNNAMED])];
+  const places = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
+  const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));
+  const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor);
+  const { epoch, sends, token } = raised;
+  for (const journal of journals) {
+    await journal.bind({ ledgerId: view.ledgerId, epoch, sends, token, adopted: true });
+    const peers = read.filter(({ journalId }) => journalId !== journal.journalId);
+    if (peers.length > 0) await journal.notePeers(peers);
+  }
+  return { ...raised, adopted, held };
+}
+
+function toWitnessed({ outcome, ...send }: JournalEntry): WitnessedSend {
+  return outcome?.kind === 'accepted' || outcome?.kind === 'rejected' ? { ...send, outcome } : send;
+}
+
+function toObjection(journal: AdoptableJournal, { reasons }: AdoptionPlan, at: number): Objection {
+  const { journalId, ledger, place } = journal;
+  const reason = reasons[0] ?? 'an operator adopts the ledger';
+  return { journalId, kind: 'ledger', reason, ...place, sends: ledger?.sends ?? 0, at };
+}
+
+/** Once the sends behind a gap are in the ledger, nothing else tells of the gap to who goes on after an interruption. */
+function toGapObjection(at: number): Objection {
+  const reason = 'It forgot sends that nobody witnesses, and an adoption that gives them up did not end.';
+  return { journalId: UNWITNESSED, kind: 'ledger', reason, host: '', dir: '', sends: 0, at };
+}

@@ -1,0 +1,28 @@
+import { randomBytes } from 'node:crypto';
+import { adoptLedger, adoptSends, countSendablePayouts, holdSendablePayouts } from '../ledger/adopt-ledger.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
+import type { AdoptionLedger } from './adoption.js';
+
+const TOKEN_BYTES = 6;
+
+/**
+ * The ledger in Redis, for an adoption. Its last write is confirmed, and with it all those before: a failover that lost
+ * them would lose the objections as well.
+ */
+export function redisAdoptionLedger(payouts: PayoutLedger): AdoptionLedger {
+  const { connection } = payouts;
+  const sender = new RedisSenderLedger(connection, 'reply');
+  return {
+    readSender: async () => sender.readSender(),
+    findForgottenSends: async (sends) => sender.findForgottenSends(sends),
+    object: async (objection) => sender.object(objection),
+    adoptSends: async (sends, actor) => adoptSends(connection, sends, actor),
+    countSendable: async () => countSendablePayouts(connection),
+    holdSendable: async (actor) => holdSendablePayouts(connection, actor),
+    adoptLedger: async (highest, journals, actor) => {
+      const token = randomBytes(TOKEN_BYTES).toString('base64url');
+      return payouts.confirmed(async () => adoptLedger(connection, highest, token, journals, actor));
+    },
+  };
+}

@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { RedisUnavailableError } from '../../src/errors.js';
+import { UNWITNESSED } from '../../src/operator/adoption.js';
+import { OBJECTION } from '../ledger/contract/ledger-rig.js';
+import { aJournal, makeOlderLedger, sendOf, type OlderLedger } from './support/older-ledger.js';
+
+let older: OlderLedger;
+beforeEach(() => {
+  older = makeOlderLedger();
+});
+afterEach(async () => older.close());
+
+describe('an adoption that gives up sends which nobody witnesses, interrupted', () => {
+  it('is taken up by the command that `payouts stats` names, and still holds what is queued', async () => {
+    for (const id of ['p1', 'p2', 'p3']) await older.enqueue(id);
+    const ledgerId = await older.rollBackTo(0);
+    // The send of p2, number 2, is in no journal any more.
+    const lines = [{ ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1), sendOf('p3', 3)];
+    const journal = aJournal('j-one', ...lines);
+    expect((await older.plan([journal])).unwitnessed).toEqual([{ first: 2, last: 2 }]);
+    const dying = {
+      ...older.adoptable,
+      holdSendable: async () => Promise.reject(new RedisUnavailableError('connection lost')),
+    };
+    const plan = await older.plan([journal], [UNWITNESSED]);
+    await expect(older.carryOut([journal], plan, dying)).rejects.toThrow('connection lost');
+
+    expect(await older.advice()).toEqual([
+      `payouts adopt-ledger --journal /j-one --give-up ${UNWITNESSED} --reason WHY`,
+    ]);
+    await older.adopt([journal]);
+    expect((await older.view()).objections).not.toEqual([]);
+    expect(await older.stateOf('p2')).toBe('queued');
+    await older.adopt([journal], [UNWITNESSED]);
+    expect((await older.view()).objections).toEqual([]);
+    expect(await older.stateOf('p2')).toBe('unknown');
+  });
+});
+
+describe('sends that are missing before one that names the send before it', () => {
+  const before = (sends: number, token?: string) => ({ after: { sends, token } });
+
+  it('are found where it is named by a token', async () => {
+    const ledgerId = await older.rollBackTo(40);
+    const lines = [{ ledgerId, epoch: 1, sends: 37, token: '' }, sendOf('b', 46)];
+    expect((await older.plan([aJournal('j-one', ...lines)])).unwitnessed).toEqual([{ first: 41, last: 45 }]);
+  });
+
+  it('are found where it is named by its number alone, as before format 2', async () => {
+    const ledgerId = await older.rollBackTo(40);
+    const journal = aJournal(
+      'j-one',
+      { ledgerId, epoch: 1, sends: 37, token: '' },
+      sendOf('a', 38, { token: 'e:3', ...before(37) }),
+      // Another host sent 41 to 45 with format 1. This one, with format 2, found no token there.
+      sendOf('b', 46, before(45, '')),
+    );
+    expect((await older.plan([journal])).unwitnessed).toEqual([{ first: 41, last: 45 }]);
+  });
+
+  it('are found in a Redis that was flushed', async () => {
+    await older.rollBackTo(0);
+    const journal = aJournal(
+      'j-one',
+      { ledgerId: 'former', epoch: 1, sends: 40, token: '' },
+      sendOf('b', 46, before(45, '')),
+    );
+    expect((await older.plan([journal])).unwitnessed).toEqual([{ first: 1, last: 45 }]);
+  });
+});
+
+describe('a ledger that format 1 stopped for a send journal', () => {
+  const STOPPED = { pausedReason: 'it knows 40 sends, the journal 43', pausedBy: 'send journal', pausedAt: 1 };
+  /** Workers of format 1 heed it, and nothing else. */
+  const pausedReason = async (): Promise<string | null> => {
+    const { redis, keys } = older.account.connection;
+    return redis.hget(keys.ledger, 'pausedReason');
+  };
+
+  beforeEach(async () => {
+    await older.enqueue('p');
+    await older.rollBackTo(40);
+    const { redis, keys } = older.account.connection;
+    await redis.hdel(keys.ledger, 'format');
+    await redis.hset(keys.ledger, STOPPED);
+  });
+
+  it('stays stopped for workers of format 1 until it is adopted', async () => {
+    await older.view();
+    expect(await pausedReason()).toBe(STOPPED.pausedReason);
+    const journal = aJournal('j-one', { ledgerId: 'former', epoch: 1, sends: 43, token: '' });
+    await older.adopt([journal], [UNWITNESSED]);
+    expect((await older.view()).objections).toEqual([]);
+    expect(await pausedReason()).toBeNull();
+  });
+
+  it('is not adopted by a journal that agrees with it: another one objected', async () => {
+    const { ledgerId } = await older.view();
+    const earlier = { payoutId: 'earlier', attempt: 1, token: 'e:1' };
+    await older.adoptSend(earlier);
+    const lines = [
+      { ledgerId, epoch: 1, sends: 39, token: '' },
+      sendOf('earlier', 40, { token: 'e:1', after: { sends: 39 } }),
+    ];
+    const plan = await older.adopt([aJournal('j-one', ...lines)]);
+    expect(plan).toMatchObject({ reasons: [STOPPED.pausedReason], unread: [{ journalId: 'unnamed' }] });
+    expect((await older.view()).objections).toMatchObject([{ journalId: 'unnamed' }]);
+    expect(await older.stateOf('p')).toBe('queued');
+  });
+
+  it('is adopted by a journal that knows more than it', async () => {
+    const { ledgerId } = await older.view();
+    const lines = [
+      { ledgerId, epoch: 1, sends: 40, token: '' },
+      sendOf('p', 41, { token: 'e:1', after: { sends: 40 } }),
+    ];
+    expect(await older.adopt([aJournal('j-one', ...lines)])).toMatchObject({ unread: [], unwitnessed: [] });
+    expect((await older.view()).objections).toEqual([]);
+    expect(await older.stateOf('p')).toBe('unknown');
+  });
+});
+
+describe('a journal that objected', () => {
+  it('is not taken as read where an older copy of it is read', async () => {
+    await older.enqueue('p2');
+    const ledgerId = await older.rollBackTo(0);
+    await older.ledger.object({ ...OBJECTION, journalId: 'j-one', sends: 2 });
+    const lines = [{ ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1)];
+    expect(await older.adopt([aJournal('j-one', ...lines)])).toMatchObject({ unread: [{ journalId: 'j-one' }] });
+    expect((await older.view()).objections).toHaveLength(1);
+    const whole = aJournal('j-one', ...lines, sendOf('p2', 2));
+    expect(await older.adopt([whole])).toMatchObject({ unread: [] });
+    expect((await older.view()).objections).toEqual([]);
+    expect(await older.stateOf('p2')).toBe('unknown');
+  });
+
+  it('is not taken as read where an older copy of it is read than the ledger knows', async () => {
+    const ledgerId = await older.rollBackTo(0);
+    await older.ledger.object(OBJECTION);
+    const { redis, keys } = older.account.connection;
+    await redis.hset(
+      keys.journals,
+      'j-one',
+      JSON.stringify({ host: 'h', dir: '/j-one', sends: 2, token: 't-2', at: 0 }),
+    );
+    const copy = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1));
+    const plan = await older.plan([copy], [OBJECTION.journalId]);
+    expect(plan.unread).toMatchObject([{ journalId: 'j-one' }]);
+  });
+
+  it('given up as damaged, has what is queued held where it knew more sends than the ledger', async () => {
+    await older.enqueue('p');
+    await older.rollBackTo(1, 't-1');
+    await older.ledger.object({ ...OBJECTION, journalId: 'j-one', kind: 'journal', sends: 2 });
+    expect(await older.advice()).toEqual(['payouts adopt-ledger --give-up j-one --reason WHY']);
+    await older.adopt([], ['j-one']);
+    expect((await older.view()).objections).toEqual([]);
+    expect(await older.stateOf('p')).toBe('unknown');
+  });
+
+  it('given up as damaged, has nothing held where the ledger knows as many', async () => {
+    await older.enqueue('p');
+    await older.rollBackTo(2, 't-2');
+    await older.ledger.object({ ...OBJECTION, journalId: 'j-one', kind: 'journal', sends: 2 });
+    await older.adopt([], ['j-one']);
+    expect((await older.view()).objections).toEqual([]);
+    expect(await older.stateOf('p')).toBe('queued');
+  });
+});

@@ -1,0 +1,229 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { findMismatch } from '../../src/journal/find-mismatch.js';
+import { listPayoutIds } from '../../src/ledger/payout-list.js';
+import { isComplete, UNWITNESSED, type AdoptionPlan } from '../../src/operator/adoption.js';
+import { readJournals } from '../../src/operator/open-journals.js';
+import { OBJECTION } from '../ledger/contract/ledger-rig.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { openAdoptionWorld, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
+
+let world: AdoptionWorld;
+beforeEach(async () => {
+  world = await openAdoptionWorld();
+});
+afterEach(async () => world.close());
+
+const accepted = (txhash: string) => ({ kind: 'accepted', txhash }) as const;
+const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
+const UNKNOWN = { kind: 'unknown', reason: 'no answer' } as const;
+const NOT_SENT = { kind: 'not_sent', reason: 'the connection ended' } as const;
+
+async function expectAgreement(...hosts: SendingHost[]): Promise<void> {
+  const view = await world.sender.readSender();
+  expect(view.objections).toEqual([]);
+  const dirs = hosts.map(({ dir }) => dir);
+  for (const journal of await readJournals(dirs, world.account.platformId)) {
+    expect(await findMismatch(journal, view, world.sender)).toBeUndefined();
+  }
+}
+
+/** The payouts, with their indexes; not the account's own fields. */
+async function payouts(): Promise<Record<string, string>> {
+  const all = Object.entries(await world.account.dump());
+  return Object.fromEntries(all.filter(([key]) => /:(payout|state|txhash|outbox|late)/.test(key)));
+}
+
+describe('an adoption', () => {
+  it.each(['an older copy', 'nothing'])('brings back what was sent, where Redis came back with %s', async (found) => {
+    const host = await world.addHost('a');
+    await world.enqueue('P-1', 'P-2', 'P-3', 'P-4', 'P-5');
+    await host.send('P-1', accepted('h-1'));
+    const copy = await world.copy();
+    await host.send('P-2', accepted('h-2'));
+    await host.send('P-3', REJECTED);
+    await host.send('P-4', UNKNOWN);
+    await host.send('P-5', NOT_SENT);
+    await world.putBack(found === 'nothing' ? {} : copy);
+    const before = await world.copy();
+
+    const plan = await world.plan([host]);
+    const isFlushed = found === 'nothing';
+    expect(plan).toMatchObject({ isOlder: true, forgotten: isFlushed ? 4 : 3, unwitnessed: [], unread: [] });
+    expect(plan).toMatchObject({ holdsSendable: false, sendable: isFlushed ? 0 : 4, highest: { sends: 5 } });
+    expect(plan.reasons).toEqual([
+      expect.stringMatching(isFlushed ? /flushed or exchanged/ : /older copy.*payout P-2/),
+    ]);
+    expect(plan.firstForgotten.map(({ send, state }) => [send.payoutId, state]).slice(-3)).toEqual(
+      ['P-2', 'P-3', 'P-4'].map((payoutId) => [payoutId, isFlushed ? undefined : 'queued']),
+    );
+    if (!isFlushed) expect(await world.copy()).toEqual(before);
+
+    const adoption = await world.adopt([host], { plan });
+    expect(adoption.adopted.slice(-3)).toEqual([
+      { payoutId: 'P-2', state: 'in_progress' },
+      { payoutId: 'P-3', state: 'rejected' },
+      { payoutId: 'P-4', state: 'unknown' },
+    ]);
+    expect(adoption).toMatchObject({ held: 0, objections: 0, sends: 6 });
+    expect(await world.statesOf('P-1', 'P-5')).toEqual(['in_progress', isFlushed ? undefined : 'queued']);
+    expect(await world.account.ledger.get('P-2')).toMatchObject({ txhash: 'h-2', attempt: 1 });
+    expect(await world.account.ledger.get('P-3')).toMatchObject({ message: 'no funds' });
+    expect(await world.account.ledger.get('P-4')).toMatchObject({
+      message: expect.stringMatching(/forgot it: ticket/),
+    });
+    await expectAgreement(host);
+    await world.enqueue('P-5');
+    expect(await host.send('P-5', accepted('h-5'))).toMatchObject({ payoutId: 'P-5' });
+  });
+
+  it('finds nothing to adopt where they agree, also where other journals are known', async () => {
+    const [host, other] = [await world.addHost('a'), await world.addHost('b')];
+    await world.enqueue('P-1', 'P-2');
+    await other.send('P-1');
+    await host.send('P-2');
+    expect(await world.plan([host])).toMatchObject({ reasons: [], isOlder: false, forgotten: 0, unread: [] });
+  });
+
+  it('changes nothing more when it is carried out again', async () => {
+    const host = await world.addHost('a');
+    await world.enqueue('P-1', 'P-2', 'P-3');
+    const copy = await world.copy();
+    await host.send('P-1', accepted('h-1'));
+    await host.send('P-2');
+    await world.putBack(copy);
+    const plan = await world.plan([host], [UNWITNESSED]);
+    expect(await world.adopt([host], { plan })).toMatchObject({ adopted: [{}, {}], held: 1 });
+    const before = await payouts();
+    expect(await world.adopt([host], { plan })).toMatchObject({ adopted: [], held: 0, objections: 0 });
+    expect(await payouts()).toEqual(before);
+    await expectAgreement(host);
+    expect(await world.plan([host])).toMatchObject({ reasons: [] });
+  });
+
+  it('leaves the objection of a journal that it did not read', async () => {
+    const host = await world.addHost('a');
+    await world.enqueue('P-1');
+    await world.sender.object(OBJECTION);
+    const plan = await world.plan([host]);
+    expect(plan).toMatchObject({ reasons: ['it forgot a send'], unread: [{ journalId: 'j-two', host: 'host-2' }] });
+    expect(isComplete(plan)).toBe(false);
+    const givenUp = await world.plan([host], ['j-two']);
+    expect(givenUp).toMatchObject({ unread: [], holdsSendable: true, sendable: 1 });
+    expect(await world.adopt([host], { plan: givenUp })).toMatchObject({ held: 1, objections: 0 });
+  });
+
+  it('lets the application fill in what the journal does not know, and lists the payout in its batch', async () => {
+    const host = await world.addHost('a');
+    const whole = aPayout('P-1', { reference: 'invoice 1', metadata: { customer: 7 }, batch: 'May' });
+    const { ledger, connection } = world.account;
+    await ledger.enqueue([whole]);
+    await host.send('P-1', accepted('h-1'));
+    await world.putBack();
+    await world.adopt([host]);
+    expect((await ledger.get('P-1'))?.reference).toBeUndefined();
+    for (let times = 0; times < 2; times += 1) {
+      expect(await ledger.enqueue([whole])).toMatchObject([{ kind: 'exists', payout: { state: 'in_progress' } }]);
+    }
+    expect(await ledger.get('P-1')).toMatchObject({ reference: 'invoice 1', metadata: { customer: 7 }, txhash: 'h-1' });
+    expect((await listPayoutIds(connection, { batch: 'May', limit: 9 })).payoutIds).toEqual(['P-1']);
+  });
+});
+
+describe('sends that nobody witnesses', () => {
+  /** `a` sent numbers 1, 3 and 6, `b` the others. Redis knows none of them, and neither journal. */
+  async function makeGap(): Promise<[a: SendingHost, b: SendingHost]> {
+    const [a, b] = [await world.addHost('a'), await world.addHost('b')];
+    await world.enqueue('P-1', 'P-2', 'P-3', 'P-4', 'P-5', 'P-6', 'P-7');
+    const copy = await world.copy();
+    for (const [host, payoutId] of [
+      [a, 'P-1'],
+      [b, 'P-2'],
+      [a, 'P-3'],
+      [b, 'P-4'],
+      [b, 'P-5'],
+      [a, 'P-6'],
+    ] as const) {
+      await host.send(payoutId, accepted(`h-${payoutId}`));
+    }
+    await world.putBack(copy);
+    return [a, b];
+  }
+
+  const GAPS: Pick<AdoptionPlan, 'unwitnessed'> = {
+    unwitnessed: [
+      { first: 2, last: 2 },
+      { first: 4, last: 5 },
+    ],
+  };
+
+  it('are named by their numbers, and nothing is changed', async () => {
+    const [a] = await makeGap();
+    await world.sender.readSender();
+    const before = await world.copy();
+    const plan = await world.plan([a]);
+    expect(plan).toMatchObject({ ...GAPS, forgotten: 3, unread: [], holdsSendable: false });
+    expect(isComplete(plan)).toBe(false);
+    expect(await world.copy()).toEqual(before);
+  });
+
+  it('are none where the other journal is read, in either order', async () => {
+    const [a, b] = await makeGap();
+    for (const hosts of [
+      [a, b],
+      [b, a],
+    ]) {
+      expect(await world.plan(hosts)).toMatchObject({ unwitnessed: [], forgotten: 6 });
+    }
+    expect(await world.adopt([a, b])).toMatchObject({ held: 0, objections: 0 });
+    expect(await world.statesOf('P-2', 'P-5', 'P-6', 'P-7')).toEqual([
+      'in_progress',
+      'in_progress',
+      'in_progress',
+      'queued',
+    ]);
+    await expectAgreement(a, b);
+  });
+
+  it('make every queued payout unknown where they are given up', async () => {
+    const [a] = await makeGap();
+    const plan = await world.plan([a], [UNWITNESSED]);
+    expect(plan).toMatchObject({ unwitnessed: [], holdsSendable: true, sendable: 7 });
+    expect(isComplete(plan)).toBe(true);
+    await world.adopt([a], { plan });
+    expect(await world.statesOf('P-1', 'P-3', 'P-6')).toEqual(Array(3).fill('in_progress'));
+    expect(await world.statesOf('P-2', 'P-4', 'P-5', 'P-7')).toEqual(Array(4).fill('unknown'));
+    await expectAgreement(a);
+  });
+
+  it('are not looked for behind a send that the ledger knows', async () => {
+    const [a, b] = [await world.addHost('a'), await world.addHost('b')];
+    await world.enqueue('P-1', 'P-2', 'P-3');
+    await a.send('P-1');
+    await b.send('P-2');
+    const copy = await world.copy();
+    await a.send('P-3');
+    await world.putBack(copy);
+    expect(await world.plan([a])).toMatchObject({
+      forgotten: 1,
+      unwitnessed: [],
+      unread: [{ journalId: b.journalId }],
+    });
+  });
+});
+
+describe('a known journal that was not read', () => {
+  it.each(['the ledger', 'another journal'])('is named where %s knows it, else given up by its id', async (who) => {
+    const [a, b] = [await world.addHost('a'), await world.addHost('b')];
+    await world.enqueue('P-1', 'P-2', 'P-3');
+    await b.send('P-1');
+    if (who === 'another journal') await a.notePeers();
+    const copy = who === 'the ledger' ? await world.copy() : {};
+    await a.send('P-2');
+    await world.putBack(copy);
+    const plan = await world.plan([a]);
+    expect(plan).toMatchObject({ unread: [{ journalId: b.journalId, host: 'b', dir: b.dir }] });
+    expect(isComplete(plan)).toBe(false);
+    expect(isComplete(await world.plan([a, b]))).toBe(true);
+    expect(await world.plan([a], [b.journalId])).toMatchObject({ unread: [], holdsSendable: true });
+  });
+});

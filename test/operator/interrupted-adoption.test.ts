@@ -1,0 +1,160 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { findMismatch } from '../../src/journal/find-mismatch.js';
+import { readAccountStats } from '../../src/ledger/account-stats.js';
+import { adviseAccount } from '../../src/operator/account-advice.js';
+import { isComplete, UNWITNESSED } from '../../src/operator/adoption.js';
+import { readJournals } from '../../src/operator/open-journals.js';
+import { openAdoptionWorld, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
+
+let world: AdoptionWorld | undefined;
+afterEach(closeWorld);
+
+async function closeWorld(): Promise<void> {
+  const open = world;
+  world = undefined;
+  await open?.close();
+}
+
+const INTERRUPTED = 'interrupted';
+/** The calls that make a difference, of the ledger and of journals. */
+const CALLS =
+  /^(readSender|findForgottenSends|object|adoptSends|countSendable|holdSendable|adoptLedger|bind|notePeers)$/;
+
+/** Throws instead of one of the calls that an adoption makes: all before it have taken effect. */
+function interrupter(at: number | string) {
+  const done: string[] = [];
+  let calls = 0;
+  const between = <Target extends object>(target: Target): Target =>
+    new Proxy(target, {
+      get(_, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function' || !CALLS.test(String(name))) return value;
+        return async (...args: unknown[]): Promise<unknown> => {
+          calls += 1;
+          if (calls === at || name === at) throw new Error(INTERRUPTED);
+          const reply: unknown = await Reflect.apply(value, target, args);
+          done.push(String(name));
+          return reply;
+        };
+      },
+    });
+  return { between, done };
+}
+
+interface Scenario {
+  readonly read: readonly SendingHost[];
+  readonly giveUp: readonly string[];
+  readonly states: Readonly<Record<string, string>>;
+}
+
+/**
+ * Redis comes back older; `a` and `b` witness what it forgot.
+ * @param isGap - the journal of `b` is lost; where others have sent more since, the ledger knows of it
+ * @param isPassed - `c` has sent more since than Redis forgot, so its numbers tell nothing
+ */
+async function makeScenario(isGap: boolean, isPassed: boolean): Promise<[AdoptionWorld, Scenario]> {
+  const made = (world = await openAdoptionWorld());
+  const [a, b, c] = [await made.addHost('a'), await made.addHost('b'), await made.addHost('c')];
+  await made.enqueue('P-1', 'P-2', 'P-3', 'P-4');
+  if (isPassed) {
+    await made.enqueue('P-0');
+    await b.send('P-0', { kind: 'accepted', txhash: 'h-0' });
+  }
+  const copy = await made.copy();
+  await a.send('P-1', { kind: 'accepted', txhash: 'h-1' });
+  await b.send('P-2', { kind: 'rejected', message: 'no funds' });
+  await a.send('P-3');
+  await made.putBack(copy);
+  const [objector] = await readJournals([a.dir], made.account.platformId);
+  const mismatch = objector && (await findMismatch(objector, await made.sender.readSender(), made.sender));
+  const later = isPassed ? ['Q-1', 'Q-2', 'Q-3', 'Q-4'] : [];
+  if (isPassed) await made.enqueue(...later);
+  for (const payoutId of later) await c.send(payoutId, { kind: 'accepted', txhash: `h-${payoutId}` });
+  // As the worker of `a` records it, where there is one.
+  if (isGap || isPassed)
+    await made.sender.object({
+      ...{ journalId: a.journalId, host: 'a', dir: a.dir, sends: 3, at: 1 },
+      ...{ kind: 'ledger', reason: mismatch?.reason ?? '' },
+    });
+  return [
+    made,
+    {
+      read: [a, ...(isGap ? [] : [b]), ...(isPassed ? [c] : [])],
+      giveUp: isGap ? [isPassed ? b.journalId : UNWITNESSED] : [],
+      states: {
+        ...{ 'P-1': 'in_progress', 'P-2': isGap ? 'unknown' : 'rejected', 'P-3': 'unknown' },
+        ...{ 'P-4': isGap ? 'unknown' : 'queued' },
+        ...Object.fromEntries(later.map((payoutId) => [payoutId, 'in_progress'])),
+      },
+    },
+  ];
+}
+
+async function expectEnded(made: AdoptionWorld, { read, states }: Scenario): Promise<void> {
+  expect(await made.statesOf(...Object.keys(states))).toEqual(Object.values(states));
+  const view = await made.sender.readSender();
+  expect(view.objections).toEqual([]);
+  const dirs = read.map(({ dir }) => dir);
+  for (const journal of await readJournals(dirs, made.account.platformId)) {
+    expect(await findMismatch(journal, view, made.sender)).toBeUndefined();
+    expect(await made.sender.findForgottenSends(journal.lastSends(99))).toEqual([]);
+  }
+}
+
+/** @returns false when the adoption makes fewer calls */
+async function interrupt(made: AdoptionWorld, { read, giveUp }: Scenario, at: number): Promise<boolean> {
+  const { between, done } = interrupter(at);
+  const isObjected = (await made.sender.readSender()).objections.length > 0;
+  const error: unknown = await made.adopt(read, { giveUp, between }).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (error === undefined) return false;
+  expect(error).toMatchObject({ message: INTERRUPTED });
+  if (!isObjected && !done.includes('object')) expect(done).not.toContain('adoptSends');
+  else if (!done.includes('adoptLedger')) expect(await read[0]?.tryBegin('P-4')).toBe('objected');
+  return true;
+}
+
+describe('an adoption that is interrupted at any of its calls', () => {
+  it.each([
+    ['every journal is read', false, false],
+    ['every journal is read, and others have sent more since', false, true],
+    ['sends are given up, and others have sent more since', true, true],
+  ])('stops the account until it is run again, and ends as if it was not: %s', async (_, isGap, isPassed) => {
+    let at = 0;
+    for (let isInterrupted = true; isInterrupted;) {
+      const [made, scenario] = await makeScenario(isGap, isPassed);
+      isInterrupted = await interrupt(made, scenario, (at += 1));
+      const plan = await made.plan(scenario.read, scenario.giveUp);
+      if (plan.reasons.length > 0) await made.adopt(scenario.read, { plan });
+      await expectEnded(made, scenario);
+      await closeWorld();
+    }
+    expect(at).toBeGreaterThan(10);
+  });
+
+  it('does not forget what nobody witnesses, where it is run again without giving that up', async () => {
+    for (let at = 1, isInterrupted = true; isInterrupted; at += 1) {
+      const [made, scenario] = await makeScenario(true, false);
+      isInterrupted = await interrupt(made, scenario, at);
+      const plan = await made.plan(scenario.read);
+      const isEnded = plan.reasons.length === 0;
+      expect(isEnded || !isComplete(plan)).toBe(true);
+      if (isEnded) await expectEnded(made, scenario);
+      else
+        expect(adviseAccount(await readAccountStats(made.account.connection))).toMatchObject([{ kind: 'objection' }]);
+      await closeWorld();
+    }
+  });
+
+  it('shows the command that gives up what nobody witnesses', async () => {
+    const [made, { read, giveUp }] = await makeScenario(true, false);
+    const { between } = interrupter('adoptLedger');
+    await expect(made.adopt(read, { giveUp, between })).rejects.toThrow(INTERRUPTED);
+    const [advice] = adviseAccount(await readAccountStats(made.account.connection));
+    expect(advice?.command).toBe(
+      `payouts adopt-ledger --journal ${read[0]?.dir} --give-up ${UNWITNESSED} --reason WHY`,
+    );
+  });
+});

@@ -1,0 +1,159 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
+import type { JournaledOutcome, JournaledSend } from '../../../src/journal/journal-line.js';
+import { describeJournal } from '../../../src/journal/send-journal.js';
+import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
+import type { KnownJournal, SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import { carryOutAdoption, planAdoption, type Adoption, type AdoptionLedger } from '../../../src/operator/adoption.js';
+import { openJournals, readJournals, type OpenJournals } from '../../../src/operator/open-journals.js';
+import { redisAdoptionLedger } from '../../../src/operator/redis-adoption-ledger.js';
+import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
+
+export const CONTEXT = { actor: { by: 'ann', reason: 'ticket 812' }, at: 1_900_000_000_000, inFlightMaxMs: 0 };
+
+/** A host with a journal of its own, from which payouts are sent. */
+export interface SendingHost {
+  readonly dir: string;
+  readonly journalId: string;
+  /** Takes the lease and begins a send as a worker does; the outcome, where there is one, comes to ledger and journal. */
+  send(payoutId: string, outcome?: JournaledOutcome): Promise<SendAttempt>;
+  /** Whether the ledger would let it begin this payout. */
+  tryBegin(payoutId: string): Promise<string>;
+  /** As a worker does that learns of the other journals in the ledger. */
+  notePeers(): Promise<void>;
+}
+
+/** An account in Redis, which can be put back to an older copy, and hosts with journals in folders. */
+export interface AdoptionWorld {
+  readonly account: TestAccount;
+  readonly ledger: AdoptionLedger;
+  readonly sender: RedisSenderLedger;
+  addHost(name: string): Promise<SendingHost>;
+  enqueue(...payoutIds: string[]): Promise<void>;
+  statesOf(...payoutIds: string[]): Promise<(string | undefined)[]>;
+  copy(): Promise<Record<string, string>>;
+  /** Without a copy, the account is flushed. */
+  putBack(copy?: Record<string, string>): Promise<void>;
+  plan(hosts: readonly SendingHost[], giveUp?: readonly string[]): ReturnType<typeof planAdoption>;
+  /** Plans and carries out, as the command does. */
+  adopt(hosts: readonly SendingHost[], given?: AdoptOptions): Promise<Adoption>;
+  close(): Promise<void>;
+}
+
+export interface AdoptOptions {
+  readonly giveUp?: readonly string[];
+  /** Instead of a new one. */
+  readonly plan?: Awaited<ReturnType<typeof planAdoption>>;
+  /** Stands between the adoption and Redis, or the journals. */
+  readonly between?: <Target extends object>(target: Target) => Target;
+}
+
+export async function openAdoptionWorld(): Promise<AdoptionWorld> {
+  const account = openTestAccount();
+  const { platformId, connection, redis } = account;
+  const sender = new RedisSenderLedger(connection, 'reply');
+  const ledger = redisAdoptionLedger(account.ledger);
+  const root = await mkdtemp(join(tmpdir(), 'adoption-'));
+  const opened: FileSendJournal[] = [];
+  let tokens = 0;
+
+  const plan: AdoptionWorld['plan'] = async (hosts, giveUp = []) =>
+    planAdoption(ledger, await readJournals(foldersOf(hosts), platformId), giveUp);
+
+  async function adopt(hosts: readonly SendingHost[], given: AdoptOptions = {}): Promise<Adoption> {
+    const { giveUp = [], between = <Target>(target: Target): Target => target } = given;
+    const port = between(ledger);
+    const planned = given.plan ?? (await planAdoption(port, await readJournals(foldersOf(hosts), platformId), giveUp));
+    const journals: OpenJournals = await openJournals(foldersOf(hosts), platformId);
+    try {
+      return await carryOutAdoption(port, journals.journals.map(between), planned, CONTEXT);
+    } finally {
+      await journals.close();
+    }
+  }
+
+  async function addHost(name: string): Promise<SendingHost> {
+    const dir = join(root, name);
+    const journal = await FileSendJournal.open({ dir, platformId });
+    opened.push(journal);
+    const describe = (): KnownJournal => describeJournal(journal, { host: name, dir }, 0);
+    const takeLease = async () => {
+      const view = await sender.readSender();
+      const epoch = (await sender.acquireLease(name, view, describe(), 0)) ?? 0;
+      return { view, lease: { owner: name, epoch } };
+    };
+    const begin = async (payoutId: string) => {
+      await journal.reload();
+      const { view, lease } = await takeLease();
+      const { ledgerId, sends, last } = view;
+      const payout = await sender.readPayout(payoutId);
+      const attempt = { payoutId, attempt: (payout?.attempt ?? 0) + 1, token: `${name}-${(tokens += 1)}` };
+      const asked = { ...attempt, lease, ledgerId, sends, last, journal: describe(), inFlightMs: 0 };
+      const begun = await sender.beginSend(asked);
+      return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends, token: last }, begun };
+    };
+    return {
+      dir,
+      journalId: journal.journalId,
+      async send(payoutId, outcome) {
+        const { attempt, ledger: before, begun } = await begin(payoutId);
+        if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
+        if (journal.ledger?.ledgerId !== before.ledgerId) await journal.bind(before);
+        const { epoch, sends, token } = before;
+        const { paymentId, amount, addressTo } = aPayout(payoutId);
+        const request: JournaledSend['request'] = { paymentId, amount, addressTo };
+        await journal.append({ ...attempt, epoch, sends: begun.sends, after: { sends, token }, request, at: 0 });
+        if (outcome !== undefined) journal.noteOutcome(attempt, outcome, 0);
+        if (outcome?.kind === 'not_sent') await sender.revertSend(attempt, outcome.reason);
+        else await sender.finishSend(attempt, outcome ?? { kind: 'unknown', reason: 'no answer' }, NO_BREAKER, 0);
+        // Reading takes its turn behind the outcome, for which nobody waits.
+        await journal.changedByOthers();
+        return attempt;
+      },
+      tryBegin: async (payoutId) => (await begin(payoutId)).begun.kind,
+      notePeers: async () => {
+        const { journals } = await sender.readSender();
+        await journal.notePeers(journals.filter(({ journalId }) => journalId !== journal.journalId));
+      },
+    };
+  }
+
+  const unlinkAll = async (): Promise<void> => {
+    const keys = Object.keys(await account.dump());
+    if (keys.length > 0) await redis.unlink(...keys);
+  };
+
+  return {
+    account,
+    ledger,
+    sender,
+    addHost,
+    plan,
+    adopt,
+    enqueue: async (...payoutIds) => {
+      // Gives the ledger its id.
+      await sender.readSender();
+      await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+    },
+    statesOf: async (...payoutIds) =>
+      Promise.all(payoutIds.map(async (payoutId) => (await account.ledger.get(payoutId))?.state)),
+    copy: async () => account.dump(),
+    async putBack(copy = {}) {
+      await unlinkAll();
+      for (const [key, content] of Object.entries(copy)) await redis.restore(key, 0, Buffer.from(content, 'hex'));
+    },
+    async close() {
+      for (const journal of opened) await journal.close();
+      await account.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+function foldersOf(hosts: readonly SendingHost[]): string[] {
+  return hosts.map(({ dir }) => dir);
+}
