@@ -4,15 +4,16 @@ import { addPersonOptions, readPerson, type PersonFlags } from './person.js';
 import { withProducer } from './with-account.js';
 
 const HELP_AFTER = `
-Only a payout that is queued can be cancelled: one that may have been sent is never called back (exit code 4).
+Only a payout that is queued or rejected can be cancelled: one that may have been paid is never called back (exit code 4).
 
 Examples:
   payouts cancel invoice-77 --reason "paid by other means"
+  payouts cancel invoice-78 --reason "the recipient gave a wrong address"
 `;
 
 /** Adds `payouts cancel`. */
 export function registerCancelCommand(program: Command, context: CliContext): void {
-  const command = program.command('cancel').description('cancel a payout that is still queued');
+  const command = program.command('cancel').description('cancel a payout that is still queued, or was rejected');
   addPersonOptions(command.argument('<payoutId>', 'the payout'), 'no reason given')
     .option('--json', 'print the payout as JSON')
     .addHelpText('after', HELP_AFTER)

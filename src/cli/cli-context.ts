@@ -1,6 +1,7 @@
 import picocolors from 'picocolors';
 import { readConfig, type Environment } from '../config.js';
 import type { Logger } from '../logger.js';
+import type { Terminal } from './confirm.js';
 
 /** What commands may know of the process they run in. Everything else they are given as options. */
 export interface CliContext {
@@ -16,6 +17,8 @@ export interface CliContext {
   readonly writeJson: (value: unknown) => void;
   /** Writes progress or a remark to stderr, line breaks included. */
   readonly writeError: (text: string) => void;
+  /** Where a person is asked. */
+  readonly terminal: Terminal;
   /** For a command that runs until it is stopped: aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
   readonly stopSignal: () => AbortSignal;
   /** The account that `payouts sandbox` serves. */
@@ -27,10 +30,15 @@ export function createProcessContext(): CliContext {
   const { env: environment, stdout, stderr } = process;
   // The reader of a pipe (`payouts list | head`) may go away early, which is no failure.
   stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  // A remark that finds a full disk, or no reader, must not turn a command that did its work into one that failed.
+  stderr.on('error', () => undefined);
   const plain = !stdout.isTTY || (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
   const writeError = (text: string): void => void stderr.write(text);
   return {
     environment,
+    get terminal() {
+      return { input: process.stdin, output: stderr };
+    },
     colours: picocolors.createColors(!plain),
     logger: createLineLogger(writeError),
     write: (text) => void stdout.write(text),

@@ -8,21 +8,24 @@ export interface Terminal {
   readonly output: Writable & { readonly isTTY?: boolean };
 }
 
-const PROCESS_TERMINAL: Terminal = { input: process.stdin, output: process.stderr };
-
 /**
  * Makes sure that somebody can be asked.
  * @throws InvalidInputError when stdin or stderr is no terminal
  */
-export function requireTerminal({ input, output }: Terminal = PROCESS_TERMINAL): void {
+export function requireTerminal({ input, output }: Terminal): void {
   if (input.isTTY && output.isTTY) return;
   const message = 'is needed here: there is no terminal on which somebody could be asked. Nothing was changed';
   throw new InvalidInputError([{ field: '--yes', message }]);
 }
 
+/** Why nobody can be asked where stdin is the input of the command. */
+export function stdinIsTaken(): InvalidInputError {
+  const message = 'is needed here: stdin holds the payouts, so nobody can answer on it. Nothing was changed';
+  return new InvalidInputError([{ field: '--yes', message }]);
+}
+
 export interface ConfirmOptions {
-  /** @defaultValue stdin and stderr */
-  readonly terminal?: Terminal;
+  readonly terminal: Terminal;
   /** Aborted when the command is to end; it then need not wait for an answer. */
   readonly signal?: AbortSignal;
 }
@@ -33,8 +36,7 @@ export interface ConfirmOptions {
  * @throws StoppedError for any other answer, the end of the input and an interruption; InvalidInputError when there is
  * no terminal
  */
-export async function confirm(question: string, options: ConfirmOptions = {}): Promise<void> {
-  const { terminal = PROCESS_TERMINAL, signal } = options;
+export async function confirm(question: string, { terminal, signal }: ConfirmOptions): Promise<void> {
   requireTerminal(terminal);
   if (!/^\s*y(es)?\s*$/i.test(await ask(question, terminal, signal))) throw new StoppedError('Nothing was changed');
 }

@@ -31,7 +31,7 @@ Examples:
 export function registerEventsCommand(program: Command, context: CliContext): void {
   program
     .command('events')
-    .description('show what happened: every change of a payout, every pause')
+    .description('show what happened: changes of payouts, pauses, objections, late payments')
     .option('-f, --follow', 'go on with what happens next, until it is stopped')
     .option('--since <time|eventId>', 'from a time on (such as 2030-01-31T09:00:00Z), or after an event')
     .option('--json', 'print each event as one line of JSON')

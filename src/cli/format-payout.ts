@@ -16,6 +16,7 @@ export function formatPayout(payout: Payout, colours: Colours): string {
     ['address', payout.addressTo],
     ['symbol', payout.symbol],
     ['txhash', payout.txhash],
+    ['paid too late as', payout.lateTxhash],
     ['fee', payout.fee],
     ['message', payout.message],
     ['sends begun', payout.attempt],

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfig } from '../config.js';
-import { InvalidInputError } from '../errors.js';
 import { parseInput } from '../fields.js';
 import { batchField } from '../ledger/payout.js';
 import type { CliContext } from './cli-context.js';
-import { requireTerminal } from './confirm.js';
+import { requireTerminal, stdinIsTaken } from './confirm.js';
 import { openSource, STDIN } from './import/open-source.js';
 import { runImport } from './import/run-import.js';
 
@@ -61,7 +60,7 @@ export function registerImportCommand(program: Command, context: CliContext): vo
       ] as const;
       const { WITHDRAW_INTERVAL_MS: intervalMs } = readConfig(names, context.environment);
       // Before a large file is read, not after.
-      if (!yes && !dryRun) requireSomebody(path);
+      if (!yes && !dryRun) requireSomebody(path, context);
       const signal = context.stopSignal();
       const source = await openSource(path, signal);
       await runImport(context, source, { batch, dryRun, skipInvalid, yes, json, intervalMs, signal });
@@ -69,9 +68,7 @@ export function registerImportCommand(program: Command, context: CliContext): vo
 }
 
 /** @throws InvalidInputError when nobody can be asked */
-function requireSomebody(path: string): void {
-  requireTerminal();
-  if (path !== STDIN) return;
-  const message = 'is needed here: stdin holds the payouts, so nobody can answer on it. Nothing was changed';
-  throw new InvalidInputError([{ field: '--yes', message }]);
+function requireSomebody(path: string, { terminal }: CliContext): void {
+  requireTerminal(terminal);
+  if (path === STDIN) throw stdinIsTaken();
 }

@@ -4,18 +4,23 @@ import type { AccountAccess } from '../producer/account-access.js';
 import { addWithdrawJobs } from '../producer/add-withdraw-jobs.js';
 import type { Person } from './person.js';
 
+/** The payout, the state that it is in, and the attempt, where a later one is not meant. */
+export interface Requeue {
+  readonly payoutId: string;
+  readonly from: PayoutState;
+  readonly attempt?: number;
+}
+
 /**
  * Puts a payout that was not paid back into the queue, with a new job.
- * @throws NotFoundError, RedisUnavailableError; ConflictError when it is not in the state `from`
+ * @throws NotFoundError
+ * @throws ConflictError when it is not in the state `from`, was sent again since, or may still be on its way
+ * @throws RedisUnavailableError
  */
-export async function requeuePayout(
-  account: AccountAccess,
-  payoutId: string,
-  from: PayoutState,
-  person: Person,
-): Promise<Payout> {
+export async function requeuePayout(account: AccountAccess, requeue: Requeue, person: Person): Promise<Payout> {
   const { ledger } = account;
-  await ledger.change({ payoutId, from, to: 'queued', ...person });
+  const { payoutId } = requeue;
+  await ledger.change({ ...requeue, to: 'queued', ...person });
   const payout = await ledger.get(payoutId);
   if (payout === undefined) throw new Error(`Payout ${payoutId} vanished from the ledger after it was put back`);
   await addWithdrawJobs(account, { fresh: [payout], waiting: [] });

@@ -6,6 +6,8 @@ import { setPause } from './set-pause.js';
 const HELP_AFTER = `
 Look first at why the account was paused (\`payouts stats\`): when the gateway blocked it, the next send may prolong that.
 
+An account that a send journal objects to is not resumed (exit code 4): \`payouts stats\` shows the command that ends that.
+
 Examples:
   payouts resume --reason "the gateway has lifted the block"
 `;

@@ -19,7 +19,9 @@ export function registerRetryCommand(program: Command, context: CliContext): voi
     .addHelpText('after', HELP_AFTER)
     .action(async (payoutId: string, flags: PersonFlags & { readonly json?: true }) => {
       const person = readPerson(flags);
-      const payout = await withAccount(context, (account) => requeuePayout(account, payoutId, 'rejected', person));
+      const payout = await withAccount(context, (account) =>
+        requeuePayout(account, { payoutId, from: 'rejected' }, person),
+      );
       if (flags.json) context.writeJson(payout);
       else context.write(`Payout ${payoutId} is queued again.\n`);
     });

@@ -33,6 +33,11 @@ export async function withAccount<Result>(
 }
 
 function readAccountOptions({ environment, logger }: CliContext): PayoutProducerOptions {
-  const config = readConfig(['REDIS_URL', 'GATEWAY_PLATFORM_ID'], environment);
-  return { redisUrl: config.REDIS_URL, platformId: config.GATEWAY_PLATFORM_ID, logger };
+  const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'GATEWAY_PLATFORM_ID'], environment);
+  return {
+    redisUrl: config.REDIS_URL,
+    redisReplicas: config.REDIS_REPLICAS,
+    platformId: config.GATEWAY_PLATFORM_ID,
+    logger,
+  };
 }

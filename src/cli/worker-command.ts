@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { readConfig, type Config } from '../config.js';
 import { untilAborted } from '../clock.js';
+import { StoppedError } from '../errors.js';
 import { createLogger, type Logger } from '../logger.js';
 import type { AccountWorker } from '../worker/account-worker.js';
 import { startHealthServer, type HealthServer } from '../worker/health-server.js';
@@ -30,7 +31,9 @@ const LEFT_OPEN_MS = 1_000;
 
 const PROCESS_VARIABLES = [
   'REDIS_URL',
+  'REDIS_REPLICAS',
   'SEND_JOURNAL_DIR',
+  'SEND_JOURNAL_DAYS',
   'ALLOW_VOLATILE_REDIS',
   'STUCK_AFTER_MS',
   'HEALTH_HOST',
@@ -60,8 +63,10 @@ async function runWorker({ environment, stopSignal }: CliContext): Promise<void>
     worker = await createPayoutWorker(
       {
         redisUrl: config.REDIS_URL,
+        redisReplicas: config.REDIS_REPLICAS,
         accounts,
         journalDir: config.SEND_JOURNAL_DIR,
+        journalDays: config.SEND_JOURNAL_DAYS,
         allowVolatileRedis: config.ALLOW_VOLATILE_REDIS,
         observe: metrics.observe,
         logger,
@@ -73,6 +78,10 @@ async function runWorker({ environment, stopSignal }: CliContext): Promise<void>
     logger.info({}, 'ending after the answer under way; a second signal ends at once');
     await worker.stop();
     logger.info({}, 'worker ended');
+  } catch (error) {
+    // Nothing had begun that would need an end in good order.
+    if (!(error instanceof StoppedError)) throw error;
+    logger.info({ reason: error.message }, 'worker ended');
   } finally {
     await health?.close();
     endWhateverIsLeft();

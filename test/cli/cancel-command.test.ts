@@ -23,6 +23,10 @@ describe('payouts cancel', () => {
     const again = await account.run('cancel', 'p-1', '--json');
     expect(again).toMatchObject({ code: 4, stdout: '' });
     expect(again.stderr).toMatch(/^payouts: Payout p-1 is cancelled, which is final; only a payout that is queued/);
+    await account.enqueue('p-2');
+    await account.force('p-2', 'rejected');
+    expect(await account.run('cancel', 'p-2', '--reason', 'wrong address')).toMatchObject({ code: 0, stderr: '' });
+    expect((await account.ledger.get('p-2'))?.state).toBe('cancelled');
     expect(await account.run('cancel', 'p-9')).toMatchObject({ code: 3 });
     expect(await account.run('cancel', 'p-1', '--reason', '')).toMatchObject({ code: 2 });
     expect(await account.run('cancel')).toMatchObject({ code: 2 });

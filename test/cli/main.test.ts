@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { newPlatformId } from '../support/account.js';
-import { runCli } from '../support/cli.js';
+import { BINARY, runCli } from '../support/cli.js';
 
 /** Every command there is, with those of `payouts gateway`. */
 const COMMANDS = [
@@ -47,6 +49,21 @@ describe('payouts', () => {
     expect(await runCli(['get', '--frob'])).toMatchObject({ code: 2 });
   });
 
+  it('ends with the same code where its remarks find a full disk', () => {
+    const full = openSync('/dev/full', 'w');
+    try {
+      for (const [args, code] of [
+        [['cancle'], 2],
+        [['get', '--help'], 0],
+      ] as const) {
+        const { status } = spawnSync(process.execPath, [BINARY, ...args], { stdio: ['ignore', 'ignore', full] });
+        expect(status).toBe(code);
+      }
+    } finally {
+      closeSync(full);
+    }
+  });
+
   it('ends with 2 for a wrong environment, naming every problem', async () => {
     const result = await runCli(['stats'], { env: { REDIS_URL: 'http://x', GATEWAY_PLATFORM_ID: '' } });
     expect(result.code).toBe(2);
@@ -61,7 +78,7 @@ describe('payouts', () => {
     const result = await runCli(['get', 'p-1'], { env });
     expect(performance.now() - startedAt).toBeLessThan(10_000);
     expect(result).toMatchObject({ code: 1, stdout: '' });
-    expect(result.stderr).toMatch(/Redis is not available .*: check that it runs/);
+    expect(result.stderr).toMatch(/Redis unavailable .*: check that it runs/);
     expect(result.stderr).not.toMatch(/^ +at /m);
   });
 });

@@ -87,6 +87,19 @@ describe('payouts resolve --sent', () => {
     expect((await account.ledger.get('p-1'))?.state).toBe('unknown');
   });
 
+  it.each(['null', '0', `0x${'0'.repeat(64)}`])(
+    'refuses the txhash %s, which is none, also with --force',
+    async (txhash) => {
+      await makeUnknown('p-1');
+      const args = ['resolve', 'p-1', '--sent', '--txhash', txhash, ...WHY];
+      for (const refused of [await account.run(...args), await account.run(...args, '--force')]) {
+        expect(refused).toMatchObject({ code: 2, stdout: '' });
+        expect(refused.stderr).toMatch(/^payouts: --txhash: must name a transaction, .*\(got ".*"\)\n$/);
+      }
+      expect((await account.ledger.get('p-1'))?.state).toBe('unknown');
+    },
+  );
+
   it('refuses the transaction of another payout', async () => {
     for (const payoutId of ['p-1', 'p-2']) await makeUnknown(payoutId);
     const txhash = await pay(PAYMENT);

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 /** The built binary, which is what people run. */
-const BINARY = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+export const BINARY = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
 export interface CliResult {
   readonly code: number | null;

@@ -1,4 +1,4 @@
-import { nextSteps, shellQuote } from '../../dashboard/next-steps.js';
+import { nextSteps, shellQuote } from '../../operator/next-steps.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { AccountStats as SandboxStats, Payment } from '../../sandbox/index.js';

@@ -10,8 +10,11 @@ export interface CurrencyTotal {
   readonly amount: string;
 }
 
+/** What of a payout is added up. */
+type AmountToPay = Pick<ValidPayout, 'paymentId' | 'symbol' | 'amount'>;
+
 interface Sum {
-  readonly first: ValidPayout;
+  readonly first: AmountToPay;
   payouts: number;
   units: bigint;
 }
@@ -20,7 +23,7 @@ interface Sum {
 export class CurrencyTotals {
   readonly #sums = new Map<string, Sum>();
 
-  add(payout: ValidPayout): void {
+  add(payout: AmountToPay): void {
     const key = `${payout.paymentId} ${payout.symbol ?? ''}`;
     const sum = this.#sums.get(key) ?? { first: payout, payouts: 0, units: 0n };
     sum.payouts += 1;

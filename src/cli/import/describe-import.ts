@@ -1,6 +1,7 @@
 import { formatTable } from '../format-table.js';
 import { formatCount, formatDuration } from '../format-text.js';
 import type { FileCheck } from './check-rows.js';
+import type { CurrencyTotal } from './currency-totals.js';
 import type { Conflict, EnqueueCounts } from './enqueue-spool.js';
 
 /** What is in a file, for people. @param intervalMs - between two sends */
@@ -9,18 +10,23 @@ export function describeCheck({ rows, payouts, repeated, invalid, totals }: File
     repeated === 0 ? '' : `, ${repeated} that repeat an earlier row`,
     invalid === 0 ? '' : `, ${invalid} with errors that are left out`,
   ];
-  const table = totals.map(({ paymentId, symbol, payouts: count, amount }) => [
+  return [
+    `${formatCount(rows, 'row')}: ${formatCount(payouts, 'payout')}${others.join('')}\n`,
+    formatTotals(totals),
+    `At one every ${intervalMs} ms, sending them takes at least ${formatDuration(payouts * intervalMs)}.\n`,
+  ].join('');
+}
+
+/** The sum of each currency, for people. */
+export function formatTotals(totals: readonly CurrencyTotal[]): string {
+  const rows = totals.map(({ paymentId, symbol, payouts, amount }) => [
     '',
     String(paymentId),
     symbol ?? '',
-    String(count),
+    String(payouts),
     amount,
   ]);
-  return [
-    `${formatCount(rows, 'row')}: ${formatCount(payouts, 'payout')}${others.join('')}\n`,
-    formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...table], [1, 3, 4]),
-    `At one every ${intervalMs} ms, sending them takes at least ${formatDuration(payouts * intervalMs)}.\n`,
-  ].join('');
+  return formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...rows], [1, 3, 4]);
 }
 
 /** What became of the payouts, for people. */

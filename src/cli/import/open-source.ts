@@ -30,9 +30,14 @@ const JSON_EXTENSIONS = ['.json', '.jsonl', '.ndjson'];
 /**
  * Opens a file as CSV or JSON lines: as its name ends, or else JSON lines where the first character is `{`.
  * @param signal - ends the reading, of an input that goes silent as well
+ * @param readCsv - what stands in the rows of a CSV file; payouts to enqueue where it is not given
  * @throws InvalidInputError when it cannot be read; StoppedError. So do the rows.
  */
-export async function openSource(path: string, signal: AbortSignal): Promise<ImportSource> {
+export async function openSource(
+  path: string,
+  signal: AbortSignal,
+  readCsv: typeof readCsvRows = readCsvRows,
+): Promise<ImportSource> {
   const isStdin = path === STDIN;
   const explain = (error: unknown): unknown => explainFailure(error, path, signal);
   try {
@@ -45,7 +50,7 @@ export async function openSource(path: string, signal: AbortSignal): Promise<Imp
     return {
       name: isStdin ? 'stdin' : path,
       sizeBytes,
-      rows: explaining(isJson ? readJsonRows(bytes) : readCsvRows(bytes, { mustEnd }), explain),
+      rows: explaining(isJson ? readJsonRows(bytes) : readCsv(bytes, { mustEnd }), explain),
       bytesRead: () => file?.bytesRead ?? 0,
       nameField: isJson ? (field) => field : toCsvColumn,
     };
@@ -78,7 +83,7 @@ async function* explaining(rows: AsyncIterable<Row>, explain: (error: unknown) =
 }
 
 function explainFailure(error: unknown, path: string, signal: AbortSignal): unknown {
-  if (signal.aborted) return new StoppedError('Stopped while reading; nothing was enqueued');
+  if (signal.aborted) return new StoppedError('Stopped while reading; nothing was changed');
   const isTheSystems = (error as NodeJS.ErrnoException).syscall !== undefined;
   if (!isTheSystems) return error;
   return new InvalidInputError([{ field: path, message: `cannot be read: ${(error as Error).message}` }]);

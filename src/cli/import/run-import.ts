@@ -107,7 +107,8 @@ function refuseUnusable({ name }: ImportSource, { rows, payouts, invalid }: File
 
 async function askToEnqueue({ context, options }: ImportRun, { payouts }: FileCheck): Promise<void> {
   const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], context.environment);
-  await confirm(`Enqueue ${formatCount(payouts, 'payout')} for account ${platformId}?`, { signal: options.signal });
+  const question = `Enqueue ${formatCount(payouts, 'payout')} for account ${platformId}?`;
+  await confirm(question, { terminal: context.terminal, signal: options.signal });
 }
 
 async function enqueueAll({ context, source, options, spool, counts }: ImportRun, total: number): Promise<void> {

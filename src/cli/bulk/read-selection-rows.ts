@@ -1,0 +1,48 @@
+import type { Readable } from 'node:stream';
+import { InvalidInputError } from '../../errors.js';
+import { CSV_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../import/csv-columns.js';
+import { readCsvRecords, type CsvValues } from '../import/read-csv-records.js';
+import { unreadableRow, type Row } from '../import/row.js';
+
+const KNOWN_COLUMNS: readonly string[] = [...CSV_COLUMN_NAMES, ...RESULT_CSV_COLUMNS];
+
+/**
+ * Reads payouts that are there already from a CSV file: `payout_id`, and `txhash` where it is given. The other columns of
+ * `payouts list --csv` may stay in it.
+ * @throws InvalidInputError when the columns are not usable, or a quote leaves it open where the rows end
+ */
+export async function* readSelectionRows(bytes: Readable, options: { readonly mustEnd: boolean }): AsyncGenerator<Row> {
+  let columns: readonly string[] | undefined;
+  for await (const record of readCsvRecords(bytes, options)) {
+    if (columns === undefined) columns = readHeader(record);
+    else yield 'values' in record ? readRow(record, columns) : unreadableRow(record.line, record.message);
+  }
+}
+
+function readHeader(record: CsvValues): readonly string[] {
+  const { line } = record;
+  if (!('values' in record)) throw new InvalidInputError([{ field: `line ${line}`, message: record.message }]);
+  const names = record.values;
+  const unknown = names.find((name) => !KNOWN_COLUMNS.includes(name));
+  if (unknown !== undefined) {
+    const message = `is no column: known are ${KNOWN_COLUMNS.join(', ')}`;
+    throw new InvalidInputError([{ field: `line ${line}: ${JSON.stringify(unknown)}`, message }]);
+  }
+  const twice = names.find((name, position) => names.indexOf(name) < position);
+  if (twice !== undefined)
+    throw new InvalidInputError([{ field: `line ${line}: ${twice}`, message: 'is named twice' }]);
+  if (names.includes('payout_id')) return names;
+  const message = 'is missing: the first line must name the columns, separated by commas';
+  throw new InvalidInputError([{ field: `line ${line}: payout_id`, message }]);
+}
+
+function readRow(
+  { line, values }: { readonly line: number; readonly values: readonly string[] },
+  columns: readonly string[],
+): Row {
+  if (values.length !== columns.length) {
+    return unreadableRow(line, `has ${values.length} values, the first line names ${columns.length} columns`);
+  }
+  const valueOf = (column: string): string | undefined => values[columns.indexOf(column)] || undefined;
+  return { line, input: { payoutId: valueOf('payout_id'), txhash: valueOf('txhash') } };
+}
