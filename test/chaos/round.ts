@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startDashboard, type DashboardServer } from '../../src/dashboard/index.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { PLATFORM_ID, SECRET_KEY } from './account.js';
 import { describeFault, strike, type Stage } from './faults.js';
@@ -51,7 +52,8 @@ export class Round {
       payouts = await readPayouts(stage.people);
       book = await stage.gateway.readBook();
       this.#broken.push(...findBroken(book, payouts, this.#plan.timing.minGapMs));
-      if (stage.people.adoptions > 0 && !forgets(this.#plan)) {
+      this.#broken.push(...stage.people.operator.lacking);
+      if (stage.people.operator.adoptions > 0 && !forgets(this.#plan)) {
         this.#broken.push('the worker refused a Redis that had forgotten nothing');
       }
     } catch (error) {
@@ -89,8 +91,10 @@ export class Round {
     this.#opened.push(async () => redis.stop());
     const gateway = await Gateway.start(this.#plan, this.#dir);
     this.#opened.push(async () => gateway.end());
+    const dashboard = this.#plan.readsPage ? await this.#startDashboard(redis.url) : undefined;
     const people = new People({
       redisUrl: redis.url,
+      dashboardUrl: dashboard?.url,
       dir: this.#dir,
       journalDir: this.#journalDir(0),
       enqueueAtMs: this.#plan.enqueueAtMs,
@@ -112,6 +116,12 @@ export class Round {
     return { hosts, links, redis, gateway, people };
   }
 
+  async #startDashboard(redisUrl: string): Promise<DashboardServer> {
+    const dashboard = await startDashboard({ redisUrl, platformId: PLATFORM_ID, host: '127.0.0.1', port: 0 });
+    this.#opened.push(async () => dashboard.close());
+    return dashboard;
+  }
+
   #startHost(worker: number, link: TcpProxy, gateway: Gateway): WorkerHost {
     const { timing, maxUnknownsInARow } = this.#plan;
     return new WorkerHost({
@@ -119,6 +129,7 @@ export class Round {
       logFile: join(this.#dir, `worker-${worker}.log`),
       environment: {
         ...timing.environment,
+        ...(this.#plan.sharedJournal ? {} : { TAKEOVER_QUARANTINE_MS: String(timing.witnessMs) }),
         TIME_SCALE: String(timing.timeScale),
         MAX_UNKNOWNS_IN_A_ROW: String(maxUnknownsInARow),
         REDIS_URL: `redis://127.0.0.1:${link.port}`,
@@ -163,6 +174,7 @@ export class Round {
       if ((await gateway.readStats()).blocked) return true;
       const stats = await people.readStats();
       if (stats === undefined || !people.haveAskedForAll || stats.paused) return false;
+      if (stats.objections.length > 0) return false;
       const { queued, sending, in_progress: inProgress } = stats;
       return queued + sending + inProgress === 0;
     });

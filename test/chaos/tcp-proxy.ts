@@ -3,23 +3,28 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export type Direction = 'requests' | 'replies';
 
+/** Changes what comes through a link, such as the addresses in it. */
+export type Rewrites = Partial<Record<Direction, (bytes: Buffer) => Buffer>>;
+
 /** A TCP link that can be made slow, cut, or silent. */
 export class TcpProxy {
   readonly #server: Server;
+  readonly #rewrites: Rewrites;
   readonly #sockets = new Set<Socket>();
   /** Per direction: bytes wait here while the link is silent. */
   readonly #silences = new Map<Direction, { readonly ended: Promise<void>; readonly end: () => void }>();
   #drawDelayMs: () => number = () => 0;
   #refusing = false;
 
-  private constructor(targetPort: number) {
+  private constructor(targetPort: number, rewrites: Rewrites) {
+    this.#rewrites = rewrites;
     this.#server = createServer((client) => {
       this.#join(client, targetPort);
     });
   }
 
-  static async start(targetPort: number): Promise<TcpProxy> {
-    const proxy = new TcpProxy(targetPort);
+  static async start(targetPort: number, rewrites: Rewrites = {}): Promise<TcpProxy> {
+    const proxy = new TcpProxy(targetPort, rewrites);
     await new Promise<void>((resolve, reject) => {
       proxy.#server.once('error', reject).listen(0, '127.0.0.1', resolve);
     });
@@ -106,7 +111,7 @@ export class TcpProxy {
         for (let silence = this.#silences.get(direction); silence; silence = this.#silences.get(direction)) {
           await silence.ended;
         }
-        if (!to.destroyed) to.write(bytes);
+        if (!to.destroyed) to.write(this.#rewrites[direction]?.(bytes) ?? bytes);
       });
     });
   }

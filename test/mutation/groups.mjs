@@ -1,3 +1,8 @@
+import { readdirSync } from 'node:fs';
+
+// They run processes of the built program, which no mutant reaches.
+const OF_PROCESSES = ['test/journal/journal-processes.test.ts', 'test/journal/journal-size.test.ts'];
+
 // What is mutated together, and the tests that have to notice. Small groups, because every test file of a group is loaded
 // anew for each of its mutants.
 export const groups = {
@@ -18,9 +23,11 @@ export const groups = {
       'src/ledger/redis-sender-ledger.ts',
       'src/ledger/refusal.ts',
       'src/ledger/scripts.ts',
-      'src/ledger/witness.ts',
+      'src/ledger/read-sender-view.ts',
+      'src/ledger/objections.ts',
       'src/ledger/ledger-connection.ts',
       'src/ledger/adopt-ledger.ts',
+      'src/ledger/remove-payouts.ts',
     ],
     tests: [
       'test/ledger/redis-sender-ledger.test.ts',
@@ -30,16 +37,39 @@ export const groups = {
       'test/ledger/adopt-ledger.test.ts',
     ],
   },
+  durability: {
+    mutate: [
+      'src/ledger/redis-durability.ts',
+      'src/ledger/server-facts.ts',
+      'src/ledger/confirm-write.ts',
+      'src/ledger/known-replicas.ts',
+      'src/ledger/find-server.ts',
+      'src/ledger/shared-wait.ts',
+    ],
+    tests: [
+      'test/ledger/redis-durability.test.ts',
+      'test/ledger/durability.test.ts',
+      'test/ledger/known-replicas.test.ts',
+      'test/ledger/find-server.test.ts',
+      'test/ledger/shared-wait.test.ts',
+    ],
+  },
   signing: {
     mutate: ['src/gateway/signing.ts', 'src/gateway/request-signer.ts', 'src/gateway/schemas.ts'],
     tests: ['test/gateway/signing.test.ts', 'test/gateway/request-signer.test.ts', 'test/gateway/schemas.test.ts'],
   },
   answers: {
-    mutate: ['src/gateway/answer.ts', 'src/gateway/withdraw-answer.ts', 'src/gateway/plain-decimal.ts'],
+    mutate: [
+      'src/gateway/answer.ts',
+      'src/gateway/withdraw-answer.ts',
+      'src/gateway/plain-decimal.ts',
+      'src/gateway/compare-payment.ts',
+    ],
     tests: [
       'test/gateway/answer.test.ts',
       'test/gateway/withdraw-answer.test.ts',
       'test/gateway/plain-decimal.test.ts',
+      'test/gateway/compare-payment.test.ts',
     ],
   },
   sender: {
@@ -48,15 +78,20 @@ export const groups = {
       'src/worker/pacer.ts',
       'src/worker/lease-keeper.ts',
       'src/worker/attempt-book.ts',
-      'src/worker/send-journal.ts',
+      'src/worker/ledger-check.ts',
+      'src/worker/stop-grace.ts',
       'src/worker/breaker.ts',
+      'src/gateway/blocked-message.ts',
+      'src/gateway/stop-words.ts',
     ],
     tests: [
       'test/worker/sender.test.ts',
+      'test/worker/sender-journal.test.ts',
       'test/worker/pacer.test.ts',
       'test/worker/lease-keeper.test.ts',
       'test/worker/attempt-book.test.ts',
-      'test/worker/send-journal.test.ts',
+      'test/worker/ledger-check.test.ts',
+      'test/worker/stop-grace.test.ts',
       'test/worker/breaker-words.test.ts',
     ],
   },
@@ -64,8 +99,34 @@ export const groups = {
     mutate: ['src/worker/sender-role.ts'],
     tests: ['test/worker/sender-role.test.ts'],
   },
+  watch: {
+    mutate: ['src/worker/watch-jobs.ts', 'src/worker/lost-job-alarm.ts'],
+    tests: ['test/worker/watch-jobs.test.ts', 'test/worker/lost-job-alarm.test.ts'],
+  },
   journal: {
-    mutate: ['src/worker/file-send-journal.ts'],
-    tests: ['test/worker/file-send-journal.test.ts'],
+    mutate: [
+      'src/journal/file-send-journal.ts',
+      'src/journal/journal-files.ts',
+      'src/journal/journal-line.ts',
+      'src/journal/journal-view.ts',
+      'src/journal/send-journal.ts',
+      'src/journal/find-mismatch.ts',
+    ],
+    tests: quickTestsIn('test/journal').filter((path) => !OF_PROCESSES.includes(path)),
+  },
+  operator: {
+    mutate: [
+      'src/operator/account-advice.ts',
+      'src/operator/adoption.ts',
+      'src/operator/survey-sends.ts',
+      'src/operator/next-steps.ts',
+    ],
+    tests: quickTestsIn('test/operator'),
   },
 };
+
+function quickTestsIn(folder) {
+  return readdirSync(new URL(`../../${folder}`, import.meta.url))
+    .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts'))
+    .map((name) => `${folder}/${name}`);
+}

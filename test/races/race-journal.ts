@@ -1,15 +1,30 @@
-import type { JournaledLedger, JournaledSend, SendJournal } from '../../src/worker/send-journal.js';
+import type {
+  JournaledLedger,
+  JournaledOutcome,
+  JournaledSend,
+  JournalEntry,
+  JournalLine,
+  JournalPeer,
+} from '../../src/journal/journal-line.js';
+import { JournalView } from '../../src/journal/journal-view.js';
+import type { SendJournal } from '../../src/journal/send-journal.js';
+import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 import type { RaceWorld } from './race-world.js';
 
 /** The journal file of the host on which all workers run. */
-export type JournalLines = (JournaledLedger | JournaledSend)[];
+export type JournalLines = JournalLine[];
 
 /** The send journal as one process sees it. */
 export class RaceJournal implements SendJournal {
+  readonly journalId = 'j-race';
   readonly #world: RaceWorld;
   readonly #name: string;
   readonly #lines: JournalLines;
-  #known: JournalLines = [];
+  #view = new JournalView();
+  /** How many of the file's lines this process has read or written. */
+  #known = 0;
+  /** What it does follows one another, outcomes too, for which nobody waits. */
+  #queue: Promise<unknown> = Promise.resolve();
 
   constructor(world: RaceWorld, name: string, lines: JournalLines) {
     this.#world = world;
@@ -18,41 +33,51 @@ export class RaceJournal implements SendJournal {
   }
 
   get ledger(): JournaledLedger | undefined {
-    return this.#known.reduce<JournaledLedger | undefined>(
-      (ledger, entry) =>
-        'payoutId' in entry ? ledger && { ...ledger, epoch: entry.epoch, sends: entry.sends } : entry,
-      undefined,
-    );
+    return this.#view.ledger;
+  }
+
+  get peers(): readonly JournalPeer[] {
+    return this.#view.peers;
   }
 
   knows(payoutId: string, attempt: number): boolean {
-    return this.#sends.some((send) => send.payoutId === payoutId && send.attempt === attempt);
+    return this.#view.knows(payoutId, attempt);
   }
 
-  lastSends(limit: number): readonly JournaledSend[] {
-    return this.#sends.slice(-limit);
+  knowsFromAnother(attempt: SendAttempt): boolean {
+    return this.#view.knowsFromAnother(attempt);
   }
 
-  get #sends(): JournaledSend[] {
-    return this.#known.filter((entry) => 'payoutId' in entry);
+  lastSends(limit: number): readonly JournalEntry[] {
+    return this.#view.lastSends(limit);
   }
 
   async bind(ledger: JournaledLedger): Promise<void> {
-    await this.#write(ledger);
+    await this.#write(ledger, 'bound');
+  }
+
+  async notePeers(peers: readonly JournalPeer[]): Promise<void> {
+    await this.#write({ peers }, 'peers');
   }
 
   async append(send: JournaledSend): Promise<void> {
-    await this.#write(send);
+    await this.#write(send, `${send.payoutId} ${send.attempt}`);
+  }
+
+  noteOutcome({ payoutId, attempt, token }: SendAttempt, outcome: JournaledOutcome, at: number): void {
+    void this.#write({ payoutId, attempt, token, outcome, at }, `${payoutId} ${attempt} ${outcome.kind}`);
   }
 
   async changedByOthers(): Promise<boolean> {
-    await this.#world.turn(`${this.#name} looks at the journal`);
-    return this.#lines.length !== this.#known.length;
+    return this.#inTurn(`${this.#name} looks at the journal`, () => this.#lines.length !== this.#known);
   }
 
   async reload(): Promise<void> {
-    await this.#world.turn(`${this.#name} reads the journal`);
-    this.#known = [...this.#lines];
+    await this.#inTurn(`${this.#name} reads the journal`, () => {
+      this.#view = new JournalView();
+      for (const line of this.#lines) this.#view.note(line);
+      this.#known = this.#lines.length;
+    });
   }
 
   async ensureWritable(): Promise<void> {
@@ -63,10 +88,21 @@ export class RaceJournal implements SendJournal {
     return Promise.resolve();
   }
 
-  async #write(entry: JournaledLedger | JournaledSend): Promise<void> {
-    await this.#world.turn(`${this.#name} writes to the journal`);
-    this.#lines.push(entry);
-    this.#known.push(entry);
-    this.#world.note(`${this.#name} journal: ${'payoutId' in entry ? `${entry.payoutId} ${entry.attempt}` : 'bound'}`);
+  async #write(line: JournalLine, what: string): Promise<void> {
+    await this.#inTurn(`${this.#name} writes to the journal`, () => {
+      this.#lines.push(line);
+      this.#view.note(line);
+      this.#known += 1;
+      this.#world.note(`${this.#name} journal: ${what}`);
+    });
+  }
+
+  async #inTurn<Result>(what: string, work: () => Result): Promise<Result> {
+    const result = this.#queue.then(async () => {
+      await this.#world.turn(what);
+      return work();
+    });
+    this.#queue = result;
+    return result;
   }
 }

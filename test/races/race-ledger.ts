@@ -6,6 +6,12 @@ import type { ChangeOutcome, LedgerRig } from '../ledger/contract/ledger-rig.js'
 import type { RacePlan } from './race-plan.js';
 import type { RaceWorld } from './race-world.js';
 
+/**
+ * The ledger keeps nobody from saying at once that an unanswered payout was not sent: the worst may be said of it at any
+ * time. People who tell the truth wait on their own.
+ */
+const NO_DOUBT_MS = 0;
+
 /** The one ledger of an ordering, whichever it is made of, under watch. */
 export class RaceLedger {
   readonly rig: LedgerRig;
@@ -36,7 +42,7 @@ export class RaceLedger {
       this.#askAsWorker(`${name} ${what}`, run, isDead);
     return {
       readSender: async () => ask('readSender', async () => ledger.readSender()),
-      acquireLease: async (owner, seen) => ask('acquireLease', async () => ledger.acquireLease(owner, seen)),
+      acquireLease: async (...given) => ask('acquireLease', async () => ledger.acquireLease(...given)),
       beatLease: async (lease) => ask('beatLease', async () => ledger.beatLease(lease)),
       releaseLease: async (lease) => ask('releaseLease', async () => ledger.releaseLease(lease)),
       findForgottenSends: async (sends) => ask('findForgottenSends', async () => ledger.findForgottenSends(sends)),
@@ -51,11 +57,21 @@ export class RaceLedger {
         ask(`revertSend ${attempt.payoutId} ${attempt.attempt}`, async () => ledger.revertSend(attempt, reason)),
       finishSend: async (attempt, result, rule) =>
         ask(`finishSend ${attempt.payoutId} ${attempt.attempt} ${result.kind}`, async () => {
-          const reply = await ledger.finishSend(attempt, result, rule);
+          const reply = await ledger.finishSend(attempt, result, rule, NO_DOUBT_MS);
           if (reply.pausedReason !== undefined) this.#isPaused = true;
           return reply;
         }),
-      recoverSends: async (lease, reason) => ask('recoverSends', async () => ledger.recoverSends(lease, reason)),
+      readSending: async () => ask('readSending', async () => ledger.readSending()),
+      abandonSends: async (lease, attempts, reason) =>
+        ask(`abandonSends ${attempts.map(({ payoutId }) => payoutId).join(' ')}`, async () =>
+          ledger.abandonSends(lease, attempts, reason, NO_DOUBT_MS),
+        ),
+      object: async (objection) =>
+        ask('object', async () => {
+          // All workers have one journal, and the ledger forgets nothing: they always agree.
+          this.#world.breaks(`false alarm: ${objection.reason}`);
+          return ledger.object(objection);
+        }),
       get: async (payoutId) => ask(`get ${payoutId}`, async () => ledger.readPayout(payoutId)),
       change: async (change) => {
         const outcome = await ask(describe(change), async () => this.rig.change(change));
@@ -65,7 +81,6 @@ export class RaceLedger {
         ask(`looks for ${state}`, async () =>
           (await this.payouts()).flatMap((payout) => (payout.state === state ? [payout.payoutId] : [])),
         ),
-      pause: async (reason) => ask('pause', async () => this.#pause(reason)),
     };
   }
 
@@ -79,7 +94,10 @@ export class RaceLedger {
   }
 
   async pause(): Promise<void> {
-    await this.#ask('ann pauses', async () => this.#pause('ann wants it'));
+    await this.#ask('ann pauses', async () => {
+      this.#isPaused = true;
+      return this.rig.pause('ann wants it');
+    });
   }
 
   async resume(): Promise<void> {
@@ -87,11 +105,6 @@ export class RaceLedger {
       this.#isPaused = false;
       return this.rig.resume();
     });
-  }
-
-  async #pause(reason: string): Promise<boolean> {
-    this.#isPaused = true;
-    return this.rig.pause(reason);
   }
 
   async #noteBegun(payoutId: string): Promise<void> {
@@ -126,7 +139,6 @@ export class RaceLedger {
 /** In earnest BullMQ tells which payouts wait. */
 export interface RaceLook {
   idsIn(state: Payout['state']): Promise<readonly string[]>;
-  pause(reason: string): Promise<boolean>;
 }
 
 function describe({ payoutId, from, to, txhash = '' }: StateChange): string {

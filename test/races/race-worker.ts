@@ -1,11 +1,14 @@
 import { isAborted } from '../../src/clock.js';
+import { findMismatch, type LedgerMismatch } from '../../src/journal/find-mismatch.js';
+import { describeJournal } from '../../src/journal/send-journal.js';
+import type { JournalPlace } from '../../src/ledger/sender-ledger.js';
 import { silentLogger } from '../../src/logger.js';
 import type { HeldLease } from '../../src/worker/lease-keeper.js';
 import { Pacer } from '../../src/worker/pacer.js';
 import { pollPayout } from '../../src/worker/poll-payout.js';
-import { recoverRegularly, recoverSends } from '../../src/worker/recovery.js';
-import { findDisagreement } from '../../src/worker/send-journal.js';
+import { recoverRegularly } from '../../src/worker/recovery.js';
 import { Sender, type SenderOptions } from '../../src/worker/sender.js';
+import { StopGrace } from '../../src/worker/stop-grace.js';
 import { noObserver } from '../../src/worker/worker-observer.js';
 import { IN_FLIGHT_MAX_MS, type RaceGateway } from './race-gateway.js';
 import { RaceJournal, type JournalLines } from './race-journal.js';
@@ -16,6 +19,8 @@ export const GUARD_MS = 3_000;
 
 /** So often a worker looks whether there is something to send, or to ask about, before it ends. */
 const ROUNDS = 8;
+
+const PLACE: JournalPlace = { host: 'host-1', dir: '/journal' };
 
 export interface RaceWorkerOptions {
   readonly world: RaceWorld;
@@ -48,11 +53,18 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
   const journal = new RaceJournal(world, name, lines);
   const makeSender = options.makeSender ?? ((given: SenderOptions) => new Sender(given));
 
+  const object = async (mismatch: LedgerMismatch): Promise<void> => {
+    await ledger.object({ ...mismatch, ...describeJournal(journal, PLACE, clock.wallNow()) });
+  };
+
   const send = async (): Promise<void> => {
     await journal.reload();
     const view = await ledger.readSender();
-    if ((await findDisagreement(journal, view, ledger, clock.wallNow())) !== undefined) return;
-    const epoch = await ledger.acquireLease(name, view.lease);
+    const found = await findMismatch(journal, view, ledger);
+    if (found?.kind === 'ledger') await object(found);
+    // The holder may have gone on between the two looks, so that the journal seems to lack something: never mind, as in earnest.
+    if (found !== undefined) return;
+    const epoch = await ledger.acquireLease(name, view, describeJournal(journal, PLACE, clock.wallNow()), 0);
     if (epoch === undefined) return;
     const lease = { owner: name, epoch };
     const held: HeldLease = {
@@ -63,9 +75,9 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       release: async () => ledger.releaseLease(lease),
       abandon: () => undefined,
     };
-    const { ledgerId, sends } = held.view;
-    if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends });
-    await recoverSends({ ledger, lease, logger: silentLogger });
+    const { ledgerId, sends, last } = held.view;
+    if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends, token: last });
+    let tokens = 0;
     const stop = new AbortController();
     const sender = makeSender({
       clock,
@@ -74,26 +86,32 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       gateway: gateway.linkOf(name),
       pacer: new Pacer({ clock, intervalMs: 1_000, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
       held,
-      giveUp: new AbortController().signal,
+      hindrance: () => undefined,
+      stopGrace: new StopGrace({ clock, stop: new AbortController().signal, graceMs: 0 }),
+      journalPlace: PLACE,
+      makeToken: () => `${name}.${epoch}.${(tokens += 1)}`,
       guardMs: GUARD_MS,
+      inFlightMaxMs: IN_FLIGHT_MAX_MS,
       maxRejectionsInARow: 2,
       maxUnknownsInARow: 2,
+      onUnrecordable: (reason) => {
+        if (reason !== undefined) world.breaks(`not recorded: ${reason}`);
+      },
       observer: noObserver,
       logger: silentLogger,
     });
-    let refusal: string | undefined;
-    const onRefused = (reason: string): void => {
-      refusal ??= reason;
+    await sender.settleLeftovers();
+    let refusal: LedgerMismatch | undefined;
+    const onRefused = (mismatch: LedgerMismatch): void => {
+      refusal ??= mismatch;
       stop.abort();
     };
     const recovery = recoverRegularly(
       {
         clock,
-        ledger,
         sender,
-        lease,
         onRefused,
-        delivery: { deliverOutbox: async () => Promise.resolve(0), checkAll: async () => Promise.resolve(0) },
+        delivery: { deliverOutbox: async () => Promise.resolve(0) },
         logger: silentLogger,
       },
       stop.signal,
@@ -105,7 +123,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
           reason: String(error),
         }));
         world.note(`${name} ${payoutId}: ${JSON.stringify(report)}`);
-        if (report.kind === 'ledger_refused') onRefused(report.reason);
+        if (report.kind === 'ledger_refused') onRefused(report.mismatch);
         if (isAborted(stop.signal)) break;
       }
       await clock.sleep(500, stop.signal);
@@ -113,7 +131,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
     stop.abort();
     await recovery;
     if (refusal === undefined) await held.release();
-    else await ledger.pause(refusal);
+    else await object(refusal);
   };
 
   const poll = async (): Promise<void> => {

@@ -44,7 +44,7 @@ function makeRigThatIgnoresPauses(): ReturnType<typeof makeMemoryRig> {
   ledger.beginSend = async (begin) => {
     const wasPaused = ledger.resume();
     const reply = await beginSend(begin);
-    if (wasPaused) ledger.pause('as before');
+    if (wasPaused === true) ledger.pause('as before');
     return reply;
   };
   return rig;
@@ -56,8 +56,8 @@ function makeHastySender(options: SenderOptions): Sender {
     ...options,
     ledger: {
       ...ledger,
-      finishSend: async (attempt, result, rule) => {
-        if (result.kind !== 'unknown') return ledger.finishSend(attempt, result, rule);
+      finishSend: async (attempt, result, ...rest) => {
+        if (result.kind !== 'unknown') return ledger.finishSend(attempt, result, ...rest);
         await ledger.revertSend(attempt, 'no answer');
         return { recorded: true };
       },

@@ -1,7 +1,7 @@
 import type { Scheduler } from 'fast-check';
 import type { Payout } from '../../src/ledger/payout.js';
+import { takeLease, type LedgerRig } from '../ledger/contract/ledger-rig.js';
 import { isTransition } from '../simulation/support/payout-book.js';
-import type { LedgerRig } from '../ledger/contract/ledger-rig.js';
 import { RaceGateway } from './race-gateway.js';
 import type { JournalLines } from './race-journal.js';
 import { RaceLedger } from './race-ledger.js';
@@ -66,10 +66,8 @@ export async function runOrdering(
 
 /** The next worker starts, and finds what the others have left. */
 async function settle({ ledger }: LedgerRig): Promise<void> {
-  const { lease } = await ledger.readSender();
-  const epoch = await ledger.acquireLease('Z', lease);
-  if (epoch === undefined) throw new Error('nobody else is there to take the lease');
-  await ledger.recoverSends({ owner: 'Z', epoch }, 'left behind');
+  const lease = await takeLease(ledger, 'Z');
+  await ledger.abandonSends(lease, await ledger.readSending(), 'left behind', 0);
 }
 
 /** @param lies - so often somebody may have said of it that it was not sent when it was */

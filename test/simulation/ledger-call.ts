@@ -10,10 +10,12 @@ export interface LedgerLinkOptions {
   readonly redis: SimRedis;
   readonly plan: Plan;
   readonly mischief: Mischief;
+  /** Told when a send is about to begin. */
+  readonly onBegin: () => void;
 }
 
 /** Asked often and changing little: their faults are rarer, and they are left out of the trace. */
-const QUIET = new Set(['readSender', 'beatLease', 'queued', 'readPayout', 'findForgottenSends']);
+const QUIET = new Set(['readSender', 'beatLease', 'queued', 'readPayout', 'findForgottenSends', 'readSending']);
 
 /** A command that lingers in the network longer than this never reaches Redis: its connection is closed by then. */
 const LINGERS_MAX_MS = 20_000;
@@ -54,6 +56,7 @@ export class LedgerCall<Reply> {
   #send(): void {
     const { process, redis, mischief, plan } = this.#options;
     if (process.dead) return;
+    if (this.#name === 'beginSend') this.#options.onBegin();
     mischief.strike(process, 'asked', this.#name);
     // Killed before the command left.
     if (isDead(process)) return;
@@ -94,6 +97,7 @@ export class LedgerCall<Reply> {
   #execute(): void {
     const { process, redis, mischief } = this.#options;
     if (!this.#isQuiet) process.world.note(() => `${process.name} ${this.#name} ${this.#about}`);
+    if (this.#name === 'acquireLease') redis.beforeLease = redis.ledger.snapshot();
     const reply = this.#run(redis.ledger);
     mischief.strike(process, 'executed', this.#name);
     redis.executed(this.#name, this.#isQuiet);

@@ -1,13 +1,10 @@
 import type { SenderLedger } from '../../src/ledger/sender-ledger.js';
 import { LedgerCall, type LedgerLinkOptions } from './ledger-call.js';
-import { JOURNAL_WITNESS } from '../../src/ledger/witness.js';
 import type { MemoryLedger } from './memory-ledger.js';
 
-/** What the worker asks: the sender's calls, which payouts wait (in earnest BullMQ tells that), and a pause. */
+/** What the worker asks: the sender's calls, and which payouts wait (in earnest BullMQ tells that). */
 export interface WorkerLedger extends SenderLedger {
   queued(): Promise<readonly string[]>;
-  /** In the name of the journal. */
-  pause(reason: string): Promise<boolean>;
 }
 
 /** A process's connection to the simulated Redis: commands and replies are late or lost, and may overtake each other. */
@@ -19,8 +16,8 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
   ): Promise<Reply> => new LedgerCall(options, name, about, run).start();
   return {
     readSender: async () => call('readSender', '', async (ledger) => ledger.readSender()),
-    acquireLease: async (owner, seen) =>
-      call('acquireLease', owner, async (ledger) => ledger.acquireLease(owner, seen)),
+    acquireLease: async (owner, seen, ...rest) =>
+      call('acquireLease', owner, async (ledger) => ledger.acquireLease(owner, seen, ...rest)),
     beatLease: async (lease) => call('beatLease', lease.owner, async (ledger) => ledger.beatLease(lease)),
     releaseLease: async (lease) => call('releaseLease', lease.owner, async (ledger) => ledger.releaseLease(lease)),
     readPayout: async (payoutId) => call('readPayout', payoutId, async (ledger) => ledger.readPayout(payoutId)),
@@ -32,14 +29,16 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
       call('revertSend', `${attempt.payoutId} ${attempt.attempt}`, async (ledger) =>
         ledger.revertSend(attempt, reason),
       ),
-    finishSend: async (attempt, result, rule) =>
+    finishSend: async (attempt, result, rule, doubtMs) =>
       call('finishSend', `${attempt.payoutId} ${attempt.attempt} ${result.kind}`, async (ledger) =>
-        ledger.finishSend(attempt, result, rule),
+        ledger.finishSend(attempt, result, rule, doubtMs),
       ),
-    recoverSends: async (lease, reason) =>
-      call('recoverSends', lease.owner, async (ledger) => ledger.recoverSends(lease, reason)),
-    pause: async (reason) =>
-      call('pause', reason, async (ledger) => Promise.resolve(ledger.pause(reason, JOURNAL_WITNESS))),
+    readSending: async () => call('readSending', '', async (ledger) => ledger.readSending()),
+    abandonSends: async (lease, attempts, reason, doubtMs) =>
+      call('abandonSends', attempts.map(({ payoutId }) => payoutId).join(' '), async (ledger) =>
+        ledger.abandonSends(lease, attempts, reason, doubtMs),
+      ),
+    object: async (objection) => call('object', objection.reason, async (ledger) => ledger.object(objection)),
     queued: async () => call('queued', '', async (ledger) => Promise.resolve(queuedIn(ledger))),
   };
 }

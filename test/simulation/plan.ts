@@ -48,6 +48,8 @@ export interface Plan {
     readonly redisAway: number;
     readonly rollback: number;
     readonly flush: number;
+    /** A host's disk is lost with the journal on it, and the host begins a new one. */
+    readonly journalLost: number;
     /** The sender is stopped, another sends, and Redis comes back as it was before. */
     readonly deposed: number;
     /** Right after a send has begun. */
@@ -67,7 +69,8 @@ const DRIFT_MAX = 0.0005;
 
 /** Each run has its own mixture of faults: some with all, many with few, so that rare sequences are not drowned. */
 export function makePlan(random: Random): Plan {
-  const settings = makeSettings(random);
+  const hosts = random.chance(0.35) ? 2 : 1;
+  const settings = makeSettings(random, hosts);
   const rate = (highest: number): number => (random.chance(0.5) ? 0 : highest * random.pick([0.1, 0.3, 1]));
   const faults: Faults = {
     ledgerSlow: rate(0.05),
@@ -90,7 +93,6 @@ export function makePlan(random: Random): Plan {
     ringsTwice: rate(0.2),
     wallJump: rate(1),
   };
-  const hosts = random.chance(0.25) ? 2 : 1;
   const times = {
     ...makeTimes(random, hosts),
     senderLost: hosts === 2 && leaseOutlastsSends(settings) ? 1 : 0,
@@ -111,26 +113,31 @@ export function makePlan(random: Random): Plan {
   };
 }
 
-function makeSettings(random: Random): Settings {
+/**
+ * Where each host has a journal of its own, the worker that knows what a Redis lost has the quarantine to say so: it must
+ * be long enough for a command that gets no reply.
+ */
+function makeSettings(random: Random, hosts: number): Settings {
   return {
     intervalMs: random.pick([1_002, 1_002, 1_010, 1_010]),
     guardMs: 1_000,
     leaseMs: random.pick([500, 1_000, 2_000, 5_000, 10_000]),
-    quarantineMs: random.pick([0, 1_000, 3_000, 6_000, 10_000]),
+    quarantineMs: random.pick(hosts === 1 ? [0, 1_000, 3_000, 6_000, 10_000] : [6_000, 10_000]),
     inFlightMaxMs: random.pick([500, 2_000, 5_000, 10_000, 30_000]),
     withdrawTimeoutMs: random.pick([1_000, 3_000, 10_000]),
-    commandTimeoutMs: random.pick([1_000, 5_000]),
+    commandTimeoutMs: hosts === 1 ? random.pick([1_000, 5_000]) : 1_000,
   };
 }
 
-/** A Redis that lost data is witnessed by the journal of the host that sent; other hosts cannot know. */
+/** Several rollbacks in a run give epochs, numbers and attempts out again. */
 function makeTimes(random: Random, hosts: number): Omit<Plan['times'], 'senderLost'> {
   const few = (): number => (random.chance(0.6) ? 0 : random.whole(1, 2));
   return {
     redisAway: few(),
-    rollback: hosts === 1 ? few() : 0,
-    flush: hosts === 1 && random.chance(0.15) ? 1 : 0,
-    deposed: hosts === 1 && random.chance(0.15) ? 1 : 0,
+    rollback: random.chance(0.5) ? 0 : random.whole(1, 4),
+    flush: random.chance(0.15) ? 1 : 0,
+    deposed: hosts === 1 && random.chance(0.25) ? random.whole(1, 3) : 0,
+    journalLost: random.chance(0.1) ? 1 : 0,
     atRandom: random.whole(0, 4),
   };
 }

@@ -1,5 +1,7 @@
 import { isAborted } from '../../src/clock.js';
-import type { Sender, SendReport } from '../../src/worker/sender.js';
+import type { LedgerMismatch } from '../../src/journal/find-mismatch.js';
+import type { SendReport } from '../../src/worker/send-report.js';
+import type { Sender } from '../../src/worker/sender.js';
 import type { WorkerLedger } from './ledger-link.js';
 import type { SimProcess } from './sim-process.js';
 
@@ -9,7 +11,7 @@ export interface SimQueueOptions {
   readonly sender: Pick<Sender, 'send'>;
   /** How often a job is run again although its payout was dealt with, as BullMQ does after a stall. */
   readonly ringsTwice: number;
-  readonly onRefused: (reason: string) => void;
+  readonly onRefused: (mismatch: LedgerMismatch) => void;
 }
 
 const RETRY_MIN_MS = 250;
@@ -59,10 +61,11 @@ export class SimQueue {
           await process.sleep(delayMs, signal);
           break;
         case 'paused':
+        case 'objected':
           await this.#waitWhilePaused();
           break;
         case 'ledger_refused':
-          onRefused(report.reason);
+          onRefused(report.mismatch);
           this.#stop.abort();
           return;
         case 'lease_lost':
@@ -87,7 +90,7 @@ export class SimQueue {
     while (!isAborted(this.#stop.signal)) {
       await process.sleep(PAUSED_LOOK_MS, this.#stop.signal);
       const view = await ledger.readSender().catch(() => undefined);
-      if (view !== undefined && view.pausedReason === undefined) return;
+      if (view !== undefined && view.pausedReason === undefined && view.objections.length === 0) return;
     }
   }
 }

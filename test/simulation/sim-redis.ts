@@ -6,6 +6,9 @@ import type { World } from './world.js';
 /** What Redis does with commands at the moment: takes them, refuses connections, or lets them wait. */
 type Mode = 'up' | 'refuses' | 'hangs';
 
+/** How many copies there are to fall back to. */
+const KEPT_SNAPSHOTS = 4;
+
 /** The simulated Redis: one ledger, that goes away, hangs, comes back older, or comes back empty. */
 export class SimRedis {
   readonly ledger: MemoryLedger;
@@ -13,17 +16,22 @@ export class SimRedis {
   readonly #plan: Plan;
   #mode: Mode = 'up';
   #waiting: (() => void)[] = [];
-  #snapshot: LedgerSnapshot;
+  /** The newest last: an older one gives more out again. */
+  #snapshots: LedgerSnapshot[];
   #rollbacksLeft: number;
   #sendersToLose: number;
   /** Rises with every restart: what was under way on an old connection is gone. */
   generation = 0;
+  /** As it was right before the lease was taken the last time. */
+  beforeLease: LedgerSnapshot | undefined;
+  /** Asked before anything is forgotten: whether it is within what the sending rules assume. */
+  mayForget: (kept: LedgerSnapshot | undefined) => boolean = () => true;
 
   constructor(world: World, plan: Plan, ledger: MemoryLedger) {
     this.#world = world;
     this.#plan = plan;
     this.ledger = ledger;
-    this.#snapshot = ledger.snapshot();
+    this.#snapshots = [ledger.snapshot()];
     this.#rollbacksLeft = plan.times.rollback + plan.times.deposed;
     this.#sendersToLose = plan.times.senderLost;
   }
@@ -56,7 +64,7 @@ export class SimRedis {
   }
 
   takeSnapshot(): void {
-    this.#snapshot = this.ledger.snapshot();
+    this.#snapshots = [...this.#snapshots, this.ledger.snapshot()].slice(-KEPT_SNAPSHOTS);
     this.#world.note(() => 'redis: snapshot taken');
   }
 
@@ -77,20 +85,27 @@ export class SimRedis {
     for (const run of waiting) run();
   }
 
-  /** Restarts with the last snapshot, or another older one. What was committed since then is lost. */
-  rollBack(snapshot = this.#snapshot): void {
-    if (this.#rollbacksLeft === 0) return;
+  /** Restarts with one of the last snapshots, or with the one given. What was committed since then is lost. */
+  rollBack(snapshot = this.#pickSnapshot()): void {
+    if (this.#rollbacksLeft === 0 || !this.mayForget(snapshot)) return;
     this.#rollbacksLeft -= 1;
     this.#world.note(() => `redis: ROLLED BACK to ${snapshot.sends} sends`);
     this.#restart();
     this.ledger.restore(snapshot);
   }
 
+  #pickSnapshot(): LedgerSnapshot {
+    const { random } = this.#world;
+    const newest = this.#snapshots.at(-1);
+    return newest !== undefined && random.chance(0.5) ? newest : random.pick(this.#snapshots);
+  }
+
   flush(): void {
+    if (!this.mayForget(undefined)) return;
     this.#world.note(() => 'redis: FLUSHED');
     this.#restart();
     this.ledger.flush();
-    this.#snapshot = this.ledger.snapshot();
+    this.#snapshots = [this.ledger.snapshot()];
   }
 
   #loseSender(): void {

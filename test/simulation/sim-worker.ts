@@ -2,7 +2,8 @@ import { untilAborted } from '../../src/clock.js';
 import type { WithdrawGateway } from '../../src/gateway/withdraw-gateway.js';
 import type { Logger } from '../../src/logger.js';
 import type { Pacer } from '../../src/worker/pacer.js';
-import type { SendJournal } from '../../src/worker/send-journal.js';
+import type { SendJournal } from '../../src/journal/send-journal.js';
+import type { JournalPlace } from '../../src/ledger/sender-ledger.js';
 import { SenderRole, type SenderDuty } from '../../src/worker/sender-role.js';
 import { noObserver } from '../../src/worker/worker-observer.js';
 import type { WorkerLedger } from './ledger-link.js';
@@ -15,6 +16,9 @@ export interface SimWorkerOptions {
   readonly ledger: WorkerLedger;
   readonly gateway: WithdrawGateway;
   readonly journal: SendJournal;
+  readonly journalPlace: JournalPlace;
+  /** @param epoch - of its lease */
+  readonly makeToken: (epoch: number) => string;
   readonly pacer: Pacer;
   readonly settings: Settings;
   readonly guardMs: number;
@@ -22,33 +26,34 @@ export interface SimWorkerOptions {
   readonly logger: Logger;
 }
 
-const GIVE_UP_AFTER_MS = 10_000;
-
 /** The simulated queue rings for every payout that is queued, so that no job is ever missing. */
-const nothingToDeliver = { deliverOutbox: async () => Promise.resolve(0), checkAll: async () => Promise.resolve(0) };
+const nothingToDeliver = { deliverOutbox: async () => Promise.resolve(0) };
 
 /** The real role of the sender, with a simulated queue in the place of BullMQ. */
 export class SimWorker {
   readonly #options: SimWorkerOptions;
   readonly #role: SenderRole;
   readonly #stop = new AbortController();
-  readonly #giveUp = new AbortController();
   #owners = 0;
 
   constructor(options: SimWorkerOptions) {
     this.#options = options;
-    const { process, ledger, journal, gateway, pacer, settings, guardMs, logger } = options;
+    const { process, ledger, journal, journalPlace, makeToken, gateway, pacer, settings, guardMs, logger } = options;
     this.#role = new SenderRole({
       clock: process,
       ledger,
       delivery: nothingToDeliver,
       journal,
+      journalPlace,
+      journalKeptMs: Infinity,
+      makeToken: () => makeToken(this.#epoch),
+      stop: this.#stop.signal,
       gateway,
       pacer,
       settings: { ...settings, maxRejectionsInARow: 4, maxUnknownsInARow: 2 },
       guardMs,
+      hindrance: () => undefined,
       makeOwner: () => `${process.name}.${(this.#owners += 1)}`,
-      pause: async (reason) => ledger.pause(reason),
       work: async (duty, end) => this.#work(duty, end),
       observer: noObserver,
       logger,
@@ -61,6 +66,11 @@ export class SimWorker {
     return status.role === 'refused' ? status.reason : undefined;
   }
 
+  get #epoch(): number {
+    const { status } = this.#role;
+    return status.role === 'sender' ? status.epoch : 0;
+  }
+
   /** True while it takes itself for the sender. */
   get isSender(): boolean {
     return this.#role.status.role === 'sender';
@@ -69,21 +79,21 @@ export class SimWorker {
   /** Runs until it is stopped. */
   async run(): Promise<void> {
     await this.#options.journal.reload();
-    await this.#role.run({ stop: this.#stop.signal, giveUp: this.#giveUp.signal });
+    await this.#role.run();
   }
 
   /** Ends in good order. */
   stop(): void {
     this.#stop.abort();
-    void this.#options.process.sleep(GIVE_UP_AFTER_MS).then(() => {
-      this.#giveUp.abort();
-    });
+  }
+
+  get isStopping(): boolean {
+    return this.#stop.signal.aborted;
   }
 
   /** Ends the waiting of a process that is dead: it does no more than come to its next wait. */
   forget(): void {
     this.#stop.abort();
-    this.#giveUp.abort();
   }
 
   async #work({ sender, onRefused }: SenderDuty, end: AbortSignal): Promise<void> {

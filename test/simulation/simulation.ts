@@ -6,11 +6,16 @@ import { soundPieces, type Pieces } from './pieces.js';
 import { makePlan, nearBoundary, type Plan } from './plan.js';
 import { SimGateway } from './sim-gateway.js';
 import { JournalFile, SimJournal } from './sim-journal.js';
+import type { JournalFolder } from './sim-operator.js';
 import { walletOf } from './sim-payout.js';
 import { SimPeople } from './sim-people.js';
 import { SimProcess } from './sim-process.js';
 import { SimRedis } from './sim-redis.js';
 import { SimWorker } from './sim-worker.js';
+import type { LedgerSnapshot } from './support/ledger-snapshot.js';
+import { knows } from './support/payout-book.js';
+import { wasSent } from '../../src/journal/journal-view.js';
+import type { JournalEntry } from '../../src/journal/journal-line.js';
 import { World } from './world.js';
 
 export interface RunOptions {
@@ -36,11 +41,13 @@ interface Started {
   readonly worker: SimWorker;
 }
 
-interface Host {
-  readonly name: string;
-  readonly file: JournalFile;
+interface Host extends JournalFolder {
+  file: JournalFile;
   readonly running: Map<string, Started>;
 }
+
+/** A worker that knows better than the ledger says so within this time, once nothing goes wrong any more. */
+const NOTICED_WITHIN_MS = 20_000;
 
 /** One run of the whole system, decided by one seed. */
 export class Simulation {
@@ -53,6 +60,10 @@ export class Simulation {
   readonly #people: SimPeople;
   readonly #hosts: Host[] = [];
   readonly #workers: SimWorker[] = [];
+  /** Journals of disks that are gone. */
+  readonly #lostFiles: JournalFile[] = [];
+  #deposalsLeft: number;
+  #tokens = 0;
 
   constructor(seed: number, { pieces = soundPieces, tracing = false }: RunOptions = {}) {
     this.#pieces = pieces;
@@ -68,16 +79,22 @@ export class Simulation {
     this.#redis = new SimRedis(world, plan, ledger);
     this.#gateway = new SimGateway(world);
     for (let number = 0; number < plan.hosts; number += 1) {
-      this.#hosts.push({ name: `host${number}`, file: new JournalFile(), running: new Map() });
+      this.#hosts.push({ dir: `host${number}`, file: new JournalFile(`journal${number}`), running: new Map() });
     }
     this.#people = new SimPeople({
       world,
       plan,
       redis: this.#redis,
       gateway: this.#gateway,
+      folders: () => this.#hosts,
       refusing: () =>
-        this.#hosts.filter(({ running }) => [...running.values()].some(({ worker }) => worker.refusal !== undefined)),
+        this.#hosts
+          .filter(({ running }) => [...running.values()].some(({ worker }) => worker.refusal !== undefined))
+          .map(({ dir }) => dir),
+      adoptsWithoutProof: pieces.adoptsWithoutProof,
     });
+    this.#redis.mayForget = (kept) => this.#mayForget(kept);
+    this.#deposalsLeft = plan.times.deposed;
     for (let number = 0; number < plan.workers; number += 1) this.#startLater(`w${number}`, this.#hostOf(number));
     this.#planFaults();
   }
@@ -89,10 +106,13 @@ export class Simulation {
       await this.#world.run(() => false, faultsForMs);
       this.#endFaults();
       const waits = settings.leaseMs + settings.quarantineMs + settings.guardMs + 2 * settings.inFlightMaxMs;
-      const isDrained = await this.#world.run(() => this.#people.isDrained, faultsForMs + 120_000 + 20 * waits);
-      if (!isDrained) return this.#describeStuck();
-      // What is still on its way must do no harm either.
-      await this.#world.run(() => false, this.#world.now + settings.inFlightMaxMs + settings.leaseMs + 1);
+      const end = faultsForMs + 120_000 + 20 * waits;
+      do {
+        if (!(await this.#world.run(() => this.#people.isDrained, end))) return this.#describeStuck();
+        // What is still on its way must do no harm either, and whoever knows better than the ledger has the time to say so.
+        const rest = Math.max(settings.inFlightMaxMs + settings.leaseMs, NOTICED_WITHIN_MS);
+        await this.#world.run(() => false, this.#world.now + rest);
+      } while (!this.#people.isDrained);
       return this.#findLie();
     } catch (error) {
       return (error as Error).message;
@@ -141,7 +161,7 @@ export class Simulation {
       host.running.delete(slot);
       this.#startLater(slot, host);
     });
-    world.note(() => `${process.name} starts on ${host.name}`);
+    world.note(() => `${process.name} starts on ${host.dir}`);
     void worker.run().then(() => {
       world.note(() => `${process.name} has ended in good order`);
       process.end();
@@ -151,7 +171,10 @@ export class Simulation {
   #makeWorker(process: SimProcess, host: Host): SimWorker {
     const { settings, faults } = this.#plan;
     const pieces = this.#pieces;
-    const link = { process, plan: this.#plan, mischief: this.#mischief };
+    const onBegin = (): void => {
+      if (this.#world.fault(0.2)) this.#depose(process);
+    };
+    const link = { process, plan: this.#plan, mischief: this.#mischief, onBegin };
     const { intervalMs, inFlightMaxMs } = settings;
     const pacer = pieces.makePacer({ clock: process, intervalMs, inFlightMaxMs });
     const context = { clock: process, pacer, settings, ledgerOfRun: this.#redis.ledger };
@@ -160,9 +183,11 @@ export class Simulation {
       ledger: pieces.wrapLedger(linkLedger({ ...link, redis: this.#redis }), context),
       gateway: pieces.wrapGateway(new GatewayLink({ ...link, gateway: this.#gateway }), context),
       journal: pieces.wrapJournal(new SimJournal({ ...link, file: host.file }), context),
+      journalPlace: { host: host.dir, dir: host.dir },
+      makeToken: (epoch) => pieces.makeToken(`t${(this.#tokens += 1)}`, epoch),
       pacer,
       settings,
-      guardMs: pieces.guardMs(settings),
+      guardMs: settings.guardMs,
       ringsTwice: faults.ringsTwice,
       logger: tracingLogger(this.#world, process.name),
     });
@@ -175,7 +200,7 @@ export class Simulation {
     const sometimes = (count: number, run: () => void): void => {
       for (let number = 0; number < count; number += 1) {
         this.#world.after(random.between(0, faultsForMs), () => {
-          if (this.#world.faultsOn) run();
+          if (this.#world.mayFail) run();
         });
       }
     };
@@ -188,8 +213,11 @@ export class Simulation {
     sometimes(times.flush, () => {
       this.#redis.flush();
     });
+    sometimes(times.journalLost, () => {
+      this.#loseJournal(random.pick(this.#hosts));
+    });
     sometimes(times.deposed, () => {
-      this.#deposeSender();
+      this.#depose(this.#findSender()?.process);
     });
     sometimes(times.atRandom, () => {
       this.#strikeAtRandom();
@@ -216,26 +244,33 @@ export class Simulation {
   }
 
   /**
-   * Stops the sender for so long that another takes over. Once that one has sent, it ends or is stopped, Redis comes back
-   * as it was when the first was stopped, and the first goes on: the ledger says that it still has the lease.
+   * Stops the sender for so long that another takes over, often right when a send begins. Redis comes back older: at once,
+   * as it was before the sender had the lease, so that the other gets a lease of the same epoch; or once the other has sent,
+   * as it was when the first was stopped, so that the ledger says that the first still has the lease. Then the first goes on.
    */
-  #deposeSender(): void {
+  #depose(deposed: SimProcess | undefined): void {
     const world = this.#world;
-    const deposed = this.#findSender();
-    if (deposed === undefined) return;
-    const copy = this.#redis.ledger.snapshot();
-    deposed.process.pause(this.#plan.faultsForMs);
+    if (deposed === undefined || this.#deposalsLeft === 0) return;
+    this.#deposalsLeft -= 1;
+    const { beforeLease } = this.#redis;
+    const before = this.#redis.ledger.snapshot();
+    deposed.pause(this.#plan.faultsForMs);
+    const isAtOnce = beforeLease !== undefined && world.random.chance(0.5);
+    const copy = isAtOnce ? beforeLease : before;
+    if (isAtOnce) this.#redis.rollBack(copy);
     const look = (): void => {
-      if (!world.faultsOn || !deposed.process.paused) return;
+      if (!world.faultsOn || !deposed.paused) return;
       const next = this.#findSender();
       if (next === undefined || this.#redis.ledger.snapshot().sends === copy.sends) {
         world.after(world.random.between(50, 500), look);
         return;
       }
-      if (world.random.chance(0.5)) next.process.kill();
-      else next.process.pause(this.#mischief.pauseMs());
-      this.#redis.rollBack(copy);
-      deposed.process.continueNow();
+      if (!isAtOnce) {
+        if (world.random.chance(0.5)) next.process.kill();
+        else next.process.pause(this.#mischief.pauseMs());
+        this.#redis.rollBack(copy);
+      }
+      deposed.continueNow();
     };
     look();
   }
@@ -247,14 +282,47 @@ export class Simulation {
   }
 
   #crashHost(host: Host): void {
-    this.#world.note(() => `${host.name} CRASHES`);
+    this.#world.note(() => `${host.dir} CRASHES`);
     for (const { process } of [...host.running.values()]) process.kill();
     host.file.crash(() => this.#world.random.chance(0.5));
+  }
+
+  /** The host comes back with an empty disk. Nobody knows of what Redis has forgotten by then as well. */
+  #loseJournal(host: Host): void {
+    if (forgottenIn(this.#redis.ledger.snapshot(), host.file).length > 0) return;
+    this.#world.note(() => `${host.dir} loses its DISK`);
+    for (const { process } of [...host.running.values()]) process.kill();
+    this.#lostFiles.push(host.file);
+    host.file = new JournalFile(`${host.file.journalId}-next`);
+  }
+
+  /**
+   * What the sending rules assume of a Redis that comes back older: every journal that witnesses a lost send can be read,
+   * and where hosts have journals of their own, a worker of each runs and has the quarantine to object. Of a journal that
+   * is lost as well, the ledger that comes back knows, or another journal has gone on after it.
+   */
+  #mayForget(kept: LedgerSnapshot | undefined): boolean {
+    const forgottenBy = (file: JournalFile): JournalEntry[] => forgottenIn(kept, file);
+    const witnesses = this.#hosts.filter(({ file }) => forgottenBy(file).length > 0);
+    const newest = Math.max(0, ...witnesses.flatMap(({ file }) => forgottenBy(file).map(({ sends }) => sends)));
+    for (const file of this.#lostFiles) {
+      const forgotten = forgottenBy(file);
+      if (forgotten.length === 0) continue;
+      const isFollowed = newest > Math.max(...forgotten.map(({ sends }) => sends));
+      if (witnesses.length === 0 || !(isFollowed || kept?.journals.has(file.journalId) === true)) return false;
+    }
+    if (this.#hosts.length === 1) return true;
+    const isAwake = ({ running }: Host): boolean =>
+      [...running.values()].some(({ process, worker }) => !process.paused && !worker.isStopping);
+    if (!witnesses.every(isAwake)) return false;
+    this.#world.calmUntil = this.#world.now + this.#plan.settings.quarantineMs;
+    return true;
   }
 
   #endFaults(): void {
     this.#world.note(() => 'no more faults');
     this.#world.faultsOn = false;
+    this.#world.calmUntil = 0;
     this.#redis.comeBack();
     for (const { running } of this.#hosts) for (const { process } of running.values()) process.continueNow();
   }
@@ -273,6 +341,14 @@ export class Simulation {
     }
     return undefined;
   }
+}
+
+/** What a journal witnesses that a copy of the ledger does not know. */
+function forgottenIn(copy: LedgerSnapshot | undefined, file: JournalFile): JournalEntry[] {
+  return file
+    .items()
+    .filter((entry) => 'payoutId' in entry)
+    .filter((entry) => wasSent(entry) && !knows(copy?.book.get(entry.payoutId), entry.attempt, entry.token));
 }
 
 /** Runs one seed. */

@@ -18,6 +18,8 @@ export class World {
   /** Faults are switched off at the end of a run, to see that everything drains. */
   faultsOn = true;
   readonly trace: string[] | undefined;
+  /** Until then nothing goes wrong, as an assumption of the sending rules demands after some faults. */
+  calmUntil = 0;
   readonly #events = new EventHeap();
   #failure: Error | undefined;
   #steps = 0;
@@ -35,9 +37,13 @@ export class World {
     this.#events.push(this.now + Math.max(0, delayMs), run);
   }
 
+  get mayFail(): boolean {
+    return this.faultsOn && this.now >= this.calmUntil;
+  }
+
   /** Draws for a fault; never true once faults are switched off. */
   fault(probability: number): boolean {
-    return this.faultsOn && this.random.chance(probability);
+    return this.mayFail && this.random.chance(probability);
   }
 
   note(line: () => string): void {

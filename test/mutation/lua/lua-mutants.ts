@@ -90,7 +90,7 @@ const conditions: Operator = (code) =>
 const writes: Operator = (code) =>
   [
     ...code.matchAll(
-      /(?<=^ *|\bthen |\belse )(redis\.p?call|move|enter|append_event|set_txhash|pause|resume|error)\(/gm,
+      /(?<=^ *|\bthen |\belse )(redis\.p?call|move|create|complete|fill_in|follow|append_event|tell|tell_untold|claim_txhash|clear_unanswered|note_late_payment|error)\(/gm,
     ),
   ].map(({ 0: found, index }) => ({ start: index, end: endOfCall(code, index + found.length), replacement: '' }));
 

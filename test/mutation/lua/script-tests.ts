@@ -1,25 +1,29 @@
 const CONTRACT = 'ledger/redis-sender-ledger.test.ts';
 const PAYOUTS = 'ledger/payout-ledger.test.ts';
+const ADOPTION = 'ledger/adopt-ledger.test.ts';
 const EVENTS = 'ledger/event-stream.test.ts';
 const GROUPS = 'ledger/group-events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
 
 /** The tests, by their path in `test`, that hold each script to its rules; those that notice most come first. */
 export const scriptTests: Readonly<Record<string, readonly string[]>> = {
+  'abandon-sends': [CONTRACT, EVENTS],
   'ack-group-event': [GROUPS],
   'acquire-lease': [CONTRACT],
-  'adopt-ledger': [CONTRACT, 'ledger/adopt-ledger.test.ts', EVENTS],
-  'adopt-send': [CONTRACT, RETENTION, EVENTS],
+  'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
+  'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
   'beat-lease': [CONTRACT],
   'begin-send': [CONTRACT],
   'change-state': [PAYOUTS, 'ledger/transitions.test.ts'],
   'enqueue-payouts': [PAYOUTS, 'ledger/payout-list.test.ts', RETENTION],
-  'find-txhash': [PAYOUTS],
+  'find-forgotten-sends': [CONTRACT, ADOPTION],
   'finish-send': [CONTRACT],
-  'pause-account': [PAYOUTS, 'ledger/adopt-ledger.test.ts', EVENTS],
+  'hold-payouts': [CONTRACT, ADOPTION],
+  'object-to-ledger': [CONTRACT, 'ledger/account-stats.test.ts'],
+  'pause-account': [PAYOUTS, ADOPTION, EVENTS],
   prelude: [PAYOUTS, EVENTS, CONTRACT, RETENTION, 'ledger/transitions.test.ts'],
   'read-group-events': [GROUPS],
-  'recover-sends': [CONTRACT],
+  'read-sender': [CONTRACT, 'ledger/ledger-connection.test.ts', ADOPTION],
   'release-lease': [CONTRACT],
   'remove-payouts': [RETENTION],
   'resume-account': [PAYOUTS, EVENTS, CONTRACT],

@@ -1,4 +1,4 @@
-import type { LeaseView } from '../../../src/ledger/sender-ledger.js';
+import type { LeaseView, SenderView } from '../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
 import { MemoryLedger } from '../memory-ledger.js';
 import type { PieceContext } from '../pieces.js';
@@ -31,9 +31,9 @@ function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: P
   });
   return {
     ...view,
-    acquireLease: async (owner, seen) => {
+    acquireLease: async (owner, seen, ...rest) => {
       beats.set(owner, clock.wallNow());
-      return view.acquireLease(owner, seen);
+      return view.acquireLease(owner, seen, ...rest);
     },
     beatLease: async (lease) => {
       beats.set(lease.owner, clock.wallNow());
@@ -52,24 +52,23 @@ function freeWhereAbsent(ledger: WorkerLedger): WorkerLedger {
       const sender = await view.readSender();
       return wasAbsent ? { ...sender, unanswered: false } : sender;
     },
-    acquireLease: async (owner, seen) => {
-      wasAbsent = seen?.owner === '';
-      return view.acquireLease(owner, seen);
+    acquireLease: async (owner, seen, ...rest) => {
+      wasAbsent = seen.lease?.owner === '';
+      return view.acquireLease(owner, seen, ...rest);
     },
   };
 }
 
 /** Shows the keeper another lease than there is, and takes the real one over. */
 function seenAs(ledger: WorkerLedger, look: (lease: LeaseView | undefined) => LeaseView | undefined): WorkerLedger {
-  let real: LeaseView | undefined;
+  let real: SenderView | undefined;
   return {
     ...ledger,
     readSender: async () => {
-      const view = await ledger.readSender();
-      real = view.lease;
-      return { ...view, lease: look(view.lease) };
+      real = await ledger.readSender();
+      return { ...real, lease: look(real.lease) };
     },
-    acquireLease: async (owner) => ledger.acquireLease(owner, real),
+    acquireLease: async (owner, seen, ...rest) => ledger.acquireLease(owner, real ?? seen, ...rest),
   };
 }
 
@@ -84,8 +83,8 @@ function silentWhileQuiet(ledger: WorkerLedger, { pacer }: PieceContext): Worker
 /** Lets anybody begin who once had the lease. */
 class LedgerWithoutFence extends MemoryLedger {
   override async beginSend(begin: Parameters<MemoryLedger['beginSend']>[0]): ReturnType<MemoryLedger['beginSend']> {
-    const { lease, sends } = await this.readSender();
-    // The count of sends would notice it as well.
-    return super.beginSend({ ...begin, lease: lease ?? begin.lease, sends });
+    const { lease, sends, last } = await this.readSender();
+    // The line of sends would notice it as well.
+    return super.beginSend({ ...begin, lease: lease ?? begin.lease, sends, last });
   }
 }

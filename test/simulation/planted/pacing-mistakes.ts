@@ -71,7 +71,10 @@ export const pacingMistakes: readonly Mistake[] = [
       }),
     },
   },
-  { name: 'no guard before the write', pieces: { guardMs: () => Infinity } },
+  {
+    name: 'no guard before the write',
+    pieces: { wrapGateway: (gateway, { pacer }) => withMayWrite(gateway, () => pacer.isOpen) },
+  },
   {
     name: 'resend on timeout',
     pieces: {
@@ -81,6 +84,24 @@ export const pacingMistakes: readonly Mistake[] = [
     },
   },
 ];
+
+/** Asks something else than the sender's own check. */
+function withMayWrite(gateway: WithdrawGateway, mayWrite: () => boolean): WithdrawGateway {
+  return {
+    openConnection: async (signal) => {
+      const connection = await gateway.openConnection(signal);
+      return {
+        get usable() {
+          return connection.usable;
+        },
+        withdraw: async (request) => connection.withdraw(request, { mayWrite }),
+        close: () => {
+          connection.close();
+        },
+      };
+    },
+  };
+}
 
 function onWrite(gateway: WithdrawGateway, written: () => void): WithdrawGateway {
   return {

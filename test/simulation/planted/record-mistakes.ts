@@ -1,5 +1,6 @@
-import type { SendJournal } from '../../../src/worker/send-journal.js';
-import type { BeginSend } from '../../../src/ledger/sender-ledger.js';
+import type { SendJournal } from '../../../src/journal/send-journal.js';
+import type { ForgottenSend } from '../../../src/ledger/adopt-ledger.js';
+import type { BeginSend, SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
 import { MemoryLedger } from '../memory-ledger.js';
 import type { Mistake } from './mistake.js';
@@ -14,6 +15,11 @@ export const recordMistakes: readonly Mistake[] = [
     name: 'journal read only at the start',
     pieces: { wrapJournal: (journal) => but(journal, { changedByOthers: async () => Promise.resolve(false) }) },
   },
+  { name: 'attempt identified by its epoch', pieces: { makeToken: (_, epoch) => `e${epoch}` } },
+  {
+    name: 'send known by the number of its attempt',
+    pieces: { makeLedger: (options) => new LedgerThatKnowsNumbers(options) },
+  },
   { name: 'finish without fencing', pieces: { makeLedger: (options) => new LedgerThatBelievesAnybody(options) } },
   { name: 'recovery that requeues sending', pieces: { makeLedger: (options) => new LedgerThatRequeues(options) } },
   {
@@ -26,6 +32,12 @@ export const recordMistakes: readonly Mistake[] = [
   {
     name: 'an outcome recorded once and never again',
     pieces: { wrapLedger: recordsOnce },
+  },
+  { name: 'objection as a pause', pieces: { makeLedger: (options) => new LedgerThatPauses(options) } },
+  { name: 'adoption by whatever journals are there', pieces: { adoptsWithoutProof: true } },
+  {
+    name: 'not sent, stated while the request may be on its way',
+    pieces: { makeLedger: (options) => new LedgerWithoutDoubt(options) },
   },
 ];
 
@@ -41,10 +53,10 @@ function beginsLate(ledger: WorkerLedger): WorkerLedger {
       pending = begin;
       return { kind: 'begun', sends: begin.sends + 1 };
     },
-    finishSend: async (attempt, result, rule) => {
+    finishSend: async (...args) => {
       if (pending !== undefined) await ledger.beginSend(pending);
       pending = undefined;
-      return ledger.finishSend(attempt, result, rule);
+      return ledger.finishSend(...args);
     },
   };
 }
@@ -73,26 +85,34 @@ function recordsOnce(ledger: WorkerLedger): WorkerLedger {
   const recorded = new Set<string>();
   return {
     ...ledger,
-    finishSend: async (attempt, result, rule) => {
-      const key = `${attempt.payoutId} ${attempt.attempt}`;
-      if (recorded.has(key)) return { recorded: false };
-      const reply = await ledger.finishSend(attempt, result, rule);
-      recorded.add(key);
+    finishSend: async (attempt, ...rest) => {
+      if (recorded.has(attempt.token)) return { recorded: false };
+      const reply = await ledger.finishSend(attempt, ...rest);
+      recorded.add(attempt.token);
       return reply;
     },
   };
 }
 
+/** Takes a number that another timeline used for the send itself. */
+class LedgerThatKnowsNumbers extends MemoryLedger {
+  override async findForgottenSends<Send extends SendAttempt>(sends: readonly Send[]): Promise<ForgottenSend<Send>[]> {
+    const forgotten = await super.findForgottenSends(sends);
+    const { book } = this.snapshot();
+    return forgotten.filter(({ send }) => (book.get(send.payoutId)?.payout.attempt ?? 0) < send.attempt);
+  }
+}
+
 /** Writes a result down whichever attempt it is of, and whatever has become of the payout since. */
 class LedgerThatBelievesAnybody extends MemoryLedger {
   override async finishSend(
-    ...[{ payoutId, epoch }, result]: Parameters<MemoryLedger['finishSend']>
+    ...[{ payoutId }, result]: Parameters<MemoryLedger['finishSend']>
   ): ReturnType<MemoryLedger['finishSend']> {
     const all = this.snapshot();
-    const payout = all.book.get(payoutId)?.payout;
-    if (payout === undefined) return Promise.resolve({ recorded: false });
+    const entry = all.book.get(payoutId);
+    if (entry === undefined) return Promise.resolve({ recorded: false });
     const state = result.kind === 'accepted' ? 'in_progress' : result.kind;
-    all.book.add({ ...payout, state }, { epoch });
+    all.book.add({ ...entry.payout, state });
     if (result.kind === 'accepted') all.book.setTxhash(payoutId, result.txhash);
     this.restore({ ...all, unanswered: result.kind === 'unknown' ? all.unanswered : '' });
     return Promise.resolve({ recorded: true });
@@ -101,23 +121,41 @@ class LedgerThatBelievesAnybody extends MemoryLedger {
 
 /** Puts what an earlier sender left behind back into the queue. */
 class LedgerThatRequeues extends MemoryLedger {
-  override async recoverSends(
-    ...[lease]: Parameters<MemoryLedger['recoverSends']>
-  ): ReturnType<MemoryLedger['recoverSends']> {
-    const { book } = this.snapshot();
-    for (const payoutId of book.idsIn('sending')) {
-      const entry = book.get(payoutId);
-      if (entry?.epoch === undefined || entry.epoch === lease.epoch) continue;
-      await this.revertSend({ payoutId, attempt: entry.payout.attempt, epoch: entry.epoch }, 'sent again');
-    }
+  override async abandonSends(
+    ...[, attempts]: Parameters<MemoryLedger['abandonSends']>
+  ): ReturnType<MemoryLedger['abandonSends']> {
+    for (const attempt of attempts) await this.revertSend(attempt, 'sent again');
     return [];
   }
 }
 
-/** Does not hold the sender's count of sends against its own. */
+/** Does not hold the line of sends against what the sender knows of it. */
 class LedgerThatForgetsSilently extends MemoryLedger {
   override async beginSend(begin: BeginSend): ReturnType<MemoryLedger['beginSend']> {
-    const { sends } = await this.readSender();
-    return super.beginSend({ ...begin, sends });
+    const { sends, last } = await this.readSender();
+    return super.beginSend({ ...begin, sends, last });
+  }
+}
+
+/** Lets an operator resume what a journal objects to. */
+class LedgerThatPauses extends MemoryLedger {
+  override async object(...[{ reason }]: Parameters<MemoryLedger['object']>): ReturnType<MemoryLedger['object']> {
+    this.pause(reason);
+    return Promise.resolve();
+  }
+}
+
+/** Does not know for how long a request may be on its way. */
+class LedgerWithoutDoubt extends MemoryLedger {
+  override async finishSend(
+    ...[attempt, result, rule]: Parameters<MemoryLedger['finishSend']>
+  ): ReturnType<MemoryLedger['finishSend']> {
+    return super.finishSend(attempt, result, rule, 0);
+  }
+
+  override async abandonSends(
+    ...[lease, attempts, reason]: Parameters<MemoryLedger['abandonSends']>
+  ): ReturnType<MemoryLedger['abandonSends']> {
+    return super.abandonSends(lease, attempts, reason, 0);
   }
 }

@@ -1,4 +1,4 @@
-import type { ChangeOutcome, LedgerRig } from '../../ledger/contract/ledger-rig.js';
+import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { createWallClock } from '../../ledger/support/wall-clock.js';
 import { MemoryLedger } from '../memory-ledger.js';
@@ -17,14 +17,25 @@ export function makeMemoryRig(
     },
     change: async (change) => {
       const refusal = ledger.change(change);
-      const words: Record<string, ChangeOutcome> = { wrong_state: 'state', txhash_taken: 'txhash' };
+      const words: Record<string, ChangeOutcome> = {
+        wrong_state: 'state',
+        in_doubt: 'state',
+        sent_since: 'attempt',
+        txhash_taken: 'txhash',
+        paid_late: 'lateTxhash',
+      };
       return Promise.resolve(refusal === undefined ? 'done' : (words[refusal.kind] ?? 'not_found'));
     },
     pause: async (reason) => Promise.resolve(ledger.pause(reason)),
     resume: async () => Promise.resolve(ledger.resume()),
-    adoptSend: async (send) =>
-      Promise.resolve(ledger.adoptSend({ ...send, payout: aPayout(send.payoutId) }, 'ann', 'forgotten')),
-    adoptLedger: async (highest) => Promise.resolve(ledger.adoptLedger(highest)),
+    adoptSend: async (attempt, outcome, doubtMs = 0) => {
+      const { paymentId, amount, addressTo } = aPayout(attempt.payoutId);
+      const send = { ...attempt, request: { paymentId, amount, addressTo }, outcome };
+      const [adopted] = await ledger.adoptSends([send], { by: 'ann', reason: 'forgotten', doubtMs });
+      return adopted;
+    },
+    adoptLedger: async (highest, journals = { read: [JOURNAL], givenUp: [] }) => ledger.adoptLedger(highest, journals),
+    holdSendable: async () => ledger.holdSendable({ by: 'ann', reason: 'nobody witnesses it', doubtMs: 0 }),
     loseSender: async () => {
       ledger.loseSender();
       return Promise.resolve();
@@ -33,8 +44,13 @@ export function makeMemoryRig(
       clock.advance(ms);
     },
     dump: async () => {
-      const { book, ...rest } = ledger.snapshot();
-      return Promise.resolve({ ...rest, payouts: book.all() });
+      const { book, journals, objections, ...rest } = ledger.snapshot();
+      return Promise.resolve({
+        ...rest,
+        journals: [...journals.values()],
+        objections: [...objections.values()],
+        payouts: book.all(),
+      });
     },
     close: async () => Promise.resolve(),
   };
