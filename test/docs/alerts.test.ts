@@ -58,16 +58,22 @@ it('has a rule for everything that needs a person', () => {
   const watched = new Set(rules.flatMap(({ expr }) => metricsIn(expr)));
   for (const metric of [
     'payouts_redis_up',
+    'payouts_redis_may_forget',
+    'payouts_replicas_missing',
     'payouts_lease_held',
+    'payouts_objections',
     'payouts_sending_refused',
     'payouts_paused',
     'payouts_in_state',
+    'payouts_late_payments',
     'payouts_oldest_age_seconds',
     'payouts_stuck_in_progress',
     'payouts_sends_total',
     'payouts_polls_total',
     'payouts_journal_sync_seconds_bucket',
     'payouts_send_gap_seconds_bucket',
+    'payouts_log_failures_total',
+    'payouts_jobs_recreated_total',
   ]) {
     expect(watched).toContain(metric);
   }
