@@ -58,6 +58,17 @@ describe('sends that are missing before one that names the send before it', () =
     expect((await older.plan([journal])).unwitnessed).toEqual([{ first: 41, last: 45 }]);
   });
 
+  it('are none where it is named by its number, and the same journal has it', async () => {
+    const ledgerId = await older.rollBackTo(44);
+    const journal = aJournal(
+      'j-one',
+      { ledgerId, epoch: 1, sends: 44, token: '' },
+      sendOf('a', 45, { token: 'e:3', ...before(44) }),
+      sendOf('b', 46, before(45, '')),
+    );
+    expect((await older.plan([journal])).unwitnessed).toEqual([]);
+  });
+
   it('are found in a Redis that was flushed', async () => {
     await older.rollBackTo(0);
     const journal = aJournal(

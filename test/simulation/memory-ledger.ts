@@ -419,6 +419,8 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
       if (txhash !== undefined) {
         this.#all.book.setTxhash(payoutId, txhash);
         this.#all.book.note(payoutId, { told: toldAs(send, { kind: 'accepted', txhash }) });
+      } else if (to === 'rejected') {
+        this.#all.book.note(payoutId, { told: toldAs(send, { kind: 'rejected', message }) });
       }
       return to;
     };
@@ -439,11 +441,13 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
         this.#all.book.alter(payoutId, { lateTxhash: outcome.txhash });
       }
       if (!isLate || to === 'unknown') return undefined;
+      if (state === 'unknown' && to === 'rejected' && entry.overlap >= attempt) return undefined;
       this.#all.book.move(payoutId, to, { by, reason, ...kept });
       return put();
     }
     const isOpen = state === 'sending' || state === 'unknown';
-    const overlap = isOpen ? Math.max(entry.payout.attempt, attempt) : entry.overlap;
+    const overlaps = isOpen || (to === 'unknown' && entry.payout.attempt > 0);
+    const overlap = overlaps ? Math.max(entry.payout.attempt, attempt) : entry.overlap;
     if (state === to || !isTransition(state, to) || (isOpen && to === 'rejected')) {
       this.#all.book.noteAttempt(payoutId, attemptOf);
       if (outcome?.kind === 'accepted') this.#all.book.alter(payoutId, { lateTxhash: outcome.txhash });
@@ -477,6 +481,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     const doubtUntil = this.#clock.wallNow() + doubtMs;
     for (const payoutId of sendable) {
       this.#all.book.move(payoutId, 'unknown', { by, reason, doubtUntil, set: { message: toLine(reason) } });
+      this.#all.book.note(payoutId, { overlap: this.#all.book.get(payoutId)?.payout.attempt ?? 0 });
     }
     return Promise.resolve(sendable.length);
   }

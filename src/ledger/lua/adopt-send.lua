@@ -11,7 +11,7 @@ if not payout and redis.call('HEXISTS', removed, string.sub(record, #PAYOUT_PREF
 
 local to, fields = 'unknown', { 'message', reason }
 if outcome == 'rejected' then
-  to, fields = 'rejected', { 'message', detail }
+  to, fields = 'rejected', { 'message', detail, 'told', told_as(token, 'rejected', '') }
 elseif outcome == 'accepted' then
   local holder = redis.call('HGET', bucket, detail)
   if holder and holder ~= string.sub(record, #PAYOUT_PREFIX + 1) then
@@ -47,15 +47,16 @@ if knows(payout, attempt, token) then
     note_late_payment(payout, detail, at)
   end
   if not late or to == 'unknown' then return '' end
+  if payout.state == 'unknown' and to == 'rejected' and payout.overlap >= attempt then return '' end
   claim_txhash()
   move(payout, to, at, by, reason, fields)
   return to
 end
 local newest = math.max(payout.attempt, attempt)
 local known = { 'attempt', newest, 'tokens', tokens_with(payout, attempt, token) }
--- Another attempt, of which nobody knows what came of it: from now on a rejection of one says nothing of the other.
 local is_open = payout.state == 'sending' or payout.state == 'unknown'
-if is_open then
+-- Attempts of several senders, of one of which nobody knows what came of it: a rejection says nothing of the others.
+if is_open or (to == 'unknown' and payout.attempt > 0) then
   known[#known + 1] = 'overlap'
   known[#known + 1] = newest
 end

@@ -8,7 +8,9 @@ local changed = 0
 for i = OWN + 1, #KEYS do
   local payout = open(KEYS[i])
   if payout and (payout.state == 'queued' or payout.state == 'rejected') then
-    move(payout, 'unknown', at, by, reason, { 'message', reason, 'doubtUntil', now_ms() + doubtMs })
+    -- A rejection of an attempt that is known says nothing of one that nobody witnesses.
+    local fields = { 'message', reason, 'doubtUntil', now_ms() + doubtMs, 'overlap', payout.attempt }
+    move(payout, 'unknown', at, by, reason, fields)
     changed = changed + 1
   end
 end

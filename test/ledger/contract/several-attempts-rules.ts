@@ -39,6 +39,44 @@ export function severalAttemptsRules(rig: GetRig): void {
       expect(await stateOf()).toBe('unknown');
     });
 
+    it('says nothing, told again, of another attempt that was adopted after it', async () => {
+      const [one, other] = ['one', 'other'].map((token) => ({ payoutId: 'p', attempt: 1, token }));
+      if (one === undefined || other === undefined) throw new Error('two attempts');
+      await rig().adoptSend(one, REJECTED);
+      expect(await rig().adoptSend(other)).toMatchObject({ state: 'unknown' });
+      expect(await finish(one, REJECTED)).toEqual({ recorded: false });
+      expect(await stateOf()).toBe('unknown');
+    });
+
+    it.each(['another attempt was adopted', 'it was held'])(
+      'says nothing, told again, after a second rejection: %s',
+      async (what) => {
+        const [one, two] = ['one', 'two'].map((token) => ({ payoutId: 'p', attempt: 1, token }));
+        if (one === undefined || two === undefined) throw new Error('two attempts');
+        for (const attempt of [one, two]) await rig().adoptSend(attempt, REJECTED);
+        if (what === 'it was held') await rig().holdSendable();
+        else await rig().adoptSend({ ...one, token: 'other' });
+        for (const attempt of [one, two]) await finish(attempt, REJECTED);
+        expect(await stateOf()).toBe('unknown');
+      },
+    );
+
+    it('says nothing, told again, of a payout that was held because any may have been sent since', async () => {
+      const theirs = { payoutId: 'p', attempt: 1, token: 'theirs' };
+      await rig().adoptSend(theirs, REJECTED);
+      expect(await rig().holdSendable()).toBe(1);
+      expect(await finish(theirs, REJECTED)).toEqual({ recorded: false });
+      expect(await stateOf()).toBe('unknown');
+    });
+
+    it('says nothing where the send was adopted before its outcome was known', async () => {
+      await finish(await begun(), UNKNOWN);
+      const theirs = { payoutId: 'p', attempt: 1, token: 'theirs' };
+      await rig().adoptSend(theirs);
+      expect(await rig().adoptSend(theirs, REJECTED)).toBeUndefined();
+      expect(await stateOf()).toBe('unknown');
+    });
+
     it('does not keep the rejection of an attempt from counting that began after a person had decided', async () => {
       await finish(await begun(), UNKNOWN);
       await rig().adoptSend({ payoutId: 'p', attempt: 1, token: 'theirs' }, REJECTED);
@@ -130,7 +168,7 @@ export function severalAttemptsRules(rig: GetRig): void {
   });
 
   describe('giving up sends that nobody witnesses', () => {
-    it('makes every payout unknown that is sent, or may be sent again, and no other', async () => {
+    it('makes every payout unknown that is queued or rejected, and no other', async () => {
       const lease = await takeLease(rig().ledger, 'one');
       await send(rig(), lease, { payoutId: 'accepted', result: ACCEPTED });
       await send(rig(), lease, { payoutId: 'rejected', result: REJECTED });
