@@ -19,13 +19,15 @@ export function openLedger(redisUrl, platformId) {
   return { ledger: new PayoutLedger(connection), connection, close: () => closeRedis(redis) };
 }
 
+const JOURNAL = { journalId: 'bench', host: 'bench', dir: '/bench', sends: 0, token: '', at: 0 };
+
 /** An account's ledger with the lease in hand, so that payouts can be brought into any state without a gateway. */
 export async function holdLedger(redisUrl, platformId) {
   const { ledger, connection, close } = openLedger(redisUrl, platformId);
   const senderLedger = new RedisSenderLedger(connection, 'reply');
   const { ledgerId } = await senderLedger.readSender();
-  const epoch = await senderLedger.acquireLease('bench', undefined);
-  return { ledger, senderLedger, ledgerId, lease: { owner: 'bench', epoch }, sends: 0, close };
+  const epoch = await senderLedger.acquireLease('bench', await senderLedger.readSender(), JOURNAL, 0);
+  return { ledger, senderLedger, ledgerId, lease: { owner: 'bench', epoch }, sends: 0, last: '', close };
 }
 
 /**
@@ -63,11 +65,15 @@ export async function completePayouts(account, payouts) {
 }
 
 function send(account, { payoutId, txhash }) {
-  const { senderLedger, lease, ledgerId } = account;
-  const attempt = { payoutId, attempt: 1, epoch: lease.epoch };
-  const begun = senderLedger.beginSend({ ...attempt, lease, ledgerId, sends: account.sends });
+  const { senderLedger, lease, ledgerId, sends, last } = account;
+  // As long as a real token, and another for each send.
+  const token = String(sends).padStart(8, '0');
+  const attempt = { payoutId, attempt: 1, token };
+  const line = { lease, beat: 0, ledgerId, sends, last };
+  const begun = senderLedger.beginSend({ ...attempt, ...line, journal: JOURNAL, inFlightMs: 0 });
   account.sends += 1;
-  const finished = senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER);
+  account.last = token;
+  const finished = senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
   return [begun.then(mustBe('begun')), finished.then(mustBe('recorded'))];
 }
 

@@ -48,8 +48,9 @@ export class RedisSenderLedger implements SenderLedger {
     return epoch === 0 ? undefined : epoch;
   }
 
-  async beatLease({ owner, epoch }: Lease): Promise<boolean> {
-    return (await this.#connection.run('beat-lease', [owner, epoch])) === 1;
+  async beatLease({ owner, epoch }: Lease): Promise<number | undefined> {
+    const beat = Number(await this.#connection.run('beat-lease', [owner, epoch]));
+    return beat === 0 ? undefined : beat;
   }
 
   async releaseLease({ owner, epoch }: Lease): Promise<void> {
@@ -67,9 +68,9 @@ export class RedisSenderLedger implements SenderLedger {
   async beginSend(begin: BeginSend): Promise<BeginResult> {
     const { clock, run, keys } = this.#connection;
     const write = await prepareWrite(this.#confirmation, keys.ledger);
-    const { lease, ledgerId, sends, last, payoutId, attempt, token, journal, inFlightMs } = begin;
+    const { lease, beat, ledgerId, sends, last, payoutId, attempt, token, journal, inFlightMs } = begin;
     const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sends, last, payoutId, attempt, token];
-    const witness = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs)];
+    const witness = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), beat];
     const reply = await run('begin-send', [...args, ...witness], [keys.payout(payoutId)]);
     const refusal = readRefusal(reply);
     if (refusal !== undefined) return refusal;

@@ -74,6 +74,8 @@ export interface SendAttempt {
 
 export interface BeginSend extends SendAttempt {
   readonly lease: Lease;
+  /** The holder's last sign of life that was acknowledged: a ledger that has seen fewer came back older. */
+  readonly beat: number;
   readonly ledgerId: string;
   /** The number of sends, and the token of the last one, that the sender believes this ledger has seen. */
   readonly sends: number;
@@ -122,8 +124,8 @@ export interface SenderLedger {
     journal: KnownJournal,
     forgetBefore: number,
   ): Promise<number | undefined>;
-  /** @returns false when the lease is lost */
-  beatLease(lease: Lease): Promise<boolean>;
+  /** @returns how many signs of life there were since the lease was taken, undefined when it is lost */
+  beatLease(lease: Lease): Promise<number | undefined>;
   releaseLease(lease: Lease): Promise<void>;
   readPayout(payoutId: string): Promise<Payout | undefined>;
   /** Those of the sends that the ledger does not know of, in the order given. */

@@ -49,6 +49,8 @@ export interface HeldLease {
   readonly view: SenderView;
   /** The first send is allowed from then on, on the clock's scale. */
   readonly firstSendAt: number;
+  /** The last sign of life that the ledger acknowledged. */
+  readonly beat: () => number;
   /** Aborted as soon as the ledger says that another process has the lease. */
   readonly lost: AbortSignal;
   /** Gives the lease back: only after the last answer. */
@@ -57,6 +59,11 @@ export interface HeldLease {
   abandon(): void;
 }
 
+/** How the lease was lost: it is another's, or the ledger came back as it was some signs of life ago. */
+const LOST_WORDS = {
+  taken: 'another process has taken the lease',
+  older: 'the ledger came back older; giving up the lease',
+} as const;
 const BEAT_EVERY_MS = 1_000;
 /** After an objection: comparing reads much of ledger and journal, and only an operator can end what they disagree about. */
 const OBJECTION_LOOK_MS = 3_000;
@@ -126,7 +133,8 @@ export class LeaseKeeper {
     const stopBeating = new AbortController();
     const wonAt = clock.now();
     // Signs of life begin at once, in the quarantine too, or others would take over from a holder that only waits.
-    void this.#beat(lease, lost, stopBeating.signal);
+    const pulse = { beat: 0 };
+    void this.#beat(lease, pulse, lost, stopBeating.signal);
     try {
       const view = await ledger.readSender();
       const quietMs = this.#quietMs(view, before?.released === true);
@@ -135,6 +143,7 @@ export class LeaseKeeper {
         lease,
         view,
         firstSendAt: wonAt + quietMs,
+        beat: () => pulse.beat,
         lost: lost.signal,
         release: async () => {
           stopBeating.abort();
@@ -159,16 +168,18 @@ export class LeaseKeeper {
     return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, unanswered ? unansweredMs(inFlightMs) : 0);
   }
 
-  async #beat(lease: Lease, lost: AbortController, stop: AbortSignal): Promise<void> {
+  async #beat(lease: Lease, pulse: { beat: number }, lost: AbortController, stop: AbortSignal): Promise<void> {
     const { clock, ledger, logger } = this.#options;
     while (!stop.aborted) {
       try {
-        if (!(await ledger.beatLease(lease))) {
+        const beat = await ledger.beatLease(lease);
+        if (beat === undefined || beat <= pulse.beat) {
           // A release by this very process ends the lease as well.
-          if (!isAborted(stop)) logger.warn({ epoch: lease.epoch }, 'another process has taken the lease');
+          if (!isAborted(stop)) logger.warn({ epoch: lease.epoch }, LOST_WORDS[beat === undefined ? 'taken' : 'older']);
           lost.abort();
           return;
         }
+        pulse.beat = beat;
       } catch (error) {
         // Whether the lease is still ours, only Redis can say; begin-send asks it before every send.
         logger.debug({ error: (error as Error).message }, 'cannot show a sign of life');

@@ -213,6 +213,7 @@ export class Sender {
       ...attempt,
       ...this.#check.line,
       lease: held.lease,
+      beat: held.beat(),
       ledgerId: held.view.ledgerId,
       journal: describeJournal(journal, journalPlace, clock.wallNow()),
       inFlightMs: inFlightMaxMs,

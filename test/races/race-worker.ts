@@ -71,6 +71,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       lease,
       view: await ledger.readSender(),
       firstSendAt: clock.now(),
+      beat: () => 0,
       lost: new AbortController().signal,
       release: async () => ledger.releaseLease(lease),
       abandon: () => undefined,

@@ -90,10 +90,10 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     this.#all.journals = new Map([...this.#all.journals, [journal.journalId, journal]]);
   }
 
-  beatLease(lease: Lease): Promise<boolean> {
+  beatLease(lease: Lease): Promise<number | undefined> {
     const held = this.#heldBy(lease);
     if (held !== undefined) this.#all.lease = { ...held, beat: held.beat + 1 };
-    return Promise.resolve(held !== undefined);
+    return Promise.resolve(held && held.beat + 1);
   }
 
   releaseLease(lease: Lease): Promise<void> {
@@ -127,10 +127,10 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     return Promise.resolve({ kind: 'begun', sends: this.#all.sends });
   }
 
-  #refuseToBegin({ lease, ledgerId, sends, last, payoutId, attempt }: BeginSend): Refusal | undefined {
+  #refuseToBegin({ lease, beat, ledgerId, sends, last, payoutId, attempt }: BeginSend): Refusal | undefined {
     const all = this.#all;
     if (all.ledgerId !== ledgerId) return { kind: 'other_ledger', ledgerId: all.ledgerId ?? '' };
-    if (this.#heldBy(lease) === undefined) return { kind: 'lease_lost' };
+    if ((this.#heldBy(lease)?.beat ?? -1) < beat) return { kind: 'lease_lost' };
     if (all.sends !== sends || all.last !== last) return { kind: 'sends_differ', sends: all.sends, last: all.last };
     const [objection] = all.objections.values();
     if (objection !== undefined) {

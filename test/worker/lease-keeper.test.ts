@@ -429,6 +429,18 @@ describe('the held lease', () => {
     expect((await ledger.readSender()).lease).toEqual({ ...other, beat: 0, released: false });
   });
 
+  it('is lost when the ledger comes back as it was some signs of life ago', async () => {
+    const held = await acquire();
+    await clock.advance(3_000);
+    const copy = ledger.snapshot();
+    await clock.advance(3_000);
+    expect(held.beat()).toBe((await ledger.readSender()).lease?.beat);
+    ledger.restore(copy);
+    await clock.advance(1_000);
+    expect(held.lost.aborted).toBe(true);
+    expect(said).toContain('warn the ledger came back older; giving up the lease');
+  });
+
   it('is asked nothing more once it is lost', async () => {
     await acquire();
     await another();

@@ -1,6 +1,5 @@
 -- Shows that the holder is alive.
 -- ARGV: owner, epoch
--- Returns: 1 done, 0 the lease is not the caller's any more
+-- Returns: the number of signs of life since the lease was taken, this one included; 0 the lease is not the caller's any more
 if not holds_lease(ARGV[1], ARGV[2]) then return 0 end
-redis.call('HINCRBY', SENDER, 'beat', 1)
-return 1
+return redis.call('HINCRBY', SENDER, 'beat', 1)

@@ -2,18 +2,20 @@
 -- KEYS: the payout's record
 -- ARGV: at, ledgerId, owner, epoch, sends and last (as the sender knows them: last is the token of the send before),
 --       payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last entry),
---       inFlightMs (for how long the request may be on its way)
+--       inFlightMs (for how long the request may be on its way), beat (the holder's last sign of life that was acknowledged)
 -- Returns: the number of sends begun, this one included (1 or more), or
 --   {-1} the lease is not the caller's        {-2, ledgerId} another ledger than the caller knows
 --   {-3, sends, last} sends are missing or more, or others     {-4, reason} the account is paused
 --   {-9, journalId, reason} a journal objects to this ledger
 --   {-5, payoutId, …} other payouts are sending   {-6, state, attempt} not queued, or not at this attempt
 local record = KEYS[OWN + 1]
-local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs = unpack(ARGV)
+local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs, beat = unpack(ARGV)
 local ledger = redis.call('HMGET', LEDGER, 'id', 'pausedReason', 'untold')
 tell_untold(ledger[3])
 if ledger[1] ~= ledgerId then return { -2, ledger[1] or '' } end
 if not holds_lease(owner, epoch) then return { -1 } end
+-- A ledger that came back older may have forgotten an objection, and nothing else.
+if tonumber(redis.call('HGET', SENDER, 'beat')) < tonumber(beat) then return { -1 } end
 -- The token of the last send names the whole line of sends that led to it; their number alone does not.
 local begun = redis.call('HMGET', SENDER, 'sends', 'last')
 begun[1] = begun[1] or '0'

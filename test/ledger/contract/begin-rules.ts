@@ -71,6 +71,15 @@ export function beginRules(rig: GetRig): void {
       expect(await refuse(lease, { last: '' })).toEqual({ kind: 'sends_differ', sends: 1, last });
     });
 
+    it('is refused by a ledger that has seen fewer signs of life than it acknowledged: it came back older', async () => {
+      const lease = await holdWithPayout();
+      await rig().ledger.beatLease(lease);
+      expect(await refuse(lease, { beat: 2 })).toEqual({ kind: 'lease_lost' });
+      expect((await rig().ledger.beginSend({ ...(await nextBegin(rig().ledger, lease, 'p')), beat: 1 })).kind).toBe(
+        'begun',
+      );
+    });
+
     it('is refused while a journal objects to the ledger, and resuming does not help', async () => {
       const lease = await holdWithPayout();
       await rig().ledger.object(OBJECTION);

@@ -85,7 +85,7 @@ export async function nextBegin(ledger: SenderLedger, lease: Lease, payoutId: st
   const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
   // The same on every ledger that has seen the same, so that two can be compared.
   const token = `${lease.owner}.${lease.epoch}.${sends}.${payoutId}.${attempt}`.replace(/[^\w.:-]/g, '_');
-  return { lease, ledgerId, sends, last, payoutId, attempt, token, journal: JOURNAL, inFlightMs: 500 };
+  return { lease, beat: 0, ledgerId, sends, last, payoutId, attempt, token, journal: JOURNAL, inFlightMs: 500 };
 }
 
 /** Begins a payout that can be begun. */

@@ -92,7 +92,7 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
       const { ledgerId, sends, last } = view;
       const payout = await sender.readPayout(payoutId);
       const attempt = { payoutId, attempt: (payout?.attempt ?? 0) + 1, token: `${name}-${(tokens += 1)}` };
-      const asked = { ...attempt, lease, ledgerId, sends, last, journal: describe(), inFlightMs: 0 };
+      const asked = { ...attempt, lease, beat: 0, ledgerId, sends, last, journal: describe(), inFlightMs: 0 };
       const begun = await sender.beginSend(asked);
       return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends, token: last }, begun };
     };

@@ -1,3 +1,4 @@
+import { RedisUnavailableError } from '../../../src/errors.js';
 import type { LeaseView, SenderView } from '../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
 import { MemoryLedger } from '../memory-ledger.js';
@@ -76,7 +77,10 @@ function seenAs(ledger: WorkerLedger, look: (lease: LeaseView | undefined) => Le
 function silentWhileQuiet(ledger: WorkerLedger, { pacer }: PieceContext): WorkerLedger {
   return {
     ...ledger,
-    beatLease: async (lease) => (pacer.isOpen ? ledger.beatLease(lease) : true),
+    beatLease: async (lease) => {
+      if (!pacer.isOpen) throw new RedisUnavailableError('not asked');
+      return ledger.beatLease(lease);
+    },
   };
 }
 

@@ -112,7 +112,7 @@ export async function makeSendRig(
     const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
     const token = `behind-${payoutId}-${attempt}`;
     const asked = { payoutId, attempt, token, ledgerId, sends, last, lease: held.lease, ...change };
-    const begun = await ledger.beginSend({ journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
+    const begun = await ledger.beginSend({ beat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
@@ -133,6 +133,7 @@ async function holdLease(
     lease,
     view: await ledger.readSender(),
     firstSendAt,
+    beat: () => 0,
     lost,
     release: async () => ledger.releaseLease(lease),
     abandon: () => undefined,
