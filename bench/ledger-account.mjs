@@ -39,8 +39,7 @@ export async function putInProgress(account, payouts) {
   for (let start = 0; start < sent.length; start += STEP) {
     const step = sent.slice(start, start + STEP);
     await account.ledger.enqueue(step.map(({ txhash: _, ...payout }) => payout));
-    // One connection keeps the order, so that no reply need be waited for.
-    await Promise.all(step.flatMap((payout) => send(account, payout)));
+    for (const payout of step) await send(account, payout);
     for (const state of ['queued', 'in_progress']) {
       await account.ledger.clearOutbox(
         state,
@@ -64,21 +63,17 @@ export async function completePayouts(account, payouts) {
   }
 }
 
-function send(account, { payoutId, txhash }) {
+async function send(account, { payoutId, txhash }) {
   const { senderLedger, lease, ledgerId, sends, last } = account;
   // As long as a real token, and another for each send.
   const token = String(sends).padStart(8, '0');
   const attempt = { payoutId, attempt: 1, token };
   const line = { lease, beat: 0, ledgerId, sends, last };
-  const begun = senderLedger.beginSend({ ...attempt, ...line, journal: JOURNAL, inFlightMs: 0 });
-  account.sends += 1;
-  account.last = token;
-  const finished = senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
-  return [begun.then(mustBe('begun')), finished.then(mustBe('recorded'))];
+  insist('begun', await senderLedger.beginSend({ ...attempt, ...line, journal: JOURNAL, inFlightMs: 0 }));
+  Object.assign(account, { sends: sends + 1, last: token });
+  insist('recorded', await senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0));
 }
 
-function mustBe(wanted) {
-  return (result) => {
-    if (result.kind !== wanted && result[wanted] !== true) throw new Error(`The ledger said ${JSON.stringify(result)}`);
-  };
+function insist(wanted, result) {
+  if (result.kind !== wanted && result[wanted] !== true) throw new Error(`The ledger said ${JSON.stringify(result)}`);
 }

@@ -146,7 +146,8 @@ end
 -- What the record keeps of the outcome that was told last. It is told again, in case the ledger came back without it, and
 -- must not undo what was decided since.
 local function told_as(token, to, txhash)
-  return token .. ' ' .. to .. ' ' .. txhash
+  -- A value of over 64 bytes would make Redis store the whole record at twice its size.
+  return token .. ' ' .. to .. ' ' .. string.sub(redis.sha1hex(txhash), 1, 8)
 end
 
 -- Proof of a payment for which the payout has no place any more: it was written off, or is sent or paid by another attempt.
