@@ -1,5 +1,6 @@
 import type { AccountSettings } from '../account-settings.js';
 import { isAborted, onAnyClock, untilAborted, type Clock } from '../clock.js';
+import { RedisUnavailableError } from '../errors.js';
 import type { WithdrawGateway } from '../gateway/withdraw-gateway.js';
 import { findMismatch, type LedgerMismatch } from '../journal/find-mismatch.js';
 import { describeJournal, type SendJournal } from '../journal/send-journal.js';
@@ -164,9 +165,17 @@ export class SenderRole {
   /** Also while another process sends: only this journal may know what became of a payout that is `unknown`. */
   async #replayOutcomes(): Promise<void> {
     if (this.#hasReplayed) return;
-    const { settings, guardMs } = this.#options;
+    const { settings, guardMs, logger } = this.#options;
     const doubtMs = onAnyClock(guardMs + settings.inFlightMaxMs);
-    this.#hasReplayed = await new OutcomeRecorder({ ...this.#options, ...settings, doubtMs }).replayAll();
+    const recorder = new OutcomeRecorder({ ...this.#options, ...settings, doubtMs });
+    try {
+      this.#hasReplayed = await recorder.replayAll();
+    } catch (error) {
+      if (error instanceof RedisUnavailableError) throw error;
+      // An outcome that Redis refuses must not keep the account from sending, and not unseen either.
+      logger.error({ error: (error as Error).message }, 'cannot record an outcome of the send journal');
+      this.#hasReplayed = true;
+    }
   }
 
   /** Not asked of the ledger alone: one that came back older does not know who has sent since. */

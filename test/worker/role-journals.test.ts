@@ -125,6 +125,23 @@ describe('an answer that only the journal of one host knows', () => {
     expect(await stateOf('p')).toBe('in_progress');
   });
 
+  it('keeps nobody from sending where Redis refuses it, and that is said', async () => {
+    const journal = await answered();
+    const b = makeRole(world, { name: 'B' });
+    b.start();
+    await advance(LEASE_MS + 5_000);
+    b.stop.abort();
+    await b.ended();
+    const a = makeRole(world, { name: 'A', journal });
+    a.before.finishSend = () => {
+      throw new Error('ERR wrong kind of value');
+    };
+    a.start();
+    await advance(60_000);
+    expect(a.role.status.role).toBe('sender');
+    expect(a.said).toContain('error cannot record an outcome of the send journal');
+  });
+
   it('is no word about the attempt of another host, where it is a rejection', async () => {
     const { ledger } = world;
     // In the timeline that is lost, of which only A tells, attempt 1 was rejected. In this one it got no answer.
