@@ -231,7 +231,7 @@ export class FileSendJournal implements SendJournal {
     this.#file = undefined;
     const before = this.#place;
     await this.#catchUp();
-    // Whoever set the full file aside was interrupted before the next one was made.
+    // The process that set the full file aside was interrupted before the next one was made.
     if (!(await this.#isThere())) await this.#create(this.#view.journalId ?? (await this.#formerId()));
     this.#file = await openForAppending(this.#path);
     await this.#catchUp();
@@ -373,7 +373,7 @@ export class FileSendJournal implements SendJournal {
     await setAside(this.#path);
     await this.#create(this.journalId);
     const setAsideFile = (await listFiles(this.#path)).find(({ inode }) => inode === full?.inode);
-    // Whoever adds to the old file from now on finds that it is not the present one any more.
+    // A process that adds to the old file from now on finds that it is not the present one any more.
     if (setAsideFile?.size !== full?.size) this.#hasOthers = true;
     await this.#catchUp();
     await this.#open();

@@ -18,7 +18,7 @@ export interface SendJournal extends ReadableJournal {
   append(send: JournaledSend): Promise<void>;
   /**
    * Notes what came of a send. It is in the file at once and on disk soon after; the next send waits for neither, since the
-   * ledger has it too. Never throws: what cannot be noted is `unknown` to whoever reads the journal.
+   * ledger has it too. Never throws: what cannot be noted is `unknown` to a reader of the journal.
    */
   noteOutcome(attempt: SendAttempt, outcome: JournaledOutcome, at: number): void;
   /**

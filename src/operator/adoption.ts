@@ -185,7 +185,7 @@ export async function carryOutAdoption(
   }
   const doubt = `it may have been sent, and nobody witnesses it: ${actor.reason}`;
   const held = plan.holdsSendable ? await ledger.holdSendable({ by: actor.by, reason: doubt, doubtMs }) : 0;
-  // Whoever objected under format 1 was read, or is given up: the plan is complete.
+  // The journal that objected under format 1 was read, or is given up: the plan is complete.
   const givenUp = [...new Set([...plan.giveUp, UNNAMED])];
   const places = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
   const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));

@@ -24,7 +24,7 @@ export interface BulkChange {
   readonly describeDone: (payouts: string) => string;
   /** How many may be under way at the same time … */
   readonly atOnce: number;
-  /** … and after which time the next so many may begin, in ms. */
+  /** … and the time after which as many more may begin, in ms. */
   readonly everyMs: number;
   /** @throws ConflictError, NotFoundError: this payout is left as it is; anything else ends the command */
   readonly apply: (payout: ChosenPayout) => Promise<unknown>;
@@ -100,7 +100,7 @@ async function surveyAll({ context, account, change, options }: BulkRun): Promis
   }
 }
 
-/** Whoever names a payout that is not there may have the wrong account before him. */
+/** Names of payouts that are not there suggest that it is the wrong account. */
 function refuseMissing(context: CliContext, missing: readonly SelectedPayout[]): void {
   if (missing.length === 0) return;
   const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });

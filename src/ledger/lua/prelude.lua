@@ -41,7 +41,7 @@ local function read_history_entry(entry)
 end
 
 -- Brings index, outbox and event in line with a record that has come into its state. `from` is '' for a new payout.
--- The old index comes last: whoever looks for payouts in it finds one whose change was interrupted.
+-- The old index comes last: a search for payouts in it finds one whose change was interrupted.
 local function follow(payout, from, at, by, reason, seq)
   redis.call('ZADD', INDEX[payout.state], seq or redis.call('HINCRBY', LEDGER, 'seq', 1), payout.id)
   if NEEDS_JOB[payout.state] then redis.call('ZADD', OUTBOX, at, payout.state .. ' ' .. payout.id) end
