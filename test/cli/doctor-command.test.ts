@@ -14,6 +14,7 @@ import { openAccount } from '../../src/producer/account-access.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { findFreePort, startLocalRedis, startSandbox, type LocalRedis, type Sandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker } from '../../src/worker/payout-worker.js';
+import { untilReply } from '../support/redis-cluster.js';
 
 const SECRET_KEY = 'k-doctor-9876543210';
 const platformId = 100_000 + Math.floor(Math.random() * 1_000_000_000);
@@ -184,6 +185,8 @@ describe('payouts doctor finds', () => {
       expect(accepted.found[0]).toMatchObject({ name: 'Redis keeps its data', status: 'warning' });
     } finally {
       await client.config('SET', 'appendonly', 'yes');
+      // Until its first file is complete, a restart would forget what is in it, and doctor says so.
+      await untilReply(client, 'INFO persistence', /aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0/);
     }
   });
 
