@@ -1,9 +1,9 @@
 /** The public names of the package, one by one. */
 export { PayoutProducer, type BulkEnqueue, type BulkResult, type EnqueuedPayout } from './producer/payout-producer.js';
-export type { PayoutProducerOptions } from './producer/account-access.js';
-export type { EventsOptions } from './producer/event-group.js';
-export type { PayoutEventListener, PayoutEventName } from './producer/event-listeners.js';
-export type { PayoutEvent, PayoutEventType } from './producer/payout-events.js';
+export type { PayoutProducerOptions } from './queues/open-account.js';
+export type { EventsOptions } from './producer/events/event-group.js';
+export type { PayoutEventListener, PayoutEventName } from './producer/events/event-listeners.js';
+export type { PayoutEvent, PayoutEventType } from './producer/events/payout-events.js';
 export type { BatchStats } from './producer/batch-stats.js';
 export type { AccountStats } from './ledger/account-stats.js';
 export type { Objection } from './ledger/objections.js';
@@ -36,10 +36,14 @@ export {
 } from './worker/payout-worker.js';
 export { DEFAULT_ACCOUNT_SETTINGS, type AccountSettings } from './account-settings.js';
 export type { AccountStatus, AccountWorker } from './worker/account-worker.js';
-export type { WorkerObserver } from './worker/worker-observer.js';
-export { createWorkerMetrics, type WorkerMetrics, type WorkerMetricsOptions } from './worker/worker-metrics.js';
-export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/health-server.js';
+export type { WorkerObserver } from './worker/sender/worker-observer.js';
+export {
+  createWorkerMetrics,
+  type WorkerMetrics,
+  type WorkerMetricsOptions,
+} from './worker/monitoring/worker-metrics.js';
+export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/monitoring/health-server.js';
 export { createGatewayClient, type GatewayClient, type GatewayClientOptions } from './gateway/gateway-client.js';
 export type { WithdrawOutcome, WithdrawRequest } from './gateway/withdraw-gateway.js';
-export type { Currency, PaymentWallet, TransactionStatus } from './gateway/read-answers.js';
+export type { Currency, PaymentWallet, TransactionStatus } from './gateway/parse-responses.js';
 export { GatewayInvalidResponseError, GatewayRejectedError, GatewayUnavailableError } from './gateway/errors.js';

@@ -1,24 +1,24 @@
 #!/usr/bin/env node
-import { registerAdoptLedgerCommand } from './adopt-ledger-command.js';
-import { registerCancelCommand } from './cancel-command.js';
-import { createProcessContext } from './cli-context.js';
-import { registerDashboardCommand } from './dashboard-command.js';
-import { registerDemoCommand } from './demo-command.js';
-import { registerDoctorCommand } from './doctor-command.js';
-import { registerEnqueueCommand } from './enqueue-command.js';
-import { registerEventsCommand } from './events-command.js';
-import { registerGatewayCommand } from './gateway-command.js';
-import { registerGetCommand } from './get-command.js';
-import { registerImportCommand } from './import-command.js';
-import { registerListCommand } from './list-command.js';
-import { registerPauseCommand } from './pause-command.js';
-import { registerResolveCommand } from './resolve-command.js';
-import { registerResumeCommand } from './resume-command.js';
-import { registerRetryCommand } from './retry-command.js';
-import { runProgram, type CommandGroup } from './run-program.js';
-import { registerSandboxCommand } from './sandbox-command.js';
-import { registerStatsCommand } from './stats-command.js';
-import { registerWorkerCommand } from './worker-command.js';
+import { registerAdoptLedgerCommand } from './commands/adopt-ledger-command.js';
+import { registerCancelCommand } from './commands/cancel-command.js';
+import { createProcessContext } from './context/cli-context.js';
+import { registerDashboardCommand } from './commands/dashboard-command.js';
+import { registerDemoCommand } from './commands/demo-command.js';
+import { registerDoctorCommand } from './commands/doctor-command.js';
+import { registerEnqueueCommand } from './commands/enqueue-command.js';
+import { registerEventsCommand } from './commands/events-command.js';
+import { registerGatewayCommand } from './commands/gateway-command.js';
+import { registerGetCommand } from './commands/get-command.js';
+import { registerImportCommand } from './commands/import-command.js';
+import { registerListCommand } from './commands/list-command.js';
+import { registerPauseCommand } from './commands/pause-command.js';
+import { registerResolveCommand } from './commands/resolve-command.js';
+import { registerResumeCommand } from './commands/resume-command.js';
+import { registerRetryCommand } from './commands/retry-command.js';
+import { runProgram, type CommandGroup } from './context/run-program.js';
+import { registerSandboxCommand } from './commands/sandbox-command.js';
+import { registerStatsCommand } from './commands/stats-command.js';
+import { registerWorkerCommand } from './commands/worker-command.js';
 
 /** The `payouts` command. */
 const GROUPS: readonly CommandGroup[] = [

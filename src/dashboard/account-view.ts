@@ -4,7 +4,7 @@ import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
 import { commandLine } from './command-line.js';
 import { adviseAccount } from '../operator/account-advice.js';
-import { stateName, toAge, toTime } from './payout-texts.js';
+import { stateName, toAge, toTime } from '../format.js';
 
 /** Whether the account sends, and who does. */
 export function accountStatus(stats: AccountStats): Html {

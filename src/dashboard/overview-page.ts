@@ -5,7 +5,7 @@ import { accountStatus, stateTiles } from './account-view.js';
 import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
 import { payoutTable } from './payout-table.js';
-import { stateName, toTime } from './payout-texts.js';
+import { stateName, toTime } from '../format.js';
 
 /** The states that the overview lists: those that wait for a person, and those that ended badly. */
 export const LISTED_STATES = ['unknown', 'rejected', 'failed'] as const satisfies readonly PayoutState[];

@@ -5,7 +5,7 @@ import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Payout } from '../ledger/payout.js';
 import { readPayouts } from '../ledger/read-payouts.js';
 import type { PayoutJobData } from '../queues/payout-queues.js';
-import { payoutPath, shortenAddress, toCurrency } from './payout-texts.js';
+import { payoutPath, shortenAddress, toCurrency } from '../format.js';
 
 /** A job's data together with what the ledger says of the payout now: the job itself knows only what was true when it was added. */
 interface BoardJobData extends PayoutJobData {

@@ -5,7 +5,7 @@ import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
 import { nextSteps } from '../operator/next-steps.js';
 import { stateBadge } from './payout-table.js';
-import { toTime } from './payout-texts.js';
+import { toTime } from '../format.js';
 
 /** One payout: its state, what a person can do, all its data and its history. */
 export function payoutPage(site: Site, payout: Payout): string {

@@ -2,7 +2,7 @@ import type { Payout } from '../ledger/payout.js';
 import type { PayoutState } from '../ledger/states.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
-import { payoutPath, shortenAddress, stateName, toAge, toCurrency, toTime } from './payout-texts.js';
+import { payoutPath, shortenAddress, stateName, toAge, toCurrency, toTime } from '../format.js';
 
 /** Payouts of one state as a table, which a narrow screen shows as cards. */
 export function payoutTable({ base }: Site, payouts: readonly Payout[], wallNow: number): Html {

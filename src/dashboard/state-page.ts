@@ -5,7 +5,7 @@ import { stateTiles } from './account-view.js';
 import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
 import { payoutTable, stateBadge } from './payout-table.js';
-import { stateName } from './payout-texts.js';
+import { stateName } from '../format.js';
 
 export interface StateList {
   readonly stats: AccountStats;

@@ -1,4 +1,4 @@
-import type { TransactionStatus } from './read-answers.js';
+import type { TransactionStatus } from './parse-responses.js';
 import type { WithdrawRequest } from './withdraw-gateway.js';
 
 /** What tells one payment from another. */

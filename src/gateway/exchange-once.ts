@@ -2,7 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../clock.js';
-import type { RawAnswer } from './answer.js';
+import type { RawAnswer } from './response.js';
 import { describeFailure } from './describe-failure.js';
 import type { GuardedSocket } from './guarded-socket.js';
 import { postForm } from './post-form.js';

@@ -12,8 +12,8 @@ import {
   type Currency,
   type PaymentWallet,
   type TransactionStatus,
-} from './read-answers.js';
-import { createReadCaller } from './read-caller.js';
+} from './parse-responses.js';
+import { createReadCaller } from './query-client.js';
 import { createRequestSigner } from './request-signer.js';
 import { paymentWalletRequestSchema, transactionStatusRequestSchema } from './schemas.js';
 import { createWithdrawConnection } from './withdraw-connection.js';

@@ -1,6 +1,6 @@
 import type { Agent } from 'node:http';
 import axios from 'axios';
-import { MAX_ANSWER_BYTES, type RawAnswer } from './answer.js';
+import { MAX_ANSWER_BYTES, type RawAnswer } from './response.js';
 import { describeFailure } from './describe-failure.js';
 
 // An instance of its own: interceptors and defaults that an application sets on the global axios do not reach it.

@@ -7,7 +7,7 @@ import { GuardedSocket } from './guarded-socket.js';
 import type { OpenSocket } from './open-socket.js';
 import type { RequestSigner } from './request-signer.js';
 import { withdrawRequestSchema } from './schemas.js';
-import { classifyWithdrawAnswer, differingFields } from './withdraw-answer.js';
+import { classifyWithdrawAnswer, differingFields } from './classify-withdraw-response.js';
 import type { WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './withdraw-gateway.js';
 
 export interface WithdrawCallOptions {

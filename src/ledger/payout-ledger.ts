@@ -5,7 +5,7 @@ import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toLine, type Payout, type ValidPayout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { readPayout } from './read-payouts.js';
-import { readRefusal, type Refusal } from './refusal.js';
+import { readRefusal, type Refusal } from './script-rejection.js';
 import { reachableFrom, type PayoutState } from './states.js';
 
 /** What became of one payout that was given to the ledger. */

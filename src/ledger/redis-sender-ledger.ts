@@ -5,7 +5,7 @@ import { toHashValue, type Objection } from './objections.js';
 import { toLine, type Payout } from './payout.js';
 import { readPayout } from './read-payouts.js';
 import { readSenderView } from './read-sender-view.js';
-import { readRefusal } from './refusal.js';
+import { readRefusal } from './script-rejection.js';
 import type {
   BeginResult,
   BeginSend,

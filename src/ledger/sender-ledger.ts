@@ -1,7 +1,7 @@
 import type { ForgottenSend } from './adopt-ledger.js';
 import type { Objection } from './objections.js';
 import type { Payout } from './payout.js';
-import type { Refusal } from './refusal.js';
+import type { Refusal } from './script-rejection.js';
 
 /** The ledger as the sender needs it. Narrow, so that the sending rules also run on a simulated ledger. */
 

@@ -1,12 +1,12 @@
 import type { Payout } from '../ledger/payout.js';
 
-/** Something that a person may decide about a payout, and the command that does it. */
+/** Something that an operator may decide about a payout, and the command that does it. */
 export interface NextStep {
   readonly when: string;
   readonly command: string;
 }
 
-/** What a person can do about a payout in its present state; nothing, where only waiting helps or it is over. */
+/** What an operator can do about a payout in its present state; nothing, where only waiting helps or it is over. */
 export function nextSteps({
   payoutId,
   state,

@@ -2,8 +2,8 @@ import { InvalidInputError, type Problem } from '../errors.js';
 import { parseInput } from '../fields.js';
 import { payoutInputSchema, type PayoutInput, type ValidPayout } from '../ledger/payout.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
-import type { AccountAccess } from './account-access.js';
-import { addWithdrawJobs, type JoblessPayouts } from './add-withdraw-jobs.js';
+import type { AccountAccess } from '../queues/open-account.js';
+import { addWithdrawJobs, type JoblessPayouts } from '../queues/add-withdraw-jobs.js';
 
 /** Large enough to make round trips cheap, small enough to leave Redis time for others. */
 export const CHUNK_SIZE = 1_000;

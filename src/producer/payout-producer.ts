@@ -6,12 +6,12 @@ import { batchField, lineField, payoutInputSchema, type Payout, type PayoutInput
 import { wrongStateError, type EnqueueResult } from '../ledger/payout-ledger.js';
 import { listPayouts, type ListOptions, type PayoutPage } from '../ledger/payout-list.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
-import { openAccount, type AccountAccess, type PayoutProducerOptions } from './account-access.js';
+import { openAccount, type AccountAccess, type PayoutProducerOptions } from '../queues/open-account.js';
 import { readBatchStats, type BatchStats } from './batch-stats.js';
 import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
-import { eventsSchema, readGroupEvents, type EventsOptions } from './event-group.js';
-import { EventListeners, type PayoutEventListener, type PayoutEventName } from './event-listeners.js';
-import type { PayoutEvent } from './payout-events.js';
+import { eventsSchema, readGroupEvents, type EventsOptions } from './events/event-group.js';
+import { EventListeners, type PayoutEventListener, type PayoutEventName } from './events/event-listeners.js';
+import type { PayoutEvent } from './events/payout-events.js';
 import { waitForPayout } from './wait-for-payout.js';
 
 /** A payout that the ledger has. */

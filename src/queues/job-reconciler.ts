@@ -2,7 +2,7 @@ import { isAborted } from '../clock.js';
 import { ask } from '../ledger/ledger-connection.js';
 import type { PayoutLedger, StateWithJob } from '../ledger/payout-ledger.js';
 import { readPayouts } from '../ledger/read-payouts.js';
-import type { JobDelivery } from './job-delivery.js';
+import type { OutboxRelay } from './outbox-relay.js';
 import { readJobPlaces, type JobPlaces } from './job-places.js';
 import { JobRecords, type JobSuspect } from './job-records.js';
 import { toJobId, type PayoutQueues } from './payout-queues.js';
@@ -16,7 +16,7 @@ const REPAIRED_TOGETHER = 50;
 export interface JobReconcilerOptions {
   readonly ledger: PayoutLedger;
   readonly queues: PayoutQueues;
-  readonly delivery: Pick<JobDelivery, 'addJobs' | 'deliverOutbox'>;
+  readonly delivery: Pick<OutboxRelay, 'addJobs' | 'relayOutbox'>;
 }
 
 /** A payout that a check looks at, and the job that it should have. */
@@ -60,9 +60,9 @@ export class JobReconciler {
    * @returns how many jobs were missing
    * @throws RedisUnavailableError
    */
-  async checkAll(state: StateWithJob, signal: AbortSignal): Promise<number> {
+  async reconcile(state: StateWithJob, signal: AbortSignal): Promise<number> {
     // Also what the outbox dates ahead, where a wall clock was put back: the check leaves out all that it names.
-    await this.#delivery.deliverOutbox(Number.MAX_SAFE_INTEGER, signal);
+    await this.#delivery.relayOutbox(Number.MAX_SAFE_INTEGER, signal);
     const { redis, keys } = this.#ledger.connection;
     const index = keys.state(state);
     const [, last] = await ask(redis.zrange(index, '0', '0', 'REV', 'WITHSCORES'));

@@ -1,4 +1,4 @@
-import { failed, type Answer } from './answer.js';
+import { failed, type Answer } from './response.js';
 import type { FaultStrike } from './fault-plan.js';
 import type { Endpoint } from './endpoint.js';
 

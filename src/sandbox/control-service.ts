@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { InvalidInputError } from '../errors.js';
 import { parseInput } from '../fields.js';
-import { sendAnswer } from './answer.js';
+import { sendAnswer } from './response.js';
 import { faultRuleField } from './fault-rule.js';
 import { readBody } from './read-body.js';
 import type { SandboxControls } from './sandbox.js';

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../clock.js';
 import type { Logger } from '../logger.js';
 import type { AccountRegistry } from './account-registry.js';
-import { failed, sendAnswer, sendTruncatedAnswer, type Answer } from './answer.js';
+import { failed, sendAnswer, sendTruncatedAnswer, type Answer } from './response.js';
 import { BLOCKED_MESSAGE, refusalOf, spoil } from './apply-fault.js';
 import { drawDelayMs, type DelayRange } from './delay-range.js';
 import { findFieldProblem, type Endpoint } from './endpoint.js';

@@ -9,7 +9,7 @@ import {
   toProblem,
   txhashField,
 } from '../fields.js';
-import { failed, succeeded, type Answer } from './answer.js';
+import { failed, succeeded, type Answer } from './response.js';
 import { CURRENCIES, findCurrency, type Currency } from './currency.js';
 import { depositWalletOf } from './deposit-wallet.js';
 import type { Endpoint } from './endpoint.js';

@@ -8,4 +8,4 @@ export type { Payment, PaymentGroup } from './payment-book.js';
 export { FAULT_DESCRIPTIONS, type FaultKind, type FaultRule } from './fault-rule.js';
 export type { DelayRange } from './delay-range.js';
 export type { Endpoint } from './endpoint.js';
-export { findFreePort, startLocalRedis, type LocalRedis, type LocalRedisOptions } from './local-redis.js';
+export { findFreePort, startLocalRedis, type LocalRedis, type LocalRedisOptions } from '../local-redis.js';

@@ -4,7 +4,7 @@ import { systemClock } from '../clock.js';
 import { parseInput } from '../fields.js';
 import { failsafeLogger, silentLogger } from '../logger.js';
 import { AccountRegistry } from './account-registry.js';
-import { failed, sendAnswer } from './answer.js';
+import { failed, sendAnswer } from './response.js';
 import { CONTROL_PREFIX, serveControl } from './control-service.js';
 import { endpointOf } from './endpoint.js';
 import { FaultPlan } from './fault-plan.js';

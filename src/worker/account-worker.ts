@@ -10,19 +10,19 @@ import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { Logger } from '../logger.js';
-import { JobDelivery } from '../queues/job-delivery.js';
+import { OutboxRelay } from '../queues/outbox-relay.js';
 import { JobReconciler } from '../queues/job-reconciler.js';
 import { PayoutQueues } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
-import { mendQueueTimesRegularly } from './mend-queue-times.js';
-import { keptIntervalMs, Pacer } from './pacer.js';
+import { repairClockJumpsRegularly } from './repair-clock-jump.js';
+import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import type { RedisJudgement } from './redis-watch.js';
 import { applyRetention } from './retention.js';
-import { SenderRole, type SenderDuty, type SenderStatus } from './sender-role.js';
+import { SenderLoop, type ActiveSender, type SenderStatus } from './sender/sender-loop.js';
 import { StatusJobs } from './status-jobs.js';
 import { watchJobs } from './watch-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
-import type { WorkerObserver } from './worker-observer.js';
+import type { WorkerObserver } from './sender/worker-observer.js';
 
 /** Connections that the accounts of a process share. */
 export interface WorkerConnections {
@@ -85,9 +85,9 @@ export class AccountWorker {
   readonly #polledLedger: PayoutLedger;
   readonly #senderLedger: RedisSenderLedger;
   readonly #queues: PayoutQueues;
-  readonly #delivery: JobDelivery;
+  readonly #delivery: OutboxRelay;
   readonly #stop = new AbortController();
-  #role: SenderRole | undefined;
+  #role: SenderLoop | undefined;
   /** Why the journal could not be opened. */
   #journalTrouble: string | undefined;
   #isStopped = false;
@@ -109,7 +109,7 @@ export class AccountWorker {
     const { prefix } = connection.keys;
     const wallNow = (): number => clock.wallNow();
     this.#queues = new PayoutQueues(connections.commands, { prefix, wallNow, logger, ...(telemetry && { telemetry }) });
-    this.#delivery = new JobDelivery({
+    this.#delivery = new OutboxRelay({
       ledger: this.ledger,
       queues: this.#queues,
       firstPollAfterMs: options.settings.pollMinMs,
@@ -173,7 +173,7 @@ export class AccountWorker {
   async #sendWith(journal: SendJournal): Promise<void> {
     const { clock, gateway, judgement, observer, logger, journalDir, journalDays } = this.#options;
     const settings = { ...this.#options.settings, intervalMs: keptIntervalMs(this.#options.settings.intervalMs) };
-    this.#role = new SenderRole({
+    this.#role = new SenderLoop({
       clock,
       ledger: this.#senderLedger,
       delivery: this.#delivery,
@@ -210,7 +210,7 @@ export class AccountWorker {
   }
 
   /** What is done while this process is the sender: the withdraw jobs are run, the queues kept going, and old payouts removed. */
-  async #work({ sender, onRefused, logger }: SenderDuty, end: AbortSignal): Promise<void> {
+  async #work({ sender, onRefused, logger }: ActiveSender, end: AbortSignal): Promise<void> {
     const { clock, connections, settings, telemetry } = this.#options;
     const { pollMaxMs } = settings;
     const jobs = new WithdrawJobs({
@@ -224,7 +224,7 @@ export class AccountWorker {
       logger,
       ...(telemetry && { telemetry }),
     });
-    const mending = mendQueueTimesRegularly({ clock, queues: this.#queues, pollMaxMs, logger }, end);
+    const mending = repairClockJumpsRegularly({ clock, queues: this.#queues, pollMaxMs, logger }, end);
     const watching = this.#watchJobs(end, logger);
     const retention = this.#applyRetention(end, logger);
     await untilAborted(end);

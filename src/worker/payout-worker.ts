@@ -14,7 +14,7 @@ import { failsafeTelemetry } from '../queues/failsafe-telemetry.js';
 import { closeRedis, connectRedis, toRedisError, type RedisClient } from '../redis.js';
 import { AccountWorker, type WorkerConfirmations, type WorkerConnections } from './account-worker.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
-import { openObserver, type WorkerObserver } from './worker-observer.js';
+import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 
 /** One merchant account to work for. */
 export interface AccountOptions extends PartialAccountSettings {

@@ -2,7 +2,7 @@ import { ConflictError, NotFoundError } from '../errors.js';
 import { txhashField } from '../fields.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
-import type { TransactionStatus } from '../gateway/read-answers.js';
+import type { TransactionStatus } from '../gateway/parse-responses.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';

@@ -125,14 +125,14 @@ export class RedisWatch implements RedisJudgement {
     let delayMs = LOOK_MIN_MS;
     while (!this.#stop.signal.aborted) {
       this.#wake = new AbortController();
-      await this.#checkAll();
+      await this.#reconcile();
       this.#report();
       await clock.sleep(this.#said === undefined ? delayMs : LOOK_WHILE_REFUSED_MS, this.#wake.signal);
       delayMs = this.#wake.signal.aborted ? LOOK_MIN_MS : Math.min(delayMs * 2, LOOK_MAX_MS);
     }
   }
 
-  async #checkAll(): Promise<void> {
+  async #reconcile(): Promise<void> {
     const { redis, logger } = this.#options;
     await Promise.all(
       listServers(redis).map(async (server) => {

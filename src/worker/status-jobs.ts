@@ -5,10 +5,10 @@ import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Logger } from '../logger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
-import { closeWorker } from './close-worker.js';
+import { closeWorker } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
 import { KEPT_JOBS, LIMITER_MS, STALLED_JOBS } from './withdraw-jobs.js';
-import type { WorkerObserver } from './worker-observer.js';
+import type { WorkerObserver } from './sender/worker-observer.js';
 
 export interface StatusJobsOptions {
   readonly redis: RedisClient;

@@ -6,13 +6,13 @@ import { readJobBalance } from '../queues/job-balance.js';
 import type { JobReconciler } from '../queues/job-reconciler.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
 import { LostJobAlarm } from './lost-job-alarm.js';
-import type { WorkerObserver } from './worker-observer.js';
+import type { WorkerObserver } from './sender/worker-observer.js';
 
 export interface WatchJobsOptions {
   readonly clock: Clock;
   readonly connection: LedgerConnection;
   readonly queues: PayoutQueues;
-  readonly reconciler: Pick<JobReconciler, 'checkAll'>;
+  readonly reconciler: Pick<JobReconciler, 'reconcile'>;
   readonly observer: Pick<WorkerObserver, 'jobsRecreated'>;
   readonly logger: Logger;
 }
@@ -56,7 +56,7 @@ async function checkJobs(
   { reconciler, observer, logger }: WatchJobsOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const count = await reconciler.checkAll(state, signal);
+  const count = await reconciler.reconcile(state, signal);
   if (count > 0) {
     logger.warn({ state, count }, 're-created missing jobs');
     observer.jobsRecreated(state, count);

@@ -4,10 +4,10 @@ import type { SenderLedger } from '../ledger/sender-ledger.js';
 import type { Logger } from '../logger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
-import { closeWorker } from './close-worker.js';
+import { closeWorker } from './job-worker.js';
 import type { LedgerMismatch } from '../journal/find-mismatch.js';
-import type { SendReport } from './send-report.js';
-import type { Sender } from './sender.js';
+import type { SendReport } from './sender/send-report.js';
+import type { Sender } from './sender/sender.js';
 
 export interface WithdrawJobsOptions {
   readonly redis: RedisClient;

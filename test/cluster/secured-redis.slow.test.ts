@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { openAccount } from '../../src/producer/account-access.js';
+import { openAccount } from '../../src/queues/open-account.js';
 import type { RedisClient } from '../../src/redis.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
 import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { createDashboard } from '../../src/dashboard/index.js';
-import { startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { startLocalRedis } from '../../src/local-redis.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
 

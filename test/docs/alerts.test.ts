@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { createWorkerMetrics } from '../../src/worker/worker-metrics.js';
+import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 
 interface Rule {
   readonly alert: string;

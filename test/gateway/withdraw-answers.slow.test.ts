@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { RawAnswer } from '../../src/gateway/answer.js';
+import type { RawAnswer } from '../../src/gateway/response.js';
 import type { GatewayClient } from '../../src/gateway/gateway-client.js';
-import { classifyWithdrawAnswer } from '../../src/gateway/withdraw-answer.js';
+import { classifyWithdrawAnswer } from '../../src/gateway/classify-withdraw-response.js';
 import { startRawGateway, type RawGateway } from './support/raw-gateway.js';
 import { clientOf } from './support/test-client.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { findMismatch, type LedgerMismatch } from '../../src/journal/find-mismatch.js';
 import type { JournalLine } from '../../src/journal/journal-line.js';
 import type { SenderLedger, SenderView } from '../../src/ledger/sender-ledger.js';
-import { MemoryJournal } from '../worker/support/memory-journal.js';
+import { MemoryJournal } from '../doubles/memory-journal.js';
 import { journaled } from '../worker/support/send-rig.js';
 
 const VIEW: SenderView = {

@@ -4,7 +4,7 @@ import type { Logger } from '../../src/logger.js';
 import { silentLogger } from '../../src/logger.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { connectRedis } from '../../src/redis.js';
-import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';
 

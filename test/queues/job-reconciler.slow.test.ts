@@ -6,7 +6,7 @@ import type { Queue } from 'bullmq';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger, STATES_WITH_JOB } from '../../src/ledger/payout-ledger.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
-import { JobDelivery } from '../../src/queues/job-delivery.js';
+import { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
 import { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
@@ -28,7 +28,7 @@ beforeEach(async () => {
   redis = connectRedis(server.url, 'commands');
   const ledger = new PayoutLedger(connectLedger(redis, platformId));
   queues = new PayoutQueues(redis, { prefix, wallNow: () => Date.now() });
-  const delivery = new JobDelivery({ ledger, queues, firstPollAfterMs: 1_000 });
+  const delivery = new OutboxRelay({ ledger, queues, firstPollAfterMs: 1_000 });
   reconciler = new JobReconciler({ ledger, queues, delivery });
   producer = new PayoutProducer({ redisUrl: server.url, platformId });
 });
@@ -79,7 +79,7 @@ it('takes no command of more than 5 ms to look through 100,000 waiting jobs, or 
     }
     rounds.push(
       await findSlow(async () => {
-        expect(await reconciler.checkAll('queued', signal)).toBe(DAMAGED);
+        expect(await reconciler.reconcile('queued', signal)).toBe(DAMAGED);
       }),
     );
   }
@@ -157,7 +157,7 @@ it('leaves a busy, healthy account alone: hundreds of checks beside a producer, 
     let recreated = 0;
     const check = async (state: (typeof STATES_WITH_JOB)[number]): Promise<void> => {
       while (isBusy()) {
-        recreated += await reconciler.checkAll(state, signal);
+        recreated += await reconciler.reconcile(state, signal);
         checks += 1;
       }
     };

@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 const check = async (state: StateWithJob): Promise<number> =>
-  rig.reconciler.checkAll(state, new AbortController().signal);
+  rig.reconciler.reconcile(state, new AbortController().signal);
 
 const IN_AN_HOUR = '2030-01-01T01:00:00Z';
 
@@ -33,7 +33,7 @@ async function enqueueOneOfEach(): Promise<void> {
 
 const HEALTHY = ['delayed both~0', 'delayed later~0', 'prioritized urgent~0', 'wait plain~0'];
 
-describe('checkAll leaves alone', () => {
+describe('reconcile leaves alone', () => {
   it('payouts that have their job', async () => {
     await enqueueOneOfEach();
     await rig.enqueue(['moving']);
@@ -72,14 +72,14 @@ describe('checkAll leaves alone', () => {
     await ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
     await ledger.change({ payoutId: 'p', from: 'sending', to: 'rejected' });
     await ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued' });
-    await rig.delivery.deliverOutbox(rig.account.clock.wallNow() + 1);
+    await rig.delivery.relayOutbox(rig.account.clock.wallNow() + 1);
     await rig.account.redis.lrem(withdraw.toKey('wait'), 0, 'p~1');
     expect(await check('queued')).toBe(1);
     expect(await rig.places(withdraw)).toEqual(['wait p~0', 'wait p~1']);
   });
 });
 
-describe('checkAll re-creates', () => {
+describe('reconcile re-creates', () => {
   it.each(['wait', 'prioritized', 'delayed', 'every structure'])('what stood in %s', async (structure) => {
     await enqueueOneOfEach();
     const keys = structure === 'every structure' ? ['wait', 'prioritized', 'delayed'] : [structure];
@@ -156,7 +156,7 @@ describe('checkAll re-creates', () => {
   });
 });
 
-describe('checkAll, and what happens meanwhile', () => {
+describe('reconcile, and what happens meanwhile', () => {
   it('gives those their jobs first that the outbox names, whatever date it gives them, and does not count them', async () => {
     rig.account.clock.advance(3_600_000);
     await rig.account.ledger.enqueue([aPayout('of-the-future')]);
@@ -174,25 +174,25 @@ describe('checkAll, and what happens meanwhile', () => {
       delivery: {
         addJobs: async (state, payouts) => delivery.addJobs(state, payouts),
         // Accepted just behind the step that empties the outbox.
-        deliverOutbox: async () => {
+        relayOutbox: async () => {
           await account.ledger.enqueue([aPayout('fresh')]);
           return 0;
         },
       },
     });
-    expect(await reconciler.checkAll('queued', new AbortController().signal)).toBe(0);
+    expect(await reconciler.reconcile('queued', new AbortController().signal)).toBe(0);
     expect(await rig.places(withdraw)).toEqual(['wait there~0']);
   });
 
   it('ends between two pages when it is told to', async () => {
     await rig.enqueue(Array.from({ length: 120 }, (_, index) => `p${index}`));
     await rig.account.redis.del(withdraw.toKey('wait'));
-    expect(await rig.reconciler.checkAll('queued', AbortSignal.abort())).toBe(0);
+    expect(await rig.reconciler.reconcile('queued', AbortSignal.abort())).toBe(0);
     expect(await rig.places(withdraw)).toEqual([]);
   });
 });
 
-describe('checkAll in a long queue', () => {
+describe('reconcile in a long queue', () => {
   const names = Array.from({ length: 5_200 }, (_, index) => `p${index}`);
 
   it('keeps the order of what it re-creates, and adds nothing twice', async () => {

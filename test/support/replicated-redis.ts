@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
-import { TcpProxy } from '../chaos/tcp-proxy.js';
+import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 import { connectAdmin, kill, untilReply } from './redis-cluster.js';
 
 /** A master with a replica behind a link that can be cut. */

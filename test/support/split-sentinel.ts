@@ -1,4 +1,4 @@
-import { TcpProxy } from '../chaos/tcp-proxy.js';
+import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 import { MASTER_NAME, startSentinelServers } from './redis-sentinel.js';
 
 /**

@@ -1,5 +1,5 @@
 import { startLocalRedis } from '../../src/sandbox/index.js';
-import { TcpProxy } from '../chaos/tcp-proxy.js';
+import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 
 /**
  * A Redis with `appendfsync everysec` that answers WAITAOF as a test says, also where the installed server is too old to

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
 import { connectAdmin } from '../support/redis-cluster.js';
-import { createFakeClock, type FakeClock } from './support/fake-clock.js';
+import { createFakeClock, type FakeClock } from '../doubles/fake-clock.js';
 import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
 

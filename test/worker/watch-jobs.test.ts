@@ -45,9 +45,9 @@ function start(speed = QUICK): void {
       connection: account.connection,
       queues,
       reconciler: {
-        checkAll: async (state, signal) => {
+        reconcile: async (state, signal) => {
           checks.push(state);
-          return reconciler.checkAll(state, signal);
+          return reconciler.reconcile(state, signal);
         },
       },
       observer: { jobsRecreated: (state, count) => void recreated.push([state, count]) },

@@ -3,10 +3,10 @@ import { InvalidInputError, StoppedError, type Problem } from '../../errors.js';
 import type { ImportSource } from '../import/open-source.js';
 import type { Row } from '../import/row.js';
 
-/** A payout that a person has chosen. */
+/** A payout that an operator has chosen. */
 export interface SelectedPayout {
   readonly payoutId: string;
-  /** The transaction that the person names for it. */
+  /** The transaction that the operator names for it. */
   readonly txhash?: string;
   /** Where it stands in the person's file. */
   readonly line?: number;

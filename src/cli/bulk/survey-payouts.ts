@@ -8,7 +8,7 @@ import type { PayoutState } from '../../ledger/states.js';
 import { CurrencyTotals, type CurrencyTotal } from '../import/currency-totals.js';
 import type { SelectedPayout } from './selection.js';
 
-/** A payout that is to be changed, as it was when the person decided. */
+/** A payout that is to be changed, as it was when the operator decided. */
 export interface ChosenPayout extends SelectedPayout {
   readonly attempt: number;
 }
@@ -38,7 +38,7 @@ export interface SurveyOptions {
 
 const PAGE_SIZE = 500;
 
-/** Looks up what a person has chosen. @throws RedisUnavailableError, StoppedError */
+/** Looks up what an operator has chosen. @throws RedisUnavailableError, StoppedError */
 export async function surveyPayouts(selected: readonly SelectedPayout[], options: SurveyOptions): Promise<Survey> {
   const { connection, onProgress, signal } = options;
   const tally = new Tally(options);

@@ -25,7 +25,7 @@ export interface DemoSummary {
   readonly unknown: readonly UnknownPayout[];
 }
 
-/** A payout that only a person may bring to an end, and what the person would find and do. */
+/** A payout that only an operator may bring to an end, and what the operator would find and do. */
 export interface UnknownPayout {
   readonly payoutId: string;
   readonly amount: string;

@@ -1,6 +1,6 @@
 import { isAborted, systemClock } from '../../clock.js';
 import { PayoutError, WaitTimeoutError } from '../../errors.js';
-import { readEvents, type EventPosition } from '../../producer/payout-events.js';
+import { readEvents, type EventPosition } from '../../producer/events/payout-events.js';
 import type { DemoStage } from './demo-stage.js';
 import type { DemoView } from './demo-view.js';
 import type { PayoutBoard } from './payout-board.js';
@@ -20,7 +20,7 @@ const EVENTS_PER_LOOK = 1_000;
 const STALLED_AFTER_MS = 30_000;
 
 /**
- * Shows every change until all payouts are settled, or the account is paused, which only a person ends, or the signal
+ * Shows every change until all payouts are settled, or the account is paused, which only an operator ends, or the signal
  * is aborted.
  * @throws WaitTimeoutError when nothing moves any more; PayoutError when the worker ended by itself
  */

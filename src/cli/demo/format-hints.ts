@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
-import { formatTable } from '../format-table.js';
+import { formatTable } from '../output/format-table.js';
 import type { DemoStage } from './demo-stage.js';
 
-/** How the person calls this program: through npm in a clone, or by its name. */
+/** How the operator calls this program: through npm in a clone, or by its name. */
 export interface Callers {
   readonly demo: string;
   readonly payouts: string;

@@ -1,7 +1,7 @@
 import { PAYOUT_STATES } from '../../ledger/states.js';
-import type { CliContext } from '../cli-context.js';
-import { colourState } from '../colour-state.js';
-import { formatTable } from '../format-table.js';
+import type { CliContext } from '../context/cli-context.js';
+import { colourState } from '../output/colour-state.js';
+import { formatTable } from '../output/format-table.js';
 import { ALLOWED_GAP_MS, type DemoSummary, type UnknownPayout } from './demo-summary.js';
 import type { Callers } from './format-hints.js';
 import { formatMs } from './line-view.js';
@@ -56,7 +56,7 @@ function formatUnknown(unknown: readonly UnknownPayout[], callers: Callers, colo
   return `
 Unknown payouts: the worker was killed after it began to send and before it had
 the answer, so only the gateway knows whether they were paid. They are never sent
-again by themselves: a person looks at the gateway and decides. The demo looked:
+again by themselves: an operator looks at the gateway and decides. The demo looked:
 
 ${explained.join('')}`;
 }

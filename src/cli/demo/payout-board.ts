@@ -1,6 +1,6 @@
 import type { ValidPayout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
-import type { PayoutEvent } from '../../producer/payout-events.js';
+import type { PayoutEvent } from '../../producer/events/payout-events.js';
 import { SETTLED_STATES } from '../../producer/wait-for-payout.js';
 import type { Arrival } from '../../sandbox/index.js';
 
@@ -50,7 +50,7 @@ export class PayoutBoard {
     return this.rows.filter(({ state }) => state !== 'queued' && state !== 'sending').length;
   }
 
-  /** Whether all are where they stay without a person. */
+  /** Whether all are where they stay without an operator. */
   get isSettled(): boolean {
     return this.rows.every(({ state }) => SETTLED_STATES.includes(state));
   }

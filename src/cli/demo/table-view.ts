@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty';
-import type { CliContext } from '../cli-context.js';
+import type { CliContext } from '../context/cli-context.js';
 import type { DemoMoment, DemoView } from './demo-view.js';
 import { formatMoment } from './format-moment.js';
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.js';
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import { formatDuration } from '../format-text.js';
+import { formatDuration } from '../output/format-text.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 /** The sender shows a sign of life every second. */
@@ -43,7 +43,7 @@ export function checkPause(stats: AccountStats): CheckResult {
   return problem(name, `nothing is sent: ${advice.problem}${by}`, `${advice.first} ${advice.command}`);
 }
 
-/** Whether payouts wait for a person because nobody knows if they were sent. */
+/** Whether payouts wait for an operator because nobody knows if they were sent. */
 export function checkUnknown({ unknown, oldestAgeMs }: AccountStats): CheckResult {
   const name = 'unknown payouts';
   if (unknown === 0) return ok(name, 'none');

@@ -1,4 +1,4 @@
-import type { PayoutTexts } from '../payout-texts.js';
+import type { PayoutTexts } from './parse-payout-texts.js';
 
 /** The columns of a payout in a CSV file, for `payouts import` and `payouts list --csv`, and the field that each fills. */
 export const CSV_COLUMNS = {

@@ -2,7 +2,7 @@ import { isAborted } from '../../clock.js';
 import { StoppedError } from '../../errors.js';
 import type { ValidPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
-import type { AccountAccess } from '../../producer/account-access.js';
+import type { AccountAccess } from '../../queues/open-account.js';
 import { CHUNK_SIZE, enqueueChunks } from '../../producer/enqueue-payouts.js';
 import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 

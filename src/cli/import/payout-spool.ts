@@ -18,7 +18,7 @@ const WRITE_AT_BYTES = 256 * 1024;
 const MAX_PAYOUT_BYTES = 16 * 1024;
 
 /**
- * The checked payouts of a file, put by on disk until a person has agreed to them. So exactly what was checked is
+ * The checked payouts of a file, put by on disk until an operator has agreed to them. So exactly what was checked is
  * enqueued, whatever becomes of the file meanwhile; it is read only once, as stdin can be; and no memory grows with it.
  *
  * The spool has no name, so that nothing is left of it however the process ends. Rows are written and looked up without

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { InvalidInputError, type Problem } from '../../errors.js';
-import { readPayoutTexts, type PayoutTexts } from '../payout-texts.js';
+import { readPayoutTexts, type PayoutTexts } from './parse-payout-texts.js';
 import {
   CSV_COLUMN_NAMES,
   CSV_COLUMNS,

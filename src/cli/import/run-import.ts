@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { readConfig } from '../../config.js';
 import { ConflictError, InvalidInputError } from '../../errors.js';
-import type { CliContext } from '../cli-context.js';
-import { confirm } from '../confirm.js';
-import { formatCount } from '../format-text.js';
-import { withAccount } from '../with-account.js';
+import type { CliContext } from '../context/cli-context.js';
+import { confirm } from '../context/confirm.js';
+import { formatCount } from '../output/format-text.js';
+import { withAccount } from '../context/with-account.js';
 import { checkRows, type FileCheck } from './check-rows.js';
 import { describeCheck, describeConflict, describeCounts } from './describe-import.js';
 import { enqueueSpool, type EnqueueCounts } from './enqueue-spool.js';
@@ -86,7 +86,7 @@ async function enqueueChecked(run: ImportRun, check: FileCheck): Promise<void> {
   const { context, source, counts } = run;
   const { dryRun, skipInvalid, yes, json, intervalMs } = run.options;
   refuseUnusable(source, check, skipInvalid);
-  // For a program stdout holds the one object at the end; a person who is asked needs to see it all the same.
+  // For a program stdout holds the one object at the end; an operator who is asked needs to see it all the same.
   if (!json) context.write(describeCheck(check, intervalMs));
   else if (!yes && !dryRun) context.writeError(describeCheck(check, intervalMs));
   if (!dryRun) {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { registerSandboxCommand } from '../../../src/cli/sandbox-command.js';
+import { registerSandboxCommand } from '../../../src/cli/commands/sandbox-command.js';
 
 /** `payouts sandbox` as a process of its own, without the rest of the program. */
 const program = new Command();

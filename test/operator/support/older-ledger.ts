@@ -17,7 +17,7 @@ import type { LedgerRig } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import type { TestAccount } from '../../ledger/support/test-account.js';
-import { JournalFile } from '../../simulation/sim-journal.js';
+import { JournalFile } from '../../proofs/simulation/sim-journal.js';
 
 /** A ledger in Redis that came back older than its journals, and its adoption as `payouts adopt-ledger` does it. */
 export interface OlderLedger extends LedgerRig {

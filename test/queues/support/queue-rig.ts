@@ -1,7 +1,7 @@
 import type { Queue } from 'bullmq';
 import type { ValidPayout } from '../../../src/ledger/payout.js';
 import { silentLogger, type Logger } from '../../../src/logger.js';
-import { JobDelivery } from '../../../src/queues/job-delivery.js';
+import { OutboxRelay } from '../../../src/queues/outbox-relay.js';
 import { JobReconciler } from '../../../src/queues/job-reconciler.js';
 import { PayoutQueues } from '../../../src/queues/payout-queues.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
@@ -13,7 +13,7 @@ export const STRUCTURES = ['active', 'wait', 'paused', 'prioritized', 'delayed']
 export interface QueueRig {
   readonly account: TestAccount;
   readonly queues: PayoutQueues;
-  readonly delivery: JobDelivery;
+  readonly delivery: OutboxRelay;
   readonly reconciler: JobReconciler;
   /** What was logged as an error: fields and text. */
   readonly errors: readonly (readonly [object, string])[];
@@ -32,7 +32,7 @@ export function openQueueRig(): QueueRig {
   const queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
   const errors: [object, string][] = [];
   const logger: Logger = { ...silentLogger, error: (fields, text) => void errors.push([fields, text]) };
-  const delivery = new JobDelivery({ ledger, queues, firstPollAfterMs: 5_000, logger });
+  const delivery = new OutboxRelay({ ledger, queues, firstPollAfterMs: 5_000, logger });
   const reconciler = new JobReconciler({ ledger, queues, delivery });
   return {
     account,

@@ -1,14 +1,14 @@
 import { untilAborted } from '../../../src/clock.js';
 import { RedisUnavailableError } from '../../../src/errors.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
-import { Pacer } from '../../../src/worker/pacer.js';
-import { SenderRole, type SenderDuty } from '../../../src/worker/sender-role.js';
-import { noObserver } from '../../../src/worker/worker-observer.js';
-import { MemoryLedger } from '../../simulation/memory-ledger.js';
-import { countLedgers } from '../../simulation/support/memory-rig.js';
-import { ManualClock } from './manual-clock.js';
-import { MemoryJournal } from './memory-journal.js';
-import { ScriptedGateway } from './scripted-gateway.js';
+import { Pacer } from '../../../src/worker/sender/pacer.js';
+import { SenderLoop, type ActiveSender } from '../../../src/worker/sender/sender-loop.js';
+import { noObserver } from '../../../src/worker/sender/worker-observer.js';
+import { MemoryLedger } from '../../doubles/memory-ledger.js';
+import { countLedgers } from '../../proofs/simulation/support/memory-rig.js';
+import { ManualClock } from '../../doubles/manual-clock.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
 import { GUARD_MS, hooked, IN_FLIGHT_MAX_MS, INTERVAL_MS, listeningLogger, type SendRig } from './send-rig.js';
 
 export const LEASE_MS = 10_000;
@@ -16,7 +16,7 @@ export const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** One worker process of an account. */
 export interface RoleRig {
-  readonly role: SenderRole;
+  readonly role: SenderLoop;
   readonly journal: MemoryJournal;
   readonly gateway: ScriptedGateway;
   /** What was said in the log, as `level message`. */
@@ -47,13 +47,13 @@ export interface RoleRigOptions {
   readonly journal?: MemoryJournal;
   readonly quarantineMs?: number;
   /** What is done while the lease is held. */
-  readonly work?: (duty: SenderDuty, end: AbortSignal) => Promise<void>;
+  readonly work?: (duty: ActiveSender, end: AbortSignal) => Promise<void>;
 }
 
 export function makeRole(world: RoleWorld, options: RoleRigOptions = {}): RoleRig {
   const { clock, ledger } = world;
   const { name = 'one', journal = new MemoryJournal(`j-${name}`), quarantineMs = 0 } = options;
-  const { work = async (_: SenderDuty, end: AbortSignal) => untilAborted(end) } = options;
+  const { work = async (_: ActiveSender, end: AbortSignal) => untilAborted(end) } = options;
   const gateway = new ScriptedGateway(clock);
   const stop = new AbortController();
   const said: string[] = [];
@@ -62,10 +62,10 @@ export function makeRole(world: RoleWorld, options: RoleRigOptions = {}): RoleRi
   const port: SenderLedger = hooked(ledger, before, after);
   let owners = 0;
   let tokens = 0;
-  const role = new SenderRole({
+  const role = new SenderLoop({
     clock,
     ledger: port,
-    delivery: { deliverOutbox: async () => Promise.resolve(0) },
+    delivery: { relayOutbox: async () => Promise.resolve(0) },
     journal,
     gateway,
     pacer: new Pacer({ clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS }),

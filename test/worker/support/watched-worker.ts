@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { Logger } from '../../../src/logger.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
-import { startHealthServer } from '../../../src/worker/health-server.js';
+import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createPayoutWorker, type AccountOptions, type PayoutWorker } from '../../../src/worker/payout-worker.js';
-import { createWorkerMetrics } from '../../../src/worker/worker-metrics.js';
+import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 
 /** A worker in this process with its health server, a gateway and a producer. */
 export interface WatchedWorker {

@@ -1,0 +1,223 @@
+import { systemClock } from '../../clock.js';
+import type { Command } from 'commander';
+import { readConfig } from '../../config.js';
+import { ConflictError, InvalidConfigError, InvalidInputError, PayoutError } from '../../errors.js';
+import type { PayoutState } from '../../ledger/states.js';
+import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
+import {
+  carryOutAdoption,
+  findKnownJournals,
+  isComplete,
+  planAdoption,
+  UNWITNESSED,
+  type AdoptableJournal,
+  type Adoption,
+  type AdoptionPlan,
+} from '../../operator/adoption.js';
+import { openJournals, readJournals } from '../../operator/open-journals.js';
+import { redisAdoptionLedger } from '../../operator/redis-adoption-ledger.js';
+import type { CliContext } from '../context/cli-context.js';
+import { confirm } from '../context/confirm.js';
+import { formatTable } from '../output/format-table.js';
+import { formatTime, shorten } from '../output/format-text.js';
+import type { Actor } from '../../operator/actor.js';
+import { addActorOptions, readActor } from '../context/actor-options.js';
+import { withAccount } from '../context/with-account.js';
+
+interface Flags extends Actor {
+  readonly journal?: readonly string[];
+  readonly giveUp?: readonly string[];
+  readonly yes?: true;
+  readonly json?: true;
+}
+
+const HELP_AFTER = `
+For a Redis that was flushed, exchanged, or put back to an older copy. The worker then refuses to send, because payouts
+that look queued may have been sent. If there is a newer copy of the Redis data, bring that back instead.
+
+Every send that a journal witnesses and the ledger does not know is taken over: its payout comes back as what the journal
+says of it (in_progress with its txhash, or rejected), else as unknown, and \`payouts resolve\` decides. The running
+workers then send again by themselves.
+
+Name the folder of every journal of the account with --journal, those of other hosts too (copy the folders, or mount
+them); without it, SEND_JOURNAL_DIR is read. \`payouts stats\` prints the whole command. Sends that no journal witnesses
+keep the account stopped. Where a journal is lost for good, --give-up its id (or \`${UNWITNESSED}\`, for sends of which not even
+the journal is known) and say why: where the ledger forgot sends, every payout that is queued or rejected then becomes
+unknown, since any of them may have been sent. Let the application enqueue again what it misses before that, not after it.
+
+Payouts that were accepted after that copy and never sent are gone: let the application enqueue them again. Those that
+are still there are found by their payoutId and not doubled.
+
+Examples:
+  payouts adopt-ledger
+  payouts adopt-ledger --yes --reason "disk failure, backup of 03:00 restored"
+  payouts adopt-ledger --journal /mnt/host-a/journal --journal /mnt/host-b/journal --reason "ticket 812"
+  payouts adopt-ledger --journal /mnt/host-a/journal --give-up 5f3a1c9be207 --reason "host B burnt down"
+`;
+
+/** Adds `payouts adopt-ledger`. */
+export function registerAdoptLedgerCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command('adopt-ledger')
+    .description('accept a Redis that forgot sends which the journals know');
+  addActorOptions(command, 'the ledger came back without the newest sends')
+    .option(
+      '--journal <dir...>',
+      'folder of a send journal, as often as there are journals (default: SEND_JOURNAL_DIR)',
+    )
+    .option('--give-up <id...>', `id of a journal that is lost for good, or ${UNWITNESSED}`)
+    .option('-y, --yes', 'do not ask')
+    .option('--json', 'print {disagreement, unknown, adopted, held, …} as JSON')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (flags: Flags) => {
+      const actor = await readActor(flags);
+      await withAccount(context, async (account) => {
+        const { giveUp = [] } = flags;
+        const { platformId } = account.ledger.connection;
+        const dirs = flags.journal ?? (await defaultDirs(context, giveUp));
+        const ledger = redisAdoptionLedger(account.ledger);
+        const journals = await read(dirs, platformId);
+        const plan = await planAdoption(ledger, journals, giveUp);
+        checkGivenUp(giveUp, findKnownJournals(await ledger.readSender(), plan.peers));
+        if (plan.reasons.length === 0) {
+          if (flags.json) context.writeJson({ disagreement: null, unknown: [] });
+          else context.write('The send journals and the ledger agree: there is nothing to adopt.\n');
+          return;
+        }
+        context.writeError(describePlan(plan));
+        if (!isComplete(plan)) throw incomplete(dirs, journals, plan);
+        if (!flags.yes) await confirm('Adopt this ledger?', { terminal: context.terminal });
+        const opened = await openJournals(dirs, platformId);
+        try {
+          const { IN_FLIGHT_MAX_MS: inFlightMaxMs } = readConfig(['IN_FLIGHT_MAX_MS'], context.environment);
+          const at = systemClock.wallNow();
+          const adoption = await carryOutAdoption(ledger, opened.journals, plan, { actor, at, inFlightMaxMs });
+          if (flags.json) context.writeJson(toJson(plan, adoption));
+          else context.write(describeAdoption(adoption, giveUp.length > 0));
+        } finally {
+          await opened.close();
+        }
+      });
+    });
+}
+
+/** A journal that is given up is often the one that SEND_JOURNAL_DIR names. */
+async function defaultDirs({ environment }: CliContext, giveUp: readonly string[]): Promise<string[]> {
+  const { SEND_JOURNAL_DIR: dir, GATEWAY_PLATFORM_ID: platformId } = readConfig(
+    ['SEND_JOURNAL_DIR', 'GATEWAY_PLATFORM_ID'],
+    environment,
+  );
+  if (giveUp.length === 0) return [dir];
+  const there = await readJournals([dir], platformId).catch(() => []);
+  return there.some(({ journalId }) => !giveUp.includes(journalId)) ? [dir] : [];
+}
+
+async function read(dirs: readonly string[], platformId: number): Promise<AdoptableJournal[]> {
+  try {
+    return await readJournals(dirs, platformId);
+  } catch (error) {
+    if (error instanceof PayoutError) throw error;
+    throw new InvalidConfigError([{ field: 'SEND_JOURNAL_DIR', message: (error as Error).message }]);
+  }
+}
+
+function checkGivenUp(giveUp: readonly string[], known: readonly { readonly journalId: string }[]): void {
+  const ids = known.map(({ journalId }) => journalId);
+  for (const id of giveUp) {
+    if (id === UNWITNESSED || ids.includes(id)) continue;
+    const message = `must be the id of a journal that the ledger knows (${ids.join(', ') || 'none'}) or ${UNWITNESSED} (got "${id}")`;
+    throw new InvalidInputError([{ field: '--give-up', message }]);
+  }
+}
+
+/** The error that says what is lacking, and the command that goes on from there. */
+function incomplete(
+  dirs: readonly string[],
+  journals: readonly AdoptableJournal[],
+  { unread, unwitnessed, giveUp }: AdoptionPlan,
+): ConflictError {
+  const endsOf = new Map(journals.map(({ journalId, ledger }) => [journalId, ledger?.sends ?? 0]));
+  const notThere = unread.filter(({ journalId }) => !endsOf.has(journalId));
+  const cutOff = unread.filter(({ journalId }) => endsOf.has(journalId));
+  const lacking = [
+    ...cutOff.map(
+      ({ journalId, sends }) =>
+        `journal ${journalId} ends with send number ${endsOf.get(journalId)}, but had number ${sends}: it is an older copy, or lost its end`,
+    ),
+    ...notThere.map(
+      ({ journalId, host, dir }) =>
+        `journal ${journalId} was not read (${dir === '' ? 'its place is not known' : `${dir} on ${host}`})`,
+    ),
+    ...unwitnessed.map(({ first, last }) =>
+      first === last
+        ? `nobody witnesses send number ${first}`
+        : `nobody witnesses the sends number ${first} to ${last}`,
+    ),
+  ];
+  const readable = notThere.filter(({ dir }) => dir !== '');
+  const command = adoptCommand([...dirs, ...foldersOf(readable, dirs)], giveUp);
+  const way =
+    readable.length > 0
+      ? `Run it where all the folders can be read: \`${command}\`. Where a journal is lost for good, --give-up its id instead`
+      : `Name the journals that witness them with --journal; where there is none any more, --give-up ${[...unread.map(({ journalId }) => journalId), ...(unwitnessed.length > 0 ? [UNWITNESSED] : [])].join(' ')}`;
+  return new ConflictError(
+    `Nothing was adopted, and the account stays stopped: ${lacking.join('; ')}. ${way}: every payout that is queued or rejected then becomes unknown`,
+    ['journals'],
+  );
+}
+
+function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, sendable }: AdoptionPlan): string {
+  const rows = firstForgotten.map(({ send: { payoutId, attempt, at, request, outcome }, state }) => [
+    '',
+    payoutId,
+    state ?? 'not there',
+    formatTime(new Date(at).toISOString()),
+    String(attempt),
+    outcome?.kind ?? 'not known',
+    request.amount,
+    String(request.paymentId),
+    shorten(request.addressTo),
+  ]);
+  const head = ['', 'PAYOUT', 'IN THE LEDGER', 'SENT (UTC)', 'ATTEMPT', 'OUTCOME', 'AMOUNT', 'PAYMENT ID', 'ADDRESS'];
+  const more = forgotten - rows.length;
+  return [
+    ...reasons.map((reason) => `${reason}\n`),
+    `\nIn the journals, but unknown to the ledger: ${forgotten} sends.\n`,
+    rows.length === 0 ? '' : formatTable([head, ...rows], [4, 6, 7]),
+    more === 0 ? '' : `  … and ${more} more\n`,
+    holdsSendable
+      ? `\nSends are given up that nobody witnesses: all ${sendable} queued or rejected payouts will become unknown.\n`
+      : '',
+    '\n',
+  ].join('');
+}
+
+function toJson({ reasons }: AdoptionPlan, { adopted, held, epoch, sends, objections }: Adoption): object {
+  return { disagreement: reasons[0], unknown: idsIn(adopted, 'unknown'), adopted, held, epoch, sends, objections };
+}
+
+function idsIn(adopted: Adoption['adopted'], state: PayoutState): string[] {
+  return adopted.flatMap((payout) => (payout.state === state ? [payout.payoutId] : []));
+}
+
+function describeAdoption({ adopted, held, epoch, objections }: Adoption, gaveUp: boolean): string {
+  const unknown = idsIn(adopted, 'unknown');
+  const parts = [
+    objections === 0
+      ? `The ledger is adopted (epoch ${epoch}); the workers send again.\n`
+      : `The ledger is adopted (epoch ${epoch}), but ${objections} other journals object to it: see \`payouts stats\`.\n`,
+    gaveUp ? 'Restart a worker whose journal was given up: it goes on with a new one, or with what is left.\n' : '',
+    describeIds('in progress, with the txhash of the journal', idsIn(adopted, 'in_progress')),
+    describeIds('rejected, as the journal says', idsIn(adopted, 'rejected')),
+    describeIds('unknown, `payouts resolve` decides about each', unknown),
+    held === 0
+      ? ''
+      : `${held} queued or rejected payouts became unknown: any of them may have been sent, \`payouts resolve\` decides.\n`,
+  ];
+  return `${parts.join('')}${unknown.length === 0 && held === 0 ? 'No payout became unknown.\n' : ''}`;
+}
+
+function describeIds(what: string, payoutIds: readonly string[]): string {
+  if (payoutIds.length === 0) return '';
+  return `These are ${what}:\n${payoutIds.map((payoutId) => `  ${payoutId}\n`).join('')}`;
+}

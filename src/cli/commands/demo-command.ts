@@ -1,0 +1,95 @@
+import type { Command } from 'commander';
+import picocolors from 'picocolors';
+import { InvalidInputError } from '../../errors.js';
+import type { CliContext } from '../context/cli-context.js';
+import type { DemoView } from '../demo/demo-view.js';
+import { callersOf, formatHints, formatKept } from '../demo/format-hints.js';
+import { formatSummary } from '../demo/format-summary.js';
+import { createLineView } from '../demo/line-view.js';
+import { DEMO_FILE, readDemoPayouts } from '../demo/read-demo-payouts.js';
+import { runDemo } from '../demo/run-demo.js';
+import { createTableView } from '../demo/table-view.js';
+import { CommandFailedError, EXIT_CODES } from '../context/exit-code.js';
+
+const HELP_AFTER = `
+Starts a Redis, a sandbox gateway with network jitter and a worker of its own, pays out the payouts of
+${DEMO_FILE},
+shows them moving, and says at the end whether the promises held. It touches nothing else and ends all that it started.
+
+Exit code 0: all completed (with --chaos: or unknown), none less than 1000 ms after another, none twice.
+
+Examples:
+  payouts demo
+  payouts demo --chaos
+  payouts demo --payouts 60 --json
+  payouts demo --keep
+`;
+
+const MOST_PAYOUTS = 1_000;
+
+interface Flags {
+  readonly payouts?: string;
+  readonly chaos?: true;
+  readonly keep?: true;
+  readonly json?: true;
+}
+
+/** Adds `payouts demo`. */
+export function registerDemoCommand(program: Command, context: CliContext): void {
+  program
+    .command('demo')
+    .description('watch payouts go out through a sandbox, with everything it needs started for you')
+    .option('--payouts <number>', 'how many; more than the file has repeats them (default: all of the file)')
+    .option('--chaos', 'kill the worker with SIGKILL at random moments and start it again')
+    .option('--keep', 'leave everything running after the summary, until Ctrl-C')
+    .option('--json', 'print the summary as one JSON object')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (flags: Flags) => {
+      await demonstrate(context, flags);
+    });
+}
+
+async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: Flags): Promise<void> {
+  const { environment, colours } = context;
+  const callers = callersOf(environment['npm_lifecycle_event']);
+  const count = payouts === undefined ? undefined : readCount(payouts);
+  const stop = stopSignal(context);
+  const { ok } = await runDemo({
+    payouts: await readDemoPayouts(DEMO_FILE, stop, count),
+    chaos: chaos === true,
+    keep: keep === true,
+    path: environment['PATH'] ?? '',
+    view: createView(context),
+    stop,
+    onSummary: (summary, stage) => {
+      if (json) context.writeJson(keep ? { ...summary, environment: stage.environment } : summary);
+      else context.write(formatSummary(summary, callers, colours));
+      if (keep) context.writeError(formatKept(stage, callers));
+      else if (!json) context.write(formatHints(callers, DEMO_FILE));
+    },
+  });
+  if (!ok) throw new CommandFailedError('The promises did not hold');
+}
+
+function readCount(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MOST_PAYOUTS) return Number(text);
+  const message = `must be a whole number from 1 to ${MOST_PAYOUTS} (got "${text}")`;
+  throw new InvalidInputError([{ field: '--payouts', message }]);
+}
+
+/** Progress goes to stderr, so whether that is a terminal decides, not stdout. */
+function createView({ environment, writeError }: CliContext): DemoView {
+  const { stderr } = process;
+  if (!stderr.isTTY || environment['TERM'] === 'dumb') return createLineView(writeError);
+  return createTableView(stderr, picocolors.createColors((environment['NO_COLOR'] ?? '') === ''));
+}
+
+/** After a first signal all is ended in order; a second one must not leave a Redis and a worker behind either. */
+function stopSignal(context: CliContext): AbortSignal {
+  const exitAtOnce = (): void => process.exit(EXIT_CODES.failed);
+  const stop = context.stopSignal();
+  stop.addEventListener('abort', () => process.once('SIGINT', exitAtOnce).once('SIGTERM', exitAtOnce));
+  // The terminal was closed: there is nobody to tell anything.
+  process.once('SIGHUP', exitAtOnce);
+  return stop;
+}

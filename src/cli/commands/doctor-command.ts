@@ -1,0 +1,87 @@
+import type { Command } from 'commander';
+import { readConfig } from '../../config.js';
+import type { CliContext } from '../context/cli-context.js';
+import type { CheckResult } from '../doctor/check-result.js';
+import { runChecks, type DoctorOptions } from '../doctor/run-checks.js';
+import { CommandFailedError } from '../context/exit-code.js';
+import { formatCount } from '../output/format-text.js';
+import { readWorkerAccounts } from '../context/worker-accounts.js';
+
+const HELP_AFTER = `
+Looks with the environment of \`payouts worker\` at Redis, the gateway, the journal, the queues and the account, and
+changes nothing. It may be run beside a worker at any time.
+
+Exit code 1 when a line begins with ✗: something stops payouts, or takes a safeguard away.
+
+Examples:
+  payouts doctor
+  payouts doctor --json | jq '.checks[] | select(.status != "ok")'
+`;
+
+const SIGNS: Record<CheckResult['status'], string> = { ok: '✓', warning: '!', problem: '✗' };
+const NAME_WIDTH = 25;
+
+/** Adds `payouts doctor`. */
+export function registerDoctorCommand(program: Command, context: CliContext): void {
+  program
+    .command('doctor')
+    .description('check everything that the worker needs, and say what to do')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', HELP_AFTER)
+    .action(async ({ json }: { readonly json?: true }) => {
+      await runDoctor(context, json ?? false);
+    });
+}
+
+async function runDoctor(context: CliContext, json: boolean): Promise<void> {
+  const options = readOptions(context);
+  const checks: CheckResult[] = [];
+  for await (const check of runChecks(options)) {
+    checks.push(check);
+    if (!json) context.write(formatCheck(check, context.colours, options.accounts.length > 1));
+  }
+  const problems = checks.filter(({ status }) => status === 'problem').length;
+  const warnings = checks.filter(({ status }) => status === 'warning').length;
+  if (json) context.writeJson({ ok: problems === 0, problems, warnings, checks });
+  else context.write(`\n${summarise(problems, warnings)}\n`);
+  if (problems > 0) throw new CommandFailedError('payouts cannot be sent as they should');
+}
+
+function readOptions({ environment }: CliContext): DoctorOptions {
+  const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'SEND_JOURNAL_DIR', 'ALLOW_VOLATILE_REDIS'], environment);
+  return {
+    redisUrl: config.REDIS_URL,
+    redisReplicas: config.REDIS_REPLICAS,
+    journalDir: config.SEND_JOURNAL_DIR,
+    allowVolatileRedis: config.ALLOW_VOLATILE_REDIS,
+    accounts: readWorkerAccounts(environment),
+  };
+}
+
+function formatCheck(
+  { name, platformId, status, detail, fix }: CheckResult,
+  colours: CliContext['colours'],
+  withAccount: boolean,
+): string {
+  const account = withAccount && platformId !== undefined ? `${platformId}: ` : '';
+  const line = `${colourSign(status, colours)} ${name.padEnd(NAME_WIDTH)}${account}${detail}\n`;
+  return fix === undefined ? line : `${line}${' '.repeat(NAME_WIDTH + 2)}→ ${fix}\n`;
+}
+
+function colourSign(status: CheckResult['status'], colours: CliContext['colours']): string {
+  switch (status) {
+    case 'ok':
+      return colours.green(SIGNS.ok);
+    case 'warning':
+      return colours.yellow(SIGNS.warning);
+    case 'problem':
+      return colours.red(SIGNS.problem);
+  }
+}
+
+function summarise(problems: number, warnings: number): string {
+  const noted = warnings === 0 ? '' : formatCount(warnings, 'warning');
+  if (problems > 0)
+    return `${formatCount(problems, 'problem')}${noted === '' ? '' : `, ${noted}`}: mend what is marked ✗.`;
+  return noted === '' ? 'All is well.' : `Payouts can be sent; ${noted}.`;
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import type { PayoutInput } from '../../ledger/payout.js';
+import type { CliContext } from '../context/cli-context.js';
+import { nameFlags } from '../context/name-flags.js';
+import { readPayoutTexts, type PayoutTexts } from '../import/parse-payout-texts.js';
+import { withProducer } from '../context/with-account.js';
+
+interface Flags extends PayoutTexts {
+  readonly json?: true;
+}
+
+const HELP_AFTER = `
+The same payout id with the same data is the same payout: run the command again whenever you are not sure.
+With other data it is refused (exit code 4).
+
+Examples:
+  payouts enqueue --payout-id invoice-77 --payment-id 6 --amount 12.5 --address-to TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf
+  payouts enqueue --payout-id bonus-3 --payment-id 4 --amount 100 --address-to rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe --destination-tag 4711
+  payouts enqueue --payout-id later-1 --payment-id 1 --amount 0.05 --address-to bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq --not-before 2030-01-31T09:00:00Z
+`;
+
+/** Adds `payouts enqueue`. */
+export function registerEnqueueCommand(program: Command, context: CliContext): void {
+  program
+    .command('enqueue')
+    .description('accept a payout; the worker sends it')
+    .option('--payout-id <id>', 'your own key of the payout (required)')
+    .option('--payment-id <number>', 'currency id of the gateway, see `payouts gateway currencies` (required)')
+    .option('--amount <decimal>', 'amount in that currency, such as 12.5 (required)')
+    .option('--address-to <wallet>', 'wallet of the recipient (required)')
+    .option('--destination-tag <tag>', 'destination tag, for Ripple XRP and the TON network')
+    .option('--symbol <code>', 'currency in which the account was created, such as USD')
+    .option('--reference <text>', 'a line of your own, such as an invoice number')
+    .option('--priority <number>', '1 is the most urgent; payouts without one go before all that have one')
+    .option('--not-before <time>', 'do not send before this time, such as 2030-01-31T09:00:00Z')
+    .option('--metadata <json>', 'JSON of your own, at most 4096 bytes')
+    .option('--batch <name>', 'put it into a group that list and stats can follow')
+    .option('--json', 'print {payoutId, state, created} as JSON')
+    .addHelpText('after', HELP_AFTER)
+    .action(async ({ json, ...texts }: Flags) => {
+      const { payoutId, state, created } = await nameFlags(async () =>
+        withProducer(context, (producer) => producer.enqueue(readPayoutTexts(texts) as unknown as PayoutInput)),
+      );
+      if (json) context.writeJson({ payoutId, state, created });
+      else if (created) context.write(`Payout ${payoutId} is ${state}.\n`);
+      else context.write(`Payout ${payoutId} was there already, with the same data: it is ${state}.\n`);
+    });
+}

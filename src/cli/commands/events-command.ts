@@ -1,0 +1,123 @@
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.js';
+import { InvalidInputError, RedisUnavailableError } from '../../errors.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import {
+  findEventsEnd,
+  readEvents,
+  type EventPosition,
+  type PayoutEvent,
+} from '../../producer/events/payout-events.js';
+import { colourState } from '../output/colour-state.js';
+import type { CliContext } from '../context/cli-context.js';
+import { formatTime } from '../output/format-text.js';
+import { withAccount } from '../context/with-account.js';
+
+interface Flags {
+  readonly follow?: true;
+  readonly since?: string;
+  readonly json?: true;
+}
+
+const PAGE_SIZE = 500;
+const FOLLOW_INTERVAL_MS = 500;
+
+const HELP_AFTER = `
+Without --since: from the first event that is kept, or with --follow from now on. The eventId of the last event that
+was seen (in the JSON) is where to go on.
+
+Examples:
+  payouts events --since 2030-01-31T09:00:00Z
+  payouts events --follow
+  payouts events --follow --json --since 1906102800000-0 | your-program
+`;
+
+/** Adds `payouts events`. */
+export function registerEventsCommand(program: Command, context: CliContext): void {
+  program
+    .command('events')
+    .description('show what happened: changes of payouts, pauses, objections, late payments')
+    .option('-f, --follow', 'go on with what happens next, until it is stopped')
+    .option('--since <time|eventId>', 'from a time on (such as 2030-01-31T09:00:00Z), or after an event')
+    .option('--json', 'print each event as one line of JSON')
+    .addHelpText('after', HELP_AFTER)
+    .action(async ({ follow, since, json }: Flags) => {
+      const given = since === undefined ? undefined : readPosition(since);
+      const write = (event: PayoutEvent): void => {
+        if (json) context.writeJson(event);
+        else context.write(formatEvent(event, context.colours));
+      };
+      await withAccount(context, async ({ ledger: { connection } }) => {
+        const stopped = follow ? context.stopSignal() : undefined;
+        const start = given ?? (follow ? await findEventsEnd(connection) : { sinceMs: 0 });
+        const end = await writeEvents(connection, start, write);
+        if (stopped !== undefined) await followEvents(connection, end, { stopped, write, context });
+      });
+    });
+}
+
+function readPosition(since: string): EventPosition {
+  if (/^\d+-\d+$/.test(since)) return { afterEventId: since };
+  const sinceMs = Date.parse(since);
+  if (Number.isNaN(sinceMs)) {
+    const message = `must be a time such as 2030-01-31T09:00:00Z, or an eventId (got "${since}")`;
+    throw new InvalidInputError([{ field: '--since', message }]);
+  }
+  return { sinceMs };
+}
+
+/** Writes all events from a position on. @returns the position behind them */
+async function writeEvents(
+  connection: LedgerConnection,
+  start: EventPosition,
+  write: (event: PayoutEvent) => void,
+): Promise<EventPosition> {
+  let position = start;
+  for (;;) {
+    const events = await readEvents(connection, position, PAGE_SIZE);
+    events.forEach(write);
+    const last = events.at(-1);
+    if (last !== undefined) position = { afterEventId: last.eventId };
+    if (events.length < PAGE_SIZE) return position;
+  }
+}
+
+interface Following {
+  readonly stopped: AbortSignal;
+  readonly write: (event: PayoutEvent) => void;
+  readonly context: CliContext;
+}
+
+/** A Redis that goes away meanwhile is waited for: whoever follows wants to see what happens after it. */
+async function followEvents(
+  connection: LedgerConnection,
+  start: EventPosition,
+  { stopped, write, context }: Following,
+): Promise<void> {
+  let position = start;
+  const writeAndRemember = (event: PayoutEvent): void => {
+    write(event);
+    position = { afterEventId: event.eventId };
+  };
+  while (!stopped.aborted) {
+    await systemClock.sleep(FOLLOW_INTERVAL_MS, stopped);
+    try {
+      await writeEvents(connection, position, writeAndRemember);
+    } catch (error) {
+      if (!(error instanceof RedisUnavailableError)) throw error;
+      context.logger.debug({ error: error.message }, 'waiting for Redis');
+    }
+  }
+}
+
+function formatEvent(
+  { type, payoutId = '', from, to, at, by, reason }: PayoutEvent,
+  colours: CliContext['colours'],
+): string {
+  const who = [by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': ');
+  const change = to === undefined ? colours.yellow(type) : colourState(to, colours);
+  const what = from === undefined ? change : `${from} → ${change}`;
+  return (
+    [colours.dim(formatTime(at)), to === undefined ? 'account' : payoutId, what, who].filter(Boolean).join('  ') + '\n'
+  );
+}

@@ -1,0 +1,116 @@
+import type { Command } from 'commander';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { Approve } from '../../gateway/parse-responses.js';
+import type { CliContext } from '../context/cli-context.js';
+import { formatAnswer, formatItems } from '../output/format-response.js';
+import { nameFlags } from '../context/name-flags.js';
+import { readInteger } from '../import/parse-payout-texts.js';
+import { withGateway } from '../context/with-gateway.js';
+
+interface JsonFlag {
+  readonly json?: true;
+}
+
+interface WalletFlags extends JsonFlag {
+  readonly paymentId: string;
+  readonly orderId: string;
+}
+
+const APPROVE_MEANING: Readonly<Record<Approve, string>> = { 0: 'in progress', 1: 'completed', 2: 'error' };
+
+const HELP_AFTER = `
+They only read; money moves through \`payouts enqueue\` and the worker alone. The environment says which account:
+GATEWAY_BASE_URL, GATEWAY_PLATFORM_ID, and GATEWAY_SECRET_KEY or GATEWAY_SECRET_KEY_FILE.
+Exit code 1: the gateway refused the call or cannot be reached.
+
+Examples:
+  payouts gateway balance
+  payouts gateway currencies --json | jq -r .payment_id
+  payouts gateway wallet --payment-id 6 --order-id deposit-17
+  payouts gateway status 3f1c0a…
+`;
+
+/** Adds `payouts gateway`: the four endpoints that only read. */
+export function registerGatewayCommand(program: Command, context: CliContext): void {
+  const gateway = program
+    .command('gateway')
+    .description('ask the gateway: balance, currencies, wallet, status')
+    .addHelpText('after', HELP_AFTER);
+  addBalance(gateway, context);
+  addCurrencies(gateway, context);
+  addWallet(gateway, context);
+  addStatus(gateway, context);
+}
+
+function addBalance(parent: Command, context: CliContext): void {
+  parent
+    .command('balance')
+    .description("show the account's balance")
+    .option('--json', 'print {balance} as JSON, as the gateway gives it')
+    .addHelpText('after', examples('payouts gateway balance', 'payouts gateway balance --json | jq .balance'))
+    .action(async ({ json }: JsonFlag) => {
+      const balance = await withGateway(context, (gateway) => gateway.balance());
+      if (json) context.writeJson({ balance });
+      else context.write(formatAnswer(balance));
+    });
+}
+
+function addCurrencies(parent: Command, context: CliContext): void {
+  parent
+    .command('currencies')
+    .description('list the currencies with their ids and USD rates')
+    .option('--json', 'print each currency as one line of JSON, as the gateway gives it')
+    .addHelpText(
+      'after',
+      examples('payouts gateway currencies', 'payouts gateway currencies --json | jq -r .payment_id'),
+    )
+    .action(async ({ json }: JsonFlag) => {
+      const currencies = await withGateway(context, (gateway) => gateway.currencies());
+      if (json) currencies.forEach(context.writeJson);
+      else context.write(formatItems(currencies));
+    });
+}
+
+function addWallet(parent: Command, context: CliContext): void {
+  parent
+    .command('wallet')
+    .description('show the address to which deposits of a currency go')
+    .requiredOption('--payment-id <number>', 'currency id, see `payouts gateway currencies` (required)')
+    .requiredOption('--order-id <id>', 'your own key of the deposit, at most 64 characters (required)')
+    .option('--json', 'print {paymentId, orderId, address, destinationTag} as JSON')
+    .addHelpText('after', examples('payouts gateway wallet --payment-id 6 --order-id deposit-17'))
+    .action(async ({ paymentId, orderId, json }: WalletFlags) => {
+      const request = { paymentId: readInteger(paymentId), orderId } as Parameters<
+        GatewayClient['getPaymentWallet']
+      >[0];
+      const wallet = await withGateway(context, (gateway) => nameFlags(() => gateway.getPaymentWallet(request)));
+      if (json) context.writeJson({ ...request, ...wallet });
+      else context.write(formatAnswer({ address: wallet.address, 'destination tag': wallet.destinationTag ?? 'none' }));
+    });
+}
+
+function addStatus(parent: Command, context: CliContext): void {
+  parent
+    .command('status')
+    .description('show how far a transaction is')
+    .argument('<txhash>', 'the transaction')
+    .option('--json', 'print {txhash, approve, paymentId, addressTo, amount, fee} as JSON')
+    .addHelpText(
+      'after',
+      examples('payouts gateway status 3f1c0a…', 'payouts gateway status 3f1c0a… --json | jq .approve'),
+    )
+    .action(async (txhash: string, { json }: JsonFlag) => {
+      const status = await withGateway(context, (gateway) => gateway.transactionStatus({ txhash }));
+      if (json) {
+        context.writeJson(status);
+        return;
+      }
+      const { approve, paymentId, addressTo, amount, fee } = status;
+      const facts = { 'payment id': paymentId, address: addressTo, amount, fee };
+      context.write(formatAnswer({ txhash, approve: `${approve}: ${APPROVE_MEANING[approve]}`, ...facts }));
+    });
+}
+
+function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}\n`).join('')}`;
+}

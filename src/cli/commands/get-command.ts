@@ -1,0 +1,37 @@
+import type { Command } from 'commander';
+import { NotFoundError } from '../../errors.js';
+import type { CliContext } from '../context/cli-context.js';
+import { formatPayout } from '../output/format-payout.js';
+import { withProducer } from '../context/with-account.js';
+
+const HELP_AFTER = `
+Examples:
+  payouts get invoice-77
+  payouts get invoice-77 --json | jq .history
+  payouts get --txhash 3f1c…
+`;
+
+/** Adds `payouts get`. */
+export function registerGetCommand(program: Command, context: CliContext): void {
+  program
+    .command('get')
+    .description('show one payout with its history')
+    .argument('[payoutId]', 'the payout')
+    .option('--txhash <txhash>', 'find it by its transaction instead')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (payoutId: string | undefined, flags: { txhash?: string; json?: true }, command: Command) => {
+      const { txhash, json } = flags;
+      if ((payoutId === undefined) === (txhash === undefined)) command.error('error: give a payoutId or --txhash');
+      const payout = await withProducer(context, (producer) =>
+        txhash === undefined ? producer.get(payoutId ?? '') : producer.getByTxhash(txhash),
+      );
+      if (payout === undefined) {
+        throw new NotFoundError(
+          txhash === undefined ? `There is no payout ${payoutId ?? ''}` : `No payout has the txhash ${txhash}`,
+        );
+      }
+      if (json) context.writeJson(payout);
+      else context.write(formatPayout(payout, context.colours));
+    });
+}

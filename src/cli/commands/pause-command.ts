@@ -1,0 +1,28 @@
+import type { Command } from 'commander';
+import type { CliContext } from '../context/cli-context.js';
+import type { Actor } from '../../operator/actor.js';
+import { addActorOptions, readActor } from '../context/actor-options.js';
+import { setPause } from './set-pause.js';
+
+const HELP_AFTER = `
+Nothing is sent once this has returned, except the one payout that may be on its way already. Payouts go on being
+accepted and stay queued; the status of sent ones is still followed. The first reason of a pause stays.
+
+Examples:
+  payouts pause --reason "the gateway announced maintenance"
+`;
+
+/** Adds `payouts pause`. */
+export function registerPauseCommand(program: Command, context: CliContext): void {
+  addActorOptions(program.command('pause').description('stop sending for the account'), 'paused by hand')
+    .option('--json', 'print {changed, paused, pausedReason, pausedBy, pausedAt} as JSON')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (flags: Actor & { readonly json?: true }) => {
+      const { by, reason } = await readActor(flags);
+      const result = await setPause(context, (ledger) => ledger.pause(by, reason));
+      const { platformId, changed, pausedReason, pausedBy } = result;
+      const why = `${pausedReason ?? ''} (by ${pausedBy ?? ''})`;
+      if (flags.json) context.writeJson(result);
+      else context.write(`Account ${platformId} ${changed ? 'is' : 'was already'} paused: ${why}\n`);
+    });
+}

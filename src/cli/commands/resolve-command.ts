@@ -1,0 +1,135 @@
+import { Option, type Command } from 'commander';
+import { z } from 'zod';
+import { parseInput, txhashField } from '../../fields.js';
+import type { CliContext } from '../context/cli-context.js';
+import { confirmSendAgain } from '../context/confirm-send-again.js';
+import type { Actor } from '../../operator/actor.js';
+import { addActorOptions, readActor } from '../context/actor-options.js';
+import { resolveMany } from '../bulk/resolve-many.js';
+import { resolvePayout, type Decision } from '../../operator/resolve-payout.js';
+import { withAccount } from '../context/with-account.js';
+import { withGateway } from '../context/with-gateway.js';
+
+interface Flags extends Actor {
+  readonly sent?: boolean;
+  readonly notSent?: boolean;
+  readonly writeOff?: boolean;
+  readonly txhash?: string;
+  readonly force?: boolean;
+  readonly file?: string;
+  readonly state?: 'unknown';
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+const HELP_AFTER = `
+A payout is unknown when it was sent, or maybe sent, and no trustworthy answer came. Ask the gateway's operator, or look
+at the recipient's wallet, before you decide: --not-sent pays it again, and nobody can take that back.
+
+--sent asks the gateway about the txhash first and refuses when currency, address or amount are not the payout's.
+--not-sent refuses for as long as a request may still be on its way. On a terminal it shows the payout and asks.
+
+Many at once: --file names them, a CSV file with a column payout_id, and txhash for --sent, as \`payouts list --csv\` writes
+it, or JSON lines with payoutId and txhash; --state unknown takes all. They are counted and added up before anything is
+changed. Payouts that are not unknown any more are left as they are, so the same command again goes on where it stopped.
+
+Exit codes: 0 done. 1 stopped, or Redis or the gateway is away: run it again. 2 wrong input, nothing was changed. 3 there
+is no such payout. 4 refused; of many, all others were resolved.
+
+Examples:
+  payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"
+  payouts resolve invoice-77 --not-sent --reason "the gateway never received it, ticket 812"
+  payouts resolve invoice-77 --write-off --reason "paid by bank transfer"
+  payouts list --state unknown --all --csv > unknown.csv
+  payouts resolve --file unknown.csv --not-sent --dry-run --reason "never received, ticket 812"
+`;
+
+/** Adds `payouts resolve`. */
+export function registerResolveCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command('resolve')
+    .description('decide what became of payouts that are unknown')
+    .argument('[payoutId]', 'the payout; without it --file or --state')
+    .option('--sent', 'it was sent: follow the transaction --txhash')
+    .option('--txhash <txhash>', 'with --sent: the transaction')
+    .option('--force', 'with --sent: take the txhash without asking the gateway')
+    .option('--not-sent', 'it was not sent: queue it again, it will be paid')
+    .option('--write-off', 'it is settled otherwise: cancel it, it will not be sent again')
+    .option('--file <file>', 'the payouts that a file names, - for stdin')
+    .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
+    .option('--dry-run', 'with --file or --state: count and add up, change nothing')
+    .option('-y, --yes', 'do not ask; with --file or --state needed where there is no terminal');
+  addActorOptions(command)
+    .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (payoutId: string | undefined, flags: Flags) => {
+      const kind = readKind(flags, command);
+      const actor = await readActor(flags);
+      if (payoutId === undefined) await resolveSeveral(context, kind, flags, actor, command);
+      else await resolveOne(context, payoutId, readDecision(kind, flags, command), flags, actor);
+    });
+}
+
+const OUTCOME: Readonly<Record<Decision['kind'], string>> = {
+  sent: 'its transaction is followed until it is completed or failed',
+  not_sent: 'it is sent again as soon as it is its turn',
+  write_off: 'it is not sent again',
+};
+
+async function resolveOne(
+  context: CliContext,
+  payoutId: string,
+  decision: Decision,
+  { force = false, yes = false, json }: Flags,
+  actor: Actor,
+): Promise<void> {
+  const resolve = async (sure: Decision): Promise<void> => {
+    const payout = await withAccount(context, async (account) => {
+      const asks = decision.kind === 'not_sent' && !yes && context.terminal.input.isTTY === true;
+      const decided = asks ? await confirmSendAgain(context, account.ledger, payoutId) : { payoutId };
+      return resolvePayout(account, decided, sure, actor);
+    });
+    if (json) context.writeJson(payout);
+    else context.write(`Payout ${payoutId} is ${payout.state}: ${OUTCOME[decision.kind]}.\n`);
+  };
+  if (decision.kind !== 'sent' || force) await resolve(decision);
+  else await withGateway(context, async (gateway) => resolve({ ...decision, gateway }));
+}
+
+async function resolveSeveral(
+  context: CliContext,
+  kind: Decision['kind'],
+  { txhash, force = false, file, state, dryRun = false, yes = false, json = false }: Flags,
+  actor: Actor,
+  command: Command,
+): Promise<void> {
+  if ((file === undefined) === (state === undefined)) {
+    command.error('error: give a payoutId, --file or --state');
+  }
+  if (txhash !== undefined) command.error('error: --txhash is for one payout: a file has a column txhash');
+  if (file === undefined && kind === 'sent') command.error('error: --sent needs --file, with a column txhash');
+  await resolveMany(context, { kind, force, file, dryRun, yes, json }, actor);
+}
+
+function readKind({ sent, notSent, writeOff, force }: Flags, command: Command): Decision['kind'] {
+  if ([sent, notSent, writeOff].filter(Boolean).length !== 1) {
+    command.error('error: give one of --sent, --not-sent and --write-off');
+  }
+  if (sent) return 'sent';
+  if (force) command.error('error: --force belongs to --sent');
+  return notSent ? 'not_sent' : 'write_off';
+}
+
+function readDecision(kind: Decision['kind'], { txhash, file, state, dryRun }: Flags, command: Command): Decision {
+  if (file !== undefined || state !== undefined || dryRun) {
+    command.error('error: --file, --state and --dry-run are for many payouts: leave the payoutId out');
+  }
+  if (kind !== 'sent') {
+    if (txhash !== undefined) command.error('error: --txhash belongs to --sent');
+    return { kind };
+  }
+  if (txhash === undefined) command.error('error: --sent needs --txhash, the transaction of the payment');
+  const parsed = parseInput(z.object({ '--txhash': txhashField }), { '--txhash': txhash });
+  return { kind, txhash: parsed['--txhash'] };
+}

@@ -1,0 +1,27 @@
+import type { Command } from 'commander';
+import type { CliContext } from '../context/cli-context.js';
+import type { Actor } from '../../operator/actor.js';
+import { addActorOptions, readActor } from '../context/actor-options.js';
+import { setPause } from './set-pause.js';
+
+const HELP_AFTER = `
+Look first at why the account was paused (\`payouts stats\`): when the gateway blocked it, the next send may prolong that.
+
+An account that a send journal objects to is not resumed (exit code 4): \`payouts stats\` shows the command that ends that.
+
+Examples:
+  payouts resume --reason "the gateway has lifted the block"
+`;
+
+/** Adds `payouts resume`. */
+export function registerResumeCommand(program: Command, context: CliContext): void {
+  addActorOptions(program.command('resume').description('send again after a pause'), 'resumed by hand')
+    .option('--json', 'print {changed, paused, …} as JSON')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (flags: Actor & { readonly json?: true }) => {
+      const { by, reason } = await readActor(flags);
+      const result = await setPause(context, (ledger) => ledger.resume(by, reason));
+      if (flags.json) context.writeJson(result);
+      else context.write(`Account ${result.platformId} ${result.changed ? 'sends again' : 'was not paused'}.\n`);
+    });
+}

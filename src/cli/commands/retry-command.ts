@@ -1,0 +1,29 @@
+import type { Command } from 'commander';
+import type { CliContext } from '../context/cli-context.js';
+import type { Actor } from '../../operator/actor.js';
+import { addActorOptions, readActor } from '../context/actor-options.js';
+import { requeuePayout } from '../../operator/requeue-payout.js';
+import { withAccount } from '../context/with-account.js';
+
+const HELP_AFTER = `
+Only a payout that the gateway rejected can be retried. One that is unknown may have been paid: see \`payouts resolve\`.
+
+Examples:
+  payouts retry invoice-77 --reason "balance topped up"
+`;
+
+/** Adds `payouts retry`. */
+export function registerRetryCommand(program: Command, context: CliContext): void {
+  const command = program.command('retry').description('put a rejected payout back into the queue');
+  addActorOptions(command.argument('<payoutId>', 'the payout'))
+    .option('--json', 'print the payout as JSON')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (payoutId: string, flags: Actor & { readonly json?: true }) => {
+      const actor = await readActor(flags);
+      const payout = await withAccount(context, (account) =>
+        requeuePayout(account, { payoutId, from: 'rejected' }, actor),
+      );
+      if (flags.json) context.writeJson(payout);
+      else context.write(`Payout ${payoutId} is queued again.\n`);
+    });
+}

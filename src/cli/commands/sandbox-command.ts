@@ -1,0 +1,201 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { InvalidInputError, type Problem } from '../../errors.js';
+import { parseInput, platformIdField } from '../../fields.js';
+import { FAULT_DESCRIPTIONS, startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/index.js';
+
+/** What the command needs from the program around it. */
+export interface SandboxCommandContext {
+  /** The account of the environment; asked only without `--account`. */
+  loadSandboxAccount(): { readonly platformId: number; readonly secretKey: string };
+  /** Writes progress for people, line breaks included. */
+  writeError(text: string): void;
+}
+
+interface Flags {
+  readonly port: string;
+  readonly host: string;
+  readonly account?: readonly string[];
+  readonly balance?: string;
+  readonly latencyBefore?: string;
+  readonly latencyAfter?: string;
+  readonly settleAfter?: string;
+  readonly failShare?: string;
+  readonly failAddress?: readonly string[];
+  readonly fault?: readonly string[];
+  readonly seed?: string;
+}
+
+type Account = ReturnType<SandboxCommandContext['loadSandboxAccount']>;
+
+/** Option names of `startSandbox` as people typed them here, so that its errors name what they can change. */
+const FLAG_OF_OPTION: Readonly<Record<string, string>> = {
+  port: '--port',
+  host: '--host',
+  accounts: '--account',
+  latencyBeforeMs: '--latency-before',
+  latencyAfterMs: '--latency-after',
+  settleAfterMs: '--settle-after',
+  failShare: '--fail-share',
+  failAddresses: '--fail-address',
+  faults: '--fault',
+  seed: '--seed',
+};
+
+const LOOPBACK_HOSTS = ['127.0.0.1', '::1', 'localhost'];
+
+const HELP_AFTER = `
+Faults: KIND[:CONDITION,CONDITION…], with the conditions every=N (one call in N), times=N (at most N calls),
+address=WALLET (may be repeated), endpoint=NAME (default withdraw; any for all), delay=MS|MIN-MAX and message=TEXT:
+${Object.entries(FAULT_DESCRIPTIONS)
+  .map(([kind, description]) => `  ${kind.padEnd(16)}${description}`)
+  .join('\n')}
+
+While it runs: GET /__sandbox/stats, /arrivals, /payments, /faults; POST /__sandbox/faults, /unblock, /reset, /pause,
+/continue; with several accounts add ?platformId=ID. SIGINT or SIGTERM ends it.
+
+Examples:
+  GATEWAY_PLATFORM_ID=1001 GATEWAY_SECRET_KEY=test payouts sandbox
+  payouts sandbox --port 8080 --account 1001:first-secret --account 1002:second-secret
+  payouts sandbox --latency-before 0-300 --latency-after 20-80 --settle-after 5000 --fail-share 0.05
+  payouts sandbox --fault drop-after:every=10 --fault reject:times=1,message="wallet closed"
+`;
+
+/**
+ * Adds `payouts sandbox`, which serves a local gateway until SIGINT or SIGTERM.
+ * @throws InvalidInputError from the command's action, naming option, rule and value
+ */
+export function registerSandboxCommand(program: Command, context: SandboxCommandContext): void {
+  program
+    .command('sandbox')
+    .description(
+      'run a local gateway that keeps to the API document, blocks accounts that pay too fast, and fails on demand',
+    )
+    .option('--port <port>', 'port to listen on; 0 takes a free one', '8080')
+    .option('--host <host>', 'address to listen on; whoever reaches it may control the sandbox', '127.0.0.1')
+    .option('--account <id:secret>', 'serve this account (repeatable) instead of GATEWAY_PLATFORM_ID', collect)
+    .option('--balance <usd>', 'what each account may pay out, in USD (default: more than anybody pays)')
+    .option('--latency-before <ms>', 'time that a call takes to arrive: MS or MIN-MAX (default: 0)')
+    .option('--latency-after <ms>', 'time that an answer takes: MS or MIN-MAX (default: 0)')
+    .option('--settle-after <ms>', 'time until a payment is completed or has failed (default: 1000)')
+    .option('--fail-share <share>', 'share of payments that end in error, 0 to 1 (default: 0)')
+    .option('--fail-address <wallet>', 'payments to this wallet end in error (repeatable)', collect)
+    .option('--fault <fault>', 'a fault, see below (repeatable)', collect)
+    .option('--seed <number>', 'repeat the latencies and failures of the run with this seed (default: a new one)')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (flags: Flags) => {
+      const accounts = flags.account?.map(readAccount) ?? [context.loadSandboxAccount()];
+      const sandbox = await start(toOptions(flags, accounts));
+      const stopped = untilStopped();
+      context.writeError(describe(sandbox, flags.host, accounts));
+      await stopped;
+      await sandbox.close();
+    });
+}
+
+function collect(value: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, value];
+}
+
+/** The secret is never part of a message, not even of one about a malformed account. */
+function readAccount(text: string): Account {
+  const colon = text.indexOf(':');
+  if (colon === -1 || colon === text.length - 1) {
+    throw new InvalidInputError([{ field: '--account', message: 'must be ID:SECRET, such as 1001:test' }]);
+  }
+  const input = { '--account': readNumber(text.slice(0, colon)) };
+  const platformId = parseInput(z.object({ '--account': platformIdField }), input)['--account'];
+  return { platformId, secretKey: text.slice(colon + 1) };
+}
+
+/** Only reads: `startSandbox` checks the values and refuses a text where it wants a number, showing it. */
+function toOptions(flags: Flags, accounts: readonly Account[]): Readonly<Record<string, unknown>> {
+  const { balance } = flags;
+  if (balance !== undefined && !/^\d+(\.\d+)?$/.test(balance)) {
+    throw new InvalidInputError([
+      { field: '--balance', message: `must be a decimal such as 1000.5 (got "${balance}")` },
+    ]);
+  }
+  return {
+    accounts: accounts.map((account) => ({ ...account, balance })),
+    port: readNumber(flags.port),
+    host: flags.host,
+    latencyBeforeMs: readDelay(flags.latencyBefore),
+    latencyAfterMs: readDelay(flags.latencyAfter),
+    settleAfterMs: readNumber(flags.settleAfter),
+    failShare: readNumber(flags.failShare),
+    failAddresses: flags.failAddress,
+    faults: flags.fault?.map(readFault),
+    seed: readNumber(flags.seed),
+  };
+}
+
+function readNumber(text: string | undefined): unknown {
+  return text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+}
+
+function readDelay(text: string | undefined): unknown {
+  const range = /^(\d+)-(\d+)$/.exec(text ?? '');
+  return range === null ? readNumber(text) : { min: Number(range[1]), max: Number(range[2]) };
+}
+
+function readFault(text: string): Readonly<Record<string, unknown>> {
+  const [, kind, conditions] = /^([^:]*)(?::(.*))?$/s.exec(text) ?? [];
+  const rule: Record<string, unknown> = { kind };
+  const addresses: string[] = [];
+  for (const condition of conditions === undefined ? [] : conditions.split(',')) {
+    const equals = condition.indexOf('=');
+    const [name, value] = [condition.slice(0, Math.max(equals, 0)), condition.slice(equals + 1)];
+    if (name === 'address') addresses.push(value);
+    else if (name === 'delay') rule['delayMs'] = readDelay(value);
+    else if (name === 'every' || name === 'times') rule[name] = readNumber(value);
+    else if (name === 'endpoint' || name === 'message') rule[name] = value;
+    else {
+      const message = `"${condition}" is no condition: known are every=, times=, address=, endpoint=, delay=, message=`;
+      throw new InvalidInputError([{ field: '--fault', message: `${message} (got "${text}")` }]);
+    }
+  }
+  return addresses.length > 0 ? { ...rule, addresses } : rule;
+}
+
+async function start(options: Readonly<Record<string, unknown>>): Promise<Sandbox> {
+  try {
+    return await startSandbox(options as unknown as SandboxOptions);
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    throw new InvalidInputError(error.problems.map(toFlagProblem));
+  }
+}
+
+function toFlagProblem({ field, message }: Problem): Problem {
+  const [option = '', ...rest] = field.split('.');
+  const place = rest
+    .filter((part) => !/^\d+$/.test(part))
+    .join('.')
+    .replace('delayMs', 'delay');
+  return { field: FLAG_OF_OPTION[option] ?? field, message: place === '' ? message : `${place} ${message}` };
+}
+
+function describe(sandbox: Sandbox, host: string, accounts: readonly Account[]): string {
+  const warning = LOOPBACK_HOSTS.includes(host)
+    ? ''
+    : `WARNING: listening on ${host}: everyone who reaches this port may read and control the sandbox.\n`;
+  const environments = accounts.map(
+    ({ platformId }) =>
+      `  GATEWAY_BASE_URL=${sandbox.url}\n  GATEWAY_PLATFORM_ID=${platformId}\n  GATEWAY_SECRET_KEY=<the secret of ${platformId}>\n`,
+  );
+  return `${warning}Sandbox gateway listening on ${sandbox.url} (seed ${sandbox.seed})\n${environments.join('\n')}Statistics: ${sandbox.url}/__sandbox/stats\n`;
+}
+
+async function untilStopped(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const stop = (): void => {
+      // A second signal finds no listener and ends the process at once.
+      process.removeListener('SIGINT', stop);
+      process.removeListener('SIGTERM', stop);
+      resolve();
+    };
+    process.once('SIGINT', stop);
+    process.once('SIGTERM', stop);
+  });
+}

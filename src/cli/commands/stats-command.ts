@@ -1,0 +1,84 @@
+import type { Command } from 'commander';
+import { WATCHED_STATES, type AccountStats } from '../../ledger/account-stats.js';
+import { PAYOUT_STATES, STATE_MEANING, type PayoutState } from '../../ledger/states.js';
+import { adviseAccount } from '../../operator/account-advice.js';
+import { colourState } from '../output/colour-state.js';
+import type { CliContext } from '../context/cli-context.js';
+import { formatTable } from '../output/format-table.js';
+import { formatDuration, formatTime } from '../output/format-text.js';
+import { withProducer } from '../context/with-account.js';
+
+type Colours = CliContext['colours'];
+type Counts = Readonly<Record<PayoutState, number>>;
+
+const HELP_AFTER = `
+Examples:
+  payouts stats
+  payouts stats --json | jq .unknown
+  payouts stats --batch 2030-01-salaries
+`;
+
+/** Adds `payouts stats`. */
+export function registerStatsCommand(program: Command, context: CliContext): void {
+  program
+    .command('stats')
+    .description('count payouts by state; show the sender, and what stops the account')
+    .option('--batch <name>', 'count the payouts of this batch only')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', HELP_AFTER)
+    .action(async ({ batch, json }: { batch?: string; json?: true }) => {
+      const { colours } = context;
+      await withProducer(context, async (producer) => {
+        if (batch === undefined) {
+          const stats = await producer.stats();
+          if (json) context.writeJson(stats);
+          else context.write(formatAccount(stats, colours));
+        } else {
+          const stats = await producer.batchStats(batch);
+          if (json) context.writeJson(stats);
+          else context.write(`Batch ${batch}: ${stats.total} payouts\n\n${formatCounts(stats, colours)}`);
+        }
+      });
+    });
+}
+
+function formatAccount(stats: AccountStats, colours: Colours): string {
+  const { sender, oldestAgeMs } = stats;
+  const facts = [
+    ['', 'sending', describeSending(stats, colours)],
+    ['', 'sender', sender === null ? 'nobody: no worker holds the lease' : `${sender.owner} (epoch ${sender.epoch})`],
+    ['', 'sends begun', String(stats.sends)],
+    ...(stats.latePayments === 0 ? [] : [['', 'paid too late', describeLate(stats, colours)]]),
+  ];
+  const ages = new Map<PayoutState, string>(
+    WATCHED_STATES.map((state) => {
+      const ageMs = oldestAgeMs[state];
+      return [state, ageMs === null ? '' : `oldest for ${formatDuration(ageMs)}`];
+    }),
+  );
+  return `Account ${stats.platformId}\n${formatTable(facts)}\n${formatCounts(stats, colours, ages)}`;
+}
+
+function describeSending(stats: AccountStats, colours: Colours): string {
+  const [advice] = adviseAccount(stats);
+  if (advice === undefined) return 'not paused';
+  const { pausedBy, pausedAt } = stats;
+  const since = pausedAt === null ? '' : `, ${formatTime(pausedAt)} UTC`;
+  const by = advice.kind === 'pause' ? ` (by ${pausedBy ?? ''}${since})` : '';
+  const problem = `${advice.problem}${by}`.replace(/\.?$/, '.');
+  return `${colours.yellow('STOPPED')}: ${problem} ${advice.first} \`${advice.command}\``;
+}
+
+function describeLate({ latePayments }: AccountStats, colours: Colours): string {
+  return colours.yellow(`${latePayments} payouts may have been paid twice: see lateTxhash in \`payouts get ID\``);
+}
+
+function formatCounts(counts: Counts, colours: Colours, ages = new Map<PayoutState, string>()): string {
+  const rows = PAYOUT_STATES.map((state) => {
+    const note = ages.get(state) ?? '';
+    const text = counts[state] === 0 ? colours.dim(state) : colourState(state, colours);
+    return ['', text, String(counts[state]), note, colours.dim(STATE_MEANING[state])];
+  });
+  const withAges = rows.some((row) => row[3] !== '');
+  return formatTable(withAges ? rows : rows.map((row) => row.filter((_, column) => column !== 3)), [2]);
+}

@@ -1,0 +1,81 @@
+import picocolors from 'picocolors';
+import { readConfig, type Environment } from '../../config.js';
+import type { Logger } from '../../logger.js';
+import type { Terminal } from './confirm.js';
+
+/** What commands may know of the process they run in. Everything else they are given as options. */
+export interface CliContext {
+  /** For `readConfig` only. */
+  readonly environment: Environment;
+  /** Colours for stdout; they do nothing where it is no terminal, or NO_COLOR is set. */
+  readonly colours: ReturnType<typeof picocolors.createColors>;
+  /** Warnings as lines for people, on stderr. */
+  readonly logger: Logger;
+  /** Writes a result to stdout, line breaks included. */
+  readonly write: (text: string) => void;
+  /** Writes a result to stdout as one line of JSON. */
+  readonly writeJson: (value: unknown) => void;
+  /** Writes progress or a remark to stderr, line breaks included. */
+  readonly writeError: (text: string) => void;
+  /** Where an operator is asked. */
+  readonly terminal: Terminal;
+  /** For a command that runs until it is stopped: aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
+  readonly stopSignal: () => AbortSignal;
+  /** The account that `payouts sandbox` serves. */
+  readonly loadSandboxAccount: () => { readonly platformId: number; readonly secretKey: string };
+}
+
+/** The context of this process. */
+export function createProcessContext(): CliContext {
+  const { env: environment, stdout, stderr } = process;
+  // The reader of a pipe (`payouts list | head`) may go away early, which is no failure.
+  stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  // A remark that finds a full disk, or no reader, must not turn a command that did its work into one that failed.
+  stderr.on('error', () => undefined);
+  const plain = !stdout.isTTY || (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
+  const writeError = (text: string): void => void stderr.write(text);
+  return {
+    environment,
+    get terminal() {
+      return { input: process.stdin, output: stderr };
+    },
+    colours: picocolors.createColors(!plain),
+    logger: createLineLogger(writeError),
+    write: (text) => void stdout.write(text),
+    writeJson: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
+    writeError,
+    stopSignal,
+    loadSandboxAccount: () => {
+      const config = readConfig(['GATEWAY_PLATFORM_ID', 'GATEWAY_SECRET_KEY'], environment);
+      return { platformId: config.GATEWAY_PLATFORM_ID, secretKey: config.GATEWAY_SECRET_KEY };
+    },
+  };
+}
+
+function createLineLogger(writeError: (text: string) => void): Logger {
+  const write = (fields: object, message: string): void => {
+    const { reason, error = reason } = fields as { readonly reason?: string; readonly error?: string };
+    writeError(`payouts: ${message}${error === undefined ? '' : ` (${error})`}\n`);
+  };
+  const logger: Logger = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: write,
+    error: write,
+    child: () => logger,
+  };
+  return logger;
+}
+
+function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  const stop = (): void => {
+    // A second signal finds no listener and ends the process.
+    process.removeListener('SIGINT', stop);
+    process.removeListener('SIGTERM', stop);
+    controller.abort();
+  };
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  return controller.signal;
+}

@@ -1,0 +1,33 @@
+import { NotFoundError } from '../../errors.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import type { CliContext } from './cli-context.js';
+import { confirm } from './confirm.js';
+import { formatTable } from '../output/format-table.js';
+import { formatTime } from '../output/format-text.js';
+import type { Decided } from '../../operator/resolve-payout.js';
+
+/**
+ * Shows what would be paid once more, and asks.
+ * @returns the payout and the attempt that were shown
+ * @throws NotFoundError
+ * @throws StoppedError when the operator does not agree
+ * @throws RedisUnavailableError
+ */
+export async function confirmSendAgain(
+  { terminal, colours, writeError }: CliContext,
+  ledger: PayoutLedger,
+  payoutId: string,
+): Promise<Required<Decided>> {
+  const payout = await ledger.get(payoutId);
+  if (payout === undefined) throw new NotFoundError(`There is no payout ${payoutId}`);
+  const facts = [
+    ['amount', payout.amount],
+    ['payment id', String(payout.paymentId)],
+    ['address', payout.addressTo],
+    [`${payout.state} since`, `${formatTime(payout.updatedAt)} UTC`],
+    ['attempts so far', String(payout.attempt)],
+  ] as const;
+  writeError(`${payoutId}\n${formatTable(facts.map(([name, value]) => ['', colours.dim(name), value]))}`);
+  await confirm('Send it again? If it was paid, it is paid twice.', { terminal });
+  return { payoutId, attempt: payout.attempt };
+}

@@ -1,0 +1,60 @@
+import { createInterface } from 'node:readline/promises';
+import type { Readable, Writable } from 'node:stream';
+import { InvalidInputError, StoppedError } from '../../errors.js';
+
+/** Where an operator is asked: stdout stays for the result. */
+export interface Terminal {
+  readonly input: Readable & { readonly isTTY?: boolean };
+  readonly output: Writable & { readonly isTTY?: boolean };
+}
+
+/**
+ * Makes sure that somebody can be asked.
+ * @throws InvalidInputError when stdin or stderr is no terminal
+ */
+export function requireTerminal({ input, output }: Terminal): void {
+  if (input.isTTY && output.isTTY) return;
+  const message = 'is needed here: there is no terminal on which somebody could be asked. Nothing was changed';
+  throw new InvalidInputError([{ field: '--yes', message }]);
+}
+
+/** Why nobody can be asked where stdin is the input of the command. */
+export function stdinIsTaken(): InvalidInputError {
+  const message = 'is needed here: stdin holds the payouts, so nobody can answer on it. Nothing was changed';
+  return new InvalidInputError([{ field: '--yes', message }]);
+}
+
+export interface ConfirmOptions {
+  readonly terminal: Terminal;
+  /** Aborted when the command is to end; it then need not wait for an answer. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Asks an operator, and returns only after a yes.
+ * @param question - without the hint at the answers
+ * @throws StoppedError for any other answer, the end of the input and an interruption; InvalidInputError when there is
+ * no terminal
+ */
+export async function confirm(question: string, { terminal, signal }: ConfirmOptions): Promise<void> {
+  requireTerminal(terminal);
+  if (!/^\s*y(es)?\s*$/i.test(await ask(question, terminal, signal))) throw new StoppedError('Nothing was changed');
+}
+
+async function ask(question: string, terminal: Terminal, signal: AbortSignal | undefined): Promise<string> {
+  const lines = createInterface(terminal);
+  const ended = new AbortController();
+  lines.once('close', () => {
+    ended.abort();
+  });
+  const either = signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]);
+  try {
+    return await lines.question(`${question} [y/N] `, { signal: either });
+  } catch (error) {
+    if (!either.aborted) throw error;
+    terminal.output.write('\n');
+    return 'no';
+  } finally {
+    lines.close();
+  }
+}

@@ -1,0 +1,31 @@
+import { CommanderError } from 'commander';
+import { InvalidConfigError, InvalidInputError, PayoutError, type ErrorCode } from '../../errors.js';
+
+export const EXIT_CODES = { done: 0, failed: 1, usage: 2, notFound: 3, conflict: 4 } as const;
+
+const EXIT_CODE_OF: Partial<Record<ErrorCode, number>> = {
+  INVALID_INPUT: EXIT_CODES.usage,
+  INVALID_CONFIG: EXIT_CODES.usage,
+  NOT_FOUND: EXIT_CODES.notFound,
+  CONFLICT: EXIT_CODES.conflict,
+};
+
+/** A command did its work, printed what it found wrong, and fails for that. */
+export class CommandFailedError extends Error {}
+
+/** The exit code that tells a script how a command ended. */
+export function toExitCode(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
+  return (error instanceof PayoutError ? EXIT_CODE_OF[error.code] : undefined) ?? EXIT_CODES.failed;
+}
+
+/** An error as lines for people, one for each problem. Commander, and a command that failed, have printed theirs already. */
+export function describeError(error: unknown): string {
+  if (error instanceof CommanderError || error instanceof CommandFailedError) return '';
+  if (error instanceof InvalidInputError || error instanceof InvalidConfigError) {
+    return error.problems.map(({ field, message }) => `payouts: ${field}: ${message}\n`).join('');
+  }
+  if (error instanceof PayoutError) return `payouts: ${error.message}\n`;
+  const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return `payouts: this should not have happened, please report it:\n${detail}\n`;
+}

@@ -1,0 +1,43 @@
+import { readConfig } from '../../config.js';
+import { openAccount, type AccountAccess, type PayoutProducerOptions } from '../../queues/open-account.js';
+import { PayoutProducer } from '../../producer/payout-producer.js';
+import type { CliContext } from './cli-context.js';
+
+/**
+ * Runs `use` with the producer of the environment's account, and closes it on every way out.
+ * @throws InvalidConfigError when the environment is not usable; what `use` throws
+ */
+export async function withProducer<Result>(
+  context: CliContext,
+  use: (producer: PayoutProducer) => Promise<Result>,
+): Promise<Result> {
+  const producer = new PayoutProducer(readAccountOptions(context));
+  try {
+    return await use(producer);
+  } finally {
+    await producer.close();
+  }
+}
+
+/** As {@link withProducer}, for what only people do: the account's ledger and queues themselves. */
+export async function withAccount<Result>(
+  context: CliContext,
+  use: (account: AccountAccess) => Promise<Result>,
+): Promise<Result> {
+  const account = openAccount(readAccountOptions(context));
+  try {
+    return await use(account);
+  } finally {
+    await account.close();
+  }
+}
+
+function readAccountOptions({ environment, logger }: CliContext): PayoutProducerOptions {
+  const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'GATEWAY_PLATFORM_ID'], environment);
+  return {
+    redisUrl: config.REDIS_URL,
+    redisReplicas: config.REDIS_REPLICAS,
+    platformId: config.GATEWAY_PLATFORM_ID,
+    logger,
+  };
+}

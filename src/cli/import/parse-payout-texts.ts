@@ -1,0 +1,62 @@
+import { InvalidInputError } from '../../errors.js';
+
+/** A payout as it stands on a command line or in a file: every field as text. */
+export interface PayoutTexts {
+  readonly payoutId?: string | undefined;
+  readonly paymentId?: string | undefined;
+  readonly amount?: string | undefined;
+  readonly addressTo?: string | undefined;
+  readonly destinationTag?: string | undefined;
+  readonly symbol?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly priority?: string | undefined;
+  readonly notBefore?: string | undefined;
+  readonly batch?: string | undefined;
+  /** JSON. */
+  readonly metadata?: string | undefined;
+}
+
+/**
+ * Reads numbers and JSON, and joins address and destination tag. Whether the result is a payout is for
+ * `payoutInputSchema` to say, which also shows a text that should have been a number.
+ * @throws InvalidInputError when the metadata is not JSON, or a destination tag is given twice
+ */
+export function readPayoutTexts(texts: PayoutTexts): Readonly<Record<string, unknown>> {
+  // Written out, because spreading a hundred thousand rows takes seconds.
+  return {
+    payoutId: texts.payoutId,
+    paymentId: readInteger(texts.paymentId),
+    amount: texts.amount,
+    addressTo: joinAddress(texts.addressTo, texts.destinationTag),
+    symbol: texts.symbol,
+    reference: texts.reference,
+    priority: readInteger(texts.priority),
+    notBefore: texts.notBefore,
+    batch: texts.batch,
+    metadata: readJson(texts.metadata),
+  };
+}
+
+/** A whole number, or the text as it is where it is none, for a schema to refuse. */
+export function readInteger(text: string | undefined): unknown {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+function joinAddress(addressTo: string | undefined, destinationTag: string | undefined): string | undefined {
+  if (addressTo === undefined || destinationTag === undefined) return addressTo;
+  if (!addressTo.includes(':')) return `${addressTo}:${destinationTag}`;
+  throw invalid('destinationTag', `is given twice: addressTo ends with one already (got "${addressTo}")`);
+}
+
+function readJson(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw invalid('metadata', `is not JSON: ${(error as Error).message}`);
+  }
+}
+
+function invalid(field: string, message: string): InvalidInputError {
+  return new InvalidInputError([{ field, message }]);
+}

@@ -1,0 +1,46 @@
+import type { HistoryEntry, Payout } from '../../ledger/payout.js';
+import { STATE_MEANING } from '../../ledger/states.js';
+import { colourState } from './colour-state.js';
+import type { CliContext } from '../context/cli-context.js';
+import { formatTable } from './format-table.js';
+import { formatTime } from './format-text.js';
+
+type Colours = CliContext['colours'];
+
+/** One payout for people: everything in full, then its history. */
+export function formatPayout(payout: Payout, colours: Colours): string {
+  const { state } = payout;
+  const facts: readonly [name: string, value: string | number | undefined][] = [
+    ['amount', payout.amount],
+    ['payment id', payout.paymentId],
+    ['address', payout.addressTo],
+    ['symbol', payout.symbol],
+    ['txhash', payout.txhash],
+    ['paid too late as', payout.lateTxhash],
+    ['fee', payout.fee],
+    ['message', payout.message],
+    ['sends begun', payout.attempt],
+    ['reference', payout.reference],
+    ['batch', payout.batch],
+    ['priority', payout.priority],
+    ['not before', payout.notBefore],
+    ['metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata)],
+  ];
+  const rows = facts.flatMap(([name, value]) => (value === undefined ? [] : [['', colours.dim(name), String(value)]]));
+  const history = payout.history.map((entry) => formatEntry(entry, colours));
+  return [
+    `${colours.bold(payout.payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n\n`,
+    formatTable(rows),
+    `\nHistory (UTC)\n`,
+    formatTable(history),
+  ].join('');
+}
+
+function formatEntry({ at, to, by, reason }: HistoryEntry, colours: Colours): string[] {
+  return [
+    '',
+    formatTime(at),
+    colourState(to, colours),
+    [by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': '),
+  ];
+}

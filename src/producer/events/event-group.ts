@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { isAborted, type Clock } from '../../clock.js';
+import { RedisUnavailableError } from '../../errors.js';
+import { millisecondsField } from '../../fields.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { lineField } from '../../ledger/payout.js';
+import { EventTail } from './event-tail.js';
+import { parseEvent, type PayoutEvent } from './payout-events.js';
+
+/** How an application takes part in an account's events. */
+export interface EventsOptions {
+  /** The application: each group gets every event. A new group begins with the oldest event that is kept. */
+  readonly group: string;
+  /** This process: a name that no other running process of the group has. The same name after a restart goes on at once. */
+  readonly consumer: string;
+  /** Ends the loop when it asks for the next event: the way to end without seeing the last event again. */
+  readonly signal?: AbortSignal;
+  /** For how long one read waits for new events, in ms; the loop goes on in any case. At most 2147483647. @defaultValue 5000 */
+  readonly blockMs?: number;
+  /** After so many ms without a sign of life, another consumer takes over. 100 to 2147483647. @defaultValue 30000 */
+  readonly claimAfterMs?: number;
+}
+
+export const eventsSchema = z.strictObject({
+  group: lineField,
+  consumer: lineField,
+  signal: z.instanceof(AbortSignal).exactOptional(),
+  blockMs: millisecondsField(1).default(5_000),
+  claimAfterMs: millisecondsField(100).default(30_000),
+});
+
+/** So many events are given to a consumer at a time; what it did not come to goes to the one that takes over. */
+const LIMIT = 100;
+const LOOK_AGAIN_MS = 500;
+/** Long enough for any claimAfterMs. */
+const GIVEN_UP_MS = 30 * 24 * 60 * 60 * 1000;
+
+/**
+ * The events of an account, for one consumer of a group.
+ *
+ * All events go to one consumer of the group at a time, in the order of the stream, each at least once: an event counts
+ * as handled when the next one is asked for. A consumer shows every third of `claimAfterMs` that it lives, also during a
+ * long loop body. After that time without a sign another consumer takes over, beginning with the event that was in the
+ * dead one's hands. A Redis that is away is waited for.
+ */
+export async function* readGroupEvents(
+  connection: LedgerConnection,
+  options: z.output<typeof eventsSchema>,
+  stopped: AbortSignal,
+): AsyncGenerator<PayoutEvent, void, undefined> {
+  const group = new EventGroup(connection, options, stopped);
+  try {
+    while (!stopped.aborted) {
+      for (const event of await group.next()) {
+        yield event;
+        if (!(await group.acknowledge(event)) || isAborted(stopped)) break;
+      }
+    }
+  } finally {
+    await group.close();
+  }
+}
+
+class EventGroup {
+  readonly #run: LedgerConnection['run'];
+  readonly #clock: Clock;
+  readonly #name: readonly [group: string, consumer: string];
+  readonly #claimAfterMs: number;
+  readonly #tail: EventTail;
+  readonly #stopped: AbortSignal;
+  readonly #beat: NodeJS.Timeout;
+  #holdsEvents = false;
+
+  constructor(connection: LedgerConnection, options: z.output<typeof eventsSchema>, stopped: AbortSignal) {
+    const { group, consumer, claimAfterMs, blockMs } = options;
+    this.#run = connection.run;
+    this.#clock = connection.clock;
+    this.#name = [group, consumer];
+    this.#claimAfterMs = claimAfterMs;
+    this.#stopped = stopped;
+    this.#tail = new EventTail(connection, blockMs);
+    stopped.addEventListener('abort', this.#endTail);
+    this.#beat = setInterval(() => void this.#setIdle(0), claimAfterMs / 3);
+  }
+
+  /** The events that come next; none when it is worth looking again. */
+  async next(): Promise<PayoutEvent[]> {
+    const reply = await this.#patiently(async () =>
+      this.#run('read-group-events', [...this.#name, this.#claimAfterMs, LIMIT]),
+    );
+    if (reply === undefined) return [];
+    const [newestId, othersForMs, entries] = reply as [string, number, [string, string[]][]];
+    this.#holdsEvents = entries.length > 0;
+    if (othersForMs > 0) await this.#clock.sleep(Math.min(othersForMs, LOOK_AGAIN_MS), this.#stopped);
+    else if (!this.#holdsEvents) await this.#patiently(async () => this.#tail.read(newestId, 1));
+    return entries.map(([eventId, pairs]) => parseEvent(eventId, pairs));
+  }
+
+  /** @returns false when another consumer has taken over, with all that came after this event */
+  async acknowledge({ eventId }: PayoutEvent): Promise<boolean> {
+    return (await this.#patiently(async () => this.#run('ack-group-event', [...this.#name, eventId]), true)) === 1;
+  }
+
+  /** Leaves what was not handled to whoever asks next. */
+  async close(): Promise<void> {
+    clearInterval(this.#beat);
+    this.#stopped.removeEventListener('abort', this.#endTail);
+    this.#endTail();
+    await this.#setIdle(GIVEN_UP_MS);
+  }
+
+  readonly #endTail = (): void => {
+    this.#tail.close();
+  };
+
+  async #setIdle(idleMs: number): Promise<void> {
+    if (!this.#holdsEvents) return;
+    try {
+      await this.#run('set-group-idle', [...this.#name, idleMs, LIMIT]);
+    } catch {
+      // Another consumer then takes over later (or earlier): the acknowledgement finds out.
+    }
+  }
+
+  /**
+   * Waits for a Redis that is away.
+   * @param once - tried also when the loop was stopped
+   * @returns undefined when it was stopped meanwhile
+   */
+  async #patiently<Result>(work: () => Promise<Result>, once = false): Promise<Result | undefined> {
+    for (let attempt = 0; !this.#stopped.aborted || (once && attempt === 0); attempt += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof RedisUnavailableError)) throw error;
+        await this.#clock.sleep(LOOK_AGAIN_MS, this.#stopped);
+      }
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,61 @@
+import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import { pairsToRecord } from '../../ledger/payout-record.js';
+import { isPayoutState, type PayoutState } from '../../ledger/states.js';
+
+const OTHER_EVENTS = ['paused', 'resumed', 'objection', 'ledger_adopted', 'late_payment'] as const;
+
+/**
+ * What happened. `state`: a payout changed its state. `late_payment`: a payment was proved when its payout had no place for it
+ * any more, see `Payout.lateTxhash`. The others are the account's; `objection`: a send journal contradicts the ledger.
+ */
+export type PayoutEventType = 'state' | (typeof OTHER_EVENTS)[number];
+
+/** One change of a payout, or of the account. */
+export interface PayoutEvent {
+  /** Its place in the stream: events come in the order of their ids. */
+  readonly eventId: string;
+  readonly type: PayoutEventType;
+  /** Absent where the event is the account's. */
+  readonly payoutId?: string;
+  readonly from?: PayoutState;
+  readonly to?: PayoutState;
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+/** A place in the stream: right after an event, or at a time (ms since 1970, events of that very time included). */
+export type EventPosition = { readonly afterEventId: string } | { readonly sinceMs: number };
+
+/** The first `limit` events from a position on. @throws RedisUnavailableError */
+export async function readEvents(
+  { redis, keys }: LedgerConnection,
+  position: EventPosition,
+  limit: number,
+): Promise<PayoutEvent[]> {
+  const start = 'sinceMs' in position ? String(position.sinceMs) : `(${position.afterEventId}`;
+  const entries = await ask(redis.xrange(keys.events, start, '+', 'COUNT', limit));
+  return entries.map(([eventId, pairs]) => parseEvent(eventId, pairs));
+}
+
+/** The place behind the newest event. @throws RedisUnavailableError */
+export async function findEventsEnd({ redis, keys }: LedgerConnection): Promise<{ afterEventId: string }> {
+  const [newest] = await ask(redis.xrevrange(keys.events, '+', '-', 'COUNT', 1));
+  return { afterEventId: newest?.[0] ?? '0-0' };
+}
+
+/** Reads one entry of the stream. */
+export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEvent {
+  const { type = '', payoutId = '', from = '', to = '', at = '', by = '', reason = '' } = pairsToRecord(pairs);
+  return {
+    eventId,
+    type: OTHER_EVENTS.find((other) => other === type) ?? 'state',
+    ...(payoutId === '' ? {} : { payoutId }),
+    ...(isPayoutState(from) ? { from } : {}),
+    ...(isPayoutState(to) ? { to } : {}),
+    at: new Date(Number(at)).toISOString(),
+    ...(by === '' ? {} : { by }),
+    ...(reason === '' ? {} : { reason }),
+  };
+}

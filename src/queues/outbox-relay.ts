@@ -1,0 +1,113 @@
+import { isAborted } from '../clock.js';
+import { silentLogger, type Logger } from '../logger.js';
+import { STATES_WITH_JOB, type PayoutLedger, type StateWithJob } from '../ledger/payout-ledger.js';
+import type { Payout } from '../ledger/payout.js';
+import { readPayouts } from '../ledger/read-payouts.js';
+import { JobRecords } from './job-records.js';
+import { toJobId, type PayoutQueues } from './payout-queues.js';
+
+/** Outbox entries per step. */
+const STEP = 500;
+/** BullMQ adds the jobs of a bulk in one transaction: 50 take Redis some 3 ms. */
+const JOBS_PER_BULK = 50;
+const REPORTED_MEMBERS = 5;
+const REPORTED_LENGTH = 100;
+
+export interface OutboxRelayOptions {
+  readonly ledger: PayoutLedger;
+  readonly queues: PayoutQueues;
+  /** Before the first status poll of a payout, in ms. */
+  readonly firstPollAfterMs: number;
+  /** @defaultValue a logger that says nothing */
+  readonly logger?: Logger;
+}
+
+/** Gives payouts the job that they wait for: the outbox says which. */
+export class OutboxRelay {
+  readonly #ledger: PayoutLedger;
+  readonly #queues: PayoutQueues;
+  readonly #records: JobRecords;
+  readonly #firstPollAfterMs: number;
+  readonly #logger: Logger;
+  readonly #reported = new Set<string>();
+
+  constructor({ ledger, queues, firstPollAfterMs, logger = silentLogger }: OutboxRelayOptions) {
+    this.#ledger = ledger;
+    this.#queues = queues;
+    this.#records = new JobRecords(ledger.connection.redis);
+    this.#firstPollAfterMs = firstPollAfterMs;
+    this.#logger = logger;
+  }
+
+  /**
+   * Adds the jobs of payouts that changed but whose job was not added, as after a crash between the two. Members of the
+   * outbox that this version does not understand stay there and are reported once.
+   * @param changedBefore - wall clock, ms; later changes are left to the process that is adding their job right now
+   * @param signal - ends it between two steps
+   * @returns how many entries were dealt with
+   */
+  async relayOutbox(changedBefore: number, signal?: AbortSignal): Promise<number> {
+    let delivered = 0;
+    let left = 0;
+    for (;;) {
+      // Each step takes its entries out or passes them over, so that the end is reached whatever the outbox holds.
+      const entries = await this.#ledger.readOutbox(STEP, changedBefore, left);
+      const unknown = entries.flatMap((entry) => ('unknownMember' in entry ? [entry.unknownMember] : []));
+      this.#reportUnknown(unknown);
+      for (const state of STATES_WITH_JOB) {
+        const payoutIds = entries.flatMap((entry) =>
+          'state' in entry && entry.state === state ? [entry.payoutId] : [],
+        );
+        await this.addMissing(state, payoutIds);
+        await this.#ledger.clearOutbox(state, payoutIds);
+      }
+      left += unknown.length;
+      delivered += entries.length - unknown.length;
+      if (entries.length < STEP || (signal !== undefined && isAborted(signal))) return delivered;
+    }
+  }
+
+  /**
+   * Adds the jobs of those of the payouts that are in the state and have none. A job whose hash is there counts: whether it
+   * also stands in its queue is what the reconciler checks.
+   * @returns how many were added
+   */
+  async addMissing(state: StateWithJob, payoutIds: readonly string[]): Promise<number> {
+    const payouts = await readPayouts(this.#ledger.connection, payoutIds);
+    const waiting = payouts.filter((payout) => payout.state === state);
+    const queue = this.#queues.queueOf(state);
+    const kinds = await this.#records.readKinds(queue, waiting.map(toJobId));
+    const dead = waiting.filter((_, index) => kinds[index] === 'dead');
+    const suspects = dead.map((payout) => ({ jobId: toJobId(payout), place: undefined }));
+    // BullMQ silently ignores an added job whose hash is there, also when that one is finished.
+    const outcomes = await this.#records.clearOrphans(queue, suspects);
+    const missing = [
+      ...waiting.filter((_, index) => kinds[index] === 'none'),
+      ...dead.filter((_, index) => outcomes[index] === 'cleared'),
+    ];
+    await this.addJobs(state, missing);
+    return missing.length;
+  }
+
+  /** Adds a job for each payout, with its priority and delay. One whose hash is there stays as it is. */
+  async addJobs(state: StateWithJob, payouts: readonly Payout[]): Promise<void> {
+    for (let start = 0; start < payouts.length; start += JOBS_PER_BULK) {
+      const bulk = payouts.slice(start, start + JOBS_PER_BULK);
+      if (state === 'queued') await this.#queues.addWithdrawJobs(bulk);
+      else await this.#queues.addStatusJobs(bulk, this.#firstPollAfterMs);
+    }
+  }
+
+  #reportUnknown(members: readonly string[]): void {
+    const fresh = members.filter((member) => !this.#reported.has(member));
+    if (fresh.length === 0) return;
+    for (const member of fresh) this.#reported.add(member);
+    this.#logger.error(
+      {
+        count: fresh.length,
+        members: fresh.slice(0, REPORTED_MEMBERS).map((member) => member.slice(0, REPORTED_LENGTH)),
+      },
+      'the outbox holds members that this version does not understand; they stay there',
+    );
+  }
+}

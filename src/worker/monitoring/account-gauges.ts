@@ -1,0 +1,111 @@
+import { Gauge, type Registry } from 'prom-client';
+import { PAYOUT_STATES } from '../../ledger/states.js';
+import { WATCHED_STATES } from '../../ledger/account-stats.js';
+import { viewAccount, whileRedisIsThere, type AccountView, type WatchedAccount } from './account-snapshot.js';
+import { countStuck } from '../../ledger/count-stuck.js';
+
+/**
+ * Makes the gauges that say how the accounts stand.
+ * @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck
+ * @returns what brings them up to date before they are read; while Redis is away, what only Redis knows is left out,
+ * because an old number would look like a true one
+ */
+export function createAccountGauges(
+  registry: Registry,
+  stuckAfterMs: number,
+): (accounts: readonly WatchedAccount[]) => Promise<void> {
+  const gauges = createGauges(registry);
+  return async (accounts) => {
+    const views = await Promise.all(accounts.map(async (account) => viewWithStuck(account, stuckAfterMs)));
+    // From here on without a pause: two readers at the same time must not see half of it.
+    for (const gauge of Object.values(gauges)) gauge.reset();
+    gauges.mayForget.set(accounts.some(({ redis }) => redis.mayForget) ? 1 : 0);
+    gauges.replicasMissing.set(Math.max(0, ...accounts.map(({ redis }) => redis.missingReplicas)));
+    gauges.redisUp.set(views.length > 0 && views.every(({ redisIsUp }) => redisIsUp) ? 1 : 0);
+    for (const view of views) setGauges(gauges, view);
+  };
+}
+
+interface ViewWithStuck extends AccountView {
+  readonly stuck: number | undefined;
+}
+
+async function viewWithStuck(account: WatchedAccount, stuckAfterMs: number): Promise<ViewWithStuck> {
+  const view = await viewAccount(account);
+  return { ...view, stuck: await countStuckOf(account, view, stuckAfterMs) };
+}
+
+/** The age of the oldest says almost always that there is nothing to count. */
+async function countStuckOf(
+  { ledger }: WatchedAccount,
+  { stats }: AccountView,
+  stuckAfterMs: number,
+): Promise<number | undefined> {
+  if (stats === undefined) return undefined;
+  if ((stats.oldestAgeMs.in_progress ?? 0) <= stuckAfterMs) return 0;
+  return whileRedisIsThere(countStuck(ledger.connection, stuckAfterMs));
+}
+
+type Gauges = ReturnType<typeof createGauges>;
+
+function setGauges(gauges: Gauges, { platformId, status, stats, stuck }: ViewWithStuck): void {
+  const account = { platform_id: String(platformId) };
+  const epoch = 'epoch' in status ? status.epoch : 0;
+  gauges.leaseHeld.set(account, epoch > 0 ? 1 : 0);
+  gauges.leaseEpoch.set(account, epoch);
+  gauges.refused.set(account, status.role === 'refused' && !('cause' in status) ? 1 : 0);
+  if (stats === undefined) return;
+  gauges.paused.set(account, stats.paused ? 1 : 0);
+  gauges.objections.set(account, stats.objections.length);
+  gauges.latePayments.set(account, stats.latePayments);
+  for (const state of PAYOUT_STATES) gauges.inState.set({ ...account, state }, stats[state]);
+  for (const state of WATCHED_STATES) {
+    gauges.oldestAge.set({ ...account, state }, (stats.oldestAgeMs[state] ?? 0) / 1_000);
+  }
+  if (stuck !== undefined) gauges.stuck.set(account, stuck);
+}
+
+function createGauges(registry: Registry) {
+  const registers = [registry];
+  const ofAccount = (name: string, help: string): Gauge<'platform_id'> =>
+    new Gauge({ name, help, labelNames: ['platform_id'], registers });
+  const ofState = (name: string, help: string): Gauge<'platform_id' | 'state'> =>
+    new Gauge({ name, help, labelNames: ['platform_id', 'state'], registers });
+  return {
+    redisUp: new Gauge({ name: 'payouts_redis_up', help: '1 while Redis answers this process, else 0.', registers }),
+    mayForget: new Gauge({
+      name: 'payouts_redis_may_forget',
+      help: '1 while this process sends nothing because of settings with which Redis may forget what was sent, else 0.',
+      registers,
+    }),
+    replicasMissing: new Gauge({
+      name: 'payouts_replicas_missing',
+      help: 'Replicas of Redis that do not acknowledge writes although each send needs them: nothing is sent meanwhile.',
+      registers,
+    }),
+    inState: ofState('payouts_in_state', 'Payouts of the account in each state.'),
+    oldestAge: ofState(
+      'payouts_oldest_age_seconds',
+      'For how long the payout that is longest in the state has been there; 0 when there is none.',
+    ),
+    stuck: ofAccount(
+      'payouts_stuck_in_progress',
+      'Payouts that the gateway has neither completed nor failed within STUCK_AFTER_MS.',
+    ),
+    paused: ofAccount('payouts_paused', '1 while the account is paused: nothing is sent until a person resumes it.'),
+    objections: ofAccount(
+      'payouts_objections',
+      'Send journals that contradict the ledger: while there is one, nothing is sent.',
+    ),
+    latePayments: ofAccount(
+      'payouts_late_payments',
+      'Payouts of which a payment was proved after they were written off or put back: each may have been paid twice.',
+    ),
+    leaseHeld: ofAccount('payouts_lease_held', '1 in the one process that sends for the account, else 0.'),
+    leaseEpoch: ofAccount('payouts_lease_epoch', 'The epoch of the lease that this process holds; 0 without one.'),
+    refused: ofAccount(
+      'payouts_sending_refused',
+      '1 while this process must not send: its send journal is damaged or disagrees with the ledger, or an outcome cannot be recorded.',
+    ),
+  };
+}

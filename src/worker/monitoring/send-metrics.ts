@@ -1,0 +1,90 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { STATES_WITH_JOB } from '../../ledger/payout-ledger.js';
+import type { WorkerObserver } from '../sender/worker-observer.js';
+
+/** In seconds. The promise is that nothing ever falls into the first: a second or less between two sends. */
+const GAP_BUCKETS = [1, 1.01, 1.015, 1.02, 1.03, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 30, 60, 300];
+const SEND_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120];
+const WAIT_BUCKETS = [0.01, 0.1, 0.25, 0.5, 0.75, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 5, 10, 30, 60];
+const SYNC_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
+
+const SEND_OUTCOMES = ['accepted', 'rejected', 'unknown'] as const;
+const POLL_RESULTS = ['in_progress', 'completed', 'failed', 'unknown', 'error'] as const;
+
+/**
+ * Makes the counters and histograms that the work itself drives.
+ * @returns what makes an account's observer
+ */
+export function createObserverMetrics(registry: Registry): (platformId: number) => WorkerObserver {
+  const registers = [registry];
+  const histogram = (name: string, help: string, buckets: number[]): Histogram<'platform_id'> =>
+    new Histogram({ name, help, buckets, labelNames: ['platform_id'], registers });
+  const sends = new Counter({
+    name: 'payouts_sends_total',
+    help: 'Withdraws that were sent, by what is known of them.',
+    labelNames: ['platform_id', 'outcome'],
+    registers,
+  });
+  const polls = new Counter({
+    name: 'payouts_polls_total',
+    help: 'Questions for the status of a transaction, by what came of them.',
+    labelNames: ['platform_id', 'result'],
+    registers,
+  });
+  const recreatedJobs = new Counter({
+    name: 'payouts_jobs_recreated_total',
+    help: 'Jobs that were missing from a queue in Redis and were added again, by the state of their payouts.',
+    labelNames: ['platform_id', 'state'],
+    registers,
+  });
+  const sendDuration = histogram(
+    'payouts_send_duration_seconds',
+    'From the first byte of a withdraw to its answer, or to giving it up.',
+    SEND_BUCKETS,
+  );
+  const sendGap = histogram(
+    'payouts_send_gap_seconds',
+    'Between two withdraws of this process, as it began to write them.',
+    GAP_BUCKETS,
+  );
+  const pacerWait = histogram(
+    'payouts_pacer_wait_seconds',
+    'How long a payout waited for its slot and its connection.',
+    WAIT_BUCKETS,
+  );
+  const journalSync = histogram(
+    'payouts_journal_sync_seconds',
+    'How long a line of the send journal took to be on disk.',
+    SYNC_BUCKETS,
+  );
+
+  return (platformId) => {
+    const account = { platform_id: String(platformId) };
+    // Prometheus sees no increase in a series that begins at 1: every series is there from the start.
+    for (const outcome of SEND_OUTCOMES) sends.inc({ ...account, outcome }, 0);
+    for (const result of POLL_RESULTS) polls.inc({ ...account, result }, 0);
+    for (const state of STATES_WITH_JOB) recreatedJobs.inc({ ...account, state }, 0);
+    for (const each of [sendDuration, sendGap, pacerWait, journalSync]) each.zero(account);
+    return {
+      sent(outcome, durationMs) {
+        sends.inc({ ...account, outcome });
+        sendDuration.observe(account, durationMs / 1_000);
+      },
+      sendGap(gapMs) {
+        sendGap.observe(account, gapMs / 1_000);
+      },
+      pacerWaited(waitedMs) {
+        pacerWait.observe(account, waitedMs / 1_000);
+      },
+      journalSynced(durationMs) {
+        journalSync.observe(account, durationMs / 1_000);
+      },
+      polled(result) {
+        polls.inc({ ...account, result });
+      },
+      jobsRecreated(state, count) {
+        recreatedJobs.inc({ ...account, state }, count);
+      },
+    };
+  };
+}

@@ -1,0 +1,53 @@
+import { Gauge, Registry } from 'prom-client';
+import type { WatchedAccount } from './account-snapshot.js';
+import { createAccountGauges } from './account-gauges.js';
+import { createObserverMetrics } from './send-metrics.js';
+import { createWatcherMetrics } from './watcher-metrics.js';
+import type { WorkerObserver } from '../sender/worker-observer.js';
+
+export interface WorkerMetricsOptions {
+  /** The version of this package, for the build's metric. */
+  readonly version: string;
+  /** A payout in progress for longer than this counts as stuck, in ms. @defaultValue 86400000 */
+  readonly stuckAfterMs?: number;
+}
+
+/** A worker process as Prometheus sees it. `docs/alerts.yml` says which of it needs a person. */
+export interface WorkerMetrics {
+  /** Its own, so that an application that runs a worker keeps its metrics apart, or merges the two. */
+  readonly registry: Registry;
+  /** What `createPayoutWorker` takes as `observe`. */
+  readonly observe: (platformId: number) => WorkerObserver;
+  /** Reads how the accounts stand. @returns all metrics as text; also while Redis is away */
+  collect(accounts: readonly WatchedAccount[]): Promise<string>;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/**
+ * Makes the metrics of one worker process.
+ * @example
+ * const metrics = createWorkerMetrics({ version });
+ * const worker = await createPayoutWorker({ accounts, journalDir, observe: metrics.observe });
+ * const text = await metrics.collect(worker.accounts);
+ */
+export function createWorkerMetrics({ version, stuckAfterMs = DAY_MS }: WorkerMetricsOptions): WorkerMetrics {
+  const registry = new Registry();
+  new Gauge({
+    name: 'payouts_build_info',
+    help: 'Always 1; the labels say what runs.',
+    labelNames: ['version', 'node_version'],
+    registers: [registry],
+  }).set({ version, node_version: process.version }, 1);
+  createWatcherMetrics(registry);
+  const observe = createObserverMetrics(registry);
+  const readAccounts = createAccountGauges(registry, stuckAfterMs);
+  return {
+    registry,
+    observe,
+    async collect(accounts) {
+      await readAccounts(accounts);
+      return registry.metrics();
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import { findMismatch, type LedgerMismatch } from '../../journal/find-mismatch.js';
+import { JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
+import type { SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
+import type { HeldLease } from './lease-keeper.js';
+
+export interface LedgerCheckOptions {
+  readonly ledger: SenderLedger;
+  readonly journal: SendJournal;
+  readonly held: HeldLease;
+  /** Whether the token is of an attempt that this process began, or tried to, and did not write. */
+  readonly isUnwritten: (token: string) => boolean;
+}
+
+/** The sends that a ledger has seen: their number, and the token of the last one. */
+export interface LineOfSends {
+  readonly sends: number;
+  readonly last: string;
+}
+
+/** Why nothing may be sent: another process has the lease, or the ledger is not the one that this process knows. */
+export type Hindrance =
+  { readonly kind: 'lease_lost' } | { readonly kind: 'ledger_refused'; readonly mismatch: LedgerMismatch };
+
+const OTHER_LEDGER: LedgerMismatch = {
+  kind: 'ledger',
+  reason: 'Redis was flushed or exchanged while this process was the sender.',
+};
+
+const OTHER_SENDS: LedgerMismatch = {
+  kind: 'ledger',
+  reason: 'Redis came back older than it was: its last send is another than the one that this process began.',
+};
+
+/** Compares the ledger with what the sender knows of it: from memory while it holds the lease, and from its journal. */
+export class LedgerCheck {
+  readonly #options: LedgerCheckOptions;
+  #line: LineOfSends;
+  /** Another process has written to the journal, and what it wrote was not judged yet. */
+  #isJournalUnjudged = false;
+
+  constructor(options: LedgerCheckOptions) {
+    this.#options = options;
+    const { sends, last } = options.held.view;
+    this.#line = { sends, last };
+  }
+
+  /** What the ledger must have seen. */
+  get line(): LineOfSends {
+    return this.#line;
+  }
+
+  /** The ledger has begun a send of this process. */
+  noteBegun(line: LineOfSends): void {
+    this.#line = line;
+  }
+
+  /**
+   * The ledger did not let an attempt begin, because it has seen another line of sends.
+   * @returns undefined where a begin of this process, whose reply was lost, took effect after all
+   */
+  explainDifference(found: LineOfSends): LedgerMismatch | undefined {
+    if (found.sends < this.#line.sends) return describeLoss(found.sends, this.#line.sends);
+    if (!this.#options.isUnwritten(found.last)) return OTHER_SENDS;
+    this.#line = found;
+    return undefined;
+  }
+
+  /** That the ledger is flushed or exchanged. */
+  get otherLedger(): LedgerMismatch {
+    return OTHER_LEDGER;
+  }
+
+  /**
+   * Asks the ledger whether it has seen all that this process sent.
+   * @throws RedisUnavailableError
+   */
+  async findLoss(): Promise<LedgerMismatch | undefined> {
+    const known = this.#line;
+    return this.#compare(await this.#options.ledger.readSender(), known);
+  }
+
+  /** @param known - the line of sends as it was known before the ledger was asked */
+  #compare(view: SenderView, known: LineOfSends): LedgerMismatch | undefined {
+    if (view.ledgerId !== this.#options.held.view.ledgerId) return OTHER_LEDGER;
+    if (view.sends < known.sends) return describeLoss(view.sends, known.sends);
+    if (!this.#isHolder(view)) return undefined;
+    // This process went on while the ledger was asked: what that saw last may be any of its begins in between.
+    if (this.#line !== known) return undefined;
+    return view.last === known.last || this.#options.isUnwritten(view.last) ? undefined : OTHER_SENDS;
+  }
+
+  #isHolder({ lease }: SenderView): boolean {
+    const { owner, epoch } = this.#options.held.lease;
+    return lease?.owner === owner && lease.epoch === epoch;
+  }
+
+  /** From now on nothing begins before what another process wrote to the journal was judged. */
+  distrustJournal(): void {
+    this.#isJournalUnjudged = true;
+  }
+
+  /**
+   * Reads what another process may have added to the journal.
+   * @throws Error when it cannot be read
+   */
+  async catchUpWithJournal(): Promise<void> {
+    const { journal } = this.#options;
+    if (!(await journal.changedByOthers())) return;
+    this.distrustJournal();
+    await journal.reload();
+  }
+
+  /**
+   * Judges what another process has written to the journal. A sender of earlier, which was stopped between its begin and
+   * its entry, may have done so late; then the ledger knows of all that the journal knows. Else the ledger that says that
+   * this process has the lease came back older.
+   * @returns why nothing may be sent now, or undefined
+   * @throws RedisUnavailableError; Error when the journal cannot be read
+   */
+  async judgeJournal(): Promise<Hindrance | undefined> {
+    const { ledger, journal } = this.#options;
+    if (!this.#isJournalUnjudged && !(await journal.changedByOthers())) return undefined;
+    this.distrustJournal();
+    const view = await ledger.readSender();
+    const loss = this.#compare(view, this.#line);
+    if (loss !== undefined) return refuse(loss);
+    // Whoever took the lease, as `adopt-ledger` does, is the sender now; this process has only not heard of it yet.
+    if (!this.#isHolder(view)) return { kind: 'lease_lost' };
+    try {
+      await journal.reload();
+    } catch (error) {
+      if (error instanceof JournalDamagedError) return refuse({ kind: 'journal', reason: error.message });
+      throw error;
+    }
+    const mismatch = await findMismatch(journal, view, ledger);
+    if (mismatch !== undefined) return refuse(mismatch);
+    this.#isJournalUnjudged = false;
+    return undefined;
+  }
+}
+
+function refuse(mismatch: LedgerMismatch): Hindrance {
+  return { kind: 'ledger_refused', mismatch };
+}
+
+function describeLoss(sends: number, known: number): LedgerMismatch {
+  return {
+    kind: 'ledger',
+    reason: `Redis came back older than it was: it knows ${sends} sends, this process ${known}.`,
+  };
+}

@@ -1,0 +1,69 @@
+import { onAnyClock, type Clock } from '../../clock.js';
+
+/** The gateway's limit is one withdraw a second (API document, part 8): a second of its own clock, in ms. */
+const GATEWAY_INTERVAL_MS = 1_000;
+
+/** The interval as it is kept, in ms: as it is set, but never less than the gateway's second takes on any clock. */
+export function keptIntervalMs(intervalMs: number): number {
+  return Math.max(intervalMs, Math.ceil(onAnyClock(GATEWAY_INTERVAL_MS)));
+}
+
+export interface PacerOptions {
+  readonly clock: Clock;
+  /** Between an answer and the next send, in ms. */
+  readonly intervalMs: number;
+  /** For how long a request without an answer may still be on its way to the gateway, in ms. */
+  readonly inFlightMaxMs: number;
+}
+
+/**
+ * Says when the next withdraw may be written. Only a monotonic clock counts, and only upwards.
+ *
+ * A request arrives after it was written and before it is answered. So one that is written `intervalMs` after the
+ * answer before it arrives at least `intervalMs` after its predecessor did, whatever the network does to either.
+ */
+export class Pacer {
+  readonly #clock: Clock;
+  readonly #intervalMs: number;
+  readonly #inFlightMaxMs: number;
+  #openAt = Number.NEGATIVE_INFINITY;
+
+  constructor({ clock, intervalMs, inFlightMaxMs }: PacerOptions) {
+    this.#clock = clock;
+    this.#intervalMs = intervalMs;
+    this.#inFlightMaxMs = inFlightMaxMs;
+  }
+
+  /** The time from which a send is allowed, on the clock's own scale. */
+  get openAt(): number {
+    return this.#openAt;
+  }
+
+  get isOpen(): boolean {
+    return this.#clock.now() >= this.#openAt;
+  }
+
+  /** Allows nothing before `time`. What was held longer stays held. */
+  holdUntil(time: number): void {
+    this.#openAt = Math.max(this.#openAt, time);
+  }
+
+  /** The gateway's own answer has come in whole: the request has arrived. */
+  answered(): void {
+    this.holdUntil(this.#clock.now() + this.#intervalMs);
+  }
+
+  /** The attempt ended without an answer: its request may yet arrive. */
+  unanswered(): void {
+    this.holdUntil(this.#clock.now() + onAnyClock(this.#inFlightMaxMs) + this.#intervalMs);
+  }
+
+  /** Resolves when the slot is less than `leadMs` away, or the signal is aborted. Timers may fire early, hence the loop. */
+  async waitUntilOpen(signal: AbortSignal, leadMs = 0): Promise<void> {
+    for (;;) {
+      const remainingMs = this.#openAt - leadMs - this.#clock.now();
+      if (remainingMs <= 0 || signal.aborted) return;
+      await this.#clock.sleep(remainingMs, signal);
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
+import type { LedgerMismatch } from '../../journal/find-mismatch.js';
+import type { PayoutState } from '../../ledger/states.js';
+
+/** What came of looking at one payout. */
+export type SendReport =
+  /** It was sent, and this is what is known. */
+  | { readonly kind: 'sent'; readonly outcome: Exclude<WithdrawOutcome, { kind: 'not_sent' }> }
+  /** Nothing was sent and it is still `queued`: try again later. */
+  | { readonly kind: 'not_sent'; readonly reason: string }
+  /** It is not `queued` any more; there is nothing to do. */
+  | { readonly kind: 'skipped'; readonly state: PayoutState | undefined }
+  /** Its `notBefore` (wall clock, ms) has not come, although its job has. */
+  | { readonly kind: 'early'; readonly notBefore: number }
+  | { readonly kind: 'paused'; readonly reason: string }
+  /** A send journal, perhaps another one, contradicts the ledger: an operator must decide. */
+  | { readonly kind: 'objected'; readonly reason: string }
+  /** Another process is the sender now. */
+  | { readonly kind: 'lease_lost' }
+  /** The signal was aborted before the send began. */
+  | { readonly kind: 'stopped' }
+  /** This process' journal and the ledger contradict each other: an operator must decide. */
+  | { readonly kind: 'ledger_refused'; readonly mismatch: LedgerMismatch };

@@ -1,0 +1,51 @@
+import { callWatcher, failsafeMethods } from '../../failsafe.js';
+import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
+import type { PayoutState } from '../../ledger/states.js';
+
+/** What the worker tells what measures it. Times are in ms. Every method must return at once; what one throws is only counted. */
+export interface WorkerObserver {
+  /** A withdraw came to an end. */
+  sent(outcome: WithdrawOutcome['kind'], durationMs: number): void;
+  /** Between two writes of one account, as this process made them. */
+  sendGap(gapMs: number): void;
+  /** How long a payout waited for its slot. */
+  pacerWaited(waitedMs: number): void;
+  journalSynced(durationMs: number): void;
+  polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error'): void;
+  /** Payouts of this state had lost their BullMQ job and got another. */
+  jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
+}
+
+/** Measures nothing. */
+export const noObserver: WorkerObserver = {
+  sent: () => undefined,
+  sendGap: () => undefined,
+  pacerWaited: () => undefined,
+  journalSynced: () => undefined,
+  polled: () => undefined,
+  jobsRecreated: () => undefined,
+};
+
+/**
+ * The observer of an account, made failsafe: its methods never throw.
+ * @param observe - makes it; where this throws, nothing is measured
+ */
+export function openObserver(
+  platformId: number,
+  observe: ((platformId: number) => WorkerObserver) | undefined,
+): WorkerObserver {
+  if (observe === undefined) return noObserver;
+  return failsafeObserver(callWatcher('observer', () => observe(platformId), noObserver));
+}
+
+/** The same observer, but it never throws. */
+export function failsafeObserver(observer: WorkerObserver): WorkerObserver {
+  return failsafeMethods('observer', observer, [
+    'sent',
+    'sendGap',
+    'pacerWaited',
+    'journalSynced',
+    'polled',
+    'jobsRecreated',
+  ]);
+}

@@ -1,0 +1,54 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { openAccountCli, type AccountCli } from '../support/account-cli.js';
+
+let account: AccountCli;
+
+beforeEach(() => {
+  account = openAccountCli();
+});
+
+afterEach(async () => {
+  await account.close();
+});
+
+describe('payouts list', () => {
+  it('lists a state with short addresses, and says when more follow', async () => {
+    const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+    for (const payoutId of ['p-1', 'p-2']) await account.enqueue(payoutId, '--address-to', address);
+    const all = await account.run('list', '--state', 'queued');
+    expect(all).toMatchObject({ code: 0, stderr: '' });
+    expect(all.stdout.split('\n')[0]).toMatch(/^PAYOUT +STATE +AMOUNT/);
+    expect(all.stdout).toMatch(/\np-1 +queued +12\.5 +6 {2}TXYZopYR…VkAeBf .*\np-2 /);
+    const one = await account.run('list', '--state', 'queued', '--limit', '1', '--json');
+    expect(
+      one.stdout
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { addressTo: string }).addressTo),
+    ).toEqual([address]);
+    expect(one.stderr).toMatch(/More payouts follow/);
+    expect((await account.run('list', '--state', 'queued', '--limit', '2')).stderr).toBe('');
+  });
+
+  it('goes through all pages of a batch', async () => {
+    const payout = { paymentId: 6, amount: '1', addressTo: 'T', batch: 'many' };
+    await account.ledger.enqueue(Array.from({ length: 1_203 }, (_, n) => ({ ...payout, payoutId: `p-${n}` })));
+    const { stdout } = await account.run('list', '--batch', 'many', '--all', '--json');
+    const payoutIds = stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { payoutId: string }).payoutId);
+    expect(payoutIds).toEqual(Array.from({ length: 1_203 }, (_, n) => `p-${n}`));
+    const { stdout: stats } = await account.run('stats', '--batch', 'many', '--json');
+    expect(JSON.parse(stats)).toMatchObject({ batch: 'many', total: 1_203, queued: 1_203, completed: 0 });
+  });
+
+  it('ends with 2 for wrong usage', async () => {
+    expect(await account.run('list')).toMatchObject({ code: 2, stderr: 'payouts: give --state or --batch\n' });
+    expect((await account.run('list', '--state', 'gone')).stderr).toMatch(/Allowed choices are queued, sending/);
+    expect((await account.run('list', '--state', 'queued', '--batch', 'b')).stderr).toMatch(/cannot be used with/);
+    expect((await account.run('list', '--state', 'queued', '--limit', '0')).stderr).toMatch(
+      /--limit: must be at least 1/,
+    );
+  });
+});

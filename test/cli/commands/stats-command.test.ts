@@ -1,0 +1,45 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { openAccountCli, type AccountCli } from '../support/account-cli.js';
+
+let account: AccountCli;
+
+beforeEach(() => {
+  account = openAccountCli();
+});
+
+afterEach(async () => {
+  await account.close();
+});
+
+describe('payouts stats', () => {
+  it('prints the fields that programs rely on', async () => {
+    await account.enqueue('p-1');
+    const { code, stdout } = await account.run('stats', '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      queued: 1,
+      sending: 0,
+      in_progress: 0,
+      completed: 0,
+      failed: 0,
+      rejected: 0,
+      unknown: 0,
+      cancelled: 0,
+      paused: false,
+      pausedReason: null,
+      sender: null,
+    });
+  });
+
+  it('shows counts, pause and sender to people', async () => {
+    await account.enqueue('p-1');
+    await account.run('pause', '--reason', 'maintenance', '--by', 'ann');
+    const { stdout } = await account.run('stats');
+    expect(stdout).toMatch(
+      /sending +STOPPED: paused: maintenance \(by ann, .* UTC\)\. .* `payouts resume --reason WHY`/,
+    );
+    expect(stdout).toMatch(/sender +nobody/);
+    expect(stdout).toMatch(/ {3}queued +1 {2}oldest for \d+ s/);
+    expect(await account.run('stats', '--batch', 'none')).toMatchObject({ code: 3 });
+  });
+});

@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkClock } from '../../../src/cli/doctor/check-clock.js';
+import { checkGatewayConnection, checkGatewayCurrencies } from '../../../src/cli/doctor/check-gateway.js';
+import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
+import {
+  checkRedis,
+  checkRedisDurability,
+  checkRedisLatency,
+  checkRedisReplicas,
+} from '../../../src/cli/doctor/check-redis.js';
+import { systemClock, type Clock } from '../../../src/clock.js';
+import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
+import { silentLogger } from '../../../src/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/redis.js';
+import { startSandbox } from '../../../src/sandbox/index.js';
+import { startMasterWithReplica } from '../../support/replicated-redis.js';
+import { TEST_CERTIFICATE } from '../../sandbox/support/test-certificate.js';
+
+let redis: RedisClient;
+
+beforeAll(() => {
+  redis = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
+});
+
+afterAll(async () => {
+  await closeRedis(redis);
+});
+
+const noTrouble = (): undefined => undefined;
+
+/** Every look at it is so much later than the one before. */
+function steppingClock(stepMs: number): Clock {
+  let now = 0;
+  return { ...systemClock, now: () => (now += stepMs) };
+}
+
+function clockAhead(byMs: number): Clock {
+  return { ...systemClock, wallNow: () => Date.now() + byMs };
+}
+
+describe('checkRedis', () => {
+  it.each([
+    ['6.0.16', 'problem'],
+    ['6.2.0', 'ok'],
+    ['10.0.1', 'ok'],
+  ])('judges version %s as %s', async (version, status) => {
+    const other = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
+    // Connecting asks for it too.
+    await other.ping();
+    Object.assign(other, { info: async () => Promise.resolve(`# Server\r\nredis_version:${version}\r\n`) });
+    expect(await checkRedis(other, noTrouble)).toMatchObject({ status, detail: expect.stringContaining(version) });
+    await closeRedis(other);
+  });
+
+  it('says the version of the server that is there', async () => {
+    expect((await checkRedis(redis, noTrouble)).detail).toMatch(/^reachable, version \d+\.\d+\.\d+$/);
+  });
+});
+
+it('finds a Redis that is too far away', async () => {
+  expect(await checkRedisLatency(redis, steppingClock(1))).toMatchObject({ status: 'ok', detail: 'answers in 1.0 ms' });
+  expect(await checkRedisLatency(redis, steppingClock(60))).toMatchObject({ status: 'warning' });
+  expect(await checkRedisLatency(redis, steppingClock(600))).toMatchObject({ status: 'problem' });
+});
+
+it('is content with the settings that payouts need', async () => {
+  expect(await checkRedisDurability(redis, false)).toMatchObject({ status: 'ok' });
+});
+
+describe('checkRedisReplicas', () => {
+  it('asks the replicas that are there for an acknowledgement, and warns of a master that nothing stops', async () => {
+    const servers = await startMasterWithReplica();
+    const client = connectRedis(servers.master.url, 'commands');
+    try {
+      expect(await checkRedisReplicas(client, undefined, false)).toMatchObject({
+        status: 'ok',
+        detail: '1 acknowledge every send before it is made',
+      });
+      expect(await checkRedisDurability(client, false)).toMatchObject({
+        status: 'warning',
+        detail: expect.stringContaining('min-replicas-to-write is 0'),
+      });
+      servers.link.silence(['requests', 'replies']);
+      await client.set('{payouts:1}:test', 'what the replica does not hear of');
+      expect(await checkRedisReplicas(client, undefined, false)).toMatchObject({
+        status: 'problem',
+        detail: 'only 0 of 1 acknowledge writes, so nothing is sent',
+      });
+      expect(await checkRedisReplicas(client, 0, false)).toMatchObject({ status: 'ok', detail: 'a send needs none' });
+    } finally {
+      await closeRedis(client);
+      await servers.close();
+    }
+  });
+
+  it('needs none where there are none', async () => {
+    expect(await checkRedisReplicas(redis, undefined, false)).toMatchObject({ status: 'ok' });
+  });
+});
+
+describe('checkClock', () => {
+  it('compares with the clock of Redis', async () => {
+    expect(await checkClock(systemClock, redis)).toMatchObject({ status: 'ok' });
+    expect(await checkClock(clockAhead(60_000), redis)).toMatchObject({
+      status: 'warning',
+      detail: expect.stringMatching(/(59\.9|60\.0|60\.1) s ahead of that of Redis$/),
+    });
+    expect(await checkClock(clockAhead(-60_000), redis)).toMatchObject({
+      status: 'warning',
+      detail: expect.stringContaining('s behind that of Redis'),
+    });
+  });
+
+  it('knows a clock that was never set, also without Redis', async () => {
+    const neverSet = { ...systemClock, wallNow: () => 86_400_000 };
+    expect(await checkClock(neverSet, undefined)).toMatchObject({
+      status: 'problem',
+      detail: expect.stringContaining('1970-01-02'),
+    });
+    expect(await checkClock(systemClock, undefined)).toMatchObject({ status: 'ok' });
+  });
+});
+
+describe('checkGatewayConnection over TLS', () => {
+  it('wants a trusted certificate that stays valid', async () => {
+    const sandbox = await startSandbox({ accounts: [{ platformId: 1, secretKey: 'k' }], tls: TEST_CERTIFICATE });
+    try {
+      const options = { connectTimeoutMs: 5_000 };
+      expect(await checkGatewayConnection(sandbox.url, systemClock, options)).toMatchObject({
+        status: 'problem',
+        detail: expect.stringContaining('self-signed certificate'),
+      });
+      const trusting = { ...options, ca: TEST_CERTIFICATE.cert };
+      expect(await checkGatewayConnection(sandbox.url, systemClock, trusting)).toMatchObject({
+        status: 'ok',
+        detail: expect.stringMatching(/^reachable, TLSv1\.3, certificate valid for \d+ days$/),
+      });
+      const soonInvalid = clockAhead(Date.parse('2126-10-20T00:00:00Z') - Date.now());
+      expect(await checkGatewayConnection(sandbox.url, soonInvalid, trusting)).toMatchObject({
+        status: 'warning',
+        detail: expect.stringContaining('valid for 8 days'),
+      });
+    } finally {
+      await sandbox.close();
+    }
+  });
+});
+
+it('only warns where the gateway does not list its currencies', async () => {
+  const sandbox = await startSandbox({
+    accounts: [{ platformId: 1, secretKey: 'k' }],
+    faults: [{ kind: 'reject', endpoint: 'currencies', times: 1, message: 'not now' }],
+  });
+  const options = { baseUrl: sandbox.url, platformId: 1, secretKey: 'k' };
+  const gateway = createGatewayClient({ ...options, logger: silentLogger, clock: systemClock });
+  try {
+    expect(await checkGatewayCurrencies(gateway)).toMatchObject({
+      status: 'warning',
+      detail: expect.stringContaining('not now'),
+    });
+    expect(await checkGatewayCurrencies(gateway)).toMatchObject({
+      status: 'ok',
+      detail: expect.stringMatching(/^\d+ currencies$/),
+    });
+  } finally {
+    gateway.close();
+    await sandbox.close();
+  }
+});
+
+it('finds a disk that is too slow for the journal', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-doctor-'));
+  try {
+    expect(await checkJournalFolder(dir, steppingClock(2))).toMatchObject({
+      status: 'ok',
+      detail: `${dir} is writable, on disk in 2.0 ms`,
+    });
+    expect(await checkJournalFolder(dir, steppingClock(60))).toMatchObject({ status: 'warning' });
+    expect(await checkJournalFolder(dir, steppingClock(600))).toMatchObject({ status: 'problem' });
+    expect(await checkJournalFolder(join(dir, 'not', 'yet'), steppingClock(2))).toMatchObject({
+      status: 'ok',
+      detail: expect.stringContaining('the worker will make it'),
+    });
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+});

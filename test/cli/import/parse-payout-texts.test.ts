@@ -1,0 +1,51 @@
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'csv-parse/sync';
+import { readFileSync } from 'node:fs';
+import { readPayoutTexts } from '../../../src/cli/import/parse-payout-texts.js';
+import { parseInput } from '../../../src/fields.js';
+import { payoutInputSchema } from '../../../src/ledger/payout.js';
+import { findCurrency } from '../../../src/sandbox/currency.js';
+
+describe('readPayoutTexts', () => {
+  it('reads numbers and JSON and joins the destination tag', () => {
+    const texts = {
+      payoutId: 'p-1',
+      paymentId: '4',
+      addressTo: 'r1',
+      destinationTag: '7',
+      priority: '2',
+      metadata: '[1]',
+    };
+    expect(readPayoutTexts(texts)).toMatchObject({ paymentId: 4, addressTo: 'r1:7', priority: 2, metadata: [1] });
+  });
+
+  it('keeps what is no number as it is, for the schema to refuse with its value', () => {
+    expect(readPayoutTexts({ paymentId: '4x', priority: '1e3' })).toMatchObject({ paymentId: '4x', priority: '1e3' });
+  });
+});
+
+describe('examples/payouts.csv', () => {
+  const file = readFileSync(new URL('../../../examples/payouts.csv', import.meta.url), 'utf8');
+  const rows = parse<Record<string, string>>(file, { columns: true });
+
+  it('holds 20 payouts that the producer and the sandbox accept', () => {
+    const payouts = rows.map((row) =>
+      parseInput(
+        payoutInputSchema,
+        readPayoutTexts({
+          payoutId: row['payout_id'],
+          paymentId: row['payment_id'],
+          amount: row['amount'],
+          addressTo: row['address_to'],
+          destinationTag: row['destination_tag'] === '' ? undefined : row['destination_tag'],
+          symbol: row['symbol'],
+          reference: row['reference'],
+        }),
+      ),
+    );
+    expect(new Set(payouts.map(({ payoutId }) => payoutId)).size).toBe(20);
+    for (const { paymentId, addressTo } of payouts) {
+      expect(addressTo.includes(':')).toBe(findCurrency(paymentId)?.hasDestinationTag);
+    }
+  });
+});

@@ -1,0 +1,80 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Clock } from '../../src/clock.js';
+
+interface Sleeper {
+  readonly at: number;
+  readonly wake: () => void;
+}
+
+/** Far more waits than any of these tests has: what gets here waits in a circle. */
+const MAX_STEPS = 10_000;
+
+/** A clock that stands still until a test moves it; whoever sleeps is woken in order. */
+export class ManualClock implements Clock {
+  /** The wall clock is this far ahead of the monotonic one. */
+  wallOffsetMs = Date.UTC(2030, 0, 1);
+  #nowMs = 5_000;
+  #sleepers: Sleeper[] = [];
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  wallNow(): number {
+    return this.#nowMs + this.wallOffsetMs;
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted === true) return;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        signal?.removeEventListener('abort', end);
+        this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
+        resolve();
+      };
+      const sleeper = { at: this.#nowMs + Math.max(1, ms), wake: end };
+      this.#sleepers.push(sleeper);
+      signal?.addEventListener('abort', end);
+    });
+  }
+
+  /** Lets this much time go by, with everything that happens in it. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#nowMs + ms;
+    for (let step = 0; step < MAX_STEPS; step += 1) {
+      await turn();
+      if (!this.#wakeNext(end)) {
+        this.#nowMs = end;
+        await turn();
+        return;
+      }
+    }
+    throw new Error('Something wakes up again and again');
+  }
+
+  /** Lets time go by until the promise is settled, and no further. */
+  async until<Value>(promise: Promise<Value>): Promise<Value> {
+    const end = { hasCome: false };
+    const note = (): void => {
+      end.hasCome = true;
+    };
+    promise.then(note, note);
+    for (let step = 0; step < MAX_STEPS; step += 1) {
+      await turn();
+      if (end.hasCome) return promise;
+      if (!this.#wakeNext(Number.POSITIVE_INFINITY)) throw new Error('It waits for nothing that time would bring');
+    }
+    throw new Error('It waits for ever');
+  }
+
+  #wakeNext(end: number): boolean {
+    const next = this.#sleepers.reduce<Sleeper | undefined>(
+      (first, sleeper) => (first === undefined || sleeper.at < first.at ? sleeper : first),
+      undefined,
+    );
+    if (next === undefined || next.at > end) return false;
+    this.#nowMs = Math.max(this.#nowMs, next.at);
+    next.wake();
+    return true;
+  }
+}

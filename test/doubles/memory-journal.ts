@@ -1,0 +1,136 @@
+import type {
+  JournaledLedger,
+  JournaledOutcome,
+  JournaledSend,
+  JournalEntry,
+  JournalLine,
+  JournalPeer,
+} from '../../src/journal/journal-line.js';
+import { JournalView } from '../../src/journal/journal-view.js';
+import { JournalDamagedError, type SendJournal } from '../../src/journal/send-journal.js';
+import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
+
+/** A send journal in memory, with what can go wrong with one, and what other processes write to it. */
+export class MemoryJournal implements SendJournal {
+  readonly journalId: string;
+  /** What is on disk, whoever wrote it. Processes of one host share it. */
+  readonly lines: JournalLine[];
+  /** Thrown by every write, and by `ensureWritable`, while it is there. Outcomes are then lost. */
+  failWith: Error | undefined;
+  /** Before a send is written; may throw. */
+  onAppend: () => void | Promise<void> = () => undefined;
+  /** Before the file is read again; may throw. */
+  onReload: () => void = () => undefined;
+  #view = new JournalView();
+  /** How many of the lines this process has read, or written itself. */
+  #known = 0;
+  #isDamaged = false;
+
+  constructor(journalId = 'j-mine', lines: JournalLine[] = []) {
+    this.journalId = journalId;
+    this.lines = lines;
+    this.#readAll();
+  }
+
+  /** The sends on disk, whoever wrote them. */
+  get sends(): readonly JournaledSend[] {
+    return this.lines.filter((line) => 'payoutId' in line && 'request' in line);
+  }
+
+  /** The outcomes on disk, as `payoutId attempt kind`. */
+  get outcomes(): readonly string[] {
+    return this.lines.flatMap((line) =>
+      'outcome' in line ? [`${line.payoutId} ${line.attempt} ${line.outcome.kind}`] : [],
+    );
+  }
+
+  /** Lines that were there before this process began. */
+  given(...lines: JournalLine[]): void {
+    this.lines.push(...lines);
+    this.#readAll();
+  }
+
+  /** Lines that another process adds: this one sees them when it reads the file again. */
+  othersWrite(...lines: JournalLine[]): void {
+    this.lines.push(...lines);
+  }
+
+  /** The file is deleted, or put back. */
+  damage(isDamaged = true): void {
+    this.#isDamaged = isDamaged;
+  }
+
+  get ledger(): JournaledLedger | undefined {
+    return this.#view.ledger;
+  }
+
+  get peers(): readonly JournalPeer[] {
+    return this.#view.peers;
+  }
+
+  knows(payoutId: string, attempt: number): boolean {
+    return this.#view.knows(payoutId, attempt);
+  }
+
+  knowsFromAnother(attempt: SendAttempt): boolean {
+    return this.#view.knowsFromAnother(attempt);
+  }
+
+  lastSends(limit: number): readonly JournalEntry[] {
+    return this.#view.lastSends(limit);
+  }
+
+  async bind(ledger: JournaledLedger): Promise<void> {
+    return this.#write(ledger);
+  }
+
+  async notePeers(peers: readonly JournalPeer[]): Promise<void> {
+    return this.#write({ peers });
+  }
+
+  async append(send: JournaledSend): Promise<void> {
+    await this.onAppend();
+    return this.#write(send);
+  }
+
+  noteOutcome({ payoutId, attempt, token }: SendAttempt, outcome: JournaledOutcome, at: number): void {
+    if (this.failWith === undefined) this.#add({ payoutId, attempt, token, outcome, at });
+  }
+
+  async changedByOthers(): Promise<boolean> {
+    return Promise.resolve(this.#isDamaged || this.#known !== this.lines.length);
+  }
+
+  async reload(): Promise<void> {
+    this.onReload();
+    if (this.#isDamaged) throw new JournalDamagedError('The send journal was damaged while it was in use.');
+    this.#readAll();
+    return Promise.resolve();
+  }
+
+  async ensureWritable(): Promise<void> {
+    if (this.failWith !== undefined) throw this.failWith;
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #write(line: JournalLine): Promise<void> {
+    await this.ensureWritable();
+    this.#add(line);
+  }
+
+  #add(line: JournalLine): void {
+    this.lines.push(line);
+    this.#known += 1;
+    this.#view.note(line);
+  }
+
+  #readAll(): void {
+    this.#view = new JournalView();
+    for (const line of this.lines) this.#view.note(line);
+    this.#known = this.lines.length;
+  }
+}

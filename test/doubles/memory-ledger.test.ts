@@ -1,0 +1,58 @@
+import { describe, expect, it } from '@jest/globals';
+import { begin, send, takeLease } from '../ledger/contract/ledger-rig.js';
+import { senderLedgerContract } from '../ledger/sender-ledger-contract.js';
+import { makeMemoryRig } from '../proofs/simulation/support/memory-rig.js';
+
+senderLedgerContract('MemoryLedger', () => makeMemoryRig());
+
+describe('MemoryLedger as a Redis that fails', () => {
+  it('comes back as it was when the snapshot was taken, as often as wanted', async () => {
+    const rig = makeMemoryRig();
+    const lease = await takeLease(rig.ledger, 'one');
+    await rig.enqueue('p');
+    const copy = rig.ledger.snapshot();
+    const before = await rig.dump();
+    for (let round = 0; round < 2; round += 1) {
+      await begin(rig.ledger, lease, 'p');
+      await send(
+        rig,
+        { owner: 'two', epoch: (await takeLease(rig.ledger, 'two')).epoch },
+        {
+          payoutId: 'q',
+          result: { kind: 'accepted', txhash: 't' },
+        },
+      ).catch(() => undefined);
+      rig.ledger.restore(copy);
+      expect(await rig.dump()).toEqual(before);
+    }
+  });
+
+  it('forgets everything when it is flushed, and has another id', async () => {
+    const rig = makeMemoryRig();
+    const { ledgerId } = await rig.ledger.readSender();
+    await send(rig, await takeLease(rig.ledger, 'one'), {
+      payoutId: 'p',
+      result: { kind: 'accepted', txhash: 't' },
+    });
+    rig.ledger.flush();
+    expect(rig.ledger.payouts()).toEqual([]);
+    expect(await rig.ledger.readSender()).toMatchObject({
+      ledgerId: 'ledger-2',
+      lease: undefined,
+      sends: 0,
+      last: '',
+      unanswered: false,
+      journals: [],
+    });
+    expect(ledgerId).toBe('ledger-1');
+  });
+
+  it('does the same for the same calls', async () => {
+    const run = async (): Promise<unknown> => {
+      const rig = makeMemoryRig();
+      await send(rig, await takeLease(rig.ledger, 'one'), { payoutId: 'p', result: { kind: 'unknown', reason: 'r' } });
+      return rig.dump();
+    };
+    expect(await run()).toEqual(await run());
+  });
+});

@@ -1,0 +1,65 @@
+import type {
+  WithdrawConnection,
+  WithdrawGateway,
+  WithdrawOutcome,
+  WithdrawRequest,
+} from '../../src/gateway/withdraw-gateway.js';
+import type { ManualClock } from './manual-clock.js';
+
+/** One connection that a test gave out, and what happened to it. */
+export interface ScriptedConnection extends WithdrawConnection {
+  usable: boolean;
+  readonly openedAt: number;
+  readonly isClosed: boolean;
+}
+
+export interface Arrival {
+  readonly at: number;
+  readonly request: WithdrawRequest;
+}
+
+/** A gateway that does what a test says. It asks `mayWrite` as the real one does, and answers after `answerMs`. */
+export class ScriptedGateway implements WithdrawGateway {
+  readonly connections: ScriptedConnection[] = [];
+  readonly arrivals: Arrival[] = [];
+  outcome: WithdrawOutcome = { kind: 'accepted', txhash: 'h', durationMs: 100 };
+  answerMs = 100;
+  /** False: the connections end as soon as they are there. */
+  opensUsable = true;
+  /** Called for every connection before it is there; may throw. */
+  onOpen: (count: number) => void | Promise<void> = () => undefined;
+  /** Called directly before the question whether it may be written. */
+  beforeWrite: () => void | Promise<void> = () => undefined;
+  readonly #clock: ManualClock;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+  }
+
+  async openConnection(): Promise<WithdrawConnection> {
+    await this.onOpen(this.connections.length + 1);
+    let isClosed = false;
+    const connection: ScriptedConnection = {
+      usable: this.opensUsable,
+      openedAt: this.#clock.now(),
+      get isClosed() {
+        return isClosed;
+      },
+      withdraw: async (request, { mayWrite }) => this.#withdraw(request, mayWrite),
+      close: () => {
+        isClosed = true;
+      },
+    };
+    this.connections.push(connection);
+    return connection;
+  }
+
+  async #withdraw(request: WithdrawRequest, mayWrite: () => boolean): Promise<WithdrawOutcome> {
+    await this.beforeWrite();
+    if (!mayWrite()) return { kind: 'not_sent', reason: 'permission to write was refused' };
+    if (this.outcome.kind === 'not_sent') return this.outcome;
+    this.arrivals.push({ at: this.#clock.now(), request });
+    await this.#clock.sleep(this.answerMs);
+    return this.outcome;
+  }
+}

@@ -1,0 +1,92 @@
+import { join } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { AccountStats } from '../../../src/sandbox/sandbox-account.js';
+import type { Arrival } from '../../../src/sandbox/arrival-log.js';
+import type { Payment } from '../../../src/sandbox/payment-book.js';
+import { PLATFORM_ID, SECRET_KEY } from './account.js';
+import { endChild, startChild } from './child-processes.js';
+import type { Plan } from './plan.js';
+
+const PROCESS = fileURLToPath(new URL('gateway-process.mjs', import.meta.url));
+const SETTLE_AFTER_MS = 200;
+
+/** What the gateway has seen: the judge of the promises. */
+export interface GatewayBook {
+  readonly stats: AccountStats;
+  readonly arrivals: readonly Arrival[];
+  readonly payments: readonly Payment[];
+}
+
+/** The round's gateway, in a process of its own. */
+export class Gateway {
+  readonly url: string;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess, url: string) {
+    this.#child = child;
+    this.url = url;
+  }
+
+  static async start({ seed, timing }: Plan, dir: string): Promise<Gateway> {
+    const options = {
+      accounts: [{ platformId: PLATFORM_ID, secretKey: SECRET_KEY }],
+      minGapMs: timing.minGapMs,
+      latencyBeforeMs: timing.latencyBeforeMs,
+      latencyAfterMs: timing.latencyAfterMs,
+      settleAfterMs: SETTLE_AFTER_MS,
+      seed,
+    };
+    const child = startChild([PROCESS, JSON.stringify(options)], {
+      logFile: join(dir, 'gateway.log'),
+      environment: {},
+    });
+    const url = await new Promise<string>((resolve, reject) => {
+      child.once('message', (message: { url: string }) => {
+        resolve(message.url);
+      });
+      child.once('exit', (code) => {
+        reject(new Error(`the gateway ended with code ${String(code)}, see gateway.log`));
+      });
+    });
+    return new Gateway(child, url);
+  }
+
+  /** SIGSTOP: what is sent to it meanwhile arrives when it is continued. */
+  stop(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  continue(): void {
+    this.#child.kill('SIGCONT');
+  }
+
+  /** Calls arrive and are carried out, but answers wait. */
+  async holdAnswers(): Promise<void> {
+    await this.#control('pause', 'POST');
+  }
+
+  async giveAnswers(): Promise<void> {
+    await this.#control('continue', 'POST');
+  }
+
+  async readStats(): Promise<AccountStats> {
+    return (await this.#control('stats')) as AccountStats;
+  }
+
+  async readBook(): Promise<GatewayBook> {
+    const stats = await this.readStats();
+    const { arrivals } = (await this.#control('arrivals')) as Pick<GatewayBook, 'arrivals'>;
+    const { payments } = (await this.#control('payments')) as Pick<GatewayBook, 'payments'>;
+    return { stats, arrivals, payments };
+  }
+
+  async end(): Promise<void> {
+    await endChild(this.#child);
+  }
+
+  async #control(name: string, method: 'GET' | 'POST' = 'GET'): Promise<unknown> {
+    const response = await fetch(`${this.url}/__sandbox/${name}`, { method });
+    return response.json();
+  }
+}

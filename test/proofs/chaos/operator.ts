@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AccountStats } from '../../../src/ledger/account-stats.js';
+import { MAIN, PLATFORM_ID } from './account.js';
+
+export interface OperatorOptions {
+  readonly redisUrl: string;
+  readonly dir: string;
+  /** The journal folder of the host at which the operator sits. */
+  readonly journalDir: string;
+  /** The dashboard, where the operator reads what to do there rather than from `payouts stats`. */
+  readonly dashboardUrl: string | undefined;
+  readonly note: (text: string) => void;
+}
+
+const COMMAND_WITHIN_MS = 30_000;
+
+/** An operator who runs the command that page or `payouts stats` shows, as it stands there. */
+export class Operator {
+  readonly #options: OperatorOptions;
+  /** How often the ledger was adopted. */
+  adoptions = 0;
+  /** What an adoption lacked although every journal could be read. */
+  readonly lacking: string[] = [];
+
+  constructor(options: OperatorOptions) {
+    this.#options = options;
+  }
+
+  /** Ends what stops the account, where something does. */
+  async endStop({ paused, objections }: AccountStats): Promise<void> {
+    if (!paused && objections.length === 0) return;
+    const command = await this.#readCommand();
+    if (command === undefined) return;
+    const text = await this.#answer(command);
+    // An error says how to go on, where it can.
+    const next = /`(payouts adopt-ledger [^`]+)`/.exec(text)?.[1];
+    if (next !== undefined && next !== command) await this.#answer(next);
+  }
+
+  /** Runs a command with words of the operator's own. */
+  async #answer(command: string): Promise<string> {
+    const isAdoption = command.includes(' adopt-ledger ');
+    const answered = `${command.replace(/\bWHY$/, "'as it says'")} --by chaos${isAdoption ? ' --yes' : ''}`;
+    const { code, text } = await this.#run(answered);
+    this.#options.note(`operator: ${answered}: exit code ${code}`);
+    if (isAdoption && code === 0) this.adoptions += 1;
+    if (isAdoption && /nobody witnesses/.test(text)) this.lacking.push(text.trim());
+    return text;
+  }
+
+  async #readCommand(): Promise<string | undefined> {
+    const { dashboardUrl } = this.#options;
+    if (dashboardUrl === undefined) {
+      const { text } = await this.#run('payouts stats');
+      return /STOPPED: .*`(payouts [^`]+)`/.exec(text)?.[1];
+    }
+    const page = await fetch(`${dashboardUrl}payouts`)
+      .then(async (response) => response.text())
+      .catch(() => '');
+    const shown = /role="alert"[\s\S]*?<pre><code>([\s\S]*?)<\/code><\/pre>/.exec(page)?.[1];
+    return shown?.replaceAll(/<[^>]+>/g, '').replaceAll('&#39;', "'");
+  }
+
+  /** As a shell runs it, with `payouts` as the program that is tried here. */
+  async #run(command: string): Promise<{ code: number; text: string }> {
+    const { redisUrl, dir, journalDir } = this.#options;
+    const script = `payouts() { '${process.execPath}' '${MAIN}' "$@"; }\n${command}`;
+    const env = {
+      PATH: process.env['PATH'],
+      NO_COLOR: '1',
+      REDIS_URL: redisUrl,
+      GATEWAY_PLATFORM_ID: String(PLATFORM_ID),
+      SEND_JOURNAL_DIR: journalDir,
+    };
+    return new Promise((resolve) => {
+      execFile('sh', ['-c', script], { env, timeout: COMMAND_WITHIN_MS }, (error, stdout, stderr) => {
+        const text = `${stdout}${stderr}`;
+        appendFileSync(join(dir, 'operator.log'), `$ ${command}\n${text}\n`);
+        resolve({ code: error === null ? 0 : Number(error.code ?? 1), text });
+      });
+    });
+  }
+}

@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process';
+import { cp, mkdir, readdir, rm, stat, truncate } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/index.js';
+
+/** What is done to the files while the server is away. */
+type Mishap = () => Promise<void>;
+
+/** A Redis with an append-only file, which is killed, loses the end of its file, or comes back older. */
+export class RedisServer {
+  readonly port: number;
+  readonly #dir: string;
+  readonly #copyDir: string;
+  readonly #note: (text: string) => void;
+  #server: LocalRedis;
+  /** One mishap at a time. */
+  #busy: Promise<void> = Promise.resolve();
+
+  private constructor(server: LocalRedis, root: string, note: (text: string) => void) {
+    this.port = server.port;
+    this.#server = server;
+    this.#dir = server.dir;
+    this.#copyDir = join(root, 'redis-copy');
+    this.#note = note;
+  }
+
+  static async start(root: string, note: (text: string) => void): Promise<RedisServer> {
+    const dir = join(root, 'redis');
+    await mkdir(dir);
+    return new RedisServer(await startLocalRedis({ dir, port: await findSteadyPort() }), root, note);
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  /** SIGKILL, and started again after a while. */
+  async killFor(awayMs: number): Promise<void> {
+    await this.#whileAway(awayMs, async () => Promise.resolve());
+  }
+
+  /** Killed; when it comes back, the last bytes of its append-only file are gone. */
+  async cutOff(awayMs: number, bytes: number): Promise<void> {
+    await this.#whileAway(awayMs, async () => {
+      const file = await this.#newestFile();
+      const { size } = await stat(file);
+      await truncate(file, Math.max(0, size - bytes));
+      this.#note(`the append-only file is cut from ${size} to ${Math.max(0, size - bytes)} bytes`);
+    });
+  }
+
+  async copy(): Promise<void> {
+    await this.#inTurn(async () => {
+      await cp(this.#dir, this.#copyDir, { recursive: true });
+    });
+  }
+
+  /** Killed; when it comes back, it has the files of the last `copy()`. */
+  async putBack(awayMs: number): Promise<void> {
+    await this.#whileAway(awayMs, async () => {
+      await rm(this.#dir, { recursive: true });
+      await cp(this.#copyDir, this.#dir, { recursive: true });
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#busy;
+    await this.#server.stop();
+  }
+
+  async #whileAway(awayMs: number, mishap: Mishap): Promise<void> {
+    await this.#inTurn(async () => {
+      process.kill(this.#server.pid, 'SIGKILL');
+      await this.#server.stop();
+      await mishap();
+      await delay(awayMs);
+      await this.#startAgain();
+      this.#note('Redis is back');
+    });
+  }
+
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#busy.then(work);
+    this.#busy = turn.catch(() => undefined);
+    await turn;
+  }
+
+  async #startAgain(): Promise<void> {
+    const start = async (): Promise<LocalRedis> => startLocalRedis({ dir: this.#dir, port: this.port });
+    try {
+      this.#server = await start();
+    } catch (error) {
+      if (!/unexpected end of file|bad file format/i.test((error as Error).message)) throw error;
+      await this.#repair();
+      this.#server = await start();
+    }
+  }
+
+  /** As docs/operations.md tells for a server that finds its append-only file cut off. */
+  async #repair(): Promise<void> {
+    this.#note('Redis refuses its append-only file; redis-check-aof --fix');
+    const manifest = join(this.#dir, 'appendonlydir', 'appendonly.aof.manifest');
+    const child = spawn('redis-check-aof', ['--fix', manifest], { stdio: ['pipe', 'ignore', 'ignore'] });
+    child.stdin.end('y\n');
+    const code = await new Promise((resolve) => child.once('exit', resolve));
+    if (code !== 0) throw new Error(`redis-check-aof --fix ended with code ${String(code)}`);
+  }
+
+  async #newestFile(): Promise<string> {
+    const folder = join(this.#dir, 'appendonlydir');
+    const files = (await readdir(folder)).filter((name) => name.endsWith('.incr.aof')).sort();
+    return join(folder, files.at(-1) ?? '');
+  }
+}
+
+const FIRST_PORT = 20_000;
+const PORTS = 12_000;
+
+/**
+ * A free port below those that the system gives to outgoing connections. While Redis is away, a connection to a port of
+ * theirs may meet itself, and then Redis finds its port taken.
+ */
+async function findSteadyPort(): Promise<number> {
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => {
+        resolve(false);
+      });
+      server.listen(port, '127.0.0.1', () => {
+        resolve(true);
+      });
+    });
+    if (!free) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+}

@@ -1,0 +1,212 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startDashboard, type DashboardServer } from '../../../src/dashboard/index.js';
+import type { Payout } from '../../../src/ledger/payout.js';
+import { PLATFORM_ID, SECRET_KEY } from './account.js';
+import { describeFault, strike, type Stage } from './faults.js';
+import { Gateway, type GatewayBook } from './gateway.js';
+import { People } from './people.js';
+import { forgets, WORKERS, type Fault, type Plan } from './plan.js';
+import { RedisServer } from './redis-server.js';
+import { TcpProxy } from './tcp-proxy.js';
+import { findBroken } from './verdict.js';
+import { WorkerHost } from './worker-host.js';
+
+const FIRST_SEND_WITHIN_MS = 30_000;
+const DRAINED_WITHIN_MS = 90_000;
+const LOOK_EVERY_MS = 50;
+
+export interface RoundResult {
+  readonly broken: readonly string[];
+  readonly trace: readonly string[];
+  /** How many payouts there were, and in which state they ended. */
+  readonly states: Readonly<Record<string, number>>;
+  readonly arrivals: number;
+  readonly smallestGapMs: number | null;
+}
+
+/** A round: payouts are sent while the plan's faults strike; then the faults end, and everything has to drain. */
+export class Round {
+  readonly #plan: Plan;
+  readonly #dir: string;
+  readonly #trace: string[] = [];
+  readonly #broken: string[] = [];
+  readonly #startedAt = performance.now();
+  /** Undone in the opposite order. */
+  readonly #opened: (() => Promise<void>)[] = [];
+  #chaosBeganAt: number | undefined;
+
+  /** @param dir - an empty folder for all data and logs of the round */
+  constructor(plan: Plan, dir: string) {
+    this.#plan = plan;
+    this.#dir = dir;
+  }
+
+  async run(): Promise<RoundResult> {
+    let book: GatewayBook | undefined;
+    let payouts = new Map<string, Payout | undefined>();
+    try {
+      const stage = await this.#open();
+      await this.#pass(stage);
+      payouts = await readPayouts(stage.people);
+      book = await stage.gateway.readBook();
+      this.#broken.push(...findBroken(book, payouts, this.#plan.timing.minGapMs));
+      this.#broken.push(...stage.people.operator.lacking);
+      if (stage.people.operator.adoptions > 0 && !forgets(this.#plan)) {
+        this.#broken.push('the worker refused a Redis that had forgotten nothing');
+      }
+    } catch (error) {
+      this.#broken.push((error as Error).message);
+    } finally {
+      for (const close of this.#opened.reverse()) await close();
+    }
+    return {
+      broken: this.#broken,
+      trace: this.#trace,
+      states: countStates(payouts.values()),
+      arrivals: book?.arrivals.length ?? 0,
+      smallestGapMs: book?.stats.smallestGapMs ?? null,
+    };
+  }
+
+  /** A round that gets stuck is judged all the same: what the gateway saw may say why. */
+  async #pass(stage: Stage): Promise<void> {
+    try {
+      await this.#until('the first withdraw arrived', FIRST_SEND_WITHIN_MS, async () =>
+        stage.gateway.readStats().then(({ arrivals }) => arrivals > 0),
+      );
+      await this.#letChaosHappen(stage);
+      await this.#drain(stage);
+    } catch (error) {
+      this.#broken.push((error as Error).message);
+    }
+  }
+
+  async #open(): Promise<Stage> {
+    const note = (text: string): void => {
+      this.#note(text);
+    };
+    const redis = await RedisServer.start(this.#dir, note);
+    this.#opened.push(async () => redis.stop());
+    const gateway = await Gateway.start(this.#plan, this.#dir);
+    this.#opened.push(async () => gateway.end());
+    const dashboard = this.#plan.readsPage ? await this.#startDashboard(redis.url) : undefined;
+    const people = new People({
+      redisUrl: redis.url,
+      dashboardUrl: dashboard?.url,
+      dir: this.#dir,
+      journalDir: this.#journalDir(0),
+      enqueueAtMs: this.#plan.enqueueAtMs,
+      sinceChaosMs: () => (this.#chaosBeganAt === undefined ? -1 : performance.now() - this.#chaosBeganAt),
+      note,
+    });
+    this.#opened.push(async () => people.stop());
+    people.start();
+    const links: TcpProxy[] = [];
+    const hosts: WorkerHost[] = [];
+    for (let worker = 0; worker < WORKERS; worker += 1) {
+      const link = await TcpProxy.start(redis.port);
+      links.push(link);
+      this.#opened.push(async () => link.close());
+      const host = this.#startHost(worker, link, gateway);
+      hosts.push(host);
+      this.#opened.push(async () => host.kill());
+    }
+    return { hosts, links, redis, gateway, people };
+  }
+
+  async #startDashboard(redisUrl: string): Promise<DashboardServer> {
+    const dashboard = await startDashboard({ redisUrl, platformId: PLATFORM_ID, host: '127.0.0.1', port: 0 });
+    this.#opened.push(async () => dashboard.close());
+    return dashboard;
+  }
+
+  #startHost(worker: number, link: TcpProxy, gateway: Gateway): WorkerHost {
+    const { timing, maxUnknownsInARow } = this.#plan;
+    return new WorkerHost({
+      name: `worker ${worker}`,
+      logFile: join(this.#dir, `worker-${worker}.log`),
+      environment: {
+        ...timing.environment,
+        ...(this.#plan.sharedJournal ? {} : { TAKEOVER_QUARANTINE_MS: String(timing.witnessMs) }),
+        TIME_SCALE: String(timing.timeScale),
+        MAX_UNKNOWNS_IN_A_ROW: String(maxUnknownsInARow),
+        REDIS_URL: `redis://127.0.0.1:${link.port}`,
+        GATEWAY_BASE_URL: gateway.url,
+        GATEWAY_PLATFORM_ID: String(PLATFORM_ID),
+        GATEWAY_SECRET_KEY: SECRET_KEY,
+        SEND_JOURNAL_DIR: this.#journalDir(worker),
+      },
+      onDefect: (defect) => this.#broken.push(defect),
+    });
+  }
+
+  #journalDir(worker: number): string {
+    return join(this.#dir, this.#plan.sharedJournal ? 'journal' : `journal-${worker}`);
+  }
+
+  async #letChaosHappen(stage: Stage): Promise<void> {
+    this.#chaosBeganAt = performance.now();
+    this.#note('the first withdraw arrived; the chaos begins');
+    await Promise.all([
+      delay(this.#plan.timing.chaosMs),
+      ...this.#plan.faults.map(async (fault) => this.#letFaultHappen(fault, stage)),
+    ]);
+    this.#note('the faults are over');
+  }
+
+  async #letFaultHappen(fault: Fault, stage: Stage): Promise<void> {
+    if (fault.kind === 'redis-older') {
+      await delay(fault.copyAtMs);
+      await stage.redis.copy();
+      this.#note('Redis is copied');
+    }
+    await delay(fault.atMs - ('copyAtMs' in fault ? fault.copyAtMs : 0));
+    this.#note(`${describeFault(fault)}: begins`);
+    await strike(fault, stage);
+    this.#note(`${fault.kind}: over`);
+  }
+
+  async #drain({ people, gateway }: Stage): Promise<void> {
+    await this.#until('every payout is settled', DRAINED_WITHIN_MS, async () => {
+      // An account that was blocked for its pace pays nothing more; the verdict tells.
+      if ((await gateway.readStats()).blocked) return true;
+      const stats = await people.readStats();
+      if (stats === undefined || !people.haveAskedForAll || stats.paused) return false;
+      if (stats.objections.length > 0) return false;
+      const { queued, sending, in_progress: inProgress } = stats;
+      return queued + sending + inProgress === 0;
+    });
+    this.#note('nothing is under way any more');
+  }
+
+  async #until(what: string, withinMs: number, holds: () => Promise<boolean>): Promise<void> {
+    const giveUpAt = performance.now() + withinMs;
+    while (!(await holds())) {
+      if (performance.now() > giveUpAt) throw new Error(`STUCK: not within ${withinMs} ms: ${what}`);
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  #note(text: string): void {
+    const line = `${(performance.now() - this.#startedAt).toFixed(0).padStart(6)} ms  ${text}`;
+    this.#trace.push(line);
+    appendFileSync(join(this.#dir, 'trace.log'), `${new Date().toISOString()} ${line}\n`);
+  }
+}
+
+async function readPayouts({ producer, payoutIds }: People): Promise<Map<string, Payout | undefined>> {
+  const payouts = new Map<string, Payout | undefined>();
+  for (const payoutId of payoutIds) payouts.set(payoutId, await producer.get(payoutId));
+  return payouts;
+}
+
+function countStates(payouts: Iterable<Payout | undefined>): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const payout of payouts) {
+    const state = payout?.state ?? 'missing';
+    counts[state] = (counts[state] ?? 0) + 1;
+  }
+  return counts;
+}

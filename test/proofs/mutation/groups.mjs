@@ -1,0 +1,132 @@
+import { readdirSync } from 'node:fs';
+
+// They run processes of the built program, which no mutant reaches.
+const OF_PROCESSES = ['test/journal/journal-processes.test.ts', 'test/journal/journal-size.test.ts'];
+
+// What is mutated together, and the tests that have to notice. Small groups, because every test file of a group is loaded
+// anew for each of its mutants.
+export const groups = {
+  states: {
+    mutate: ['src/ledger/states.ts', 'src/ledger/keys.ts'],
+    tests: ['test/ledger/keys.test.ts', 'test/ledger/states-doc.test.ts', 'test/ledger/transitions.test.ts'],
+  },
+  payouts: {
+    mutate: ['src/ledger/payout.ts', 'src/ledger/payout-record.ts', 'src/ledger/payout-ledger.ts'],
+    tests: ['test/ledger/payout.test.ts', 'test/ledger/payout-record.test.ts', 'test/ledger/payout-ledger.test.ts'],
+  },
+  views: {
+    mutate: ['src/ledger/payout-list.ts', 'src/ledger/read-payouts.ts', 'src/ledger/account-stats.ts'],
+    tests: ['test/ledger/payout-list.test.ts', 'test/ledger/account-stats.test.ts', 'test/ledger/read-payouts.test.ts'],
+  },
+  'sender-ledger': {
+    mutate: [
+      'src/ledger/redis-sender-ledger.ts',
+      'src/ledger/script-rejection.ts',
+      'src/ledger/scripts.ts',
+      'src/ledger/read-sender-view.ts',
+      'src/ledger/objections.ts',
+      'src/ledger/ledger-connection.ts',
+      'src/ledger/adopt-ledger.ts',
+      'src/ledger/remove-payouts.ts',
+    ],
+    tests: [
+      'test/ledger/redis-sender-ledger.test.ts',
+      'test/ledger/durability.test.ts',
+      'test/ledger/script-rejection.test.ts',
+      'test/ledger/ledger-connection.test.ts',
+      'test/ledger/adopt-ledger.test.ts',
+    ],
+  },
+  durability: {
+    mutate: [
+      'src/ledger/redis-durability.ts',
+      'src/ledger/server-facts.ts',
+      'src/ledger/confirm-write.ts',
+      'src/ledger/known-replicas.ts',
+      'src/ledger/find-server.ts',
+      'src/ledger/shared-wait.ts',
+    ],
+    tests: [
+      'test/ledger/redis-durability.test.ts',
+      'test/ledger/durability.test.ts',
+      'test/ledger/known-replicas.test.ts',
+      'test/ledger/find-server.test.ts',
+      'test/ledger/shared-wait.test.ts',
+    ],
+  },
+  signing: {
+    mutate: ['src/gateway/signing.ts', 'src/gateway/request-signer.ts', 'src/gateway/schemas.ts'],
+    tests: ['test/gateway/signing.test.ts', 'test/gateway/request-signer.test.ts', 'test/gateway/schemas.test.ts'],
+  },
+  answers: {
+    mutate: [
+      'src/gateway/response.ts',
+      'src/gateway/classify-withdraw-response.ts',
+      'src/gateway/plain-decimal.ts',
+      'src/gateway/compare-payment.ts',
+    ],
+    tests: [
+      'test/gateway/response.test.ts',
+      'test/gateway/classify-withdraw-response.test.ts',
+      'test/gateway/plain-decimal.test.ts',
+      'test/gateway/compare-payment.test.ts',
+    ],
+  },
+  sender: {
+    mutate: [
+      'src/worker/sender/sender.ts',
+      'src/worker/sender/pacer.ts',
+      'src/worker/sender/lease-keeper.ts',
+      'src/worker/sender/attempt-recorder.ts',
+      'src/worker/sender/ledger-check.ts',
+      'src/worker/sender/stop-grace.ts',
+      'src/worker/sender/blocked-reason.ts',
+      'src/gateway/blocked-message.ts',
+      'src/gateway/stop-words.ts',
+    ],
+    tests: [
+      'test/worker/sender/sender.test.ts',
+      'test/worker/sender/sender-journal.test.ts',
+      'test/worker/sender/pacer.test.ts',
+      'test/worker/sender/lease-keeper.test.ts',
+      'test/worker/sender/attempt-recorder.test.ts',
+      'test/worker/sender/ledger-check.test.ts',
+      'test/worker/sender/stop-grace.test.ts',
+      'test/worker/sender/blocked-words.test.ts',
+    ],
+  },
+  role: {
+    mutate: ['src/worker/sender/sender-loop.ts'],
+    tests: ['test/worker/sender/sender-loop.test.ts'],
+  },
+  watch: {
+    mutate: ['src/worker/watch-jobs.ts', 'src/worker/lost-job-alarm.ts'],
+    tests: ['test/worker/watch-jobs.test.ts', 'test/worker/lost-job-alarm.test.ts'],
+  },
+  journal: {
+    mutate: [
+      'src/journal/file-send-journal.ts',
+      'src/journal/journal-files.ts',
+      'src/journal/journal-line.ts',
+      'src/journal/journal-view.ts',
+      'src/journal/send-journal.ts',
+      'src/journal/find-mismatch.ts',
+    ],
+    tests: quickTestsIn('test/journal').filter((path) => !OF_PROCESSES.includes(path)),
+  },
+  operator: {
+    mutate: [
+      'src/operator/account-advice.ts',
+      'src/operator/adoption.ts',
+      'src/operator/survey-sends.ts',
+      'src/operator/next-steps.ts',
+    ],
+    tests: quickTestsIn('test/operator'),
+  },
+};
+
+function quickTestsIn(folder) {
+  return readdirSync(new URL(`../../${folder}`, import.meta.url))
+    .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts'))
+    .map((name) => `${folder}/${name}`);
+}

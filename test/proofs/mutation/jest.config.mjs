@@ -1,0 +1,14 @@
+import { fileURLToPath } from 'node:url';
+import base from '../../../jest.config.js';
+import { groups } from './groups.mjs';
+
+const { tests } = groups[process.env.MUTATION_GROUP];
+
+/** @type {import('jest').Config} */
+export default {
+  ...base,
+  rootDir: fileURLToPath(new URL('../../..', import.meta.url)),
+  testMatch: tests.map((path) => `<rootDir>/${path}`),
+  // A mutant that waits for ever has failed; none of these tests takes a second on an idle machine.
+  testTimeout: 5_000,
+};

@@ -1,0 +1,93 @@
+import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { runCLI, type Config } from 'jest';
+import { startLocalRedis, type LocalRedis } from '../../../../src/local-redis.js';
+import { makeLuaMutants } from './lua-mutants.js';
+import { scriptTests } from './script-tests.js';
+
+/** A mutant that loops for ever keeps Redis from answering anybody. */
+const DEADLINE_MS = 60_000;
+
+/**
+ * Runs the tests of one script against each of its mutants, in a copy of the project: `run-lua.ts <script without .lua>`.
+ * Writes one line of JSON for each to stdout. A process of its own, because Jest leaves behind what it loads.
+ */
+async function main(script: string): Promise<void> {
+  const root = fileURLToPath(new URL('../../../..', import.meta.url));
+  const sandbox = join(root, '.stryker-tmp', 'lua');
+  await makeSandbox(root, sandbox);
+  const path = join(sandbox, 'src/ledger/lua', `${script}.lua`);
+  const sound = await readFile(path, 'utf8');
+  let redis = await startRedis();
+  try {
+    if ((await runTests(sandbox, script, redis)) !== 'passed')
+      throw new Error(`The tests of ${script}.lua fail as it is`);
+    for (const { source, line, mistake } of makeLuaMutants(sound)) {
+      await writeFile(path, source);
+      const result = await runTests(sandbox, script, redis);
+      if (result === 'hung') redis = await startRedis();
+      process.stdout.write(`${JSON.stringify({ line, mistake, killed: result !== 'passed' })}\n`);
+    }
+  } finally {
+    await redis.stop();
+    await rm(sandbox, { recursive: true });
+  }
+}
+
+async function makeSandbox(root: string, sandbox: string): Promise<void> {
+  await rm(sandbox, { recursive: true, force: true });
+  await mkdir(sandbox, { recursive: true });
+  for (const name of ['src', 'test', 'package.json', 'jest.config.js']) {
+    await cp(join(root, name), join(sandbox, name), {
+      recursive: true,
+      filter: (path) => !path.includes('node_modules'),
+    });
+  }
+  await symlink(join(root, 'node_modules'), join(sandbox, 'node_modules'));
+}
+
+async function startRedis(): Promise<LocalRedis> {
+  // Nothing here is about the disk, and waiting for it would take most of the time.
+  const redis = await startLocalRedis({ args: ['--appendonly', 'no'] });
+  process.env['REDIS_URL'] = redis.url;
+  return redis;
+}
+
+async function runTests(sandbox: string, script: string, redis: LocalRedis): Promise<'passed' | 'failed' | 'hung'> {
+  const running = new AbortController();
+  const late = delay(DEADLINE_MS, true, { signal: running.signal }).catch(() => false);
+  const ended = runJest(sandbox, script);
+  const hung = await Promise.race([ended.then(() => false), late]);
+  // Without its Redis every test that still waits for it ends.
+  if (hung) await redis.stop();
+  running.abort();
+  const passed = await ended;
+  if (hung) return 'hung';
+  return passed ? 'passed' : 'failed';
+}
+
+/** One file after the other, up to the first that fails: Jest's own `bail` would end this process as well. */
+async function runJest(sandbox: string, script: string): Promise<boolean> {
+  const { default: base } = (await import(join(sandbox, 'jest.config.js'))) as { default: Config };
+  // Not a setting of one project, of which this is the only one.
+  delete base.maxWorkers;
+  for (const name of scriptTests[script] ?? []) {
+    const config: Config = {
+      ...base,
+      rootDir: sandbox,
+      testMatch: [`<rootDir>/test/${name}`],
+      testEnvironment: '<rootDir>/test/mutation/lua/fail-fast-environment.mjs',
+      testTimeout: 5_000,
+    };
+    const argv = { _: [], $0: '', config: JSON.stringify(config), runInBand: true, silent: true, reporters: [] };
+    const { results } = await runCLI(argv, [sandbox]);
+    if (!results.success) return false;
+  }
+  return true;
+}
+
+await main(process.argv[2] ?? '');
+// Jest keeps a timer or two.
+process.exit(0);

@@ -1,0 +1,146 @@
+/**
+ * Mutation testing: `npm run mutation [-- names]`, all of it or the groups and Lua scripts named. Prints the score of each
+ * folder and every mutant that no test noticed; fails where a folder has less than 90 %. See docs/mutation.md.
+ */
+import { spawn } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startLocalRedis } from '../../../src/sandbox/index.js';
+import { groups } from './groups.mjs';
+import { scriptTests } from './lua/script-tests.js';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const REPORTS = join(ROOT, 'reports', 'mutation');
+const STRYKER = 'test/proofs/mutation/node_modules/@stryker-mutator/core/bin/stryker.js';
+const SCORE_MIN = 90;
+
+interface Mutant {
+  readonly file: string;
+  readonly line: number;
+  readonly mistake: string;
+  readonly killed: boolean;
+}
+
+/** The part of Stryker's report that is of interest. */
+interface StrykerReport {
+  readonly files: Record<
+    string,
+    {
+      readonly mutants: readonly {
+        readonly mutatorName: string;
+        readonly replacement?: string;
+        readonly status: string;
+        readonly location: { readonly start: { readonly line: number } };
+      }[];
+    }
+  >;
+}
+
+async function main(names: readonly string[]): Promise<boolean> {
+  const startedAt = performance.now();
+  await mkdir(REPORTS, { recursive: true });
+  const known = [...Object.keys(groups), ...Object.keys(scriptTests)];
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length > 0)
+    throw new Error(`No such group or script: ${unknown.join(', ')}. There are ${known.join(', ')}`);
+
+  const mutants: Mutant[] = [];
+  for (const name of names.length > 0 ? names : known) {
+    const found = name in groups ? await runGroup(name) : await runScript(name);
+    print(`${name}: ${describe(found)}`);
+    mutants.push(...found);
+  }
+  await tellSurvivors(mutants);
+  const folders = new Map<string, Mutant[]>();
+  for (const mutant of mutants) {
+    const folder = dirname(mutant.file);
+    folders.set(folder, [...(folders.get(folder) ?? []), mutant]);
+  }
+  const failed = [...folders.values()].filter((found) => scoreOf(found) < SCORE_MIN).length;
+  print('');
+  for (const [folder, found] of folders) print(`${folder}: ${describe(found)}`);
+  print(`in total: ${describe(mutants)}, in ${((performance.now() - startedAt) / 60_000).toFixed(1)} min`);
+  print(`folders with at least ${SCORE_MIN} %: ${folders.size - failed} passed, ${failed} failed`);
+  return failed === 0;
+}
+
+async function runGroup(group: string): Promise<Mutant[]> {
+  // On disk as well, since some of these tests are about that, but without waiting for the disk at every write.
+  const redis = await startLocalRedis({ args: ['--appendfsync', 'no'] });
+  try {
+    await run([STRYKER, 'run', 'test/proofs/mutation/stryker.config.mjs'], {
+      MUTATION_GROUP: group,
+      REDIS_URL: redis.url,
+    });
+  } finally {
+    await redis.stop();
+  }
+  const { files } = JSON.parse(await readFile(join(REPORTS, `${group}.json`), 'utf8')) as StrykerReport;
+  const verdicts: Readonly<Record<string, boolean>> = {
+    Killed: true,
+    Timeout: true,
+    Survived: false,
+    NoCoverage: false,
+  };
+  return Object.entries(files).flatMap(([file, report]) =>
+    report.mutants.flatMap(({ mutatorName, replacement = '', status, location }) => {
+      const killed = verdicts[status];
+      const mistake = `${mutatorName} → ${replacement.replace(/\s+/g, ' ').slice(0, 100)}`;
+      return killed === undefined ? [] : [{ file, line: location.start.line, mistake, killed }];
+    }),
+  );
+}
+
+async function runScript(script: string): Promise<Mutant[]> {
+  const output = await run(
+    [
+      '--experimental-vm-modules',
+      '--disable-warning=ExperimentalWarning',
+      '--import',
+      'tsx',
+      'test/proofs/mutation/lua/run-lua.ts',
+      script,
+    ],
+    {},
+  );
+  const file = `src/ledger/lua/${script}.lua`;
+  const verdicts = output.trim().split('\n');
+  return verdicts.map((line) => ({ file, ...(JSON.parse(line) as Omit<Mutant, 'file'>) }));
+}
+
+/** Runs Node and returns what it wrote to stdout. */
+async function run(args: readonly string[], environment: Readonly<Record<string, string>>): Promise<string> {
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${String(code)}:\n${output.slice(-4_000)}`);
+  return output;
+}
+
+async function tellSurvivors(mutants: readonly Mutant[]): Promise<void> {
+  const survivors = mutants.filter(({ killed }) => !killed);
+  const lines = survivors.map(({ file, line, mistake }) => `${file}:${line} ${mistake}`);
+  print(`\nnot noticed:\n${lines.join('\n')}`);
+  await writeFile(join(REPORTS, 'survivors.txt'), `${lines.join('\n')}\n`);
+}
+
+function scoreOf(mutants: readonly Mutant[]): number {
+  return (100 * mutants.filter(({ killed }) => killed).length) / Math.max(1, mutants.length);
+}
+
+function describe(mutants: readonly Mutant[]): string {
+  const killed = mutants.filter((mutant) => mutant.killed).length;
+  return `${mutants.length} mutants, ${killed} killed, ${mutants.length - killed} survived: ${scoreOf(mutants).toFixed(1)} %`;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+process.exitCode = (await main(process.argv.slice(2))) ? 0 : 1;

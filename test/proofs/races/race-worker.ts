@@ -1,0 +1,156 @@
+import { isAborted } from '../../../src/clock.js';
+import { findMismatch, type LedgerMismatch } from '../../../src/journal/find-mismatch.js';
+import { describeJournal } from '../../../src/journal/send-journal.js';
+import type { JournalPlace } from '../../../src/ledger/sender-ledger.js';
+import { silentLogger } from '../../../src/logger.js';
+import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
+import { Pacer } from '../../../src/worker/sender/pacer.js';
+import { pollPayout } from '../../../src/worker/poll-payout.js';
+import { recoverRegularly } from '../../../src/worker/sender/recovery-loop.js';
+import { Sender, type SenderOptions } from '../../../src/worker/sender/sender.js';
+import { StopGrace } from '../../../src/worker/sender/stop-grace.js';
+import { noObserver } from '../../../src/worker/sender/worker-observer.js';
+import { IN_FLIGHT_MAX_MS, type RaceGateway } from './race-gateway.js';
+import { RaceJournal, type JournalLines } from './race-journal.js';
+import type { RaceLedger } from './race-ledger.js';
+import type { RaceWorld } from './race-world.js';
+
+export const GUARD_MS = 3_000;
+
+/** So often a worker looks whether there is something to send, or to ask about, before it ends. */
+const ROUNDS = 8;
+
+const PLACE: JournalPlace = { host: 'host-1', dir: '/journal' };
+
+export interface RaceWorkerOptions {
+  readonly world: RaceWorld;
+  readonly name: string;
+  readonly ledger: RaceLedger;
+  readonly gateway: RaceGateway;
+  readonly lines: JournalLines;
+  /** It is killed at its so many-th command to the ledger. */
+  readonly killedAt?: number | undefined;
+  readonly makeSender?: ((options: SenderOptions) => Sender) | undefined;
+}
+
+/**
+ * A worker of the real sender, recovery and polls. It takes the lease without waiting for it to stand still: two payments
+ * for one payout must be impossible even so, only the pace may suffer.
+ */
+export async function runWorker(options: RaceWorkerOptions): Promise<void> {
+  const { world, name, gateway, lines, killedAt = Infinity } = options;
+  let commands = 0;
+  const killed = new AbortController();
+  const isDead = (): boolean => {
+    commands += 1;
+    if (commands <= killedAt) return false;
+    if (!killed.signal.aborted) world.note(`${name} is KILLED`);
+    killed.abort();
+    return true;
+  };
+  const ledger = options.ledger.linkOf(name, isDead);
+  const clock = world.clockOf(name);
+  const journal = new RaceJournal(world, name, lines);
+  const makeSender = options.makeSender ?? ((given: SenderOptions) => new Sender(given));
+
+  const object = async (mismatch: LedgerMismatch): Promise<void> => {
+    await ledger.object({ ...mismatch, ...describeJournal(journal, PLACE, clock.wallNow()) });
+  };
+
+  const send = async (): Promise<void> => {
+    await journal.reload();
+    const view = await ledger.readSender();
+    const found = await findMismatch(journal, view, ledger);
+    if (found?.kind === 'ledger') await object(found);
+    // The holder may have gone on between the two looks, so that the journal seems to lack something: never mind, as in earnest.
+    if (found !== undefined) return;
+    const epoch = await ledger.acquireLease(name, view, describeJournal(journal, PLACE, clock.wallNow()), 0);
+    if (epoch === undefined) return;
+    const lease = { owner: name, epoch };
+    const held: HeldLease = {
+      lease,
+      view: await ledger.readSender(),
+      firstSendAt: clock.now(),
+      beat: () => 0,
+      lost: new AbortController().signal,
+      release: async () => ledger.releaseLease(lease),
+      abandon: () => undefined,
+    };
+    const { ledgerId, sends, last } = held.view;
+    if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends, token: last });
+    let tokens = 0;
+    const stop = new AbortController();
+    const sender = makeSender({
+      clock,
+      ledger,
+      journal,
+      gateway: gateway.linkOf(name),
+      pacer: new Pacer({ clock, intervalMs: 1_000, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
+      held,
+      hindrance: () => undefined,
+      stopGrace: new StopGrace({ clock, stop: new AbortController().signal, graceMs: 0 }),
+      journalPlace: PLACE,
+      makeToken: () => `${name}.${epoch}.${(tokens += 1)}`,
+      guardMs: GUARD_MS,
+      inFlightMaxMs: IN_FLIGHT_MAX_MS,
+      maxRejectionsInARow: 2,
+      maxUnknownsInARow: 2,
+      onUnrecordable: (reason) => {
+        if (reason !== undefined) world.breaks(`not recorded: ${reason}`);
+      },
+      observer: noObserver,
+      logger: silentLogger,
+    });
+    await sender.resolveLeftovers();
+    let refusal: LedgerMismatch | undefined;
+    const onRefused = (mismatch: LedgerMismatch): void => {
+      refusal ??= mismatch;
+      stop.abort();
+    };
+    const recovery = recoverRegularly(
+      {
+        clock,
+        sender,
+        onRefused,
+        delivery: { relayOutbox: async () => Promise.resolve(0) },
+        logger: silentLogger,
+      },
+      stop.signal,
+    );
+    for (let round = 0; round < ROUNDS && !isAborted(stop.signal); round += 1) {
+      for (const payoutId of await ledger.idsIn('queued').catch(() => [])) {
+        const report = await sender.send(payoutId, stop.signal).catch((error: unknown) => ({
+          kind: 'not_sent' as const,
+          reason: String(error),
+        }));
+        world.note(`${name} ${payoutId}: ${JSON.stringify(report)}`);
+        if (report.kind === 'ledger_refused') onRefused(report.mismatch);
+        if (isAborted(stop.signal)) break;
+      }
+      await clock.sleep(500, stop.signal);
+    }
+    stop.abort();
+    await recovery;
+    if (refusal === undefined) await held.release();
+    else await object(refusal);
+  };
+
+  const poll = async (): Promise<void> => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const payoutId of await ledger.idsIn('in_progress').catch(() => [])) {
+        // A poll that fails changes nothing.
+        await pollPayout(payoutId, { ledger, gateway, logger: silentLogger }).catch(() => undefined);
+      }
+      await clock.sleep(1_000);
+    }
+  };
+  const death = new Promise<void>((resolve) => {
+    killed.signal.addEventListener('abort', () => {
+      resolve();
+    });
+  });
+  const sending = send().catch((error: unknown) => {
+    world.note(`${name} was interrupted: ${(error as Error).message}`);
+  });
+  await Promise.race([Promise.all([sending, poll()]), death]);
+}

@@ -1,0 +1,89 @@
+import type { Scheduler } from 'fast-check';
+import type { Payout } from '../../../src/ledger/payout.js';
+import { takeLease, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
+import { isTransition } from '../simulation/support/payout-book.js';
+import { RaceGateway } from './race-gateway.js';
+import type { JournalLines } from './race-journal.js';
+import { RaceLedger } from './race-ledger.js';
+import { RacePeople } from './race-people.js';
+import type { RacePlan } from './race-plan.js';
+import { runWorker, type RaceWorkerOptions } from './race-worker.js';
+import { RaceWorld } from './race-world.js';
+
+/** What an ordering came to, to see that they do something. */
+export interface OrderingCounts {
+  readonly begun: number;
+  readonly paid: number;
+}
+
+export interface OrderingOptions {
+  /** A ledger in which nothing is. */
+  readonly rig: LedgerRig;
+  /** For a planted mistake. */
+  readonly makeSender?: RaceWorkerOptions['makeSender'];
+}
+
+/**
+ * Runs workers, pollers, people and the gateway in the order that the scheduler decides.
+ * @throws BrokenOrdering when a promise was not kept
+ */
+export async function runOrdering(
+  scheduler: Scheduler,
+  plan: RacePlan,
+  { rig, makeSender }: OrderingOptions,
+): Promise<OrderingCounts> {
+  const world = new RaceWorld(scheduler);
+  const ledger = new RaceLedger(world, plan, rig);
+  const gateway = new RaceGateway(world, plan);
+  const people = new RacePeople({ world, ledger, gateway });
+  const lines: JournalLines = [];
+  for (const payoutId of ledger.payoutIds) await rig.enqueue(payoutId);
+
+  const shared = { world, ledger, gateway, lines, makeSender };
+  const second = async (): Promise<void> => {
+    if (plan.secondWorkerAfter === undefined) return;
+    for (let turn = 0; turn < plan.secondWorkerAfter; turn += 1) await world.turn('time passes');
+    await runWorker({ ...shared, name: 'B' });
+  };
+  const everybody = [
+    runWorker({ ...shared, name: 'A', killedAt: plan.killedAt }),
+    second(),
+    ...plan.acts.map(async (act) => people.perform(act)),
+  ];
+  await scheduler.waitFor(Promise.all(everybody));
+  // What is still on its way must do no harm either.
+  await scheduler.waitIdle();
+  await settle(rig);
+
+  for (const payout of await ledger.payouts()) {
+    const lies = people.unchecked.filter((payoutId) => payoutId === payout.payoutId).length;
+    for (const what of findFaults(payout, gateway.paymentsTo(payout.addressTo), lies)) world.breaks(what);
+  }
+  if ((await ledger.payouts()).length !== plan.payouts) world.breaks('lost: a payout is gone');
+  world.expectWhole();
+  return { begun: ledger.begun, paid: gateway.paid };
+}
+
+/** The next worker starts, and finds what the others have left. */
+async function settle({ ledger }: LedgerRig): Promise<void> {
+  const lease = await takeLease(ledger, 'Z');
+  await ledger.abandonSends(lease, await ledger.readSending(), 'left behind', 0);
+}
+
+/** @param lies - so often somebody may have said of it that it was not sent when it was */
+function findFaults({ payoutId, state, txhash, history }: Payout, payments: readonly string[], lies: number): string[] {
+  const faults: string[] = [];
+  if (payments.length > 1 + lies) faults.push(`twice: ${payoutId} was paid by ${payments.join(', ')}`);
+  if (state === 'sending') faults.push(`lost: ${payoutId} is sending, and nobody sends it`);
+  const follows = ['in_progress', 'completed', 'failed'].includes(state);
+  if (follows && !payments.includes(txhash ?? '')) faults.push(`lost: ${payoutId} is ${state}, but was never paid`);
+  const isDecided = state === 'unknown' || lies > 0 || history.at(-1)?.from === 'unknown';
+  if (!follows && !isDecided && payments.length > 0) faults.push(`lost: ${payoutId} is ${state}, but was paid`);
+  for (const [index, { from, to }] of history.slice(1).entries()) {
+    const before = history[index]?.to;
+    if (from !== before || from === undefined || !isTransition(from, to)) {
+      faults.push(`history: ${payoutId} went from ${String(before)} (${String(from)}) to ${to}`);
+    }
+  }
+  return faults;
+}

@@ -1,0 +1,118 @@
+import { GatewayUnavailableError } from '../../../src/gateway/errors.js';
+import type {
+  WithdrawConnection,
+  WithdrawGateway,
+  WithdrawOutcome,
+  WithdrawRequest,
+} from '../../../src/gateway/withdraw-gateway.js';
+import type { Mischief } from './mischief.js';
+import { nearBoundary, type Plan } from './plan.js';
+import type { SimGateway, Verdict } from './sim-gateway.js';
+import type { SimProcess } from './sim-process.js';
+
+export interface GatewayLinkOptions {
+  readonly process: SimProcess;
+  readonly gateway: SimGateway;
+  readonly plan: Plan;
+  readonly mischief: Mischief;
+}
+
+/** A process's way to the gateway: requests arrive late but within `inFlightMaxMs`, or never; answers are lost or unclear. */
+export class GatewayLink implements WithdrawGateway {
+  readonly #options: GatewayLinkOptions;
+
+  constructor(options: GatewayLinkOptions) {
+    this.#options = options;
+  }
+
+  async openConnection(signal: AbortSignal): Promise<WithdrawConnection> {
+    const { process, plan } = this.#options;
+    const { world } = process;
+    await process.takeMs(world.fault(0.05) ? nearBoundary(world.random, plan.settings) : world.random.between(0.5, 5));
+    if (signal.aborted) throw new GatewayUnavailableError('aborted');
+    if (world.fault(plan.faults.connectFails)) throw new GatewayUnavailableError('connection refused');
+    const endsAt = world.fault(plan.faults.connectionEnds) ? world.now + world.random.between(0, 1_500) : Infinity;
+    const isUsable = (): boolean => world.now < endsAt;
+    return {
+      get usable() {
+        return isUsable();
+      },
+      withdraw: async (request, { mayWrite }) => this.#withdraw(request, () => isUsable() && mayWrite()),
+      close: () => undefined,
+    };
+  }
+
+  async #withdraw(request: WithdrawRequest, mayWrite: () => boolean): Promise<WithdrawOutcome> {
+    const { process, mischief } = this.#options;
+    // The real connection looks at what has reached the machine before it asks: a process may be stopped there.
+    mischief.strike(process, 'before the write', 'withdraw');
+    await process.takeMs(0.01);
+    if (!mayWrite()) return { kind: 'not_sent', reason: 'not allowed any more' };
+    return new Promise((resolve) => {
+      this.#write(request, resolve);
+    });
+  }
+
+  #write(request: WithdrawRequest, resolve: (outcome: WithdrawOutcome) => void): void {
+    const { process, plan, mischief } = this.#options;
+    const { world } = process;
+    const { faults, settings } = plan;
+    const startedAt = process.now();
+    const conclude =
+      (outcome: () => WithdrawOutcome): (() => void) =>
+      () => {
+        resolve(outcome());
+      };
+    const durationMs = (): number => process.now() - startedAt;
+    const lost = (reason: string) => (): WithdrawOutcome => ({ kind: 'unknown', reason, durationMs: durationMs() });
+    world.note(() => `${process.name} WRITES ${request.addressTo}`);
+
+    // The promise takes the first of these that comes.
+    process.afterOwn(settings.withdrawTimeoutMs, conclude(lost('no whole answer in time')));
+    if (world.fault(faults.cut)) process.after(this.#delayMs(1, 200), conclude(lost('reset')));
+    if (!world.fault(faults.requestLost)) {
+      world.after(this.#arrivalMs(), () => {
+        this.#arrive(request, (verdict) => {
+          resolve(this.#read(verdict, durationMs()));
+        });
+      });
+    }
+    mischief.strike(process, 'after the write', 'withdraw');
+  }
+
+  #arrive(request: WithdrawRequest, answer: (verdict: Verdict) => void): void {
+    const { process, gateway, plan, mischief } = this.#options;
+    const { world } = process;
+    const verdict = gateway.arrive(request, request.addressTo, world.fault(plan.faults.rejected));
+    mischief.strike(process, 'answer', 'withdraw');
+    if (world.fault(plan.faults.answerLost)) return;
+    const isLate = world.fault(plan.faults.answerLate);
+    process.after(isLate ? nearBoundary(world.random, plan.settings) : this.#delayMs(1, 500), () => {
+      answer(verdict);
+    });
+  }
+
+  #read(verdict: Verdict, durationMs: number): WithdrawOutcome {
+    const { world } = this.#options.process;
+    if (world.fault(this.#options.plan.faults.answerUnclear)) {
+      return { kind: 'unknown', reason: 'HTTP 502 with a page of HTML', durationMs };
+    }
+    return verdict.kind === 'paid'
+      ? { kind: 'accepted', txhash: verdict.txhash, durationMs }
+      : { kind: 'rejected', message: verdict.message, durationMs };
+  }
+
+  #delayMs(typical: number, longest: number): number {
+    return this.#options.process.world.random.heavyTail(typical, longest);
+  }
+
+  /** The assumption on which the pace rests: written bytes arrive within `inFlightMaxMs`, or never. */
+  #arrivalMs(): number {
+    const { process, plan } = this.#options;
+    const { world } = process;
+    const { inFlightMaxMs } = plan.settings;
+    if (!world.fault(plan.faults.arrivesLate)) return this.#delayMs(1, Math.min(300, inFlightMaxMs));
+    if (world.random.chance(0.4)) return inFlightMaxMs;
+    return Math.min(inFlightMaxMs, nearBoundary(world.random, plan.settings));
+  }
+}

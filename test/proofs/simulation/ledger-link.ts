@@ -1,0 +1,48 @@
+import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import { LedgerCall, type LedgerLinkOptions } from './ledger-call.js';
+import type { MemoryLedger } from '../../doubles/memory-ledger.js';
+
+/** What the worker asks: the sender's calls, and which payouts wait (in earnest BullMQ tells that). */
+export interface WorkerLedger extends SenderLedger {
+  queued(): Promise<readonly string[]>;
+}
+
+/** A process's connection to the simulated Redis: commands and replies are late or lost, and may overtake each other. */
+export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
+  const call = async <Reply>(
+    name: string,
+    about: string,
+    run: (ledger: MemoryLedger) => Promise<Reply>,
+  ): Promise<Reply> => new LedgerCall(options, name, about, run).start();
+  return {
+    readSender: async () => call('readSender', '', async (ledger) => ledger.readSender()),
+    acquireLease: async (owner, seen, ...rest) =>
+      call('acquireLease', owner, async (ledger) => ledger.acquireLease(owner, seen, ...rest)),
+    beatLease: async (lease) => call('beatLease', lease.owner, async (ledger) => ledger.beatLease(lease)),
+    releaseLease: async (lease) => call('releaseLease', lease.owner, async (ledger) => ledger.releaseLease(lease)),
+    readPayout: async (payoutId) => call('readPayout', payoutId, async (ledger) => ledger.readPayout(payoutId)),
+    findForgottenSends: async (sends) =>
+      call('findForgottenSends', '', async (ledger) => ledger.findForgottenSends(sends)),
+    beginSend: async (begin) =>
+      call('beginSend', `${begin.payoutId} ${begin.attempt}`, async (ledger) => ledger.beginSend(begin)),
+    revertSend: async (attempt, reason) =>
+      call('revertSend', `${attempt.payoutId} ${attempt.attempt}`, async (ledger) =>
+        ledger.revertSend(attempt, reason),
+      ),
+    finishSend: async (attempt, result, rule, doubtMs) =>
+      call('finishSend', `${attempt.payoutId} ${attempt.attempt} ${result.kind}`, async (ledger) =>
+        ledger.finishSend(attempt, result, rule, doubtMs),
+      ),
+    readSending: async () => call('readSending', '', async (ledger) => ledger.readSending()),
+    abandonSends: async (lease, attempts, reason, doubtMs) =>
+      call('abandonSends', attempts.map(({ payoutId }) => payoutId).join(' '), async (ledger) =>
+        ledger.abandonSends(lease, attempts, reason, doubtMs),
+      ),
+    object: async (objection) => call('object', objection.reason, async (ledger) => ledger.object(objection)),
+    queued: async () => call('queued', '', async (ledger) => Promise.resolve(queuedIn(ledger))),
+  };
+}
+
+function queuedIn(ledger: MemoryLedger): string[] {
+  return ledger.payouts().flatMap(({ payoutId, state }) => (state === 'queued' ? [payoutId] : []));
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '../../../src/clock.js';
+import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
+import { Pacer, type PacerOptions } from '../../../src/worker/sender/pacer.js';
+import type { SendJournal } from '../../../src/journal/send-journal.js';
+import type { WorkerLedger } from './ledger-link.js';
+import { MemoryLedger, type MemoryLedgerOptions } from '../../doubles/memory-ledger.js';
+import type { Settings } from './plan.js';
+
+/** What a planted mistake may look at. */
+export interface PieceContext {
+  readonly clock: Clock;
+  readonly pacer: Pacer;
+  readonly settings: Settings;
+  readonly ledgerOfRun: MemoryLedger;
+}
+
+/** The pieces that a worker is made of. A planted mistake replaces some of them; the sound ones change nothing. */
+export interface Pieces {
+  /** @param next - a token that no other attempt has. @param epoch - of the sender's lease */
+  readonly makeToken: (next: string, epoch: number) => string;
+  readonly makeLedger: (options: MemoryLedgerOptions) => MemoryLedger;
+  readonly makePacer: (options: PacerOptions) => Pacer;
+  readonly wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
+  readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
+  readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
+  /** What an operator finds where the journals of a refused ledger are to be read. */
+  readonly adoptsWithoutProof: boolean;
+}
+
+export const soundPieces: Pieces = {
+  makeToken: (next) => next,
+  makeLedger: (options) => new MemoryLedger(options),
+  makePacer: (options) => new Pacer(options),
+  wrapLedger: (ledger) => ledger,
+  wrapGateway: (gateway) => gateway,
+  wrapJournal: (journal) => journal,
+  adoptsWithoutProof: false,
+};

@@ -1,0 +1,166 @@
+import type { Random } from '../../doubles/random.js';
+
+/** The time constants of a run, in ms. */
+export interface Settings {
+  readonly intervalMs: number;
+  readonly guardMs: number;
+  readonly leaseMs: number;
+  readonly quarantineMs: number;
+  readonly inFlightMaxMs: number;
+  readonly withdrawTimeoutMs: number;
+  readonly commandTimeoutMs: number;
+}
+
+/** How likely each fault is, at each occasion for it. Zero where a run does without. */
+export interface Faults {
+  readonly ledgerSlow: number;
+  readonly ledgerRequestLost: number;
+  readonly ledgerReplyLost: number;
+  readonly kill: number;
+  readonly pause: number;
+  readonly stopCleanly: number;
+  readonly hostCrash: number;
+  readonly journalBroken: number;
+  readonly connectFails: number;
+  readonly connectionEnds: number;
+  readonly arrivesLate: number;
+  readonly requestLost: number;
+  readonly answerLost: number;
+  readonly answerLate: number;
+  readonly answerUnclear: number;
+  readonly cut: number;
+  readonly rejected: number;
+  readonly ringsTwice: number;
+  readonly wallJump: number;
+}
+
+export interface Plan {
+  readonly settings: Settings;
+  readonly faults: Faults;
+  readonly workers: number;
+  /** Each host has a journal of its own. */
+  readonly hosts: number;
+  readonly payouts: number;
+  readonly enqueueWithinMs: number;
+  readonly faultsForMs: number;
+  /** How often within that time. */
+  readonly times: {
+    readonly redisAway: number;
+    readonly rollback: number;
+    readonly flush: number;
+    /** A host's disk is lost with the journal on it, and the host begins a new one. */
+    readonly journalLost: number;
+    /** The sender is stopped, another sends, and Redis comes back as it was before. */
+    readonly deposed: number;
+    /** Right after a send has begun. */
+    readonly senderLost: number;
+    readonly atRandom: number;
+  };
+  /** Chance that Redis falls back right after a command, so that every interleaving with a send is met. */
+  readonly rollbackAtOnce: number;
+  /** The clocks of two machines differ in rate by twice this at most. */
+  readonly drift: number;
+  readonly earlyTimers: number;
+  readonly personCancels: boolean;
+}
+
+/** Half of the greatest difference between the rates of two clocks: 0.1 %. */
+const DRIFT_MAX = 0.0005;
+
+/** Each run has its own mixture of faults: some with all, many with few, so that rare sequences are not drowned. */
+export function makePlan(random: Random): Plan {
+  const hosts = random.chance(0.35) ? 2 : 1;
+  const settings = makeSettings(random, hosts);
+  const rate = (highest: number): number => (random.chance(0.5) ? 0 : highest * random.pick([0.1, 0.3, 1]));
+  const faults: Faults = {
+    ledgerSlow: rate(0.05),
+    ledgerRequestLost: rate(0.03),
+    ledgerReplyLost: rate(0.03),
+    kill: rate(0.08),
+    pause: rate(0.12),
+    stopCleanly: rate(1),
+    hostCrash: rate(0.5),
+    journalBroken: rate(0.1),
+    connectFails: rate(0.1),
+    connectionEnds: rate(0.1),
+    arrivesLate: rate(0.5),
+    requestLost: rate(0.2),
+    answerLost: rate(0.2),
+    answerLate: rate(0.3),
+    answerUnclear: rate(0.2),
+    cut: rate(0.5),
+    rejected: rate(0.4),
+    ringsTwice: rate(0.2),
+    wallJump: rate(1),
+  };
+  const times = {
+    ...makeTimes(random, hosts),
+    senderLost: hosts === 2 && leaseOutlastsSends(settings) ? 1 : 0,
+  };
+  return {
+    settings,
+    faults,
+    hosts,
+    times,
+    workers: hosts === 2 ? random.whole(2, 3) : random.pick([1, 2, 2, 2, 3]),
+    payouts: random.whole(2, 9),
+    enqueueWithinMs: random.pick([0, 5_000, 30_000]),
+    faultsForMs: random.between(15_000, 60_000) + 2 * settings.inFlightMaxMs,
+    rollbackAtOnce: times.rollback > 0 && random.chance(0.5) ? 0.02 : 0,
+    drift: random.pick([0, DRIFT_MAX, DRIFT_MAX]),
+    earlyTimers: random.pick([0, 0.3]),
+    personCancels: times.rollback + times.flush + times.deposed === 0 && random.chance(0.3),
+  };
+}
+
+/**
+ * Where each host has a journal of its own, the worker that knows what a Redis lost has the quarantine to say so: it must
+ * be long enough for a command that gets no reply.
+ */
+function makeSettings(random: Random, hosts: number): Settings {
+  return {
+    intervalMs: random.pick([1_002, 1_002, 1_010, 1_010]),
+    guardMs: 1_000,
+    leaseMs: random.pick([500, 1_000, 2_000, 5_000, 10_000]),
+    quarantineMs: random.pick(hosts === 1 ? [0, 1_000, 3_000, 6_000, 10_000] : [6_000, 10_000]),
+    inFlightMaxMs: random.pick([500, 2_000, 5_000, 10_000, 30_000]),
+    withdrawTimeoutMs: random.pick([1_000, 3_000, 10_000]),
+    commandTimeoutMs: hosts === 1 ? random.pick([1_000, 5_000]) : 1_000,
+  };
+}
+
+/** Several rollbacks in a run give epochs, numbers and attempts out again. */
+function makeTimes(random: Random, hosts: number): Omit<Plan['times'], 'senderLost'> {
+  const few = (): number => (random.chance(0.6) ? 0 : random.whole(1, 2));
+  return {
+    redisAway: few(),
+    rollback: random.chance(0.5) ? 0 : random.whole(1, 4),
+    flush: random.chance(0.15) ? 1 : 0,
+    deposed: hosts === 1 && random.chance(0.25) ? random.whole(1, 3) : 0,
+    journalLost: random.chance(0.1) ? 1 : 0,
+    atRandom: random.whole(0, 4),
+  };
+}
+
+/** Where the lease alone is lost, only the time that it was watched, and the quarantine, keep two sends apart. */
+function leaseOutlastsSends({ leaseMs, quarantineMs, guardMs, inFlightMaxMs }: Settings): boolean {
+  return leaseMs + quarantineMs > 1.002 * (guardMs + inFlightMaxMs) + 1_000;
+}
+
+/** A length of time just under, at or just over one that the rules are made of. */
+export function nearBoundary(random: Random, settings: Settings): number {
+  const { intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs, withdrawTimeoutMs, commandTimeoutMs } = settings;
+  const boundary = random.pick([
+    intervalMs,
+    guardMs,
+    leaseMs,
+    quarantineMs,
+    inFlightMaxMs,
+    withdrawTimeoutMs,
+    commandTimeoutMs,
+    leaseMs + quarantineMs,
+    guardMs + inFlightMaxMs,
+    leaseMs + Math.max(quarantineMs, guardMs + inFlightMaxMs + intervalMs),
+  ]);
+  return Math.max(0, boundary + random.pick([-50, -5, -1, -0.01, 0, 0.01, 1, 5, 50, 500]));
+}

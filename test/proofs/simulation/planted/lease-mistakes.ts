@@ -1,0 +1,94 @@
+import { RedisUnavailableError } from '../../../../src/errors.js';
+import type { LeaseView, SenderView } from '../../../../src/ledger/sender-ledger.js';
+import type { WorkerLedger } from '../ledger-link.js';
+import { MemoryLedger } from '../../../doubles/memory-ledger.js';
+import type { PieceContext } from '../pieces.js';
+import type { Mistake } from './mistake.js';
+
+/** By owner: when it last showed a sign of life, by its own wall clock. */
+const beatenAt = new WeakMap<MemoryLedger, Map<string, number>>();
+
+export const leaseMistakes: readonly Mistake[] = [
+  { name: 'lease by expiry', pieces: { wrapLedger: expiringLease } },
+  { name: 'absent lease is free', pieces: { wrapLedger: freeWhereAbsent } },
+  { name: 'no heartbeat during quarantine', pieces: { wrapLedger: silentWhileQuiet } },
+  {
+    name: 'lease not asked when a send begins',
+    pieces: { makeLedger: (options) => new LedgerWithoutFence(options) },
+  },
+];
+
+/** Trusts the wall clocks of two machines: takes over as soon as the last sign of life looks old. */
+function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: PieceContext): WorkerLedger {
+  const beats = beatenAt.get(ledgerOfRun) ?? new Map<string, number>();
+  beatenAt.set(ledgerOfRun, beats);
+  let looks = 0;
+  const view = seenAs(ledger, (lease) => {
+    if (lease === undefined) return { owner: '', epoch: 0, beat: 0, released: true };
+    const beat = beats.get(lease.owner);
+    const expired = beat === undefined || clock.wallNow() - beat > settings.leaseMs;
+    // What is not expired never seems to stand still.
+    return { ...lease, beat: (looks += 1), released: lease.released || expired };
+  });
+  return {
+    ...view,
+    acquireLease: async (owner, seen, ...rest) => {
+      beats.set(owner, clock.wallNow());
+      return view.acquireLease(owner, seen, ...rest);
+    },
+    beatLease: async (lease) => {
+      beats.set(lease.owner, clock.wallNow());
+      return ledger.beatLease(lease);
+    },
+  };
+}
+
+/** Takes a lease that is not there for one whose holder ended in good order, with no request on its way. */
+function freeWhereAbsent(ledger: WorkerLedger): WorkerLedger {
+  let wasAbsent = false;
+  const view = seenAs(ledger, (lease) => lease ?? { owner: '', epoch: 0, beat: 0, released: true });
+  return {
+    ...view,
+    readSender: async () => {
+      const sender = await view.readSender();
+      return wasAbsent ? { ...sender, unanswered: false } : sender;
+    },
+    acquireLease: async (owner, seen, ...rest) => {
+      wasAbsent = seen.lease?.owner === '';
+      return view.acquireLease(owner, seen, ...rest);
+    },
+  };
+}
+
+/** Shows the keeper another lease than there is, and takes the real one over. */
+function seenAs(ledger: WorkerLedger, look: (lease: LeaseView | undefined) => LeaseView | undefined): WorkerLedger {
+  let real: SenderView | undefined;
+  return {
+    ...ledger,
+    readSender: async () => {
+      real = await ledger.readSender();
+      return { ...real, lease: look(real.lease) };
+    },
+    acquireLease: async (owner, seen, ...rest) => ledger.acquireLease(owner, real ?? seen, ...rest),
+  };
+}
+
+/** Begins to show signs of life with the first slot. */
+function silentWhileQuiet(ledger: WorkerLedger, { pacer }: PieceContext): WorkerLedger {
+  return {
+    ...ledger,
+    beatLease: async (lease) => {
+      if (!pacer.isOpen) throw new RedisUnavailableError('not asked');
+      return ledger.beatLease(lease);
+    },
+  };
+}
+
+/** Lets anybody begin who once had the lease. */
+class LedgerWithoutFence extends MemoryLedger {
+  override async beginSend(begin: Parameters<MemoryLedger['beginSend']>[0]): ReturnType<MemoryLedger['beginSend']> {
+    const { lease, sends, last } = await this.readSender();
+    // The line of sends would notice it as well.
+    return super.beginSend({ ...begin, lease: lease ?? begin.lease, sends, last });
+  }
+}

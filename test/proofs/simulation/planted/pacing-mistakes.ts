@@ -1,0 +1,145 @@
+import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/withdraw-gateway.js';
+import { Pacer, type PacerOptions } from '../../../../src/worker/sender/pacer.js';
+import type { Mistake } from './mistake.js';
+
+/** Counts from the write of the request, as limiters on the caller's side do. */
+class PacerFromTheSend extends Pacer {
+  readonly #clock: PacerOptions['clock'];
+  readonly #intervalMs: number;
+  writtenAt = 0;
+
+  constructor(options: PacerOptions) {
+    super(options);
+    this.#clock = options.clock;
+    this.#intervalMs = options.intervalMs;
+  }
+
+  written(): void {
+    this.writtenAt = this.#clock.now();
+  }
+
+  override answered(): void {
+    this.holdUntil(this.writtenAt + this.#intervalMs);
+  }
+}
+
+class PacerThatTakesSilenceForAnAnswer extends Pacer {
+  override unanswered(): void {
+    this.answered();
+  }
+}
+
+class PacerThatTrustsOtherClocks extends Pacer {
+  readonly #options: PacerOptions;
+
+  constructor(options: PacerOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  override unanswered(): void {
+    const { clock, inFlightMaxMs, intervalMs } = this.#options;
+    this.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
+  }
+}
+
+export const pacingMistakes: readonly Mistake[] = [
+  {
+    name: 'pacing from the send instead of the answer',
+    pieces: {
+      makePacer: (options) => new PacerFromTheSend(options),
+      wrapGateway: (gateway, { pacer }) =>
+        onWrite(gateway, () => {
+          if (pacer instanceof PacerFromTheSend) pacer.written();
+        }),
+    },
+  },
+  {
+    name: 'pacer not told of unanswered sends',
+    pieces: { makePacer: (options) => new PacerThatTakesSilenceForAnAnswer(options) },
+  },
+  {
+    name: 'no allowance for clocks that run faster',
+    pieces: { makePacer: (options) => new PacerThatTrustsOtherClocks(options) },
+  },
+  {
+    name: 'unanswered flag ignored on take-over',
+    pieces: {
+      wrapLedger: (ledger) => ({
+        ...ledger,
+        readSender: async () => ({ ...(await ledger.readSender()), unanswered: false }),
+      }),
+    },
+  },
+  {
+    name: 'no guard before the write',
+    pieces: { wrapGateway: (gateway, { pacer }) => withMayWrite(gateway, () => pacer.isOpen) },
+  },
+  {
+    name: 'resend on timeout',
+    pieces: {
+      wrapGateway: (gateway) => ({
+        openConnection: async (signal) => resendOnce(await gateway.openConnection(signal), gateway),
+      }),
+    },
+  },
+];
+
+/** Asks something else than the sender's own check. */
+function withMayWrite(gateway: WithdrawGateway, mayWrite: () => boolean): WithdrawGateway {
+  return {
+    openConnection: async (signal) => {
+      const connection = await gateway.openConnection(signal);
+      return {
+        get usable() {
+          return connection.usable;
+        },
+        withdraw: async (request) => connection.withdraw(request, { mayWrite }),
+        close: () => {
+          connection.close();
+        },
+      };
+    },
+  };
+}
+
+function onWrite(gateway: WithdrawGateway, written: () => void): WithdrawGateway {
+  return {
+    openConnection: async (signal) => {
+      const connection = await gateway.openConnection(signal);
+      return {
+        get usable() {
+          return connection.usable;
+        },
+        withdraw: async (request, { mayWrite }) =>
+          connection.withdraw(request, {
+            mayWrite: () => {
+              const allowed = mayWrite();
+              if (allowed) written();
+              return allowed;
+            },
+          }),
+        close: () => {
+          connection.close();
+        },
+      };
+    },
+  };
+}
+
+function resendOnce(connection: WithdrawConnection, gateway: WithdrawGateway): WithdrawConnection {
+  return {
+    get usable() {
+      return connection.usable;
+    },
+    withdraw: async (request, options) => {
+      const outcome = await connection.withdraw(request, options);
+      if (outcome.kind !== 'unknown') return outcome;
+      const again = await gateway.openConnection(new AbortController().signal);
+      return again.withdraw(request, { mayWrite: () => true });
+    },
+    close: () => {
+      connection.close();
+    },
+  };
+}

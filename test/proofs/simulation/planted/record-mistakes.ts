@@ -1,0 +1,161 @@
+import type { SendJournal } from '../../../../src/journal/send-journal.js';
+import type { ForgottenSend } from '../../../../src/ledger/adopt-ledger.js';
+import type { BeginSend, SendAttempt } from '../../../../src/ledger/sender-ledger.js';
+import type { WorkerLedger } from '../ledger-link.js';
+import { MemoryLedger } from '../../../doubles/memory-ledger.js';
+import type { Mistake } from './mistake.js';
+
+export const recordMistakes: readonly Mistake[] = [
+  {
+    name: 'mark after the send',
+    pieces: { wrapLedger: beginsLate, wrapJournal: (journal) => blind(journal) },
+  },
+  { name: 'journal not read', pieces: { wrapJournal: (journal) => blind(journal) } },
+  {
+    name: 'journal read only at the start',
+    pieces: { wrapJournal: (journal) => but(journal, { changedByOthers: async () => Promise.resolve(false) }) },
+  },
+  { name: 'attempt identified by its epoch', pieces: { makeToken: (_, epoch) => `e${epoch}` } },
+  {
+    name: 'send known by the number of its attempt',
+    pieces: { makeLedger: (options) => new LedgerThatKnowsNumbers(options) },
+  },
+  { name: 'finish without fencing', pieces: { makeLedger: (options) => new LedgerThatBelievesAnybody(options) } },
+  { name: 'recovery that requeues sending', pieces: { makeLedger: (options) => new LedgerThatRequeues(options) } },
+  {
+    name: 'stale count of sends accepted, and the journal not asked',
+    pieces: {
+      makeLedger: (options) => new LedgerThatForgetsSilently(options),
+      wrapJournal: (journal) => but(journal, { knows: () => false }),
+    },
+  },
+  {
+    name: 'an outcome recorded once and never again',
+    pieces: { wrapLedger: recordsOnce },
+  },
+  { name: 'objection as a pause', pieces: { makeLedger: (options) => new LedgerThatPauses(options) } },
+  { name: 'adoption by whatever journals are there', pieces: { adoptsWithoutProof: true } },
+  {
+    name: 'not sent, stated while the request may be on its way',
+    pieces: { makeLedger: (options) => new LedgerWithoutDoubt(options) },
+  },
+];
+
+/** Tells the sender that its attempt has begun, and the ledger only when it has ended. */
+function beginsLate(ledger: WorkerLedger): WorkerLedger {
+  let pending: BeginSend | undefined;
+  return {
+    ...ledger,
+    beginSend: async (begin) => {
+      const payout = await ledger.readPayout(begin.payoutId);
+      if (payout?.state !== 'queued')
+        return { kind: 'wrong_state', state: payout?.state, attempt: payout?.attempt ?? 0 };
+      pending = begin;
+      return { kind: 'begun', sends: begin.sends + 1 };
+    },
+    finishSend: async (...args) => {
+      if (pending !== undefined) await ledger.beginSend(pending);
+      pending = undefined;
+      return ledger.finishSend(...args);
+    },
+  };
+}
+
+/** A journal that is written and never looked at. */
+function blind(journal: SendJournal): SendJournal {
+  return but(journal, {
+    ledger: undefined,
+    knows: () => false,
+    lastSends: () => [],
+    changedByOthers: async () => Promise.resolve(false),
+  });
+}
+
+function but(journal: SendJournal, changes: Partial<SendJournal>): SendJournal {
+  return new Proxy(journal, {
+    get: (target, name: keyof SendJournal) => {
+      if (name in changes) return changes[name];
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+    },
+  });
+}
+
+function recordsOnce(ledger: WorkerLedger): WorkerLedger {
+  const recorded = new Set<string>();
+  return {
+    ...ledger,
+    finishSend: async (attempt, ...rest) => {
+      if (recorded.has(attempt.token)) return { recorded: false };
+      const reply = await ledger.finishSend(attempt, ...rest);
+      recorded.add(attempt.token);
+      return reply;
+    },
+  };
+}
+
+/** Takes a number that another timeline used for the send itself. */
+class LedgerThatKnowsNumbers extends MemoryLedger {
+  override async findForgottenSends<Send extends SendAttempt>(sends: readonly Send[]): Promise<ForgottenSend<Send>[]> {
+    const forgotten = await super.findForgottenSends(sends);
+    const { book } = this.snapshot();
+    return forgotten.filter(({ send }) => (book.get(send.payoutId)?.payout.attempt ?? 0) < send.attempt);
+  }
+}
+
+/** Writes a result down whichever attempt it is of, and whatever has become of the payout since. */
+class LedgerThatBelievesAnybody extends MemoryLedger {
+  override async finishSend(
+    ...[{ payoutId }, result]: Parameters<MemoryLedger['finishSend']>
+  ): ReturnType<MemoryLedger['finishSend']> {
+    const all = this.snapshot();
+    const entry = all.book.get(payoutId);
+    if (entry === undefined) return Promise.resolve({ recorded: false });
+    const state = result.kind === 'accepted' ? 'in_progress' : result.kind;
+    all.book.add({ ...entry.payout, state });
+    if (result.kind === 'accepted') all.book.setTxhash(payoutId, result.txhash);
+    this.restore({ ...all, unanswered: result.kind === 'unknown' ? all.unanswered : '' });
+    return Promise.resolve({ recorded: true });
+  }
+}
+
+/** Puts what an earlier sender left behind back into the queue. */
+class LedgerThatRequeues extends MemoryLedger {
+  override async abandonSends(
+    ...[, attempts]: Parameters<MemoryLedger['abandonSends']>
+  ): ReturnType<MemoryLedger['abandonSends']> {
+    for (const attempt of attempts) await this.revertSend(attempt, 'sent again');
+    return [];
+  }
+}
+
+/** Does not hold the line of sends against what the sender knows of it. */
+class LedgerThatForgetsSilently extends MemoryLedger {
+  override async beginSend(begin: BeginSend): ReturnType<MemoryLedger['beginSend']> {
+    const { sends, last } = await this.readSender();
+    return super.beginSend({ ...begin, sends, last });
+  }
+}
+
+/** Lets an operator resume what a journal objects to. */
+class LedgerThatPauses extends MemoryLedger {
+  override async object(...[{ reason }]: Parameters<MemoryLedger['object']>): ReturnType<MemoryLedger['object']> {
+    this.pause(reason);
+    return Promise.resolve();
+  }
+}
+
+/** Does not know for how long a request may be on its way. */
+class LedgerWithoutDoubt extends MemoryLedger {
+  override async finishSend(
+    ...[attempt, result, rule]: Parameters<MemoryLedger['finishSend']>
+  ): ReturnType<MemoryLedger['finishSend']> {
+    return super.finishSend(attempt, result, rule, 0);
+  }
+
+  override async abandonSends(
+    ...[lease, attempts, reason]: Parameters<MemoryLedger['abandonSends']>
+  ): ReturnType<MemoryLedger['abandonSends']> {
+    return super.abandonSends(lease, attempts, reason, 0);
+  }
+}

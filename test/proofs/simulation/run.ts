@@ -1,0 +1,112 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { soundPieces, type Pieces } from './pieces.js';
+import { mistakes } from './planted/index.js';
+import { runSeed, type RunResult } from './simulation.js';
+
+const USAGE = `npm run simulate -- [--seeds N] [--from S]             runs N seeds (20000) from S (1) on; each has to keep every promise
+npm run simulate -- --planted [--seeds N] [--from S]   plants mistakes; each has to be caught within N seeds (10000)
+npm run simulate -- --trace --from S [--planted NAME]  prints every step of one run
+`;
+
+/** A failing run is printed whole, so more of them would bury the first. */
+const SHOWN_FAILURES = 3;
+const PROGRESS_EVERY_MS = 10_000;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seeds: { type: 'string' },
+    from: { type: 'string', default: '1' },
+    planted: { type: 'boolean', default: false },
+    trace: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+async function main(): Promise<boolean> {
+  const from = wholeNumber(values.from);
+  if (values.trace) return trace(from);
+  if (values.planted) return runPlanted(from, wholeNumber(values.seeds ?? '10000'));
+  return runAll(from, wholeNumber(values.seeds ?? '20000'));
+}
+
+async function runAll(from: number, seeds: number): Promise<boolean> {
+  const startedAt = performance.now();
+  let shownAt = startedAt;
+  let failed = 0;
+  let arrivals = 0;
+  let virtualMs = 0;
+  for (let seed = from; seed < from + seeds; seed += 1) {
+    const result = await run(seed);
+    arrivals += result.arrivals;
+    virtualMs += result.endedAt;
+    if (result.broken !== undefined) {
+      failed += 1;
+      await explain(result, failed <= SHOWN_FAILURES);
+    }
+    if (performance.now() - shownAt > PROGRESS_EVERY_MS) {
+      shownAt = performance.now();
+      process.stderr.write(`${seed - from + 1} of ${seeds} seeds, ${failed} failed\n`);
+    }
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  print(`${arrivals} withdraws reached the gateway in ${(virtualMs / 3_600_000).toFixed(1)} simulated hours`);
+  print(`${seeds} seeds in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds/s`);
+  print(`${seeds - failed} passed, ${failed} failed`);
+  return failed === 0;
+}
+
+async function explain({ seed, broken = '' }: RunResult, whole: boolean): Promise<void> {
+  print(`seed ${seed}: ${broken}`);
+  print(`  to repeat it: npm run simulate -- --trace --from ${seed}`);
+  if (whole) print((await runSeed(seed, { tracing: true })).trace.join('\n'));
+}
+
+async function runPlanted(from: number, seeds: number): Promise<boolean> {
+  let missed = 0;
+  for (const { name, pieces } of mistakes) {
+    const caught = await findFailure(from, seeds, { ...soundPieces, ...pieces });
+    if (caught === undefined) missed += 1;
+    const verdict = caught === undefined ? `NOT CAUGHT in ${seeds} seeds` : `${caught.seed - from + 1} seeds`;
+    print(`${name.padEnd(56)} ${verdict.padEnd(12)} ${caught?.broken ?? ''}`);
+  }
+  print(`${mistakes.length - missed} passed, ${missed} failed`);
+  return missed === 0;
+}
+
+async function findFailure(from: number, seeds: number, pieces: Pieces): Promise<RunResult | undefined> {
+  for (let seed = from; seed < from + seeds; seed += 1) {
+    const result = await run(seed, pieces);
+    if (result.broken !== undefined) return result;
+  }
+  return undefined;
+}
+
+async function trace(seed: number): Promise<boolean> {
+  const name = values.planted ? positionals.join(' ') : undefined;
+  const mistake = mistakes.find((candidate) => candidate.name === name);
+  if (name !== undefined && mistake === undefined) throw new Error(`There is no mistake named ${name}`);
+  const result = await runSeed(seed, { tracing: true, pieces: { ...soundPieces, ...mistake?.pieces } });
+  print(result.trace.join('\n'));
+  print(result.broken ?? 'every promise was kept');
+  return result.broken === undefined;
+}
+
+/** Between two runs the event loop gets a turn, without which nothing that was collected is ever given free. */
+async function run(seed: number, pieces?: Pieces): Promise<RunResult> {
+  await nextTurn();
+  return runSeed(seed, pieces === undefined ? {} : { pieces });
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is not a whole number\n${USAGE}`);
+  return Number(text);
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+if (values.help) print(USAGE);
+else process.exitCode = (await main()) ? 0 : 1;

@@ -1,0 +1,117 @@
+import type { Payout } from '../../../src/ledger/payout.js';
+import type { MemoryLedger } from '../../doubles/memory-ledger.js';
+import type { Plan } from './plan.js';
+import type { SimGateway } from './sim-gateway.js';
+import { SimOperator, type JournalFolder } from './sim-operator.js';
+import { newPayout, walletOf } from './sim-payout.js';
+import type { SimRedis } from './sim-redis.js';
+import type { World } from './world.js';
+
+export interface SimPeopleOptions {
+  readonly world: World;
+  readonly plan: Plan;
+  readonly redis: SimRedis;
+  readonly gateway: SimGateway;
+  readonly folders: () => readonly JournalFolder[];
+  /** The folders of the hosts of which a living worker refuses to send. */
+  readonly refusing: () => readonly string[];
+  readonly adoptsWithoutProof: boolean;
+}
+
+const BY = { by: 'ann', reason: 'looked it up' };
+
+/**
+ * The application, which asks for its payouts again until the ledger has them, and the operators, who see what the gateway
+ * really did, tell the truth about it, and run the commands that they are shown.
+ */
+export class SimPeople {
+  readonly #options: SimPeopleOptions;
+  readonly #operator: SimOperator;
+  readonly #wanted: string[] = [];
+  readonly #retries = new Map<string, number>();
+
+  constructor(options: SimPeopleOptions) {
+    this.#options = options;
+    this.#operator = new SimOperator(options);
+    const { world, plan } = options;
+    for (let number = 1; number <= plan.payouts; number += 1) {
+      world.after(world.random.between(0, plan.enqueueWithinMs), () => {
+        this.#wanted.push(`p${number}`);
+        this.#enqueue();
+      });
+    }
+    this.#lookAgain();
+  }
+
+  get #ledger(): MemoryLedger {
+    return this.#options.redis.ledger;
+  }
+
+  /**
+   * Whether every payout that was to be paid is known, is neither to be sent nor being sent, and nobody objects to the
+   * ledger.
+   */
+  get isDrained(): boolean {
+    if (this.#wanted.length < this.#options.plan.payouts || this.#options.refusing().length > 0) return false;
+    if (this.#ledger.snapshot().objections.size > 0) return false;
+    const states = new Map(this.#ledger.payouts().map(({ payoutId, state }) => [payoutId, state]));
+    return this.#wanted.every((payoutId) => !['queued', 'sending', undefined].includes(states.get(payoutId)));
+  }
+
+  #lookAgain(): void {
+    const { world } = this.#options;
+    world.after(world.random.between(1_000, 10_000), () => {
+      void this.#look().then(() => {
+        this.#lookAgain();
+      });
+    });
+  }
+
+  async #look(): Promise<void> {
+    const { world, redis, refusing } = this.#options;
+    if (redis.refuses) return;
+    // First of all: what the application misses must be there before sends are given up that nobody witnesses.
+    this.#enqueue();
+    if (world.random.chance(world.faultsOn ? 0.5 : 1)) await this.#operator.endStop(refusing());
+    this.#decide();
+  }
+
+  #enqueue(): void {
+    if (this.#options.redis.refuses) return;
+    for (const payoutId of this.#wanted) this.#ledger.enqueue(newPayout(payoutId));
+  }
+
+  #decide(): void {
+    const { world, plan } = this.#options;
+    for (const payout of this.#ledger.payouts()) {
+      if (payout.state === 'unknown' && world.fault(0.7)) this.#resolve(payout);
+      if (payout.state === 'rejected' && world.fault(0.5)) this.#retry(payout);
+      if (payout.state === 'queued' && plan.personCancels && world.fault(0.05)) this.#change(payout, 'cancelled');
+    }
+    if (world.fault(0.02)) this.#ledger.pause('ann wants it');
+  }
+
+  /** That it was not paid is true when it is said; that it cannot be paid any more, the ledger has to see to. */
+  #resolve(payout: Payout): void {
+    const txhash = this.#options.gateway.paymentTo(walletOf(payout.payoutId));
+    if (txhash === undefined) this.#change(payout, 'queued');
+    else this.#change(payout, 'in_progress', txhash);
+  }
+
+  #retry(payout: Payout): void {
+    const retries = this.#retries.get(payout.payoutId) ?? 0;
+    if (retries < 2) this.#change(payout, 'queued');
+    this.#retries.set(payout.payoutId, retries + 1);
+  }
+
+  #change({ payoutId, state }: Payout, to: 'in_progress' | 'queued' | 'cancelled', txhash?: string): void {
+    const refusal = this.#ledger.change({
+      payoutId,
+      from: state,
+      to,
+      ...BY,
+      ...(txhash === undefined ? {} : { txhash }),
+    });
+    this.#options.world.note(() => `people: ${payoutId} ${state} → ${to} ${refusal?.kind ?? ''}`);
+  }
+}

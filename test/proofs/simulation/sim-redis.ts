@@ -1,0 +1,122 @@
+import type { MemoryLedger } from '../../doubles/memory-ledger.js';
+import type { Plan } from './plan.js';
+import type { LedgerSnapshot } from './support/ledger-snapshot.js';
+import type { World } from './world.js';
+
+/** What Redis does with commands at the moment: takes them, refuses connections, or lets them wait. */
+type Mode = 'up' | 'refuses' | 'hangs';
+
+/** How many copies there are to fall back to. */
+const KEPT_SNAPSHOTS = 4;
+
+/** The simulated Redis: one ledger, that goes away, hangs, comes back older, or comes back empty. */
+export class SimRedis {
+  readonly ledger: MemoryLedger;
+  readonly #world: World;
+  readonly #plan: Plan;
+  #mode: Mode = 'up';
+  #waiting: (() => void)[] = [];
+  /** The newest last: an older one gives more out again. */
+  #snapshots: LedgerSnapshot[];
+  #rollbacksLeft: number;
+  #sendersToLose: number;
+  /** Rises with every restart: what was under way on an old connection is gone. */
+  generation = 0;
+  /** As it was right before the lease was taken the last time. */
+  beforeLease: LedgerSnapshot | undefined;
+  /** Asked before anything is forgotten: whether it is within what the sending rules assume. */
+  mayForget: (kept: LedgerSnapshot | undefined) => boolean = () => true;
+
+  constructor(world: World, plan: Plan, ledger: MemoryLedger) {
+    this.#world = world;
+    this.#plan = plan;
+    this.ledger = ledger;
+    this.#snapshots = [ledger.snapshot()];
+    this.#rollbacksLeft = plan.times.rollback + plan.times.deposed;
+    this.#sendersToLose = plan.times.senderLost;
+  }
+
+  get ledgerId(): string {
+    return this.ledger.snapshot().ledgerId ?? '';
+  }
+
+  get isUp(): boolean {
+    return this.#mode === 'up';
+  }
+
+  get refuses(): boolean {
+    return this.#mode === 'refuses';
+  }
+
+  /** Runs a command, at once or when it hangs no longer. */
+  take(run: () => void): void {
+    if (this.#mode === 'hangs') this.#waiting.push(run);
+    else run();
+  }
+
+  /** Called after a command of a sender has run. */
+  executed(name: string, isQuiet: boolean): void {
+    const { random } = this.#world;
+    if (name === 'beginSend' && this.#sendersToLose > 0 && this.#world.fault(0.5)) this.#loseSender();
+    if (this.#rollbacksLeft === 0) return;
+    if (random.chance(isQuiet ? 0.005 : 0.1)) this.takeSnapshot();
+    if (!isQuiet && this.#world.fault(this.#plan.rollbackAtOnce)) this.rollBack();
+  }
+
+  takeSnapshot(): void {
+    this.#snapshots = [...this.#snapshots, this.ledger.snapshot()].slice(-KEPT_SNAPSHOTS);
+    this.#world.note(() => 'redis: snapshot taken');
+  }
+
+  goAway(forMs: number): void {
+    this.#mode = this.#world.random.pick(['refuses', 'hangs']);
+    this.#world.note(() => `redis ${this.#mode} for ${forMs.toFixed(1)}`);
+    this.#world.after(forMs, () => {
+      this.comeBack();
+    });
+  }
+
+  comeBack(): void {
+    if (this.#mode === 'up') return;
+    this.#world.note(() => 'redis is back');
+    this.#mode = 'up';
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const run of waiting) run();
+  }
+
+  /** Restarts with one of the last snapshots, or with the one given. What was committed since then is lost. */
+  rollBack(snapshot = this.#pickSnapshot()): void {
+    if (this.#rollbacksLeft === 0 || !this.mayForget(snapshot)) return;
+    this.#rollbacksLeft -= 1;
+    this.#world.note(() => `redis: ROLLED BACK to ${snapshot.sends} sends`);
+    this.#restart();
+    this.ledger.restore(snapshot);
+  }
+
+  #pickSnapshot(): LedgerSnapshot {
+    const { random } = this.#world;
+    const newest = this.#snapshots.at(-1);
+    return newest !== undefined && random.chance(0.5) ? newest : random.pick(this.#snapshots);
+  }
+
+  flush(): void {
+    if (!this.mayForget(undefined)) return;
+    this.#world.note(() => 'redis: FLUSHED');
+    this.#restart();
+    this.ledger.flush();
+    this.#snapshots = [this.ledger.snapshot()];
+  }
+
+  #loseSender(): void {
+    this.#sendersToLose -= 1;
+    this.#world.note(() => 'redis: the sender key is LOST');
+    this.ledger.loseSender();
+  }
+
+  #restart(): void {
+    this.generation += 1;
+    this.#waiting = [];
+    this.#mode = 'up';
+  }
+}

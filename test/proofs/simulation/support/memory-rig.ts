@@ -1,0 +1,62 @@
+import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../../../ledger/contract/ledger-rig.js';
+import { aPayout } from '../../../ledger/support/a-payout.js';
+import { createWallClock } from '../../../ledger/support/wall-clock.js';
+import { MemoryLedger } from '../../../doubles/memory-ledger.js';
+
+/** The ledger in memory, for the contract. */
+export function makeMemoryRig(
+  nextLedgerId = countLedgers(),
+  clock = createWallClock(),
+): LedgerRig & { readonly ledger: MemoryLedger } {
+  const ledger = new MemoryLedger({ clock, nextLedgerId });
+  return {
+    ledger,
+    enqueue: async (payoutId) => {
+      ledger.enqueue(aPayout(payoutId, { addressTo: `wallet-${payoutId}` }));
+      return Promise.resolve();
+    },
+    change: async (change) => {
+      const refusal = ledger.change(change);
+      const words: Record<string, ChangeOutcome> = {
+        wrong_state: 'state',
+        in_doubt: 'state',
+        sent_since: 'attempt',
+        txhash_taken: 'txhash',
+        paid_late: 'lateTxhash',
+      };
+      return Promise.resolve(refusal === undefined ? 'done' : (words[refusal.kind] ?? 'not_found'));
+    },
+    pause: async (reason) => Promise.resolve(ledger.pause(reason)),
+    resume: async () => Promise.resolve(ledger.resume()),
+    adoptSend: async (attempt, outcome, doubtMs = 0) => {
+      const { paymentId, amount, addressTo } = aPayout(attempt.payoutId);
+      const send = { ...attempt, request: { paymentId, amount, addressTo }, outcome };
+      const [adopted] = await ledger.adoptSends([send], { by: 'ann', reason: 'forgotten', doubtMs });
+      return adopted;
+    },
+    adoptLedger: async (highest, journals = { read: [JOURNAL], givenUp: [] }) => ledger.adoptLedger(highest, journals),
+    holdSendable: async () => ledger.holdSendable({ by: 'ann', reason: 'nobody witnesses it', doubtMs: 0 }),
+    loseSender: async () => {
+      ledger.loseSender();
+      return Promise.resolve();
+    },
+    advance: (ms) => {
+      clock.advance(ms);
+    },
+    dump: async () => {
+      const { book, journals, objections, ...rest } = ledger.snapshot();
+      return Promise.resolve({
+        ...rest,
+        journals: [...journals.values()],
+        objections: [...objections.values()],
+        payouts: book.all(),
+      });
+    },
+    close: async () => Promise.resolve(),
+  };
+}
+
+export function countLedgers(): () => string {
+  let count = 0;
+  return () => `ledger-${(count += 1)}`;
+}

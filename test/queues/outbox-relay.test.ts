@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { openQueueRig, type QueueRig } from './support/queue-rig.js';
+
+let rig: QueueRig;
+beforeEach(() => {
+  rig = openQueueRig();
+});
+afterEach(async () => {
+  await rig.close();
+});
+
+const soon = (): number => rig.account.clock.wallNow() + 1;
+const withdrawJobs = async () => (await rig.queues.withdraw.getWaiting()).map((job) => job.id).sort();
+const statusJobs = async () => (await rig.queues.transactionstatus.getDelayed()).map((job) => job.id).sort();
+
+async function makeInProgress(payoutId: string): Promise<void> {
+  const { ledger } = rig.account;
+  await ledger.change({ payoutId, from: 'queued', to: 'sending' });
+  await ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `hash-${payoutId}` });
+}
+
+describe('relayOutbox', () => {
+  it('adds the jobs that a crash left out, and then has nothing to do', async () => {
+    await rig.account.ledger.enqueue([aPayout('p'), aPayout('q')]);
+    await makeInProgress('q');
+    expect(await rig.delivery.relayOutbox(soon())).toBe(3);
+    expect(await withdrawJobs()).toEqual(['p~0']);
+    expect(await statusJobs()).toEqual(['q~0']);
+    expect(await rig.delivery.relayOutbox(soon())).toBe(0);
+  });
+
+  it('goes through more than one page', async () => {
+    const payouts = Array.from({ length: 1_100 }, (_, index) => aPayout(`p${index}`));
+    await rig.account.ledger.enqueue(payouts);
+    expect(await rig.delivery.relayOutbox(soon())).toBe(1_100);
+    expect(await rig.queues.withdraw.count()).toBe(1_100);
+  });
+
+  it('ends between two pages when it is told to', async () => {
+    await rig.account.ledger.enqueue(Array.from({ length: 501 }, (_, index) => aPayout(`p${index}`)));
+    expect(await rig.delivery.relayOutbox(soon(), AbortSignal.abort())).toBe(500);
+  });
+
+  it('leaves the newest changes to the process that is adding their job', async () => {
+    await rig.account.ledger.enqueue([aPayout('p')]);
+    expect(await rig.delivery.relayOutbox(rig.account.clock.wallNow())).toBe(0);
+    expect(await withdrawJobs()).toEqual([]);
+  });
+
+  it('adds no job for a payout that has moved on', async () => {
+    await rig.account.ledger.enqueue([aPayout('p')]);
+    await rig.account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    expect(await rig.delivery.relayOutbox(soon())).toBe(1);
+    expect(await withdrawJobs()).toEqual([]);
+    expect(await rig.delivery.relayOutbox(soon())).toBe(0);
+  });
+
+  it('gives a payout that an operator put back a new job beside the old one', async () => {
+    const { ledger } = rig.account;
+    await ledger.enqueue([aPayout('p')]);
+    await rig.delivery.relayOutbox(soon());
+    await ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
+    await ledger.change({ payoutId: 'p', from: 'sending', to: 'rejected' });
+    await ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued' });
+    await rig.delivery.relayOutbox(soon());
+    expect(await withdrawJobs()).toEqual(['p~0', 'p~1']);
+  });
+});
+
+describe('relayOutbox, where members of the outbox make no sense to it', () => {
+  const STRANGE = ['refunding p-1', 'queued', 'queued ', 'queued  p', 'queued p q', ' queued p', '', '%s %d'];
+
+  it('ends, delivers the others, leaves the strange ones and reports each once', async () => {
+    const { redis, connection, ledger } = rig.account;
+    for (const member of STRANGE) await redis.zadd(connection.keys.outbox, 1, member);
+    await ledger.enqueue([aPayout('p')]);
+    expect(await rig.delivery.relayOutbox(soon())).toBe(1);
+    expect(await rig.delivery.relayOutbox(soon())).toBe(0);
+    expect(await withdrawJobs()).toEqual(['p~0']);
+    expect((await redis.zrange(connection.keys.outbox, '0', '-1')).sort()).toEqual([...STRANGE].sort());
+    expect(rig.errors).toHaveLength(1);
+    expect(rig.errors[0]?.[0]).toMatchObject({ count: STRANGE.length });
+
+    await redis.zadd(connection.keys.outbox, 1, `settling ${'x'.repeat(1_000)}`);
+    await rig.delivery.relayOutbox(soon());
+    expect(rig.errors.slice(1)).toEqual([
+      [{ count: 1, members: [`settling ${'x'.repeat(91)}`] }, expect.stringContaining('does not understand')],
+    ]);
+  });
+
+  it('finds the others behind more than a page of them', async () => {
+    const { redis, connection, ledger } = rig.account;
+    const strange = Array.from({ length: 1_200 }, (_, index) => [1, `refunding p${index}`] as const);
+    await redis.zadd(connection.keys.outbox, ...strange.flat());
+    await ledger.enqueue([aPayout('p')]);
+    expect(await rig.delivery.relayOutbox(soon())).toBe(1);
+    expect(await withdrawJobs()).toEqual(['p~0']);
+    expect(await redis.zcard(connection.keys.outbox)).toBe(1_200);
+  });
+});
+
+describe('addMissing', () => {
+  it('adds a job in the place of one that is finished, or of which only a part is left', async () => {
+    const { redis, ledger } = rig.account;
+    await ledger.enqueue([aPayout('finished'), aPayout('part')]);
+    const key = (jobId: string): string => rig.queues.withdraw.toKey(jobId);
+    await redis.hset(key('finished~0'), { timestamp: '1', finishedOn: '2' });
+    await redis.zadd(key('failed'), 2, 'finished~0');
+    // As BullMQ leaves it where it promotes a delayed job that has no hash.
+    await redis.hset(key('part~0'), 'delay', '0');
+    expect(await rig.delivery.addMissing('queued', ['finished', 'part', 'nobody'])).toBe(2);
+    expect(await withdrawJobs()).toEqual(['finished~0', 'part~0']);
+    expect(await rig.queues.withdraw.getFailedCount()).toBe(0);
+    expect(await rig.delivery.addMissing('queued', ['finished', 'part'])).toBe(0);
+  });
+});

@@ -1,0 +1,141 @@
+import { describe, expect, it } from '@jest/globals';
+import type { WithdrawOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import { blockedReasonOf, readBlockedReason } from '../../../src/worker/sender/blocked-reason.js';
+
+describe.each<[string, readonly string[]]>([
+  [
+    'a block',
+    [
+      ...['Account blocked', 'your IP is on a block list', 'Blocking in effect', 'block', 'BAN', 'banned for a day'],
+      ...['suspend', 'This account is suspended.', 'wallet locked', 'funds frozen', 'API disabled', 'key deactivated'],
+      ...['ACCOUNT_BLOCKED', 'account-blocked', 'ACCOUNTBLOCKED', 'accountSuspended', 'isBlocked', 'IPBlocked'],
+      ...['account_frozen', 'userBanned', 'Account suspension', 'merchant is blacklisted', 'blocked address'],
+      ...['account blocked: too many requests', 'account locked: wrong signature', 'access restricted'],
+      ...['Аккаунт заблокирован', 'АККАУНТ ЗАБЛОКИРОВАН', 'Блокировка счёта', 'Счет временно приостановлен'],
+      ...['Средства заморожены', 'Обліковий запис заблоковано', 'Рахунок призупинено', 'Кошти заморожені'],
+      ...['Ihr Konto ist gesperrt', 'Kontosperrung', 'Konto blockiert', 'Guthaben eingefroren'],
+      ...['Compte bloqué', 'compte bloque', 'Votre compte est suspendu', 'Fonds gelés', 'Compte désactivé'],
+      ...['Cuenta bloqueada', 'Su cuenta ha sido suspendida', 'Fondos congelados', 'cuenta inhabilitada'],
+      ...['Conta bloqueada', 'Conta suspensa', 'Saldo congelado', 'Conta desativada'],
+      ...['账户已被冻结', '帳戶已凍結', '账号被封禁', '账户已锁定', '服务暂停'],
+      ...['Hesabınız engellendi', 'HESAP ASKIYA ALINDI', 'Hesap donduruldu', 'Hesap kilitlendi'],
+      ...['Konto zablokowane', 'Konto zawieszone', 'Środki zamrożone', 'Blokada konta'],
+    ],
+  ],
+  [
+    'a rate limit',
+    [
+      ...['Too Many Requests', 'rate limit reached', 'rate-limited', 'ratelimit', 'limit exceeded', 'too many calls'],
+      ...['RATE_LIMIT_EXCEEDED', 'too_many_requests', 'tooManyRequests', 'rateLimitExceeded', 'LIMIT_EXCEEDED'],
+      ...['You are sending requests too frequently', 'Slow down', 'request limit reached', 'throttled'],
+      ...['You exceeded the number of requests', 'quota exceeded', 'daily limit exceeded'],
+      ...['Слишком много запросов', 'Превышен лимит запросов', 'Слишком частые запросы', 'Лимит превышен'],
+      ...['Забагато запитів', 'Перевищено ліміт', 'Занадто часті запити'],
+      ...['Zu viele Anfragen', 'Limit überschritten', 'Anfragelimit erreicht', 'Zu häufige Anfragen'],
+      ...['Trop de requêtes', 'TROP DE REQUETES', 'Limite dépassée'],
+      ...['Demasiadas solicitudes', 'Límite excedido', 'Límite de peticiones superado'],
+      ...['Muitas solicitações', 'Limite excedido', 'Muitas requisições'],
+      ...['请求过于频繁', '请求过多', '超出限制', '操作頻繁'],
+      ...['Çok fazla istek', 'Limit aşıldı', 'Çok sık istek gönderildi'],
+      ...['Zbyt wiele żądań', 'Przekroczono limit', 'Za dużo zapytań'],
+    ],
+  ],
+  [
+    'wrong credentials',
+    [
+      ...['wrong signature', 'Invalid signature', 'SIGNATURE_MISMATCH', 'invalidSignature', 'signature error'],
+      ...['wrong hash', 'Hash does not match', 'invalid hash', 'bad hash [hash]', 'hash mismatch', 'wrong sign'],
+      ...['invalid key', 'Incorrect API key', 'API key expired', 'INVALID_API_KEY', 'wrong secret', 'key is not valid'],
+      ...['authentication failed', 'Unauthenticated', 'Unauthorized', 'not authorised', 'Access denied', 'Forbidden'],
+      ...[
+        'unknown platform_id',
+        'platform not found',
+        'Platform does not exist',
+        'invalid platform',
+        'no such merchant',
+      ],
+      ...['PLATFORM_NOT_FOUND', 'IP is not whitelisted', 'your IP address is not allowed'],
+      ...['Неверная подпись', 'Ошибка авторизации', 'Невірний підпис', 'Ungültige Signatur', 'Nicht autorisiert'],
+      ...['Signature invalide', 'Accès refusé', 'Firma no válida', 'Acceso denegado', 'Assinatura inválida'],
+      ...['签名错误', '验签失败', 'Geçersiz imza', 'Nieprawidłowy podpis'],
+    ],
+  ],
+])('looks like %s:', (kind, messages) => {
+  it.each(messages)('"%s"', (message) => {
+    expect(readBlockedReason(message)).toBe(`the gateway's answer looks like ${kind}: ${message}`);
+  });
+});
+
+describe('is a fault of one payout:', () => {
+  it.each([
+    ...['blockchain is congested', 'block chain is congested', 'waiting for the next block', 'exceeds block gas limit'],
+    ...[
+      'wrong address',
+      'invalid address checksum',
+      'Invalid public key input',
+      'address is not valid',
+      'unknown wallet',
+    ],
+    ...['bank unknown', 'unlocked wallet needed', 'the amount exceeds the limit', 'corporate limits apply'],
+    ...['insufficient balance', 'INSUFFICIENT_FUNDS', 'Not enough money', 'amount below minimum limit'],
+    ...['minimum amount is 10', 'maximum amount limit exceeded', 'daily limit of recipient exceeded', 'wrong amount'],
+    ...['too many decimal places', 'invalid destination tag', 'unknown payment_id', 'unknown token', 'invalid token'],
+    ...[
+      'invalid txhash',
+      'transaction hash not found',
+      'no route to the network',
+      'internal error',
+      'try again later',
+      '',
+    ],
+    ...['Недостаточно средств', 'Неверный адрес', 'Слишком много знаков после запятой', 'Превышен лимит суммы'],
+    ...['блокчейн недоступен', 'Недостатньо коштів', 'Невірна адреса', 'Сума нижча за мінімальну'],
+    ...['Guthaben nicht ausreichend', 'Ungültige Adresse', 'Der Betrag ist zu klein', 'Blockchain nicht erreichbar'],
+    ...['Solde insuffisant', 'Adresse invalide', 'Montant trop faible', 'chaîne de blocs'],
+    ...['Saldo insuficiente', 'Dirección inválida', 'cadena de bloques', 'Endereço inválido', 'Valor abaixo do mínimo'],
+    ...['余额不足', '地址错误', '金额低于最小限额', '金额超出限制', '区块链拥堵'],
+    ...['Yetersiz bakiye', 'Geçersiz adres', 'Niewystarczające środki', 'Nieprawidłowy adres', 'Kwota zbyt mała'],
+  ])('"%s"', (message) => {
+    expect(readBlockedReason(message)).toBeUndefined();
+  });
+});
+
+describe('the HTTP status', () => {
+  it.each([
+    [401, 'wrong credentials'],
+    [403, 'a block'],
+    [429, 'a rate limit'],
+  ])('%s counts whatever the text is, as %s', (status, kind) => {
+    expect(readBlockedReason('insufficient balance', status)).toBe(
+      `the gateway's answer looks like ${kind}: HTTP ${status}, insufficient balance`,
+    );
+    expect(readBlockedReason('account blocked', status)).toBe(
+      "the gateway's answer looks like a block: account blocked",
+    );
+  });
+
+  it.each([200, 400, 404, 422, 500, 503])('%s says nothing', (status) => {
+    expect(readBlockedReason('insufficient balance', status)).toBeUndefined();
+    expect(readBlockedReason('account blocked', status)).toMatch(/looks like a block/);
+  });
+});
+
+describe('of what came of a send', () => {
+  const durationMs = 1;
+  it.each<[string, WithdrawOutcome, RegExp | undefined]>([
+    ['a rejection by its words', { kind: 'rejected', message: 'account blocked', durationMs }, /a block/],
+    ['a rejection by its status', { kind: 'rejected', message: 'no', httpStatus: 429, durationMs }, /a rate limit/],
+    ['any other rejection not', { kind: 'rejected', message: 'no', httpStatus: 400, durationMs }, undefined],
+    [
+      'an answer that is not the gateway’s by its status',
+      { kind: 'unknown', reason: 'HTTP 429: the body is not JSON', httpStatus: 429, durationMs },
+      /looks like a rate limit: HTTP 429: the body is not JSON$/,
+    ],
+    ['no answer at all not', { kind: 'unknown', reason: 'the account blocked it', durationMs }, undefined],
+    ['what was not sent not', { kind: 'not_sent', reason: 'account blocked' }, undefined],
+    ['an acceptance not', { kind: 'accepted', txhash: 'blocked', durationMs }, undefined],
+  ])('%s', (_name, outcome, expected) => {
+    if (expected === undefined) expect(blockedReasonOf(outcome)).toBeUndefined();
+    else expect(blockedReasonOf(outcome)).toMatch(expected);
+  });
+});

@@ -1,0 +1,204 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
+import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
+import { journaled, makeSendRig, type SendRig } from '../support/send-rig.js';
+
+const OTHER_LEDGER = {
+  kind: 'ledger',
+  reason: 'Redis was flushed or exchanged while this process was the sender.',
+};
+const OTHER_SENDS = {
+  kind: 'ledger',
+  reason: 'Redis came back older than it was: its last send is another than the one that this process began.',
+};
+const LOSS = { kind: 'ledger', reason: 'Redis came back older than it was: it knows 0 sends, this process 1.' };
+const STILL_TRUE = { peers: [] };
+
+let rig: SendRig;
+/** Tokens of attempts that this process began, or tried to, and did not write. */
+let unwritten: string[];
+let check: LedgerCheck;
+
+beforeEach(async () => {
+  rig = await makeSendRig();
+  unwritten = [];
+  check = new LedgerCheck({
+    ledger: rig.port,
+    journal: rig.journal,
+    held: rig.held,
+    isUnwritten: (token) => unwritten.includes(token),
+  });
+});
+
+/** This process begins a send, and hears of it. */
+async function begin(payoutId = 'p'): Promise<void> {
+  const attempt = await rig.begin(payoutId);
+  check.noteBegun({ sends: check.line.sends + 1, last: attempt.token });
+  await rig.ledger.finishSend(attempt, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
+}
+
+describe('explainDifference', () => {
+  it('is an older copy where sends are missing', async () => {
+    await begin();
+    expect(check.explainDifference({ sends: 0, last: '' })).toEqual(LOSS);
+  });
+
+  it.each([1, 2])('is an older copy where %d sends are there, the last of them another', async (sends) => {
+    await begin();
+    expect(check.explainDifference({ sends, last: 'foreign' })).toEqual(OTHER_SENDS);
+    expect(check.line).toEqual({ sends: 1, last: 'behind-p-1' });
+  });
+
+  it('is a begin of this process that took effect late, which it counts from then on', async () => {
+    await begin();
+    unwritten.push('late');
+    expect(check.explainDifference({ sends: 2, last: 'late' })).toBeUndefined();
+    expect(check.line).toEqual({ sends: 2, last: 'late' });
+  });
+
+  it('is an older copy also where a late begin of this process is the last of fewer sends', async () => {
+    await begin();
+    await begin('q');
+    unwritten.push('late');
+    expect(check.explainDifference({ sends: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
+  });
+});
+
+describe('findLoss', () => {
+  it('finds nothing wrong with the ledger that it knows, or one that noted a late begin', async () => {
+    expect(await check.findLoss()).toBeUndefined();
+    await begin();
+    expect(await check.findLoss()).toBeUndefined();
+    unwritten.push((await rig.begin('q')).token);
+    expect(await check.findLoss()).toBeUndefined();
+  });
+
+  it('finds another ledger', async () => {
+    rig.ledger.flush();
+    expect(await check.findLoss()).toEqual(OTHER_LEDGER);
+    expect(check.otherLedger).toEqual(OTHER_LEDGER);
+  });
+
+  it('finds an older copy by the number of sends', async () => {
+    const older = rig.ledger.snapshot();
+    await begin();
+    rig.ledger.restore(older);
+    expect(await check.findLoss()).toEqual(LOSS);
+  });
+
+  it('finds an older copy with as many sends by the last of them, while the lease is its own', async () => {
+    const older = rig.ledger.snapshot();
+    await begin();
+    rig.ledger.restore(older);
+    await rig.begin('q');
+    expect(await check.findLoss()).toEqual(OTHER_SENDS);
+  });
+
+  it('finds nothing wrong with the sends of the next holder', async () => {
+    await begin();
+    const lease = await takeLease(rig.ledger, 'two');
+    await rig.begin('q', { lease });
+    expect(await check.findLoss()).toBeUndefined();
+  });
+
+  it('takes no send for foreign that began while it asked', async () => {
+    rig.after.readSender = async () => {
+      delete rig.after.readSender;
+      await begin();
+    };
+    expect(await check.findLoss()).toBeUndefined();
+    await begin('q');
+    rig.before.readSender = async () => {
+      delete rig.before.readSender;
+      rig.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'again' });
+      await begin();
+    };
+    expect(await check.findLoss()).toBeUndefined();
+  });
+
+  it('takes no late begin of its own for foreign when another has begun while it asked', async () => {
+    const late = await rig.begin('q');
+    await rig.ledger.revertSend(late, 'the reply was lost');
+    rig.after.readSender = async () => {
+      delete rig.after.readSender;
+      unwritten.push(late.token);
+      check.explainDifference({ sends: 1, last: late.token });
+      await begin();
+      unwritten = [];
+    };
+    expect(await check.findLoss()).toBeUndefined();
+  });
+
+  it('fails when Redis cannot be asked', async () => {
+    rig.before.readSender = () => {
+      throw new Error('unavailable');
+    };
+    await expect(check.findLoss()).rejects.toThrow('unavailable');
+  });
+});
+
+describe('judgeJournal', () => {
+  it('asks nobody while only this process writes to the journal', async () => {
+    rig.before.readSender = () => {
+      throw new Error('it should not be asked');
+    };
+    expect(await check.judgeJournal()).toBeUndefined();
+  });
+
+  it('judges once what another has written', async () => {
+    let asked = 0;
+    rig.before.readSender = () => void (asked += 1);
+    rig.journal.othersWrite(STILL_TRUE);
+    expect(await check.judgeJournal()).toBeUndefined();
+    expect(await check.judgeJournal()).toBeUndefined();
+    expect(asked).toBe(1);
+  });
+
+  it('judges what was read on the way, too, though the journal is as this process knows it by now', async () => {
+    rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
+    await check.catchUpWithJournal();
+    expect(await rig.journal.changedByOthers()).toBe(false);
+    const refused = {
+      kind: 'ledger_refused',
+      mismatch: { kind: 'ledger', reason: expect.stringContaining('payout q') },
+    };
+    expect(await check.judgeJournal()).toEqual(refused);
+    expect(await check.judgeJournal()).toEqual(refused);
+  });
+
+  it('judges again when it was told to', async () => {
+    let asked = 0;
+    rig.before.readSender = () => void (asked += 1);
+    check.distrustJournal();
+    expect(await check.judgeJournal()).toBeUndefined();
+    expect(asked).toBe(1);
+  });
+
+  it('says first what the ledger lost, then that another has the lease', async () => {
+    const older = rig.ledger.snapshot();
+    await begin();
+    rig.journal.othersWrite(STILL_TRUE);
+    await takeLease(rig.ledger, 'two');
+    expect(await check.judgeJournal()).toEqual({ kind: 'lease_lost' });
+    rig.ledger.restore({ ...older, lease: undefined });
+    expect(await check.judgeJournal()).toEqual({ kind: 'ledger_refused', mismatch: LOSS });
+  });
+
+  it('says that the journal was damaged', async () => {
+    rig.journal.damage();
+    expect(await check.judgeJournal()).toEqual({
+      kind: 'ledger_refused',
+      mismatch: { kind: 'journal', reason: 'The send journal was damaged while it was in use.' },
+    });
+  });
+
+  it('fails when the journal cannot be read, and judges it once it can be', async () => {
+    rig.journal.othersWrite(STILL_TRUE);
+    rig.journal.onReload = () => {
+      throw new Error('EACCES');
+    };
+    await expect(check.judgeJournal()).rejects.toThrow('EACCES');
+    rig.journal.onReload = () => undefined;
+    expect(await check.judgeJournal()).toBeUndefined();
+  });
+});

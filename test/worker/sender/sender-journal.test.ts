@@ -1,0 +1,236 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { RedisUnavailableError } from '../../../src/errors.js';
+import type { JournalLine } from '../../../src/journal/journal-line.js';
+import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { journaled, makeSendRig, type SendRig } from '../support/send-rig.js';
+
+/** What the sender writes to its journal, and what it does where others write to it, or it is damaged. */
+
+let rig: SendRig;
+beforeEach(async () => {
+  rig = await makeSendRig();
+});
+
+const payoutState = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.state;
+const NOT_SENT = { kind: 'not_sent', reason: 'another process has written to the send journal' };
+const THEIRS = { payoutId: 'p', attempt: 1, token: 'theirs' };
+const STILL_TRUE = { peers: [] };
+
+const refused = (reason: string | RegExp, kind = 'ledger') => ({
+  kind: 'ledger_refused',
+  mismatch: { kind, reason: expect.stringMatching(reason) },
+});
+
+function expectNothingSent(): void {
+  expect(rig.gateway.arrivals).toEqual([]);
+  expect(rig.gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
+}
+
+describe('the journal', () => {
+  it('has each send with all that is needed to know it again, and what came of it', async () => {
+    rig.gateway.outcome = { kind: 'rejected', message: 'no', durationMs: 5 };
+    await rig.send('p');
+    const at = (rig.gateway.arrivals[0]?.at ?? 0) - 30 + rig.clock.wallOffsetMs;
+    const attempt = { payoutId: 'p', attempt: 1, token: 't-1' };
+    expect(rig.journal.lines.slice(1)).toEqual([
+      {
+        ...attempt,
+        epoch: rig.held.lease.epoch,
+        sends: 1,
+        after: { sends: 0, token: '' },
+        request: { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' },
+        at,
+      },
+      { ...attempt, outcome: { kind: 'rejected', message: 'no' }, at: at + 30 + 100 },
+    ]);
+  });
+
+  it('names the send before each, past those that never came into it', async () => {
+    await rig.send('p');
+    rig.ledger.enqueue(aPayout('r'));
+    rig.journal.onAppend = () => {
+      rig.journal.onAppend = () => undefined;
+      throw new Error('no space left on device');
+    };
+    expect(await rig.send('q')).toMatchObject({ kind: 'not_sent' });
+    await rig.send('r');
+    expect(rig.journal.sends.map(({ payoutId, sends, after }) => ({ payoutId, sends, after }))).toEqual([
+      { payoutId: 'p', sends: 1, after: { sends: 0, token: '' } },
+      { payoutId: 'r', sends: 3, after: { sends: 1, token: 't-1' } },
+    ]);
+  });
+
+  it.each([
+    ['by its own last entry, where it witnessed the last send', 'j-mine', { sends: 4, token: 'fourth' }],
+    ['by the ledger, where another journal did', 'j-theirs', { sends: 6, token: 'sixth' }],
+  ])('names the send before the first %s', async (_, lastJournalId, after) => {
+    const journal = new MemoryJournal();
+    journal.given({ ledgerId: rig.held.view.ledgerId, epoch: 1, sends: 4, token: 'fourth' });
+    const view = { ...rig.held.view, lastJournalId, sends: 6, last: 'sixth' };
+    rig.ledger.restore({ ...rig.ledger.snapshot(), sends: 6, last: 'sixth' });
+    const next = await makeSendRig({ ledger: rig.ledger, journal, held: { ...rig.held, view } });
+    await next.send('p');
+    expect(journal.sends.at(-1)).toMatchObject({ sends: 7, after });
+  });
+
+  it('that cannot be written stops a send before anything else', async () => {
+    rig.journal.failWith = new Error('no space left on device');
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'no space left on device' });
+    expect(rig.gateway.connections).toEqual([]);
+  });
+
+  it('that fails after the begin has the payout put back', async () => {
+    rig.journal.onAppend = () => {
+      throw new Error('no space left on device');
+    };
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'no space left on device' });
+    expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
+    expectNothingSent();
+  });
+
+  it.each<[string, (rig: SendRig) => void]>([
+    ['when it was to be opened again', ({ journal }) => (journal.ensureWritable = async () => journal.reload())],
+    ['at the last look', () => undefined],
+  ])('that was damaged is refused, as the one that lacks something: %s', async (_, prepare) => {
+    prepare(rig);
+    rig.journal.damage();
+    expect(await rig.send('p')).toEqual(refused('was damaged', 'journal'));
+    expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 0 });
+    rig.journal.damage(false);
+    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+  });
+});
+
+describe('a journal to which another process has written', () => {
+  it('with what the ledger knows, an earlier sender which was stopped in between, is no mismatch', async () => {
+    await rig.send('q');
+    rig.journal.othersWrite(...rig.journal.sends);
+    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+  });
+
+  it.each<[string, (known: { ledgerId: string; epoch: number; sends: number; token: string }) => JournalLine, RegExp]>([
+    ['under a later lease', (known) => ({ ...known, epoch: 2 }), /lease epoch is 1.* seen 2/],
+    ['after more sends', (known) => ({ ...known, sends: 2, token: 'x' }), /knows 1 sends, the journal 2/],
+    ['after another send of the same number', (known) => ({ ...known, token: 'x' }), /send number 1 is another/],
+    ['with a send that the ledger forgot', () => journaled(THEIRS), /not know that payout p was sent/],
+  ])('%s stops a send before it begins', async (_, theirs, reason) => {
+    await rig.send('q');
+    const { ledgerId } = rig.held.view;
+    rig.journal.othersWrite(theirs({ ledgerId, epoch: 1, sends: 1, token: 't-1' }));
+    expect(await rig.send('p')).toEqual(refused(reason));
+    expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 0 });
+    expect(rig.gateway.arrivals).toHaveLength(1);
+  });
+
+  it('cannot be read, or Redis cannot be asked: nothing begins', async () => {
+    rig.journal.othersWrite(STILL_TRUE);
+    rig.journal.onReload = () => {
+      throw new Error('EACCES');
+    };
+    await expect(rig.send('p')).rejects.toThrow('EACCES');
+    rig.journal.onReload = () => undefined;
+    rig.before.readSender = () => {
+      throw new RedisUnavailableError('Redis unavailable');
+    };
+    await expect(rig.send('p')).rejects.toThrow('Redis unavailable');
+    expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 0 });
+    expectNothingSent();
+  });
+
+  it('who took the lease is no mismatch: this process is only not the sender any more', async () => {
+    rig.journal.othersWrite(STILL_TRUE);
+    rig.before.readSender = async () => {
+      delete rig.before.readSender;
+      await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0);
+    };
+    expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
+    expect(await payoutState()).toBe('queued');
+    expectNothingSent();
+  });
+
+  it('does not hide that the ledger came back older', async () => {
+    const older = { ...rig.ledger.snapshot(), lease: undefined };
+    await rig.send('q');
+    rig.ledger.restore(older);
+    rig.journal.othersWrite(STILL_TRUE);
+    expect(await rig.send('p')).toEqual(refused('it knows 0 sends, this process 1'));
+  });
+});
+
+describe('a journal to which another process writes while a send begins', () => {
+  const whileItBegins = (write: () => void): void => {
+    rig.journal.onAppend = () => {
+      rig.journal.onAppend = () => undefined;
+      write();
+    };
+  };
+
+  it('has the payout put back before anything is written, and sent once what came was judged', async () => {
+    whileItBegins(() => {
+      rig.journal.othersWrite(STILL_TRUE);
+    });
+    expect(await rig.send('p')).toEqual(NOT_SENT);
+    expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
+    expect(rig.journal.outcomes).toEqual(['p 1 not_sent']);
+    expectNothingSent();
+    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+  });
+
+  it('is a mismatch at once where the ledger does not know what came', async () => {
+    whileItBegins(() => {
+      rig.journal.othersWrite(journaled({ ...THEIRS, payoutId: 'q' }));
+    });
+    expect(await rig.send('p')).toEqual(refused('does not know that payout q was sent'));
+    expect(await payoutState()).toBe('queued');
+    expectNothingSent();
+  });
+
+  it('leaves the payout in sending where the other may have sent the attempt of the same number', async () => {
+    whileItBegins(() => {
+      rig.journal.othersWrite(journaled(THEIRS));
+    });
+    expect(await rig.send('p')).toEqual(refused('does not know that payout p was sent'));
+    expect(await payoutState()).toBe('sending');
+    await rig.sender.resolveLeftovers();
+    expect(await payoutState()).toBe('unknown');
+    expectNothingSent();
+  });
+
+  it('leaves the payout in sending where what came cannot be read', async () => {
+    whileItBegins(() => {
+      rig.journal.othersWrite(STILL_TRUE);
+      rig.journal.onReload = () => {
+        throw new Error('EACCES');
+      };
+    });
+    expect(await rig.send('p')).toEqual(NOT_SENT);
+    expect(await payoutState()).toBe('sending');
+    expectNothingSent();
+  });
+
+  it('begins nothing before Redis could be asked about what came', async () => {
+    whileItBegins(() => {
+      rig.journal.othersWrite(STILL_TRUE);
+      rig.before.readSender = () => {
+        throw new RedisUnavailableError('Redis unavailable');
+      };
+    });
+    expect(await rig.send('p')).toEqual(NOT_SENT);
+    await expect(rig.send('q')).rejects.toThrow('Redis unavailable');
+    expect(await rig.ledger.readPayout('q')).toMatchObject({ attempt: 0 });
+    delete rig.before.readSender;
+    expect(await rig.send('q')).toMatchObject({ kind: 'sent' });
+  });
+
+  it('who took the lease is no mismatch; what was not written is put back all the same', async () => {
+    whileItBegins(() => {
+      rig.journal.othersWrite(STILL_TRUE);
+      void rig.ledger.adoptLedger({ epoch: 0, sends: 0 }, { read: [], givenUp: [] });
+    });
+    expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
+    expect(await payoutState()).toBe('queued');
+    expectNothingSent();
+  });
+});
