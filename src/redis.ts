@@ -3,6 +3,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { LONGEST_TIMER_MS } from './clock.js';
 import { PayoutError, RedisUnavailableError } from './errors.js';
 import { failsafeLogger, silentLogger, type Logger } from './logger.js';
+import { SteadySentinelConnector } from './sentinel-connector.js';
 
 /** A connection to one Redis, to a Sentinel-watched one, or to a Redis Cluster. */
 export type RedisClient = Redis | Cluster;
@@ -165,6 +166,7 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
         name: masterName,
         // A demoted master must not go on being written to until its connection happens to break.
         failoverDetector: true,
+        Connector: SteadySentinelConnector,
         sentinelRetryStrategy: reconnectDelay,
         ...(login.tls === undefined ? {} : { enableTLSForSentinelMode: true }),
         ...(login.password === undefined ? {} : { sentinelPassword: login.password }),

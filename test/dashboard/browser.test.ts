@@ -67,7 +67,7 @@ interface Visit {
 async function visit(screen: { readonly width: number; readonly height: number }): Promise<Visit> {
   const httpCredentials = { username: 'payouts', password: PASSWORD };
   const context = await browser.newContext({ viewport: screen, httpCredentials });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const troubles: string[] = [];
   page.on('pageerror', (error) => troubles.push(error.message));

@@ -27,5 +27,6 @@ it('sends 60 payouts through jitter: never under 1000 ms apart, and a period of 
   expect(durations).toHaveLength(PAYOUTS);
   const meanT = durations.reduce((sum, ms) => sum + ms, 0) / durations.length;
   const { meanGapMs } = world.sandbox.stats();
-  expect(meanGapMs).toBeLessThanOrEqual(INTERVAL_MS + meanT + 10);
+  // What scripts and syncs of the disk add is for `npm run bench`; a sender that waited for another interval would show here.
+  expect(meanGapMs).toBeLessThanOrEqual(1.25 * (INTERVAL_MS + meanT));
 }, 240_000);

@@ -46,8 +46,9 @@ function start(speed = QUICK): void {
       queues,
       reconciler: {
         reconcile: async (state, signal) => {
+          const count = await reconciler.reconcile(state, signal);
           checks.push(state);
-          return reconciler.reconcile(state, signal);
+          return count;
         },
       },
       observer: { jobsRecreated: (state, count) => void recreated.push([state, count]) },
@@ -89,10 +90,11 @@ it('finds what is lost later by the counts alone, and checks that state only', a
 it('checks all of it every hour, also where the counts fit', async () => {
   await rig.enqueue(['p']);
   start(10 * QUICK);
-  await until('the first checks are over', () => checks.length === 2);
+  await until('the first checks are over', () => checks.length >= 2);
+  const before = checks.length;
   await rig.account.redis.del(rig.queues.withdraw.toKey('p~0'));
   await until('it is repaired', () => recreated.length === 1);
-  expect(checks.length).toBeGreaterThan(2);
+  expect(checks.length).toBeGreaterThan(before);
   expect(recreated).toEqual([['queued', 1]]);
 });
 
