@@ -17,6 +17,7 @@ export interface LocalRedis {
   stop(): Promise<void>;
 }
 
+/** Where a local Redis stores its data, and what it is started with. */
 export interface LocalRedisOptions {
   /** An existing folder for the data; without it a temporary one is made and removed at the end. */
   readonly dir?: string;

@@ -12,6 +12,7 @@ import { createBoard } from './board.js';
 import { createPayoutPages } from './payout-pages.js';
 import { boardHeaders, noStore, pageHeaders, refuseWrites } from './security-headers.js';
 
+/** Which account the dashboard shows, and who may see it. */
 export interface DashboardOptions {
   /** The merchant account. */
   readonly platformId: number;
@@ -27,6 +28,7 @@ export interface DashboardOptions {
   readonly clock?: Clock;
 }
 
+/** The dashboard as part of an Express application. */
 export interface Dashboard {
   /** Mount it under any path: `app.use('/admin', dashboard.router)`. */
   readonly router: Router;

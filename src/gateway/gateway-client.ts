@@ -43,6 +43,7 @@ export interface GatewayClientOptions {
   readonly clock: Clock;
 }
 
+/** The gateway's endpoints as methods: query calls, and connections for a withdrawal each. */
 export interface GatewayClient extends WithdrawGateway {
   /**
    * Connects, signs and sends at once, outside of any queue and its pace; never rejects.

@@ -11,6 +11,7 @@ import { readDecimal } from './plain-decimal.js';
 /** 0 in progress, 1 completed, 2 error (API document, part 3). */
 export type Approve = 0 | 1 | 2;
 
+/** The gateway's status of a transaction. */
 export interface TransactionStatus {
   readonly txhash: string;
   readonly approve: Approve;
@@ -21,6 +22,7 @@ export interface TransactionStatus {
   readonly fee?: string;
 }
 
+/** A wallet to which the account is paid. */
 export interface PaymentWallet {
   readonly address: string;
   /** For Ripple XRP and the TON network. */

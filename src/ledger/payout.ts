@@ -63,6 +63,7 @@ export const payoutInputSchema = z.strictObject({
   batch: batchField.optional(),
 });
 
+/** What an application gives to enqueue a payout. */
 export type PayoutInput = z.input<typeof payoutInputSchema>;
 export type ValidPayout = z.output<typeof payoutInputSchema>;
 

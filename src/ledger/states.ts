@@ -11,6 +11,7 @@ export const PAYOUT_STATES = [
   'cancelled',
 ] as const;
 
+/** The state of a payout; {@link STATE_MEANING} says what each means. */
 export type PayoutState = (typeof PAYOUT_STATES)[number];
 
 /** What each state means, in words for people. */

@@ -36,6 +36,7 @@ export type BulkResult =
       readonly removed?: true;
     };
 
+/** What became of payouts that were enqueued together. */
 export interface BulkEnqueue {
   /** One for each payout, in the order given. */
   readonly results: readonly BulkResult[];

@@ -12,6 +12,7 @@ import { failsafeTelemetry } from './failsafe-telemetry.js';
 import { PayoutQueues } from './payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../redis.js';
 
+/** Which account a producer enqueues for, and how it reaches Redis. */
 export interface PayoutProducerOptions {
   /** The merchant account. */
   readonly platformId: number;

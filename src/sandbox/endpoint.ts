@@ -7,6 +7,7 @@ export const ENDPOINT_FIELDS = {
   balance: { required: ['platform_id'], optional: [] },
 } as const satisfies Record<string, { required: readonly string[]; optional: readonly string[] }>;
 
+/** An endpoint of the gateway, without its slash. */
 export type Endpoint = keyof typeof ENDPOINT_FIELDS;
 
 export const ENDPOINTS = Object.keys(ENDPOINT_FIELDS) as [Endpoint, ...Endpoint[]];

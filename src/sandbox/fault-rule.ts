@@ -23,6 +23,7 @@ export const FAULT_DESCRIPTIONS = {
   block: 'call not processed, answered as for a blocked account, which it is not',
 } as const;
 
+/** A fault that the sandbox can inject; {@link FAULT_DESCRIPTIONS} says what each does. */
 export type FaultKind = keyof typeof FAULT_DESCRIPTIONS;
 
 export const FAULT_KINDS = Object.keys(FAULT_DESCRIPTIONS) as [FaultKind, ...FaultKind[]];

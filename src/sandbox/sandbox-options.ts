@@ -18,6 +18,7 @@ export interface SandboxAccountSettings {
   readonly balance?: string | undefined;
 }
 
+/** How a sandbox listens, behaves and which accounts it has. */
 export interface SandboxOptions {
   readonly accounts: readonly SandboxAccountSettings[];
   /** @defaultValue `0`: any free port */
