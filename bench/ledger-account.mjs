@@ -9,7 +9,7 @@ import { sampleAmount, sampleTxhash } from './sample-payouts.mjs';
 /** The breaker must not interfere. */
 const NO_BREAKER = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
 
-/** So many payouts are on their way to Redis at the same time. */
+/** Payouts that are written to Redis at the same time. */
 const STEP = 500;
 
 /** An account's ledger on a connection of its own. */
@@ -21,7 +21,7 @@ export function openLedger(redisUrl, platformId) {
 
 const JOURNAL = { journalId: 'bench', host: 'bench', dir: '/bench', sends: 0, token: '', at: 0 };
 
-/** An account's ledger with the lease in hand, so that payouts can be brought into any state without a gateway. */
+/** An account's ledger that holds the lease: payouts can be brought into any state without a gateway. */
 export async function holdLedger(redisUrl, platformId) {
   const { ledger, connection, close } = openLedger(redisUrl, platformId);
   const senderLedger = new RedisSenderLedger(connection, 'reply');
@@ -31,7 +31,7 @@ export async function holdLedger(redisUrl, platformId) {
 }
 
 /**
- * Payouts that the gateway has accepted and whose status is asked for.
+ * Payouts that the gateway has accepted and whose status is polled.
  * @returns the payouts with their txhash
  */
 export async function putInProgress(account, payouts) {
@@ -50,7 +50,7 @@ export async function putInProgress(account, payouts) {
   return sent;
 }
 
-/** Payouts that went all the way. */
+/** Completed payouts, with all their events. */
 export async function completePayouts(account, payouts) {
   const sent = await putInProgress(account, payouts);
   for (let start = 0; start < sent.length; start += STEP) {
@@ -65,7 +65,7 @@ export async function completePayouts(account, payouts) {
 
 async function send(account, { payoutId, txhash }) {
   const { senderLedger, lease, ledgerId, sends, last } = account;
-  // As long as a real token, and another for each send.
+  // As long as a real token, and different for each send.
   const token = String(sends).padStart(8, '0');
   const attempt = { payoutId, attempt: 1, token };
   const line = { lease, beat: 0, ledgerId, sends, last };

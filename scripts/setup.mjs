@@ -7,7 +7,7 @@ import { delimiter, join } from 'node:path';
 
 const INSTALL_FORBIDDEN = process.env.PAYOUTS_NO_INSTALL === '1';
 
-/** How each package manager installs a package, in the order in which they are looked for. */
+/** How each package manager installs a package, in order of preference. */
 const INSTALLERS = [
   {
     tool: 'apt-get',

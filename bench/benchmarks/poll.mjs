@@ -52,7 +52,7 @@ export async function run({ quick, note }) {
   }
 }
 
-/** Both in turns, so that what else the machine does hits both; each round gives a ratio, and their median counts. */
+/** In turns, because other load on the machine then affects both; each round gives a ratio, and their median is the result. */
 async function compare(redis, account, { size, rounds, seconds }) {
   const measured = [];
   for (let round = 0; round < rounds; round += 1) {

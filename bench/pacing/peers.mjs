@@ -5,7 +5,7 @@ import pThrottle from 'p-throttle';
 import { RateLimiterMemory, RateLimiterQueue } from 'rate-limiter-flexible';
 
 /**
- * One withdraw a second, as each library's own documentation says it. `send` makes the call and resolves with its answer.
+ * One withdrawal a second, as each library's own documentation says. `send` makes the call and resolves with its response.
  * Each takes `(payouts, send, redis)` and resolves when all are sent.
  */
 export const PEERS = {
