@@ -139,7 +139,7 @@ export class LeaseKeeper {
     try {
       const view = await ledger.readSender();
       const holdOffMs = this.#holdOffMs(view, before?.released === true);
-      logger.info({ epoch: lease.epoch, holdOffMs, unanswered: view.unanswered }, 'acquired sender lease');
+      logger.info({ epoch: lease.epoch, holdOffMs, unanswered: view.awaitingAnswer }, 'acquired sender lease');
       return {
         lease,
         view,
@@ -199,12 +199,15 @@ export class LeaseKeeper {
 function sameLease({ lease: one }: SenderView, { lease: other }: SenderView): boolean {
   if (one === undefined || other === undefined) return one === other;
   return (
-    one.owner === other.owner && one.epoch === other.epoch && one.beat === other.beat && one.released === other.released
+    one.owner === other.owner &&
+    one.epoch === other.epoch &&
+    one.heartbeat === other.heartbeat &&
+    one.released === other.released
   );
 }
 
 /** Whether a ledger can be the one that was observed before, some sends later. */
 function isLater(view: SenderView, before: SenderView | undefined): boolean {
-  if (before?.ledgerId !== view.ledgerId || view.sends < before.sends) return false;
-  return view.sends > before.sends || view.last === before.last;
+  if (before?.ledgerId !== view.ledgerId || view.sendCount < before.sendCount) return false;
+  return view.sendCount > before.sendCount || view.last === before.last;
 }

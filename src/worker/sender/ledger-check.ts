@@ -13,7 +13,7 @@ export interface LedgerCheckOptions {
 
 /** The sends that a ledger has seen: their number, and the token of the last one. */
 export interface LineOfSends {
-  readonly sends: number;
+  readonly sendCount: number;
   readonly last: string;
 }
 

@@ -147,7 +147,7 @@ export class Sender {
     try {
       const begun = await this.#begin(attempt);
       if (begun !== undefined) return begun;
-      const { sends } = this.#check.line;
+      const { sendCount } = this.#check.line;
       const at = clock.wallNow();
       await journal.append({ ...attempt, epoch: heldLease.lease.epoch, sends, after: this.#after, request, at });
       this.#after = { sends, token: attempt.token };

@@ -188,7 +188,7 @@ describe('acquire', () => {
     const lease = await another();
     const watching = watch();
     for (let beats = 0; beats < 50; beats += 1) {
-      await ledger.beatLease(lease);
+      await ledger.renewLease(lease);
       await clock.advance(LEASE_MS / 2);
     }
     expect(watching.held).toBeUndefined();
@@ -207,7 +207,7 @@ describe('acquire', () => {
     const snapshot = ledger.snapshot();
     if (change === 'owner') ledger.restore({ ...snapshot, lease: { ...view, owner: 'somebody else' } });
     if (change === 'epoch') ledger.restore({ ...snapshot, lease: { ...view, epoch: 7 } });
-    if (change === 'beat') await ledger.beatLease(lease);
+    if (change === 'beat') await ledger.renewLease(lease);
     if (change === 'absence') ledger.restore({ ...snapshot, lease: undefined });
     await clock.advance(LEASE_MS - 1_000);
     expect(watching.held).toBeUndefined();
@@ -279,7 +279,7 @@ describe('acquire', () => {
     const lease = await another();
     before.readSender = async () => {
       looks += 1;
-      await ledger.beatLease(lease);
+      await ledger.renewLease(lease);
     };
     watch(makeKeeper({ leaseMs: 1_000 }));
     await clock.advance(999);
@@ -406,7 +406,7 @@ describe('an objection of the journal', () => {
       }),
     );
     for (let second = 0; second < 25; second += 1) {
-      await ledger.beatLease(lease);
+      await ledger.renewLease(lease);
       await clock.advance(1_000);
     }
     expect(comparedAt).toEqual([0, 10_000, 20_000]);
@@ -417,9 +417,9 @@ describe('the held lease', () => {
   it('beats at once and every second, in the quarantine too', async () => {
     await acquire();
     await clock.advance(0);
-    expect((await ledger.readSender()).lease?.beat).toBe(1);
+    expect((await ledger.readSender()).lease?.heartbeat).toBe(1);
     await clock.advance(5_500);
-    expect((await ledger.readSender()).lease?.beat).toBe(6);
+    expect((await ledger.readSender()).lease?.heartbeat).toBe(6);
   });
 
   it('is lost as soon as a beat finds another holder, who is not disturbed', async () => {
@@ -429,7 +429,7 @@ describe('the held lease', () => {
     expect(held.lost.aborted).toBe(true);
     expect(said).toContain('warn another process has taken the lease');
     await held.release();
-    expect((await ledger.readSender()).lease).toEqual({ ...other, beat: 0, released: false });
+    expect((await ledger.readSender()).lease).toEqual({ ...other, heartbeat: 0, released: false });
   });
 
   it('is lost when the ledger comes back as it was some signs of life ago', async () => {
@@ -448,7 +448,7 @@ describe('the held lease', () => {
     await acquire();
     await another();
     let beats = 0;
-    before.beatLease = () => void (beats += 1);
+    before.renewLease = () => void (beats += 1);
     let releases = 0;
     before.releaseLease = () => void (releases += 1);
     await clock.advance(5_000);
@@ -458,7 +458,7 @@ describe('the held lease', () => {
 
   it('is not lost while Redis is away', async () => {
     const held = await acquire();
-    before.beatLease = () => {
+    before.renewLease = () => {
       throw new Error('Redis is away');
     };
     await clock.advance(60_000);
@@ -467,7 +467,7 @@ describe('the held lease', () => {
     delete before.beatLease;
     const { lease } = await ledger.readSender();
     await clock.advance(1_500);
-    expect((await ledger.readSender()).lease?.beat).toBeGreaterThan(lease?.beat ?? 0);
+    expect((await ledger.readSender()).lease?.heartbeat).toBeGreaterThan(lease?.heartbeat ?? 0);
   });
 
   it('is given back, and beats no more', async () => {
@@ -481,7 +481,7 @@ describe('the held lease', () => {
 
   it('is not called lost by a beat that was under way when it was given back', async () => {
     const held = await acquire();
-    before.beatLease = async () => clock.sleep(100);
+    before.renewLease = async () => clock.sleep(100);
     await clock.advance(1_050);
     await held.release();
     await clock.advance(1_000);

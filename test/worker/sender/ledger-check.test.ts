@@ -34,20 +34,20 @@ beforeEach(async () => {
 /** This process begins a send, and hears of it. */
 async function begin(payoutId = 'p'): Promise<void> {
   const attempt = await rig.begin(payoutId);
-  check.noteBegun({ sends: check.line.sends + 1, last: attempt.token });
+  check.noteBegun({ sendCount: check.line.sendCount + 1, last: attempt.token });
   await rig.ledger.finishSend(attempt, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
 }
 
 describe('explainDifference', () => {
   it('is an older copy where sends are missing', async () => {
     await begin();
-    expect(check.explainDifference({ sends: 0, last: '' })).toEqual(LOSS);
+    expect(check.explainDifference({ sendCount: 0, last: '' })).toEqual(LOSS);
   });
 
-  it.each([1, 2])('is an older copy where %d sends are there, the last of them another', async (sends) => {
+  it.each([1, 2])('is an older copy where %d sends are there, the last of them another', async (sendCount) => {
     await begin();
-    expect(check.explainDifference({ sends, last: 'foreign' })).toEqual(OTHER_SENDS);
-    expect(check.line).toEqual({ sends: 1, last: 'behind-p-1' });
+    expect(check.explainDifference({ sendCount, last: 'foreign' })).toEqual(OTHER_SENDS);
+    expect(check.line).toEqual({ sendCount: 1, last: 'behind-p-1' });
   });
 
   it('is a begin of this process that took effect late, which it counts from then on', async () => {

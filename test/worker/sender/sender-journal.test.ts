@@ -227,7 +227,7 @@ describe('a journal to which another process writes while a send begins', () => 
   it('who took the lease is no mismatch; what was not written is put back all the same', async () => {
     whileItBegins(() => {
       rig.journal.othersWrite(STILL_TRUE);
-      void rig.ledger.adoptLedger({ epoch: 0, sends: 0 }, { read: [], givenUp: [] });
+      void rig.ledger.adoptLedger({ epoch: 0, sendCount: 0 }, { read: [], givenUp: [] });
     });
     expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
     expect(await payoutState()).toBe('queued');

@@ -116,7 +116,7 @@ export async function endAll({ rigs }: LoopWorld): Promise<void> {
 const CALLS = [
   'readSender',
   'acquireLease',
-  'beatLease',
+  'renewLease',
   'releaseLease',
   'readPayout',
   'findForgottenSends',

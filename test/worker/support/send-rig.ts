@@ -76,7 +76,7 @@ export async function makeSendRig(
   const heldLease = given.heldLease ?? (await holdLease(ledger, journal, lost.signal, clock.now() + HOLD_OFF_MS));
   const { lease, view } = heldLease;
   if (journal.ledger === undefined) {
-    await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sends, token: view.last });
+    await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sendCount, token: view.last });
   }
   const sender = new Sender({
     clock,
@@ -108,7 +108,7 @@ export async function makeSendRig(
   const send = async (payoutId: string, stop = new AbortController().signal): Promise<SendReport> =>
     clock.until(sender.send(payoutId, stop));
   const begin: SendRig['begin'] = async (payoutId, change = {}) => {
-    const { ledgerId, sends, last } = await ledger.readSender();
+    const { ledgerId, sendCount, last } = await ledger.readSender();
     const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
     const token = `behind-${payoutId}-${attempt}`;
     const asked = { payoutId, attempt, token, ledgerId, sends, last, lease: heldLease.lease, ...change };
