@@ -1,7 +1,7 @@
 import type {
   JournaledLedger,
   JournalEntry,
-  JournaledSend,
+  SendLine,
   JournalItem,
   JournalPeer,
 } from '../journal/journal-line.js';
@@ -135,7 +135,7 @@ function keyBefore({ after }: JournalEntry): string {
 }
 
 /** A send of format 1 has no token; neither does the beginning of a ledger. Only its number tells it then. */
-function isNamed(after: JournaledSend['after']): after is { readonly sends: number; readonly token: string } {
+function isNamed(after: SendLine['after']): after is { readonly sends: number; readonly token: string } {
   return after.token !== undefined && after.token !== '';
 }
 

@@ -2,7 +2,8 @@ import { cp, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { UnsupportedFormatError } from '../../src/errors.js';
-import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { readJournal } from '../../src/journal/read-journal.js';
 import { findMismatch } from '../../src/journal/find-mismatch.js';
 import type { JournalItem } from '../../src/journal/journal-line.js';
 import { aSend, makeJournalFolder, type JournalFolder } from './support/journal-folder.js';
@@ -19,7 +20,7 @@ afterEach(async () => {
 
 const put = async (format: 1 | 2 | 3): Promise<void> =>
   cp(`${FIXTURES}format-${format}`, folder.dir, { recursive: true });
-const read = async () => FileSendJournal.read({ dir: folder.dir, platformId: 1 });
+const read = async () => readJournal(folder.dir, 1);
 
 async function sendsOf(journal: Pick<FileSendJournal, 'items'>): Promise<Exclude<JournalItem, { peers: unknown }>[]> {
   const items: JournalItem[] = [];

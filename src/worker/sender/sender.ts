@@ -1,6 +1,6 @@
 import { onAnyClock, type Clock } from '../../clock.js';
 import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../../gateway/withdraw-gateway.js';
-import type { JournaledSend } from '../../journal/journal-line.js';
+import type { SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
@@ -57,8 +57,8 @@ export class Sender {
   readonly #ownAttempts = new OwnAttempts();
   readonly #check: LedgerCheck;
   readonly #attempts: AttemptRecorder;
-  /** The last send that a journal has, see `JournaledSend.after`. */
-  #after: JournaledSend['after'];
+  /** The last send that a journal has, see `SendLine.after`. */
+  #after: SendLine['after'];
   #lastWriteAt: number | undefined;
 
   constructor(options: SenderOptions) {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import type { JournaledOutcome, JournaledSend } from '../../../src/journal/journal-line.js';
+import type { JournaledOutcome, SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { KnownJournal, SendAttempt } from '../../../src/ledger/sender-ledger.js';
@@ -105,7 +105,7 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
         if (journal.ledger?.ledgerId !== before.ledgerId) await journal.bind(before);
         const { epoch, sends, token } = before;
         const { paymentId, amount, addressTo } = aPayout(payoutId);
-        const request: JournaledSend['request'] = { paymentId, amount, addressTo };
+        const request: SendLine['request'] = { paymentId, amount, addressTo };
         await journal.append({ ...attempt, epoch, sends: begun.sendCount, after: { sends, token }, request, at: 0 });
         if (outcome !== undefined) journal.noteOutcome(attempt, outcome, 0);
         if (outcome?.kind === 'not_sent') await sender.revertSend(attempt, outcome.reason);

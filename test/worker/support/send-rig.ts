@@ -1,4 +1,4 @@
-import type { JournaledSend } from '../../../src/journal/journal-line.js';
+import type { SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { Logger } from '../../../src/logger.js';
@@ -141,7 +141,7 @@ async function holdLease(
 }
 
 /** A send as a journal has it. */
-export function journaled(attempt: SendAttempt, given: Partial<JournaledSend> = {}): JournaledSend {
+export function journaled(attempt: SendAttempt, given: Partial<SendLine> = {}): SendLine {
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
   return { ...attempt, epoch: 1, sends: 1, after: { sends: 0, token: '' }, at: 0, request, ...given };
 }
