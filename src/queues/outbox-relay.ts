@@ -1,6 +1,7 @@
 import { isAborted } from '../clock.js';
 import { silentLogger, type Logger } from '../logger.js';
-import { STATES_WITH_JOB, type PayoutLedger, type StateWithJob } from '../ledger/payout-ledger.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
 import type { Payout } from '../ledger/payout.js';
 import { readPayouts } from '../ledger/read-payouts.js';
 import { JobRecords } from './job-records.js';

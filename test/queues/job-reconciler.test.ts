@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Queue } from 'bullmq';
-import type { StateWithJob } from '../../src/ledger/payout-ledger.js';
+import type { StateWithJob } from '../../src/ledger/states.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '../../clock.js';
 import { createGatewayClient } from '../../gateway/gateway-client.js';
 import { readAccountStats } from '../../ledger/account-stats.js';
 import { connectLedger } from '../../ledger/ledger-connection.js';
-import { STATES_WITH_JOB } from '../../ledger/payout-ledger.js';
+import { STATES_WITH_JOB } from '../../ledger/states.js';
 import { silentLogger, type Logger } from '../../logger.js';
 import { PayoutQueues } from '../../queues/payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
