@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js';
+import { within, type Clock } from '../clock.js';
 import type { JobSource } from './payout-queues.js';
 import type { AccountAccess } from './open-account.js';
 
@@ -40,13 +40,14 @@ export async function addWithdrawJobs(
 
 /** Why `work` did not succeed within the limit; undefined when it did. */
 async function failureWithin(clock: Clock, work: Promise<void>, limitMs: number): Promise<string | undefined> {
-  const settled = new AbortController();
-  const late = clock.sleep(limitMs, settled.signal).then(() => `Redis did not answer within ${limitMs} ms`);
   try {
-    return await Promise.race([work.then(() => undefined), late]);
+    const isDone = await within(
+      limitMs,
+      work.then(() => true),
+      clock,
+    );
+    return isDone ? undefined : `Redis did not answer within ${limitMs} ms`;
   } catch (error) {
     return (error as Error).message;
-  } finally {
-    settled.abort();
   }
 }

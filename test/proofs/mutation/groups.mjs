@@ -126,7 +126,7 @@ export const groups = {
 };
 
 function quickTestsIn(folder) {
-  return readdirSync(new URL(`../../${folder}`, import.meta.url))
+  return readdirSync(new URL(`../../../${folder}`, import.meta.url))
     .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts'))
     .map((name) => `${folder}/${name}`);
 }

@@ -18,7 +18,7 @@ import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
 export const INTERVAL_MS = 1_010;
 export const IN_FLIGHT_MAX_MS = 30_000;
 export const GUARD_MS = 1_000;
-export const QUIET_MS = 3_000;
+export const HOLD_OFF_MS = 3_000;
 /** For how long Redis is waited for once the process is to end. */
 export const GRACE_MS = 10_000;
 export const PLACE = { host: 'host-1', dir: '/journal' };
@@ -35,7 +35,7 @@ export interface SendRig {
   readonly port: SenderLedger;
   readonly journal: MemoryJournal;
   readonly gateway: ScriptedGateway;
-  readonly held: HeldLease;
+  readonly heldLease: HeldLease;
   readonly lost: AbortController;
   /** Aborted when the process is to end. */
   readonly ending: AbortController;
@@ -73,8 +73,8 @@ export async function makeSendRig(
   const after: SendRig['after'] = {};
   const port = hooked(ledger, before, after);
   for (const payoutId of ['p', 'q']) ledger.enqueue(aPayout(payoutId));
-  const held = given.held ?? (await holdLease(ledger, journal, lost.signal, clock.now() + QUIET_MS));
-  const { lease, view } = held;
+  const heldLease = given.heldLease ?? (await holdLease(ledger, journal, lost.signal, clock.now() + HOLD_OFF_MS));
+  const { lease, view } = heldLease;
   if (journal.ledger === undefined) {
     await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sendCount, token: view.last });
   }
@@ -83,7 +83,7 @@ export async function makeSendRig(
     ledger: port,
     journal,
     gateway,
-    held,
+    heldLease,
     hindrance: () => undefined,
     pacer: new Pacer({ clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
     stopGrace,
@@ -111,12 +111,12 @@ export async function makeSendRig(
     const { ledgerId, sendCount, last } = await ledger.readSender();
     const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
     const token = `behind-${payoutId}-${attempt}`;
-    const asked = { payoutId, attempt, token, ledgerId, sendCount, last, lease: held.lease, ...change };
-    const begun = await ledger.beginSend({ heartbeat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
+    const asked = { payoutId, attempt, token, ledgerId, sends, last, lease: heldLease.lease, ...change };
+    const begun = await ledger.beginSend({ beat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
-  const hands = { clock, ledger, port, journal, gateway, held, lost, ending, stopGrace };
+  const hands = { clock, ledger, port, journal, gateway, heldLease, lost, ending, stopGrace };
   return { ...hands, unrecordable, sender, seen, said, before, after, send, begin };
 }
 
@@ -136,7 +136,7 @@ async function holdLease(
     heartbeat: () => 0,
     lost,
     release: async () => ledger.releaseLease(lease),
-    abandon: () => undefined,
+    stopHeartbeat: () => undefined,
   };
 }
 
