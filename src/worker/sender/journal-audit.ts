@@ -79,9 +79,9 @@ export class JournalAudit {
   }
 
   /** Whether the journal has all sends of the account. The ledger alone cannot tell: one that came back older does not know who has sent since. */
-  hasAllSends({ sends, lastJournalId, journals }: SenderView): boolean {
+  hasAllSends({ sendCount, lastJournalId, journals }: SenderView): boolean {
     const { journalId, peers } = this.#options.journal;
-    if (sends > 0 && lastJournalId !== journalId) return false;
+    if (sendCount > 0 && lastJournalId !== journalId) return false;
     return [...journals, ...peers].every((known) => known.journalId === journalId);
   }
 
@@ -89,11 +89,14 @@ export class JournalAudit {
   async bind(view: SenderView, epoch: number): Promise<void> {
     const { journal, logger } = this.#options;
     if (journal.ledger?.ledgerId === view.ledgerId) return;
-    if (journal.ledger === undefined && view.sends > 0) {
-      logger.warn({ sends: view.sends }, 'the send journal of this host is new: it has none of the earlier sends');
+    if (journal.ledger === undefined && view.sendCount > 0) {
+      logger.warn(
+        { sendCount: view.sendCount },
+        'the send journal of this host is new: it has none of the earlier sends',
+      );
     }
-    const { ledgerId, sends, last } = view;
-    await journal.bind({ ledgerId, epoch, sends, token: last });
+    const { ledgerId, sendCount, last } = view;
+    await journal.bind({ ledgerId, epoch, sends: sendCount, token: last });
   }
 
   /** Also while another process sends: only this journal may know what came of a payout that is `unknown`. */

@@ -162,11 +162,11 @@ export class LeaseKeeper {
 
   #holdOffMs(view: SenderView, wasReleased: boolean): number {
     const { intervalMs, quarantineMs, awaitingAnswerMs, audit } = this.#options;
-    const { unanswered, inFlightMs } = view;
+    const { awaitingAnswer, inFlightMs } = view;
     // A lease that was given back looks the same in a Redis that came back older. The sends since are in the journal of
     // their sender: where that may be another one, its worker needs the quarantine to object.
     const isHandedOver = wasReleased && audit.hasAllSends(view);
-    return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, unanswered ? awaitingAnswerMs(inFlightMs) : 0);
+    return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, awaitingAnswer ? awaitingAnswerMs(inFlightMs) : 0);
   }
 
   async #keepAlive(
@@ -178,7 +178,7 @@ export class LeaseKeeper {
     const { clock, ledger, logger } = this.#options;
     while (!stop.aborted) {
       try {
-        const heartbeat = await ledger.beatLease(lease);
+        const heartbeat = await ledger.renewLease(lease);
         if (heartbeat === undefined || heartbeat <= acknowledged.heartbeat) {
           // A release by this very process ends the lease as well.
           if (!isAborted(stop))

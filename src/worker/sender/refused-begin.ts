@@ -1,12 +1,12 @@
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
-import type { Refusal } from '../../ledger/script-rejection.js';
+import type { ScriptRejection } from '../../ledger/script-rejection.js';
 import type { LedgerCheck } from './ledger-check.js';
 import type { SendRecovery } from './recover-sends.js';
 import type { SendReport } from './send-report.js';
 
 /** What the ledger's refusal to let an attempt begin means for its payout. Leftovers that stand in its way are resolved. */
 export async function reportRefusedBegin(
-  refusal: Refusal,
+  refusal: ScriptRejection,
   { check, recovery }: { readonly check: LedgerCheck; readonly recovery: SendRecovery },
 ): Promise<SendReport> {
   switch (refusal.kind) {

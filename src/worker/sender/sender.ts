@@ -64,11 +64,11 @@ export class Sender {
   constructor(options: SenderOptions) {
     this.#options = options;
     const { heldLease, journal, pacer, guardMs, inFlightMaxMs } = options;
-    const { sends, last, lastJournalId, inFlightMs } = heldLease.view;
+    const { sendCount, last, lastJournalId, inFlightMs } = heldLease.view;
     this.#after =
       lastJournalId === journal.journalId && journal.ledger !== undefined
         ? { sends: journal.ledger.sends, token: journal.ledger.token }
-        : { sends, token: last };
+        : { sends: sendCount, token: last };
     const doubtMs = onAnyClock(guardMs + Math.max(inFlightMaxMs, inFlightMs));
     const ownAttempts = this.#ownAttempts;
     const check = (this.#check = new LedgerCheck({ ...options, ownAttempts }));
@@ -147,7 +147,7 @@ export class Sender {
     try {
       const begun = await this.#begin(attempt);
       if (begun !== undefined) return begun;
-      const { sendCount } = this.#check.line;
+      const { sendCount: sends } = this.#check.line;
       const at = clock.wallNow();
       await journal.append({ ...attempt, epoch: heldLease.lease.epoch, sends, after: this.#after, request, at });
       this.#after = { sends, token: attempt.token };
@@ -171,14 +171,14 @@ export class Sender {
       ...attempt,
       ...this.#check.line,
       lease: heldLease.lease,
-      beat: heldLease.heartbeat(),
+      heartbeat: heldLease.heartbeat(),
       ledgerId: heldLease.view.ledgerId,
       journal: describeJournal(journal, journalPlace, clock.wallNow()),
       inFlightMs: inFlightMaxMs,
     });
     if (begun.kind !== 'begun') return await reportRefusedBegin(begun, { check: this.#check, recovery: this.recovery });
     this.#ownAttempts.confirmBegin(attempt);
-    this.#check.noteBegun({ sends: begun.sends, last: attempt.token });
+    this.#check.noteBegun({ sendCount: begun.sendCount, last: attempt.token });
     return undefined;
   }
 

@@ -76,8 +76,8 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       release: async () => ledger.releaseLease(lease),
       stopHeartbeat: () => undefined,
     };
-    const { ledgerId, sends, last } = heldLease.view;
-    if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends, token: last });
+    const { ledgerId, sendCount, last } = heldLease.view;
+    if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends: sendCount, token: last });
     let tokens = 0;
     const stop = new AbortController();
     const sender = makeSender({

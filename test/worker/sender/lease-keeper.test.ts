@@ -57,7 +57,7 @@ function makeKeeper(given: Partial<LeaseKeeperOptions> = {}): LeaseKeeper {
     journalKeptMs: DAY_MS,
     awaitingAnswerMs: (inFlightMs) => Math.max(IN_FLIGHT_MS, inFlightMs) + 2_000,
     audit: {
-      hasAllSends: ({ sends, lastJournalId }) => sends === 0 || lastJournalId === MINE.journalId,
+      hasAllSends: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
       findMismatch: async () => {
         comparisons += 1;
         return Promise.resolve(mismatch);
@@ -437,7 +437,7 @@ describe('the held lease', () => {
     await clock.advance(3_000);
     const copy = ledger.snapshot();
     await clock.advance(3_000);
-    expect(held.heartbeat()).toBe((await ledger.readSender()).lease?.beat);
+    expect(held.heartbeat()).toBe((await ledger.readSender()).lease?.heartbeat);
     ledger.restore(copy);
     await clock.advance(1_000);
     expect(held.lost.aborted).toBe(true);
@@ -464,7 +464,7 @@ describe('the held lease', () => {
     await clock.advance(60_000);
     expect(held.lost.aborted).toBe(false);
     expect(said).toContain('debug heartbeat failed');
-    delete before.beatLease;
+    delete before.renewLease;
     const { lease } = await ledger.readSender();
     await clock.advance(1_500);
     expect((await ledger.readSender()).lease?.heartbeat).toBeGreaterThan(lease?.heartbeat ?? 0);

@@ -53,15 +53,15 @@ describe('explainDifference', () => {
   it('is a begin of this process that took effect late, which it counts from then on', async () => {
     await begin();
     ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
-    expect(check.explainDifference({ sends: 2, last: 'late' })).toBeUndefined();
-    expect(check.line).toEqual({ sends: 2, last: 'late' });
+    expect(check.explainDifference({ sendCount: 2, last: 'late' })).toBeUndefined();
+    expect(check.line).toEqual({ sendCount: 2, last: 'late' });
   });
 
   it('is an older copy also where a late begin of this process is the last of fewer sends', async () => {
     await begin();
     await begin('q');
     ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
-    expect(check.explainDifference({ sends: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
+    expect(check.explainDifference({ sendCount: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
   });
 });
 
@@ -123,7 +123,7 @@ describe('findLoss', () => {
     rig.after.readSender = async () => {
       delete rig.after.readSender;
       ownAttempts.trackUnwritten(late);
-      check.explainDifference({ sends: 1, last: late.token });
+      check.explainDifference({ sendCount: 1, last: late.token });
       await begin();
       ownAttempts.release(late);
     };

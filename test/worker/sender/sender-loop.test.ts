@@ -132,7 +132,10 @@ describe('the role of the sender', () => {
     expect(one.said).not.toContain(warning);
     await endAll(world);
 
-    const { epoch, sends, token } = await world.ledger.adoptLedger({ epoch: 1, sends: 5 }, { read: [], givenUp: [] });
+    const { epoch, sendCount, token } = await world.ledger.adoptLedger(
+      { epoch: 1, sendCount: 5 },
+      { read: [], givenUp: [] },
+    );
     const two = makeLoop(world, { name: 'two' });
     two.start();
     await advance(LEASE_MS + 1_000);

@@ -111,8 +111,8 @@ export async function makeSendRig(
     const { ledgerId, sendCount, last } = await ledger.readSender();
     const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
     const token = `behind-${payoutId}-${attempt}`;
-    const asked = { payoutId, attempt, token, ledgerId, sends, last, lease: heldLease.lease, ...change };
-    const begun = await ledger.beginSend({ beat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
+    const asked = { payoutId, attempt, token, ledgerId, sendCount, last, lease: heldLease.lease, ...change };
+    const begun = await ledger.beginSend({ heartbeat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
