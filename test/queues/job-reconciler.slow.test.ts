@@ -29,8 +29,8 @@ beforeEach(async () => {
   redis = connectRedis(server.url, 'commands');
   const ledger = new PayoutLedger(connectLedger(redis, platformId));
   queues = new PayoutQueues(redis, { prefix, wallNow: () => Date.now() });
-  const delivery = new OutboxRelay({ ledger, queues, firstPollAfterMs: 1_000 });
-  reconciler = new JobReconciler({ ledger, queues, delivery });
+  const relay = new OutboxRelay({ ledger, queues, firstPollAfterMs: 1_000 });
+  reconciler = new JobReconciler({ ledger, queues, relay });
   producer = new PayoutProducer({ redisUrl: server.url, platformId });
 });
 
