@@ -6,7 +6,8 @@ import { toLine, type Payout, type ValidPayout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { readPayout } from './read-payouts.js';
 import { parseRejection, type ScriptRejection } from './script-rejection.js';
-import { reachableFrom, type PayoutState } from './states.js';
+import { STATES_WITH_JOB, type PayoutState, type StateWithJob } from './states.js';
+import { reachableFrom } from './transitions.js';
 
 /** What became of one payout that was given to the ledger. */
 export type EnqueueResult =
@@ -37,10 +38,6 @@ export interface StateChange {
   readonly fee?: string;
   readonly message?: string;
 }
-
-/** The states in which a payout waits for a BullMQ job. */
-export const STATES_WITH_JOB = ['queued', 'in_progress'] as const satisfies readonly PayoutState[];
-export type StateWithJob = (typeof STATES_WITH_JOB)[number];
 
 /** A payout that waits for a job, or a member that this version does not understand, as a newer one may have written it. */
 export type OutboxEntry =

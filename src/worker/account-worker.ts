@@ -10,8 +10,7 @@ import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { Logger } from '../logger.js';
-import { OutboxRelay } from '../queues/outbox-relay.js';
-import { PayoutQueues } from '../queues/payout-queues.js';
+import { openAccount, type AccountAccess } from '../queues/open-account.js';
 import type { RedisClient } from '../redis.js';
 import { doActiveWork } from './active-work.js';
 import { keptIntervalMs, Pacer } from './sender/pacer.js';
@@ -77,13 +76,11 @@ const TOKEN_BYTES = 6;
 /** One account's worker: stands by until it has the lease, then sends; polls transactions all the while. */
 export class AccountWorker {
   readonly platformId: number;
-  readonly ledger: PayoutLedger;
   readonly #options: AccountWorkerOptions;
+  readonly #account: AccountAccess;
   /** For answers of the gateway that can be asked for again: they need not be waited for until they are kept. */
   readonly #polledLedger: PayoutLedger;
   readonly #senderLedger: RedisSenderLedger;
-  readonly #queues: PayoutQueues;
-  readonly #relay: OutboxRelay;
   readonly #stop = new AbortController();
   #loop: SenderLoop | undefined;
   /** Why the journal could not be opened. */
@@ -97,22 +94,20 @@ export class AccountWorker {
     this.platformId = platformId;
     this.#options = options;
     const { confirmations } = options;
-    const connection = connectLedger(connections.commands, platformId, clock);
-    this.ledger = new PayoutLedger(connection, confirmations.commands);
-    this.#polledLedger = new PayoutLedger(connection);
+    this.#account = openAccount({
+      ...{ platformId, clock, logger, connection: connections.commands, confirmation: confirmations.commands },
+      firstPollAfterMs: options.settings.pollMinMs,
+      ...(telemetry && { telemetry }),
+    });
+    this.#polledLedger = new PayoutLedger(this.ledger.connection);
     this.#senderLedger = new RedisSenderLedger(
       connectLedger(connections.sender, platformId, clock),
       confirmations.sender,
     );
-    const { prefix } = connection.keys;
-    const wallNow = (): number => clock.wallNow();
-    this.#queues = new PayoutQueues(connections.commands, { prefix, wallNow, logger, ...(telemetry && { telemetry }) });
-    this.#relay = new OutboxRelay({
-      ledger: this.ledger,
-      queues: this.#queues,
-      firstPollAfterMs: options.settings.pollMinMs,
-      logger,
-    });
+  }
+
+  get ledger(): PayoutLedger {
+    return this.#account.ledger;
   }
 
   get status(): AccountStatus {
@@ -174,7 +169,7 @@ export class AccountWorker {
     this.#loop = new SenderLoop({
       clock,
       ledger: this.#senderLedger,
-      relayOutbox: async (changedBefore, signal) => this.#relay.relayOutbox(changedBefore, signal),
+      relayOutbox: async (changedBefore, signal) => this.#account.relay.relayOutbox(changedBefore, signal),
       journal,
       journalPlace: { host: hostname(), dir: journalDir },
       journalKeptMs: journalDays * DAY_MS,
@@ -192,8 +187,8 @@ export class AccountWorker {
             ...this.#jobWorkerContext,
             clock,
             ledger: this.ledger,
-            queues: this.#queues,
-            relay: this.#relay,
+            queues: this.#account.queues,
+            relay: this.#account.relay,
             longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs),
             retentionDays: settings.retentionDays,
             observer,
@@ -216,7 +211,7 @@ export class AccountWorker {
     this.#stop.abort();
     await this.#statusJobs?.close();
     await this.#running;
-    await this.#queues.close();
+    await this.#account.close();
     this.#options.gateway.close();
     this.#isStopped = true;
   }

@@ -1,14 +1,12 @@
 import { DelayedError, UnrecoverableError, WaitingError, type Job } from 'bullmq';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
-import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { sendUntilDecided, type ActiveSender, type SendDecision } from './sender/send-until-decided.js';
 
 export interface WithdrawJobsOptions extends JobWorkerContext {
   readonly active: ActiveSender;
-  readonly ledger: Pick<PayoutLedger, 'clearOutbox'>;
-  readonly relay: Pick<OutboxRelay, 'addMissing'>;
+  readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
 }
 
 /**
@@ -65,23 +63,12 @@ export class WithdrawJobs {
   async #conclude(payoutId: string, outcome: Extract<SendDecision, { kind: 'sent' }>['outcome']): Promise<string> {
     switch (outcome.kind) {
       case 'accepted':
-        await this.#addPollJob(payoutId);
+        await this.#options.relay.tryDeliver('in_progress', [payoutId]);
         return `accepted: ${outcome.txhash}`;
       case 'rejected':
         throw new UnrecoverableError(`rejected: ${outcome.message}`);
       case 'unknown':
         throw new UnrecoverableError(`unknown: ${outcome.reason}`);
-    }
-  }
-
-  /** Where this fails, the outbox still knows that the poll job is missing. */
-  async #addPollJob(payoutId: string): Promise<void> {
-    const { relay, ledger, logger } = this.#options;
-    try {
-      await relay.addMissing('in_progress', [payoutId]);
-      await ledger.clearOutbox('in_progress', [payoutId]);
-    } catch (error) {
-      logger.warn({ payoutId, error: (error as Error).message }, 'the poll job will be added later');
     }
   }
 }
