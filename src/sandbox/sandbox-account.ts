@@ -6,7 +6,7 @@ import { PaymentBook, type PaymentGroup } from './payment-book.js';
 import type { SignedForm } from './signed-form.js';
 
 /** What the sandbox saw of one account; plain data, and what `GET /__sandbox/stats` answers. */
-export interface AccountStats {
+export interface SandboxStats {
   readonly platformId: number;
   readonly blocked: boolean;
   readonly blockedReason: string | null;
@@ -101,7 +101,7 @@ export class SandboxAccount {
     return true;
   }
 
-  stats(): AccountStats {
+  stats(): SandboxStats {
     const { arrivals, payments } = this;
     return {
       platformId: this.platformId,

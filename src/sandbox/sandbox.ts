@@ -1,7 +1,7 @@
 import type { Arrival } from './arrival-log.js';
 import type { FaultRule } from './fault-rule.js';
 import type { Payment } from './payment-book.js';
-import type { AccountStats } from './sandbox-account.js';
+import type { SandboxStats } from './sandbox-account.js';
 
 /**
  * What can be asked of a sandbox and done to it, in the same process or over HTTP under `/__sandbox/`.
@@ -9,7 +9,7 @@ import type { AccountStats } from './sandbox-account.js';
  */
 export interface SandboxControls {
   /** @throws InvalidInputError when there is no such account; so do all that take a `platformId` */
-  stats(platformId?: number): AccountStats;
+  stats(platformId?: number): SandboxStats;
   /** Every withdraw that arrived, in that order: who came too soon after whom. */
   arrivals(platformId?: number): readonly Arrival[];
   /** Every payment that was made, in that order. */

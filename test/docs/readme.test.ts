@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { findFreePort } from '../../src/sandbox/index.js';
+import { findFreePort } from '../../src/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { runCli, startCli, type RunningCli } from '../support/cli.js';
 

@@ -1,7 +1,7 @@
 import { nextSteps, shellQuote } from '../../operator/next-steps.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import type { AccountStats as SandboxStats, Payment } from '../../sandbox/index.js';
+import type { Payment, SandboxStats } from '../../sandbox/index.js';
 import { formatMs } from './line-view.js';
 import { matchPayments } from './match-payments.js';
 
