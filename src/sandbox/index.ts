@@ -6,5 +6,5 @@ export type { SandboxStats } from './sandbox-account.js';
 export type { Arrival } from './arrival-log.js';
 export type { Payment, PaymentGroup } from './payment-book.js';
 export { FAULT_DESCRIPTIONS, type FaultKind, type FaultRule } from './fault-rule.js';
-export type { DelayRange } from './delay-range.js';
+export type { DelayRange } from './latency.js';
 export type { Endpoint } from './endpoint.js';

@@ -64,7 +64,7 @@ describe('one withdraw per second', () => {
     expect(await withdraw(merchant)).toMatchObject({ result: 1 });
     clock.advance(49);
     expect(await withdraw(merchant)).toEqual(BLOCKED);
-    expect(sandbox.stats().blockedReason).toBe('two withdraws arrived 49 ms apart, allowed are 50 ms');
+    expect(sandbox.stats().blockedReason).toBe('two withdrawals arrived 49 ms apart, the minimum is 50 ms');
   });
 
   it('measures in real time when the request was read whole, not when it began', async () => {

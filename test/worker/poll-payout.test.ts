@@ -4,7 +4,7 @@ import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { silentLogger } from '../../src/logger.js';
 import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
 import { clientOf, recordingLogger } from '../gateway/support/test-client.js';
-import { httpAnswer, startRawGateway, type RawGateway } from '../gateway/support/raw-gateway.js';
+import { httpResponse, startRawGateway, type RawGateway } from '../gateway/support/raw-gateway.js';
 import { begin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
@@ -16,7 +16,7 @@ let status: object;
 beforeEach(async () => {
   account = openTestAccount();
   server = await startRawGateway('http', {
-    onRequest: ({ stream }) => void stream.write(httpAnswer(200, JSON.stringify({ result: 1, ...status }))),
+    onRequest: ({ stream }) => void stream.write(httpResponse(200, JSON.stringify({ result: 1, ...status }))),
   });
 });
 

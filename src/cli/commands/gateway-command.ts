@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
-import type { Approve } from '../../gateway/parse-responses.js';
+import type { Approve } from '../../gateway/endpoints.js';
 import type { CliContext } from '../context/cli-context.js';
-import { formatAnswer, formatItems } from '../output/format-response.js';
+import { formatResponse, formatItems } from '../output/format-response.js';
 import { nameFlags } from '../context/name-flags.js';
 import { readInteger } from '../import/parse-payout-texts.js';
 import { withGateway } from '../context/with-gateway.js';
@@ -51,7 +51,7 @@ function addBalance(parent: Command, context: CliContext): void {
     .action(async ({ json }: JsonFlag) => {
       const balance = await withGateway(context, (gateway) => gateway.balance());
       if (json) context.writeJson({ balance });
-      else context.write(formatAnswer(balance));
+      else context.write(formatResponse(balance));
     });
 }
 
@@ -85,7 +85,8 @@ function addWallet(parent: Command, context: CliContext): void {
       >[0];
       const wallet = await withGateway(context, (gateway) => nameFlags(() => gateway.getPaymentWallet(request)));
       if (json) context.writeJson({ ...request, ...wallet });
-      else context.write(formatAnswer({ address: wallet.address, 'destination tag': wallet.destinationTag ?? 'none' }));
+      else
+        context.write(formatResponse({ address: wallet.address, 'destination tag': wallet.destinationTag ?? 'none' }));
     });
 }
 
@@ -107,7 +108,7 @@ function addStatus(parent: Command, context: CliContext): void {
       }
       const { approve, paymentId, addressTo, amount, fee } = status;
       const facts = { 'payment id': paymentId, address: addressTo, amount, fee };
-      context.write(formatAnswer({ txhash, approve: `${approve}: ${APPROVE_MEANING[approve]}`, ...facts }));
+      context.write(formatResponse({ txhash, approve: `${approve}: ${APPROVE_MEANING[approve]}`, ...facts }));
     });
 }
 

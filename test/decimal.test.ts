@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { fromUnits, toUnits, worthInUnits } from '../../src/sandbox/money.js';
+import { fromUnits, toUnits, worthInUnits } from '../src/decimal.js';
 
 describe('money', () => {
   it('reads back every decimal that it wrote', () => {
