@@ -7,13 +7,19 @@ import { parseDecimal } from './plain-decimal.js';
 import { parseText, parseWholeNumber, present, toPlainValue } from './response-fields.js';
 import type { ResponseFields } from './response.js';
 
-/** The table of the gateway's endpoints: what each takes, in which order it signs that, and what a success says. */
+/**
+ * The table of the gateway's endpoints (docs/gateway-api.md#endpoints): what each takes, in which order it signs that, and
+ * what a success says.
+ */
 
 /** One endpoint. `Shape` is the request under this package's names, `Result` what a success says. */
 export interface Endpoint<Shape extends z.ZodRawShape, Result> {
   /** Below the base URL, without a slash. */
   readonly path: string;
-  /** The order of the fields in the signed payload, under the API's names. `hash` follows unsigned. */
+  /**
+   * The order of the fields in the signed payload, under the API's names; `hash` follows unsigned.
+   * @see docs/gateway-api.md#authentication
+   */
   readonly signedFields: readonly WireName<(keyof Shape & string) | 'platformId'>[];
   /** What a caller gives; the account adds `platform_id` and `hash`. */
   readonly request: z.ZodObject<Shape, z.core.$strict>;
@@ -47,7 +53,7 @@ export interface PaymentWallet {
   readonly destinationTag?: string;
 }
 
-/** A currency as the gateway lists it. The API names no fields, so all are kept as they come. */
+/** A currency as the gateway lists it. Its fields are not defined (docs/gateway-api.md#open-points), so all are kept. */
 export type Currency = Readonly<Record<string, unknown>>;
 
 /** A success of `/withdraw`. */

@@ -65,7 +65,7 @@ export interface GatewayClient extends Gateway {
    */
   currencies(): Promise<Currency[]>;
   /**
-   * The balance as it came: the API does not say what it looks like.
+   * The balance as it came: its structure is not defined (docs/gateway-api.md#open-points).
    * @throws GatewayRejectedError when the gateway responds that the call failed
    * @throws GatewayUnavailableError when no complete response came
    * @throws GatewayInvalidResponseError when the response is not as documented

@@ -8,7 +8,7 @@ import { z } from 'zod';
 const MAX_ADDRESS_LENGTH = 256;
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
-/** The currency's id, `payment_id` in the API. */
+/** The currency's id, `payment_id` in docs/gateway-api.md#fields. */
 export const paymentIdField = z
   .int({ error: 'must be a whole number, the currency id that the gateway lists under /currencies' })
   .positive('must be more than 0');

@@ -1,7 +1,7 @@
 import { isLosslessNumber } from 'lossless-json';
 import { parseDecimal } from './plain-decimal.js';
 
-/** The fields of a response, of which the API names no types: numbers and numeric strings are both accepted. */
+/** The fields of a response. Their types are not defined (docs/gateway-api.md#open-points): numbers and numeric strings are accepted. */
 
 /** A non-empty text; a number counts by its digits, because destination tags often come as numbers. */
 export function parseText(value: unknown): string | undefined {

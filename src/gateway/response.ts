@@ -92,7 +92,7 @@ function isPlainObject(value: unknown): value is ResponseFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value);
 }
 
-/** The error text, fit for a log line and a terminal. The API gives no type for it: numbers and booleans will do. */
+/** The error text, fit for a log line and a terminal. Its type is not certain, so numbers and booleans are accepted too. */
 function parseMessage(value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'boolean' && !isLosslessNumber(value)) return undefined;
   const text = String(value).replace(CONTROL_CHARACTERS, ' ').trim().slice(0, MAX_MESSAGE_LENGTH).toWellFormed();

@@ -134,7 +134,7 @@ export class GatewayService {
   }
 }
 
-/** A call that the API does not know: another method or content type. */
+/** A call with another method or content type than docs/gateway-api.md#calls names. */
 function findMisuse(request: IncomingMessage): SandboxResponse | undefined {
   if (request.method !== 'POST') return { ...failed('method not allowed: use POST', 405), headers: { allow: 'POST' } };
   const contentType = request.headers['content-type'] ?? '';

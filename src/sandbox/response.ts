@@ -14,7 +14,7 @@ export function succeeded(fields: Readonly<Record<string, unknown>>): SandboxRes
   return { status: 200, body: { result: 1, ...fields } };
 }
 
-/** A call that failed. The API names no status for these; like many gateways the sandbox uses 200. */
+/** A call that failed. Its status is not defined (docs/gateway-api.md#errors); like many gateways the sandbox uses 200. */
 export function failed(message: string, status = 200): SandboxResponse {
   return { status, body: { result: 0, message } };
 }

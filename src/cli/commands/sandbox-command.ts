@@ -69,7 +69,7 @@ export function registerSandboxCommand(program: Command, context: SandboxCommand
   program
     .command('sandbox')
     .description(
-      'run a local gateway that keeps to the API document, blocks accounts that pay too fast, and fails on demand',
+      'run a local gateway that follows the API, blocks accounts that pay too fast, and fails on demand',
     )
     .option('--port <port>', 'port to listen on; 0 takes a free one', '8080')
     .option('--host <host>', 'address to listen on; whoever reaches it may control the sandbox', '127.0.0.1')

@@ -47,7 +47,7 @@ export interface DemoOutcome {
   readonly durationMs: number;
 }
 
-/** What the gateway allows, in milliseconds (API document, part 8). */
+/** What the gateway allows, in milliseconds (docs/gateway-api.md#limits). */
 export const ALLOWED_GAP_MS = 1_000;
 
 /** Judges the run by what the gateway saw and what the ledger says. */

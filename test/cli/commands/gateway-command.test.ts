@@ -6,7 +6,7 @@ import { openGatewayCli, SECRET_KEY, type GatewayCli } from '../support/gateway-
 let account: GatewayCli;
 let openEnded: Server;
 
-/** A balance and currencies of another structure than the sandbox's: the API document leaves it open. */
+/** A balance and currencies of another structure than the sandbox's: docs/gateway-api.md#open-points. */
 const ANSWERS: Readonly<Record<string, string>> = {
   '/balance': '{"result":1,"balance":{"USD":12345678901234567890.5,"note":"a\\u001b[31mb"}}',
   '/currencies': '{"result":1,"list":[{"id":1,"x":{"y":2}},{"id":2,"more":null}]}',
