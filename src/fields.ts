@@ -5,7 +5,7 @@ import { InvalidInputError, type Problem } from './errors.js';
 
 /**
  * The rules of single fields, each in one place, so that no part of the program accepts what another refuses. What only
- * this gateway asks of a payment is in src/gateway/payment-fields.ts.
+ * this gateway requires of a payment is in src/gateway/payment-fields.ts.
  */
 
 const MAX_INTEGER_DIGITS = 30;
@@ -84,8 +84,8 @@ export const baseUrlField = z.string({ error: 'must be a string' }).transform((t
 function baseUrlProblem(url: URL | undefined): string | undefined {
   if (url === undefined) return 'must be a URL such as https://gateway.example/api';
   if (!isProtected(url)) return 'must begin with https:// (http:// is allowed for 127.0.0.1, ::1 and localhost only)';
-  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
-  if (url.search !== '' || url.hash !== '') return 'must not hold a query or a fragment';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
+  if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
   return undefined;
 }
 

@@ -203,7 +203,7 @@ describe('base URL', () => {
   it('does not show a password in it', () => {
     const read = (): unknown =>
       parseInput(z.object({ baseUrl: baseUrlField }), { baseUrl: 'https://u:hunter2@g.example' });
-    expect(read).toThrow('baseUrl: must not hold a user name or password (got "https://g.example")');
+    expect(read).toThrow('baseUrl: must not contain a user name or password (got "https://g.example")');
   });
 });
 

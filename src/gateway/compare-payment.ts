@@ -8,7 +8,7 @@ type PaymentField = 'paymentId' | 'addressTo' | 'amount';
 export interface PaymentDifference {
   readonly field: PaymentField;
   /** Undefined if the gateway left it out, which contradicts nothing. */
-  readonly said: string | number | undefined;
+  readonly actual: string | number | undefined;
   readonly expected: string | number;
 }
 
@@ -27,13 +27,15 @@ export function comparePayment(
   };
   return (['paymentId', 'addressTo', 'amount'] as const)
     .filter((field) => !isSame[field])
-    .map((field) => ({ field, said: status[field], expected: payment[field] }));
+    .map((field) => ({ field, actual: status[field], expected: payment[field] }));
 }
 
-/** @example amount is 7 there, 12.5 in the payout */
+/** @example amount is 7 at the gateway, 12.5 in the payout */
 export function describeDifferences(differences: readonly PaymentDifference[]): string {
   return differences
-    .map(({ field, said, expected }) => `${field} is ${said ?? 'not said'} there, ${expected} in the payout`)
+    .map(
+      ({ field, actual, expected }) => `${field} is ${actual ?? 'missing'} at the gateway, ${expected} in the payout`,
+    )
     .join('; ');
 }
 

@@ -9,10 +9,10 @@ import type { ResponseFields } from './response.js';
 
 /**
  * The table of the gateway's endpoints (docs/gateway-api.md#endpoints): what each takes, in which order it signs that, and
- * what a success says.
+ * what a success returns.
  */
 
-/** One endpoint. `Shape` is the request under this package's names, `Result` what a success says. */
+/** One endpoint. `Shape` is the request under this package's names, `Result` what a success returns. */
 export interface Endpoint<Shape extends z.ZodRawShape, Result> {
   /** Below the base URL, without a slash. */
   readonly path: string;
@@ -77,9 +77,9 @@ export const ENDPOINTS = {
     parseResult: (fields, { paymentId, amount, addressTo }): WithdrawResult => ({
       txhash: txhashField.safeParse(fields['txhash']).data,
       differing: [
-        ...differing('payment_id', fields, (said) => parseDecimal(said) === String(paymentId)),
-        ...differing('amount', fields, (said) => parseDecimal(said) === amount),
-        ...differing('address_to', fields, (said) => typeof said === 'string' && isSameAddress(said, addressTo)),
+        ...differing('payment_id', fields, (value) => parseDecimal(value) === String(paymentId)),
+        ...differing('amount', fields, (value) => parseDecimal(value) === amount),
+        ...differing('address_to', fields, (value) => typeof value === 'string' && isSameAddress(value, addressTo)),
       ],
     }),
   }),
@@ -88,9 +88,9 @@ export const ENDPOINTS = {
     signedFields: ['platform_id', 'txhash'],
     request: z.strictObject({ txhash: txhashField }),
     parseResult: (fields, { txhash }): TransactionStatus => {
-      const said = parseText(fields['txhash']);
+      const actual = parseText(fields['txhash']);
       // Hexadecimal digits come back in either case.
-      if (said !== undefined && said.toLowerCase() !== txhash.toLowerCase())
+      if (actual !== undefined && actual.toLowerCase() !== txhash.toLowerCase())
         throw new GatewayInvalidResponseError('transactionstatus', 'it is about another txhash than the requested one');
       return {
         txhash,
@@ -148,9 +148,9 @@ function endpoint<Shape extends z.ZodRawShape, Result>(row: Endpoint<Shape, Resu
 }
 
 /** A field that is not in the response differs in nothing. */
-function differing(name: string, fields: ResponseFields, isSame: (said: unknown) => boolean): string[] {
-  const said = fields[name] ?? undefined;
-  return said === undefined || isSame(said) ? [] : [name];
+function differing(name: string, fields: ResponseFields, isSame: (value: unknown) => boolean): string[] {
+  const value = fields[name] ?? undefined;
+  return value === undefined || isSame(value) ? [] : [name];
 }
 
 function parseApprove(value: unknown): Approve {

@@ -1,7 +1,7 @@
 import { PayoutError } from '../errors.js';
 
 /**
- * How a query of the gateway can fail. None of these has the HTTP library's error as its cause: that one holds the
+ * How a query of the gateway can fail. None of these has the HTTP library's error as its cause: that one contains the
  * request, and with it the signature.
  */
 
@@ -32,7 +32,7 @@ export class GatewayInvalidResponseError extends PayoutError {
 
 /**
  * A failure in a few words, taken from the error's own message or code and nothing else: an error of the HTTP library
- * holds the whole request, and with it the signature.
+ * contains the whole request, and with it the signature.
  */
 export function describeFailure(error: unknown): string {
   const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown };

@@ -14,7 +14,7 @@ import type { WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './wit
 /**
  * The payment gateway's HTTP API (docs/gateway-api.md) as one object: this folder's entrance.
  *
- * `/withdraw` moves money and cannot be called twice, so its outcome is a value that says how certain it is. The other
+ * `/withdraw` moves money and cannot be called twice, so its outcome is a value that includes how certain it is. The other
  * four are queries, and throw.
  */
 
@@ -42,7 +42,7 @@ export interface GatewayClient extends Gateway {
    */
   withdraw(request: WithdrawRequest): Promise<WithdrawOutcome>;
   /**
-   * How far a transaction is, in the API's own terms; `getStatus` says it in the worker's.
+   * How far a transaction is, in the API's own terms; `getStatus` returns it in the worker's.
    * @throws InvalidInputError when the request breaks a rule of the API; nothing was sent
    * @throws GatewayRejectedError when the gateway responds that the call failed
    * @throws GatewayUnavailableError when no complete response came
@@ -117,8 +117,8 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       return connection.withdraw(request, { mayWrite: () => true });
     },
     async getStatus(txhash) {
-      const { approve, ...said } = await client.transactionStatus({ txhash });
-      return { kind: STATUS_KIND[approve], ...said };
+      const { approve, ...details } = await client.transactionStatus({ txhash });
+      return { kind: STATUS_KIND[approve], ...details };
     },
     transactionStatus: async (request) => queries.call(ENDPOINTS.transactionstatus, request),
     getPaymentWallet: async (request) => queries.call(ENDPOINTS.getpaymentwallet, request),

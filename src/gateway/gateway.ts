@@ -21,7 +21,7 @@ export interface StatusGateway {
   getStatus(txhash: string): Promise<PaymentStatus>;
 }
 
-/** How far a payment is, with what the gateway says of it; a field that it leaves out is absent. */
+/** How far a payment is, with the payment's details as far as the gateway returns them. */
 export interface PaymentStatus {
   readonly kind: 'pending' | 'paid' | 'failed';
   readonly paymentId?: number;

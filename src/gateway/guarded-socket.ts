@@ -5,11 +5,11 @@ import type { OpenSocket } from './open-socket.js';
 type Callback = (error?: Error | null) => void;
 
 /**
- * A connected socket that writes nothing before it has asked for permission, and then allows exactly one exchange.
+ * A connected socket that writes nothing before it has obtained permission, and then allows exactly one exchange.
  *
  * axios and Node's HTTP code run some microtasks and ticks between "send" and the first byte. Therefore permission
- * is asked for here, in the same synchronous step as the write to the real socket, and `written` is set in that step
- * too: it alone says whether a byte may have left. Error codes do not (ECONNRESET fits both).
+ * is requested here, in the same synchronous step as the write to the real socket, and `written` is set in that step
+ * too: it alone records whether a byte may have left. Error codes do not (ECONNRESET fits both).
  */
 export class GuardedSocket extends Duplex {
   readonly #socket: OpenSocket;

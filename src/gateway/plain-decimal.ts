@@ -2,7 +2,7 @@ import { isLosslessNumber } from 'lossless-json';
 
 const NUMBER_PATTERN = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
 
-/** Far beyond every amount. A response can hold megabytes of digits, or ask for them with an exponent of a few bytes. */
+/** Far beyond every amount. A response can contain megabytes of digits, or demand them by an exponent of a few bytes. */
 const MAX_LENGTH = 400;
 const MAX_EXPONENT = 400;
 

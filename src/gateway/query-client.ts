@@ -28,7 +28,7 @@ export interface QueryClientOptions {
 
 export interface QueryClient {
   /**
-   * @returns what a successful response says
+   * @returns the result of a successful response
    * @throws InvalidInputError when the request breaks a rule; nothing was sent
    * @throws GatewayRejectedError, GatewayUnavailableError, GatewayInvalidResponseError
    */

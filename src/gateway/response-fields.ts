@@ -14,7 +14,7 @@ export function parseWholeNumber(value: unknown): number | undefined {
   return Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** A value as it came, except for numbers that JavaScript cannot hold: those become strings of their exact digits. */
+/** A value as it came, except for numbers that JavaScript cannot represent: those become strings of their exact digits. */
 export function toPlainValue(value: unknown): unknown {
   if (isLosslessNumber(value)) return toPlainNumber(value.value);
   if (Array.isArray(value)) return value.map(toPlainValue);

@@ -1,6 +1,6 @@
 /** The gateway as the sender sees it: one prepared connection for one withdrawal, and its outcome as a value. */
 
-/** What a withdrawal asks for. Amounts are decimal strings. */
+/** What to pay to whom. Amounts are decimal strings. */
 export interface WithdrawRequest {
   readonly paymentId: number;
   readonly amount: string;

@@ -50,10 +50,10 @@ export async function pollPayout(payoutId: string, { ledger, gateway, logger }: 
 
 /**
  * A status that leaves a field out is believed; one that contradicts the payout is not, unless an operator gave the
- * txhash, who would only be asked the same again.
+ * txhash in spite of it.
  */
 function judge(status: PaymentStatus, payout: Payout): Verdict {
-  const contradictions = comparePayment(status, payout).filter(({ said }) => said !== undefined);
+  const contradictions = comparePayment(status, payout).filter(({ actual }) => actual !== undefined);
   const isVouchedFor = payout.vouchedTxhash === payout.txhash;
   if (contradictions.length > 0 && !isVouchedFor) {
     const reason = `the gateway's status is about another payment: ${describeDifferences(contradictions)}`;

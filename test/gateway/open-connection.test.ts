@@ -72,7 +72,7 @@ describe('a connection that cannot be made', () => {
   });
 
   it('a handshake that takes too long', async () => {
-    // Speaks no TLS and says nothing, as a TCP connection that is stuck does.
+    // Accepts and sends nothing, as a stuck TCP connection does.
     const server = await start('http');
     const client = clientOf({ baseUrl: server.baseUrl.replace('http:', 'https:') }, { connectTimeoutMs: 100 });
     await expectNoConnection(client, /not connected within 100 ms/);

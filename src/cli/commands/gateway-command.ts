@@ -19,7 +19,7 @@ interface WalletFlags extends JsonFlag {
 const APPROVE_MEANING: Readonly<Record<Approve, string>> = { 0: 'in progress', 1: 'completed', 2: 'error' };
 
 const HELP_AFTER = `
-They only read; money moves through \`payouts enqueue\` and the worker alone. The environment says which account:
+These commands only read; payments are made through \`payouts enqueue\` and the worker. The account is set by the environment:
 GATEWAY_BASE_URL, GATEWAY_PLATFORM_ID, and GATEWAY_SECRET_KEY or GATEWAY_SECRET_KEY_FILE.
 Exit code 1: the gateway refused the call or cannot be reached.
 
@@ -34,7 +34,7 @@ Examples:
 export function registerGatewayCommand(program: Command, context: CliContext): void {
   const gateway = program
     .command('gateway')
-    .description('ask the gateway: balance, currencies, wallet, status')
+    .description('query the gateway: balance, currencies, wallet, status')
     .addHelpText('after', HELP_AFTER);
   addBalance(gateway, context);
   addCurrencies(gateway, context);
