@@ -45,5 +45,5 @@ export {
 export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/monitoring/health-server.js';
 export { createGatewayClient, type GatewayClient, type GatewayClientOptions } from './gateway/gateway-client.js';
 export type { WithdrawOutcome, WithdrawRequest } from './gateway/withdraw-gateway.js';
-export type { Currency, PaymentWallet, TransactionStatus } from './gateway/parse-responses.js';
+export type { Currency, PaymentWallet, TransactionStatus } from './gateway/endpoints.js';
 export { GatewayInvalidResponseError, GatewayRejectedError, GatewayUnavailableError } from './gateway/errors.js';

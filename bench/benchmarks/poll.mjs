@@ -96,7 +96,7 @@ async function pollBare(redis, account, seconds) {
   const worker = new Worker(
     QUEUE_NAMES.transactionstatus,
     async (job, token) => {
-      await gateway.transactionStatus({ txhash: job.data.txhash });
+      await gateway.getStatus(job.data.txhash);
       await job.moveToDelayed(Date.now() + POLL_AGAIN_MS, token);
       throw new DelayedError();
     },
@@ -156,8 +156,8 @@ function countingGateway(account) {
   let count = 0;
   return {
     gateway: {
-      async transactionStatus(request) {
-        const status = await client.transactionStatus(request);
+      async getStatus(txhash) {
+        const status = await client.getStatus(txhash);
         count += 1;
         return status;
       },

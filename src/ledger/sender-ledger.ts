@@ -1,3 +1,4 @@
+import type { SentOutcome } from '../gateway/withdraw-gateway.js';
 import type { ForgottenSend } from './adopt-ledger.js';
 import type { Objection } from './objections.js';
 import type { Payout } from './payout.js';
@@ -89,10 +90,7 @@ export interface BeginSend extends SendAttempt {
 export type BeginResult = { readonly kind: 'begun'; readonly sendCount: number } | ScriptRejection;
 
 /** What is recorded of an attempt. */
-export type SendResult =
-  | { readonly kind: 'accepted'; readonly txhash: string }
-  | { readonly kind: 'rejected'; readonly message: string }
-  | { readonly kind: 'unknown'; readonly reason: string };
+export type SendResult = SentOutcome;
 
 /** When the account is to be paused in the same step. */
 export interface BreakerRule {

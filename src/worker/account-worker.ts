@@ -165,7 +165,9 @@ export class AccountWorker {
 
   async #sendWith(journal: SendJournal): Promise<void> {
     const { clock, gateway, judgement, observer, logger, journalDir, journalDays } = this.#options;
-    const settings = { ...this.#options.settings, intervalMs: keptIntervalMs(this.#options.settings.intervalMs) };
+    const { minWithdrawGapMs } = gateway.capabilities;
+    const intervalMs = keptIntervalMs(this.#options.settings.intervalMs, minWithdrawGapMs);
+    const settings = { ...this.#options.settings, intervalMs };
     this.#loop = new SenderLoop({
       clock,
       ledger: this.#senderLedger,

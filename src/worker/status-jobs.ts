@@ -1,6 +1,6 @@
 import { DelayedError, UnrecoverableError, type Job } from 'bullmq';
 import type { Clock } from '../clock.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
@@ -10,17 +10,17 @@ import type { WorkerObserver } from './sender/worker-observer.js';
 export interface StatusJobsOptions extends JobWorkerContext {
   readonly clock: Clock;
   readonly ledger: PayoutLedger;
-  readonly gateway: Pick<GatewayClient, 'transactionStatus'>;
+  readonly gateway: StatusGateway;
   /** The delay between two polls of a payout grows from here … in ms. */
   readonly pollMinMs: number;
   /** … to here, in ms. */
   readonly pollMaxMs: number;
-  /** At most so many polls a second for the account, over all processes. */
+  /** Polls per second for the account, over all processes. */
   readonly pollRate: number;
   readonly observer: WorkerObserver;
 }
 
-/** So many polls may wait for their answers at the same time. */
+/** Polls that may wait for their responses at the same time. */
 const CONCURRENCY = 20;
 const GROWTH = 1.5;
 const JITTER = 0.2;
@@ -31,8 +31,8 @@ export function longestPollDelayMs(pollMaxMs: number): number {
 }
 
 /**
- * Follows payouts that are `in_progress` until the gateway says 1 (completed) or 2 (error). A job lives as long as its
- * payout is in progress: between polls it is delayed, which counts as no failure. A poll that fails changes nothing
+ * Follows payouts that are `in_progress` until the gateway reports them as paid or failed. A job exists as long as its
+ * payout is in progress: between polls it is delayed, which does not count as a failure. A poll that fails changes nothing
  * but the time of the next.
  */
 export class StatusJobs {
@@ -50,7 +50,7 @@ export class StatusJobs {
     });
   }
 
-  /** Ends after the polls that are under way. Safe to call twice. */
+  /** Resolves after the polls that are under way. Safe to call twice. */
   async close(): Promise<void> {
     await this.#worker.close();
   }
@@ -64,12 +64,12 @@ export class StatusJobs {
       if (report.kind === 'skipped') return `nothing to do: the payout is ${state ?? 'not in the ledger'}`;
       observer.polled(report.state);
       if (state === 'completed') return 'completed';
-      if (state === 'failed') throw new UnrecoverableError('failed: the gateway answered approve 2');
+      if (state === 'failed') throw new UnrecoverableError('failed: the gateway reported that the payment failed');
       if (report.state === 'unknown') throw new UnrecoverableError(`unknown: ${report.reason}`);
     } catch (error) {
       if (error instanceof UnrecoverableError) throw error;
       observer.polled('error');
-      logger.warn({ payoutId, error: (error as Error).message }, 'status poll failed, will ask again');
+      logger.warn({ payoutId, error: (error as Error).message }, 'status poll failed, will retry');
     }
     await job.moveToDelayed(clock.wallNow() + this.#nextDelayMs(job.attemptsStarted), token);
     throw new DelayedError();

@@ -8,7 +8,7 @@ import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import type { BeginSend } from '../../src/ledger/sender-ledger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { startWaitaofRedis, type WaitaofRedis } from '../support/waitaof-redis.js';
 import { begin, NO_BREAKER, nextBegin, takeLease } from './contract/ledger-rig.js';

@@ -11,7 +11,8 @@ import { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
 import { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { startLocalRedis, startSandbox, type LocalRedis } from '../../src/sandbox/index.js';
+import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { startSandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker } from '../../src/worker/payout-worker.js';
 import { until } from '../worker/support/payout-world.js';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js';
 import { RedisUnavailableError } from '../../errors.js';
-import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
+import type { SentOutcome } from '../../gateway/withdraw-gateway.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { SendAttempt, SenderLedger, SendResult } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
@@ -22,8 +22,6 @@ export interface AttemptRecorderOptions {
   readonly onUnrecordable: (reason: string | undefined) => void;
   readonly logger: Logger;
 }
-
-type SentOutcome = Exclude<WithdrawOutcome, { kind: 'not_sent' }>;
 
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 2_000;

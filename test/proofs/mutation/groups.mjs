@@ -55,8 +55,8 @@ export const groups = {
     ],
   },
   signing: {
-    mutate: ['src/gateway/signing.ts', 'src/gateway/request-signer.ts', 'src/gateway/schemas.ts'],
-    tests: ['test/gateway/signing.test.ts', 'test/gateway/request-signer.test.ts', 'test/gateway/schemas.test.ts'],
+    mutate: ['src/gateway/signing.ts', 'src/gateway/request-signer.ts', 'src/gateway/endpoints.ts'],
+    tests: ['test/gateway/signing.test.ts', 'test/gateway/request-signer.test.ts', 'test/gateway/endpoints.test.ts'],
   },
   answers: {
     mutate: [

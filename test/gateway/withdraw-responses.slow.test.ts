@@ -1,13 +1,13 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { RawAnswer } from '../../src/gateway/response.js';
+import type { RawResponse } from '../../src/gateway/response.js';
 import type { GatewayClient } from '../../src/gateway/gateway-client.js';
-import { classifyWithdrawAnswer } from '../../src/gateway/classify-withdraw-response.js';
+import { classifyWithdrawResponse } from '../../src/gateway/classify-withdraw-response.js';
 import { startRawGateway, type RawGateway } from './support/raw-gateway.js';
 import { clientOf } from './support/test-client.js';
 
-const ANSWERS = 20_000;
+const RESPONSES = 20_000;
 const AT_ONCE = 50;
 const CRLF = Buffer.from('\r\n');
 
@@ -43,18 +43,18 @@ function mostly(usual: string, ...others: string[]): fc.Arbitrary<string> {
   return fc.oneof(fc.constant(usual), fc.constantFrom(...others));
 }
 
-/** In one of eight answers. */
+/** In one of eight responses. */
 function rarely<Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> {
   return fc.oneof({ weight: 7, arbitrary: fc.constant(null) }, { weight: 1, arbitrary });
 }
 
-interface GeneratedAnswer {
+interface GeneratedResponse {
   readonly bytes: Buffer;
-  /** What a reader of the whole, well-formed answer has in hand; undefined where it is not whole or not well-formed. */
-  readonly whole: RawAnswer | undefined;
+  /** The complete, well-formed response; undefined where it is incomplete or malformed. */
+  readonly whole: RawResponse | undefined;
 }
 
-const answer: fc.Arbitrary<GeneratedAnswer> = fc
+const response: fc.Arbitrary<GeneratedResponse> = fc
   .record({
     status: fc.constantFrom(200, 200, 200, 200, 200, 204, 304, 307, 400, 408, 429, 500, 502, 101, 999),
     body,
@@ -101,28 +101,29 @@ afterAll(async () => {
   await server.stop();
 });
 
-it(`${ANSWERS} generated answers: no exception, nothing accepted without a txhash, nothing "not sent"`, async () => {
+it(`${RESPONSES} generated responses: no exception, nothing accepted without a txhash, nothing "not sent"`, async () => {
   const seen: Record<string, number> = {};
-  const batch = fc.array(answer, { minLength: AT_ONCE, maxLength: AT_ONCE, size: 'max' });
+  const batch = fc.array(response, { minLength: AT_ONCE, maxLength: AT_ONCE, size: 'max' });
   await fc.assert(
-    fc.asyncProperty(batch, async (answers) => {
+    fc.asyncProperty(batch, async (responses) => {
       await Promise.all(
-        answers.map(async ({ bytes, whole }, index) => {
+        responses.map(async ({ bytes, whole }, index) => {
           const ticket = `wallet${index}`;
           waiting.set(ticket, bytes);
-          const outcome = await client.withdraw({ paymentId: 1, amount: '1', addressTo: ticket });
+          const request = { paymentId: 1, amount: '1', addressTo: ticket };
+          const outcome = await client.withdraw(request);
           seen[outcome.kind] = (seen[outcome.kind] ?? 0) + 1;
           expect(['accepted', 'rejected', 'unknown']).toContain(outcome.kind);
           if (outcome.kind === 'accepted') expect(outcome.txhash).toBe('abc');
           if (outcome.kind === 'rejected') expect(outcome.message).not.toBe('');
-          // The way over the socket loses no answer that came whole.
-          if (whole !== undefined) expect(outcome.kind).toBe(classifyWithdrawAnswer(whole).kind);
+          // No response that arrived completely is lost on the way through the socket.
+          if (whole !== undefined) expect(outcome.kind).toBe(classifyWithdrawResponse(whole, request).outcome.kind);
         }),
       );
     }),
-    { numRuns: ANSWERS / AT_ONCE },
+    { numRuns: RESPONSES / AT_ONCE },
   );
-  // Were one kind never seen, the generator would not be testing what it says.
+  // A kind that never occurs would mean that the generator tests less than it claims.
   expect(seen['accepted']).toBeGreaterThan(100);
   expect(seen['rejected']).toBeGreaterThan(100);
   expect(seen['unknown']).toBeGreaterThan(100);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { fromUnits, toUnits, worthInUnits } from '../../src/sandbox/money.js';
+import { fromUnits, toUnits, worthInUnits } from '../src/decimal.js';
 
-describe('money', () => {
-  it('reads back every decimal that it wrote', () => {
+describe('exact decimals', () => {
+  it('convert to units and back without loss', () => {
     const part = (max: number): fc.Arbitrary<bigint> => fc.bigInt({ min: 0n, max: 10n ** BigInt(max) - 1n });
     fc.assert(
       fc.property(part(30), part(18), (whole, places) => {
@@ -18,7 +18,7 @@ describe('money', () => {
     ['0.000000000000000001', '0.000000000000000001', '0.000000000000000000000000000000000001'],
     ['123456789012345678901234567890', '64250.5', '7932160422437716042243771604216445'],
     ['3', '1', '3'],
-  ])('%s at %s is worth %s', (amount, rate, worth) => {
+  ])('%s times %s is %s', (amount, rate, worth) => {
     expect(fromUnits(worthInUnits(amount, rate))).toBe(worth);
   });
 });
