@@ -108,8 +108,10 @@ const STATES = {
   },
 } as const satisfies Record<string, StateRow>;
 
+/** The state of a payout; {@link STATE_MEANING} says what each means. */
 export type PayoutState = keyof typeof STATES;
 
+/** Every state. */
 export const PAYOUT_STATES = Object.keys(STATES) as readonly PayoutState[];
 
 /** The states whose row has a value in a column, as a type and as a list in the table's order. */

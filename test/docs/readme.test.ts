@@ -88,7 +88,7 @@ it('its TypeScript runs as it is printed', async () => {
   expect({ ended: await ended, output }).toEqual({ ended: [0, null], output: 'cancelled undefined\n' });
   clearInterval(untilEnqueued);
   await producer.close();
-}, 60_000);
+});
 
 it('its output of the demo is what the demo prints, apart from the figures', async () => {
   const { code, stdout, stderr } = await runCli(['demo', '--payouts', '4'], { env: { SEND_JOURNAL_DIR: dir } });
@@ -98,7 +98,7 @@ it('its output of the demo is what the demo prints, apart from the figures', asy
   const printed = withoutFigures(stderr + stdout);
   const [block = ''] = blocks('text');
   for (const line of withoutFigures(block)) expect(printed).toContain(line);
-}, 60_000);
+});
 
 it('its payouts commands do what they say, one after the other', async () => {
   const commands = lines.filter((line) => line.startsWith('payouts ') && !line.startsWith('payouts sandbox'));
@@ -110,7 +110,7 @@ it('its payouts commands do what they say, one after the other', async () => {
       code: command.startsWith('payouts resolve') ? 4 : 0,
     });
   }
-}, 60_000);
+});
 
 it('names every command', async () => {
   const { stdout } = await runCli(['--help']);
