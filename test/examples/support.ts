@@ -15,11 +15,11 @@ export interface RunningExample {
 export function runExample(
   file: string,
   env: Readonly<Record<string, string>>,
-  nodeArguments: readonly string[] = [],
+  { node = [], args = [] }: { readonly node?: readonly string[]; readonly args?: readonly string[] } = {},
 ): RunningExample {
   const path = fileURLToPath(new URL(`../../examples/${file}`, import.meta.url));
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, ['--import', 'tsx', ...nodeArguments, path], {
+  const child = spawn(process.execPath, ['--import', 'tsx', ...node, path, ...args], {
     env: { PATH, HOME, REDIS_URL: testRedisUrl(), ...env },
   });
   const ended = once(child, 'close');
