@@ -1,4 +1,4 @@
-import { ConflictError } from '../errors.js';
+import { TransactionMismatchError } from '../errors.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
 import { GatewayRejectedError } from '../gateway/errors.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
@@ -8,7 +8,7 @@ import type { Payout } from '../ledger/payout.js';
 /**
  * Makes sure that a transaction is the payment of a payout: same currency, address and amount, each of which the gateway
  * must name.
- * @throws ConflictError when the gateway does not know it, or says something else of it than the payout
+ * @throws TransactionMismatchError when the gateway does not know it, or says something else of it than the payout
  * @throws InvalidInputError, GatewayUnavailableError, GatewayInvalidResponseError
  */
 export async function checkTransaction(gateway: GatewayClient, txhash: string, payout: Payout): Promise<void> {
@@ -30,6 +30,6 @@ async function readStatus(gateway: GatewayClient, txhash: string): Promise<Trans
   }
 }
 
-function refusal(finding: string, fields: readonly string[]): ConflictError {
-  return new ConflictError(`${finding} Nothing was changed; --force takes the txhash unchecked`, fields);
+function refusal(finding: string, fields: readonly string[]): TransactionMismatchError {
+  return new TransactionMismatchError(`${finding} Nothing was changed`, fields);
 }
