@@ -1,3 +1,4 @@
+import type { Actor } from './actor.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toHashValue } from './objections.js';
 import { toLine, type ValidPayout } from './payout.js';
@@ -23,12 +24,6 @@ export interface ForgottenSend<Send extends SendAttempt> {
 export interface AdoptedPayout {
   readonly payoutId: string;
   readonly state: PayoutState;
-}
-
-/** Who does something to an account, and why. */
-export interface Actor {
-  readonly by: string;
-  readonly reason: string;
 }
 
 /** An actor's reason for payouts that become `unknown`. */

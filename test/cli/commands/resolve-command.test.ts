@@ -131,7 +131,9 @@ describe('payouts resolve', () => {
     const txhash = decision === '--sent' ? ['--txhash', 'abc'] : [];
     const refused = await account.run('resolve', 'p-1', decision, ...txhash, ...WHY);
     expect(refused).toMatchObject({ code: 4, stdout: '' });
-    expect(refused.stderr).toMatch(/p-1 is queued, from where it can go to sending, cancelled; only .* unknown can/);
+    expect(refused.stderr).toMatch(
+      /Cannot move payout p-1 from queued to \w+: that needs unknown\. Allowed from queued: sending, cancelled/,
+    );
     expect(await account.run('resolve', 'p-2', decision, ...txhash, ...WHY)).toMatchObject({ code: 3 });
     expect((await account.ledger.get('p-1'))?.state).toBe('queued');
   });
