@@ -16,6 +16,7 @@ import {
 import { openJournals, readJournals } from './open-journals.js';
 import { redisAdoptionLedger } from './redis-adoption-ledger.js';
 
+/** Which journals an adoption reads, and what it gives up. */
 export interface AdoptLedgerOptions {
   /** The folder of every send journal of the account, those of other hosts too. */
   readonly journalDirs: readonly string[];

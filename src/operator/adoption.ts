@@ -69,6 +69,7 @@ export interface AdoptionPlan extends SendSurvey {
   readonly giveUp: readonly string[];
 }
 
+/** What an adoption changed. */
 export interface Adoption extends RaisedLedger {
   /** The payouts that were changed, and what they are now. */
   readonly adopted: readonly AdoptedPayout[];

@@ -9,6 +9,7 @@ import { requeuePayout } from './requeue-payout.js';
 import { resolvePayout, type DecidedPayout, type Resolution } from './resolve-payout.js';
 import { setPause, type PauseState } from './set-pause.js';
 
+/** Which account an operator decides about, and how it reaches Redis and the gateway. */
 export interface PayoutOperatorOptions extends PayoutProducerOptions {
   /**
    * Asked by {@link PayoutOperator.resolve} whether a transaction is a payout's payment. It stays open when the operator is

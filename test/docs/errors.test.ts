@@ -20,11 +20,17 @@ it('docs/errors.md lists every error class that is exported', () => {
   expect(rows.map(({ name }) => name).sort()).toEqual(exported.sort());
 });
 
+const sources = ['../../src/errors.ts', '../../src/gateway/errors.ts']
+  .map((path) => readFileSync(new URL(path, import.meta.url), 'utf8'))
+  .join('\n');
+
+/** The code of a class, or of the class that it extends. */
+function codeOf(name: string): string | undefined {
+  const [, parent = '', body = ''] = new RegExp(`class ${name} extends (\\w+) \\{(.*?)^\\}`, 'ms').exec(sources) ?? [];
+  return parent === 'PayoutError' ? /super\('(\w+)'/.exec(body)?.[1] : codeOf(parent);
+}
+
 it.each(rows)('$name has the code $code and ends a command with $exitCode', ({ name, code, exitCode }) => {
-  const sources = ['../../src/errors.ts', '../../src/gateway/errors.ts']
-    .map((path) => readFileSync(new URL(path, import.meta.url), 'utf8'))
-    .join('\n');
-  const [, body = ''] = sources.split(`class ${name} extends PayoutError`);
-  expect(/super\('(\w+)'/.exec(body)?.[1]).toBe(code);
+  expect(codeOf(name)).toBe(code);
   expect(toExitCode(new index.PayoutError(code as index.ErrorCode, ''))).toBe(exitCode);
 });
