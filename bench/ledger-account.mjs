@@ -9,7 +9,7 @@ import { sampleAmount, sampleTxhash } from './sample-payouts.mjs';
 /** The breaker must not interfere. */
 const NO_BREAKER = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
 
-/** So many payouts are on their way to Redis at the same time. */
+/** Payouts that are written to Redis at the same time. */
 const STEP = 500;
 
 /** An account's ledger on a connection of its own. */
@@ -21,17 +21,17 @@ export function openLedger(redisUrl, platformId) {
 
 const JOURNAL = { journalId: 'bench', host: 'bench', dir: '/bench', sends: 0, token: '', at: 0 };
 
-/** An account's ledger with the lease in hand, so that payouts can be brought into any state without a gateway. */
+/** An account's ledger that holds the lease: payouts can be brought into any state without a gateway. */
 export async function holdLedger(redisUrl, platformId) {
   const { ledger, connection, close } = openLedger(redisUrl, platformId);
   const senderLedger = new RedisSenderLedger(connection, 'reply');
   const { ledgerId } = await senderLedger.readSender();
   const epoch = await senderLedger.acquireLease('bench', await senderLedger.readSender(), JOURNAL, 0);
-  return { ledger, senderLedger, ledgerId, lease: { owner: 'bench', epoch }, sends: 0, last: '', close };
+  return { ledger, senderLedger, ledgerId, lease: { owner: 'bench', epoch }, sendCount: 0, last: '', close };
 }
 
 /**
- * Payouts that the gateway has accepted and whose status is asked for.
+ * Payouts that the gateway has accepted and whose status is polled.
  * @returns the payouts with their txhash
  */
 export async function putInProgress(account, payouts) {
@@ -50,7 +50,7 @@ export async function putInProgress(account, payouts) {
   return sent;
 }
 
-/** Payouts that went all the way. */
+/** Completed payouts, with all their events. */
 export async function completePayouts(account, payouts) {
   const sent = await putInProgress(account, payouts);
   for (let start = 0; start < sent.length; start += STEP) {
@@ -64,13 +64,13 @@ export async function completePayouts(account, payouts) {
 }
 
 async function send(account, { payoutId, txhash }) {
-  const { senderLedger, lease, ledgerId, sends, last } = account;
-  // As long as a real token, and another for each send.
-  const token = String(sends).padStart(8, '0');
+  const { senderLedger, lease, ledgerId, sendCount, last } = account;
+  // As long as a real token, and different for each send.
+  const token = String(sendCount).padStart(8, '0');
   const attempt = { payoutId, attempt: 1, token };
-  const line = { lease, beat: 0, ledgerId, sends, last };
+  const line = { lease, heartbeat: 0, ledgerId, sendCount, last };
   insist('begun', await senderLedger.beginSend({ ...attempt, ...line, journal: JOURNAL, inFlightMs: 0 }));
-  Object.assign(account, { sends: sends + 1, last: token });
+  Object.assign(account, { sendCount: sendCount + 1, last: token });
   insist('recorded', await senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0));
 }
 

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { startLocalRedis } from '../dist/sandbox/index.js';
+import { startLocalRedis } from '../dist/local-redis.js';
 
-/** A rewrite of the append-only file would fall on one contender and not on the other. */
+/** A rewrite of the append-only file would slow one side down and not the other. */
 const NO_REWRITE = ['--auto-aof-rewrite-percentage', '0'];
 
 /**
  * A Redis of the benchmark's own that can be asked what it did. Settings as in production (every write on disk before it
- * is answered), unless `args` say otherwise.
+ * is acknowledged), unless `args` say otherwise.
  */
 export async function startMeasuredRedis(args = []) {
   const server = await startLocalRedis({ args: [...NO_REWRITE, ...args] });

@@ -1,14 +1,14 @@
 import { availableParallelism, loadavg, totalmem } from 'node:os';
 import Table from 'cli-table3';
 
-/** A number as a person reads it: three digits that count, thousands set apart. */
+/** A number for readers: three significant digits, thousands separated. */
 export function round(value) {
   if (!Number.isFinite(value)) return '–';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : Math.abs(value) >= 1 ? 2 : 3;
   return value.toLocaleString('en-US', { maximumFractionDigits: digits });
 }
 
-/** A figure that has to be at most, or at least, a value. */
+/** A figure with its target, an upper or a lower bound. */
 export function figure(name, value, { atMost, atLeast }) {
   const reached = atMost === undefined ? value >= atLeast : value <= atMost;
   return { name, value, ...(atMost === undefined ? { atLeast } : { atMost }), reached };
@@ -27,7 +27,7 @@ export function describeMachine() {
 }
 
 /**
- * The result of a benchmark as text: a table of its rows and the figures with what they have to reach.
+ * The result of a benchmark as text: a table of its rows and the figures with their targets.
  * @param result - `{ rows, figures }`; every row has the same properties
  */
 export function formatResult({ rows, figures }) {

@@ -6,7 +6,7 @@ const BENCHMARKS = ['pacing', 'overhead', 'enqueue', 'poll', 'accounts', 'backlo
 const USAGE = `usage: npm run bench -- ${BENCHMARKS.join('|')} [--json] [--quick]
 
   --json   the result as one JSON object on stdout (npm run --silent bench -- …)
-  --quick  smaller numbers: shows that it runs, its figures count for nothing
+  --quick  smaller numbers: only checks that it runs, its figures mean nothing
 docs/benchmarks.md says what each measures.
 `;
 
@@ -14,7 +14,7 @@ const { values, positionals } = readArguments();
 const [name] = positionals;
 if (positionals.length !== 1 || !BENCHMARKS.includes(name)) stop(USAGE);
 
-// So that the servers and processes that a benchmark started end with it.
+// Exiting ends the servers and processes that a benchmark started.
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 const { run } = await import(`./benchmarks/${name}.mjs`);
@@ -23,7 +23,7 @@ const machine = describeMachine();
 const result = await run({ quick: values.quick, note: (line) => process.stderr.write(`${line}\n`) });
 const report = { benchmark: name, quick: values.quick, machine, ...result };
 process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : formatResult(report));
-// A figure that is missed on a small run says nothing.
+// A missed target of a small run means nothing.
 if (!values.quick && result.figures.some(({ reached }) => !reached)) process.exitCode = 1;
 
 function readArguments() {

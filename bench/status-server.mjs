@@ -1,4 +1,4 @@
-// A process that answers every /transactionstatus with `approve` 0, as cheaply as it can: what is measured is the polling.
+// A process that responds to every /transactionstatus with `approve` 0, as cheaply as it can: what is measured is the polling.
 import { createServer } from 'node:http';
 
 const server = createServer((request, response) => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Asks again and again until it holds. */
+/** Polls until the condition holds. */
 export async function until(what, holds, withinMs = 300_000) {
   const giveUpAt = performance.now() + withinMs;
   while (!(await holds())) {

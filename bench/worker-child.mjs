@@ -1,4 +1,4 @@
-// A process with a payout worker, so that its CPU time can be told from the benchmark's. Driven by messages from
+// A process with a payout worker, which separates its CPU time from the benchmark's. Driven by messages from
 // worker-process.mjs.
 import { createPayoutWorker } from '../dist/index.js';
 
@@ -22,7 +22,7 @@ process.on('message', async ({ kind, options }) => {
 // The benchmark was ended.
 process.once('disconnect', () => process.exit());
 
-/** What a period was longer than interval + T, where T is the time that the request before took. */
+/** How much longer a period was than interval + T, where T is the time that the previous request took. */
 function observeOverhead(intervalMs) {
   let lastDurationMs;
   let durationMs;

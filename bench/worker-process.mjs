@@ -23,12 +23,12 @@ export async function startWorkerProcess({ redisUrl, accounts, allowVolatileRedi
     accounts: accounts.map((account) => ({ ...QUICK_START, ...account })),
   };
   child.send({ kind: 'start', options });
-  await answerOf(child);
+  await replyOf(child);
   return {
     /** CPU time and overheads of all sends so far. */
     async report() {
       child.send({ kind: 'report' });
-      const { cpuUsage, rss, overheadsMs } = await answerOf(child);
+      const { cpuUsage, rss, overheadsMs } = await replyOf(child);
       return { cpuMs: (cpuUsage.user + cpuUsage.system) / 1_000, rss, overheadsMs };
     },
     async stop() {
@@ -40,7 +40,7 @@ export async function startWorkerProcess({ redisUrl, accounts, allowVolatileRedi
   };
 }
 
-async function answerOf(child) {
+async function replyOf(child) {
   const settled = new AbortController();
   const { signal } = settled;
   try {

@@ -1,10 +1,11 @@
 /**
- * Enqueues a payout and waits until it is settled: `REDIS_URL=… GATEWAY_PLATFORM_ID=… npx tsx examples/enqueue.ts`.
- * In your own project import from 'payout-queue'.
+ * Enqueues a payout and waits until it is settled.
+ *
+ *     REDIS_URL=redis://127.0.0.1:6379 GATEWAY_PLATFORM_ID=4242 npx tsx examples/enqueue.ts
  */
-import { ConflictError, PayoutProducer, WaitTimeoutError } from '../src/index.js';
+import { ConflictError, PayoutProducer, WaitTimeoutError } from 'payout-queue';
 
-const { REDIS_URL: redisUrl = 'redis://127.0.0.1:6379', GATEWAY_PLATFORM_ID: platformId = '1001' } = process.env;
+const { REDIS_URL: redisUrl = 'redis://127.0.0.1:6379', GATEWAY_PLATFORM_ID: platformId = '4242' } = process.env;
 const producer = new PayoutProducer({ redisUrl, platformId: Number(platformId) });
 
 try {
@@ -16,7 +17,7 @@ try {
     addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
     reference: 'Withdrawal 88131',
   });
-  process.stdout.write(`${payoutId} is ${state}${created ? '' : ' (it was there already)'}\n`);
+  process.stdout.write(`${payoutId} is ${state}${created ? '' : ' (already enqueued)'}\n`);
 
   const payout = await producer.waitFor(payoutId, { timeoutMs: 30_000 });
   process.stdout.write(`${payoutId} is ${payout.state}${payout.txhash === undefined ? '' : `: ${payout.txhash}`}\n`);

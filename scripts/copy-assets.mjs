@@ -1,4 +1,4 @@
-// tsc copies no files that are not TypeScript: the Lua scripts and the style sheet go along here.
+// tsc copies only TypeScript; this adds the Lua scripts and the style sheet.
 import { cpSync } from 'node:fs';
 
 for (const folder of ['ledger', 'queues', 'dashboard']) {

@@ -1,4 +1,4 @@
 import { rm } from 'node:fs/promises';
 
-// Files of modules that are gone would be shipped, and imported by those who name them.
+// Files of deleted modules would be published, and could still be imported.
 await rm(new URL('../dist', import.meta.url), { recursive: true, force: true });

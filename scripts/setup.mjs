@@ -1,5 +1,5 @@
 // Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, a redis-server, and
-// with `--with-browser` a chromium, with `--with-faketime` a faketime.
+// with `--with-browser` a chromium, with `--with-faketime` a faketime. `--packages-only` leaves out all but node_modules.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { delimiter, join } from 'node:path';
 
 const INSTALL_FORBIDDEN = process.env.PAYOUTS_NO_INSTALL === '1';
 
-/** How each package manager installs a package, in the order in which they are looked for. */
+/** How each package manager installs a package, in order of preference. */
 const INSTALLERS = [
   {
     tool: 'apt-get',
@@ -22,7 +22,11 @@ const INSTALLERS = [
   { tool: 'brew', commands: (name) => [['brew', 'install', name]] },
 ];
 
+const OLDEST_SUPPORTED_NODE = 22;
+
+noticeOldNode();
 setUpNodeModules();
+if (process.argv.includes('--packages-only')) process.exit();
 if (process.env.REDIS_URL === undefined) {
   setUpProgram(
     'redis-server',
@@ -37,6 +41,13 @@ if (process.argv.includes('--with-browser')) {
 // Only the slow proof in which wall clocks jump needs it.
 if (process.argv.includes('--with-faketime')) {
   setUpProgram('faketime', (tool) => (tool === 'apt-get' ? 'faketime' : 'libfaketime'), 'Install libfaketime.');
+}
+
+/** Development works on Node 20 too (docs/decisions/0008-node-versions.md), and the first command must not fail. */
+function noticeOldNode() {
+  const { node } = process.versions;
+  if (Number.parseInt(node) >= OLDEST_SUPPORTED_NODE) return;
+  say(`Node ${node} is past its end of life: it works here, but run payouts on Node ${OLDEST_SUPPORTED_NODE} or later`);
 }
 
 function setUpNodeModules() {

@@ -4,15 +4,13 @@ import { LONGEST_TIMER_MS } from './clock.js';
 import { InvalidInputError, type Problem } from './errors.js';
 
 /**
- * The rules of single fields, as the gateway's API document gives them (parts 2 and 4).
- * The client, the ledger, the sandbox and the command line all ask here, so that none of them accepts what another refuses.
+ * The rules of single fields, each in one place, so that no part of the program accepts what another refuses. What only
+ * this gateway requires of a payment is in src/gateway/payment-fields.ts.
  */
 
 const MAX_INTEGER_DIGITS = 30;
 const MAX_DECIMAL_PLACES = 18;
 const AMOUNT_PATTERN = new RegExp(`^(0|[1-9]\\d{0,${MAX_INTEGER_DIGITS - 1}})(\\.\\d{1,${MAX_DECIMAL_PLACES}})?$`);
-const MAX_ADDRESS_LENGTH = 256;
-const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 /**
  * An amount as a decimal string: digits, at most 18 decimal places, more than 0, no sign and no exponent.
@@ -44,35 +42,10 @@ export function millisecondsField(lowest: number): z.ZodNumber {
   return wholeNumberField(lowest, LONGEST_TIMER_MS);
 }
 
-/** The currency's id, `payment_id` in the API document. */
-export const paymentIdField = z
-  .int({ error: 'must be a whole number, the currency id that the gateway lists under /currencies' })
-  .positive('must be more than 0');
-
-/** The merchant platform's id, `platform_id` in the API document. */
+/** The id of a merchant account of the gateway. */
 export const platformIdField = z.int({ error: 'must be a whole number' }).positive('must be more than 0');
 
-/** The recipient's wallet; for Ripple XRP and the TON network `address:destinationTag`. */
-export const addressToField = z
-  .string({ error: 'must be a string' })
-  .min(1, 'must not be empty')
-  .max(MAX_ADDRESS_LENGTH, `must have at most ${MAX_ADDRESS_LENGTH} characters`)
-  .refine((text) => !CONTROL_CHARACTER.test(text) && text.isWellFormed(), 'must not contain control characters')
-  .refine((text) => text === text.trim(), 'must not begin or end with a space')
-  .refine(hasPlainAddress, 'must be an address without spaces, or address:destinationTag')
-  .refine((text) => !text.endsWith(':'), 'ends with a colon, but no destination tag follows');
-
-/** Only the destination tag, which people choose, may hold spaces and letters beyond ASCII. */
-function hasPlainAddress(text: string): boolean {
-  return /^[\u0021-\u0039\u003b-\u007e]+$/.test(text.split(':', 1)[0] ?? '');
-}
-
-/** The currency in which the account was created. */
-export const symbolField = z
-  .string({ error: 'must be a string' })
-  .regex(/^[A-Z]{3}$/, 'must be exactly 3 uppercase letters, such as USD');
-
-/** What programs write in the place of a transaction that they do not have, also in brackets or quotes; and zeros alone. */
+/** What programs write instead of a transaction that they do not have, also in brackets or quotes; and zeros alone. */
 const NO_TRANSACTION = new RegExp(
   `^[-._?*"'()<>[\\]{}]*(${[
     ...['null', 'nil', 'none', 'nan', 'undefined', 'unknown', 'empty', 'void', 'missing', 'n/?a', 'false', 'true'],
@@ -81,7 +54,7 @@ const NO_TRANSACTION = new RegExp(
   'i',
 );
 
-/** A transaction's identifier, as `/withdraw` returned it. */
+/** A transaction's identifier, as the gateway returned it. */
 export const txhashField = z
   .string({ error: 'must be a string' })
   .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces')
@@ -90,25 +63,20 @@ export const txhashField = z
     'must name a transaction, which "null", "0" and the like do not',
   );
 
-/** The platform's own identifier of a deposit. */
-export const orderIdField = z
-  .string({ error: 'must be a string' })
-  .regex(/^[A-Za-z0-9+/=\-:.,]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - : . ,');
-
 /** The caller's own key of a payout. */
 export const payoutIdField = z
   .string({ error: 'must be a string' })
   .regex(/^[A-Za-z0-9+/=\-:.,_]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - : . , _');
 
 /**
- * Where the gateway is: https, or http on this machine only, because what is signed (and the answer, which is not) must
- * not cross a network in the clear. A path is kept; a slash at its end is dropped.
+ * Where the gateway is: https, or http on this machine only, because neither the signed request nor the unsigned response
+ * may cross a network in the clear. A path is kept; a slash at its end is dropped.
  */
 export const baseUrlField = z.string({ error: 'must be a string' }).transform((text, context) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const problem = baseUrlProblem(url);
   if (url !== undefined && problem === undefined) return url.href.replace(/\/+$/, '');
-  // A URL may hold a password, so only the part that never does is shown.
+  // A URL may contain a password, so only the part that never does is shown.
   context.issues.push({ code: 'custom', message: problem ?? 'is not usable', input: url?.origin ?? 'no URL' });
   return z.NEVER;
 });
@@ -116,22 +84,22 @@ export const baseUrlField = z.string({ error: 'must be a string' }).transform((t
 function baseUrlProblem(url: URL | undefined): string | undefined {
   if (url === undefined) return 'must be a URL such as https://gateway.example/api';
   if (!isProtected(url)) return 'must begin with https:// (http:// is allowed for 127.0.0.1, ::1 and localhost only)';
-  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
-  if (url.search !== '' || url.hash !== '') return 'must not hold a query or a fragment';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
+  if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
   return undefined;
 }
 
 function isProtected(url: URL): boolean {
   if (url.protocol === 'https:') return true;
-  // The URL parser has brought every way to write an IPv4 or IPv6 address into its one usual form.
+  // The URL parser has already normalised every notation of an IPv4 or IPv6 address.
   return url.protocol === 'http:' && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
 }
 
 const SHOWN_VALUE_LENGTH = 80;
 
 /**
- * Checks data that a caller gave.
- * @returns the data as the schema makes it (trailing zeros dropped, defaults filled in)
+ * Checks a caller's data.
+ * @returns the data as the schema returns it (trailing zeros dropped, defaults filled in)
  * @throws InvalidInputError naming every field that breaks a rule, the rule, and the value
  */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
@@ -140,11 +108,11 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   throw new InvalidInputError(parsed.error.issues.map(toProblem));
 }
 
-/** A zod issue as a field and a sentence. Values are shown: use it for nothing that may hold a secret. */
+/** A zod issue as a field and a sentence. Values are shown: never use it for data that may contain a secret. */
 export function toProblem(issue: z.core.$ZodIssue): Problem {
   const field = issue.path.length === 0 ? 'input' : issue.path.join('.');
   if (issue.code === 'unrecognized_keys') return { field: issue.keys.join(', '), message: 'is not a known field' };
-  // Without `reportInput` zod does not say what was given.
+  // Zod reports the value only with `reportInput`.
   if (!('input' in issue)) return { field, message: issue.message };
   if (issue.input === undefined) return { field, message: 'is missing' };
   return { field, message: `${issue.message} (got ${showValue(issue.input)})` };

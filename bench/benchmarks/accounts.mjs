@@ -44,7 +44,7 @@ async function measure(size, sends) {
       accounts: accounts.map((account) => ({ ...account, baseUrl: sandbox.url })),
     });
     const arrivalsOf = ({ platformId }) => sandbox.arrivals(platformId).map(({ atMs }) => atMs);
-    await until('every account has begun', () => accounts.every((account) => arrivalsOf(account).length >= WARM_UP));
+    await until('every account has started', () => accounts.every((account) => arrivalsOf(account).length >= WARM_UP));
     const [before, startedAt] = [await worker.report(), performance.now()];
     await until('all is sent', () => accounts.every((account) => arrivalsOf(account).length === sends + WARM_UP));
     const [after, elapsedMs] = [await worker.report(), performance.now() - startedAt];

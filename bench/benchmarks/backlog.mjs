@@ -41,7 +41,7 @@ async function measure(size, sends, note) {
       allowVolatileRedis: true,
     });
     const sent = () => sandbox.stats().arrivals;
-    await until('sending has begun', () => sent() >= 2);
+    await until('sending has started', () => sent() >= 2);
     await untilQuiet(redis, QUIET_COMMANDS_PER_SECOND);
     const already = sent();
     const [before, commands] = [await worker.report(), await redis.countCommands()];

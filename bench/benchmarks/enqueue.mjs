@@ -65,7 +65,7 @@ export async function run({ quick, note }) {
   }
 }
 
-/** Both in turns, so that what else the machine does hits both; each round gives a ratio, and their median counts. */
+/** In turns, because other load on the machine then affects both; each round gives a ratio, and their median is the result. */
 async function compare({ name, reference: [referenceName, reference], own, payouts: count, rounds }, redis) {
   const rates = [];
   for (let round = 0; round < rounds; round += 1) {

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { PayoutProducer } from '../../dist/index.js';
 import { startSandbox } from '../../dist/sandbox/index.js';
 import { startMeasuredRedis } from '../measured-redis.mjs';
-import { PEERS } from '../pacing/contenders.mjs';
+import { PEERS } from '../pacing/peers.mjs';
 import { drawPacing } from '../pacing/draw-pacing.mjs';
 import { figure } from '../report.mjs';
 import { newAccount, samplePayouts } from '../sample-payouts.mjs';
@@ -18,8 +18,8 @@ const PEER_CHILD = new URL('../pacing/peer-child.mjs', import.meta.url);
 
 /**
  * The same payouts through the same gateway, paced by this project and by its peers at the same time, each with an account
- * and a process of its own. The network takes 0 to 300 ms until a request arrives and 20 to 80 until its answer is back.
- * The sandbox stamps arrivals and, so that all can be measured to the end, blocks nobody.
+ * and a process of its own. The network takes 0 to 300 ms until a request arrives and 20 to 80 until its response is back.
+ * The sandbox records arrivals and blocks no account, so all can be measured to the end.
  */
 export async function run({ quick, note }) {
   const count = quick ? 8 : 100;

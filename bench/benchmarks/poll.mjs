@@ -52,7 +52,7 @@ export async function run({ quick, note }) {
   }
 }
 
-/** Both in turns, so that what else the machine does hits both; each round gives a ratio, and their median counts. */
+/** In turns, because other load on the machine then affects both; each round gives a ratio, and their median is the result. */
 async function compare(redis, account, { size, rounds, seconds }) {
   const measured = [];
   for (let round = 0; round < rounds; round += 1) {
@@ -96,7 +96,7 @@ async function pollBare(redis, account, seconds) {
   const worker = new Worker(
     QUEUE_NAMES.transactionstatus,
     async (job, token) => {
-      await gateway.transactionStatus({ txhash: job.data.txhash });
+      await gateway.getStatus(job.data.txhash);
       await job.moveToDelayed(Date.now() + POLL_AGAIN_MS, token);
       throw new DelayedError();
     },
@@ -156,8 +156,8 @@ function countingGateway(account) {
   let count = 0;
   return {
     gateway: {
-      async transactionStatus(request) {
-        const status = await client.transactionStatus(request);
+      async getStatus(txhash) {
+        const status = await client.getStatus(txhash);
         count += 1;
         return status;
       },

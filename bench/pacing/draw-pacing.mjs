@@ -39,7 +39,7 @@ export function drawPacing(rows, count) {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${describe(rows)}">
 <style>${STYLE}
 </style>
-<text class="title" x="16" y="26">How far apart ${count} withdraws reach the gateway</text>
+<text class="title" x="16" y="26">How far apart ${count} withdrawals reach the gateway</text>
 <text class="small" x="16" y="45">ms between arrivals, with 0 to 300 ms of network jitter. Left of the line the gateway blocks the account.</text>
 ${rows.map((row, index) => drawRow(row, TOP + index * ROW_HEIGHT)).join('\n')}
 <line class="limit" x1="${xOf(LIMIT_MS)}" x2="${xOf(LIMIT_MS)}" y1="${TOP - 14}" y2="${bottom}"/>

@@ -1,8 +1,8 @@
-// A process in which one peer paces the withdraws of one account, all with the project's own gateway client: only the
+// A process in which one peer paces the withdrawals of one account, all with the project's own gateway client: only the
 // pacing differs.
 import { systemClock } from '../../dist/clock.js';
 import { createGatewayClient, silentLogger } from '../../dist/index.js';
-import { PEERS } from './contenders.mjs';
+import { PEERS } from './peers.mjs';
 
 process.once('message', async ({ name, account, payouts, redisPort }) => {
   const client = createGatewayClient({ ...account, clock: systemClock, logger: silentLogger });

@@ -4,6 +4,7 @@ import express, { type RequestHandler } from 'express';
 import { ConflictError, InvalidConfigError } from '../errors.js';
 import { createDashboard, type DashboardOptions } from './create-dashboard.js';
 
+/** Which account is shown, and where the dashboard listens. */
 export interface DashboardServerOptions extends DashboardOptions {
   /** The address to listen on. One that other machines can reach needs a password. */
   readonly host: string;
@@ -11,6 +12,7 @@ export interface DashboardServerOptions extends DashboardOptions {
   readonly port: number;
 }
 
+/** A dashboard that listens. */
 export interface DashboardServer {
   /** Where people open it. */
   readonly url: string;

@@ -1,16 +1,17 @@
 import { LIMIT_EXCEEDED, OF_ONE_PAYOUT, STOP_WORDS, type StopSign } from './stop-words.js';
 
 /**
- * Reads from an answer to `/withdraw` whether the account may go on. The API document lists neither message texts nor
- * HTTP statuses of failed calls (part 7), so this errs on the side of stopping: a pause costs a look by an operator, going
- * on may cost the account. What is wrong with one payout alone (balance, address, amount) is no sign.
+ * Decides from a response to `/withdraw` whether the account may continue to send. The API lists neither message texts nor
+ * HTTP statuses of failed calls (docs/gateway-api.md#errors), so this errs on the side of stopping: a pause costs a check
+ * by an operator, continuing may cost the account. What is wrong with one payout alone (balance, address, amount) is no
+ * sign.
  */
 
 const BY_STATUS: Readonly<Record<number, StopSign>> = { 401: 'credentials', 403: 'block', 429: 'rate_limit' };
 
 /**
- * Tells whether an answer is about the account rather than about one payout.
- * @param httpStatus - one that says so counts whatever the message is
+ * Tells whether a response is about the account rather than about one payout.
+ * @param httpStatus - 401, 403 and 429 count whatever the message is
  */
 export function findStopSign(message: string, httpStatus?: number): StopSign | undefined {
   return findInWords(` ${fold(message).trim()} `) ?? (httpStatus === undefined ? undefined : BY_STATUS[httpStatus]);
@@ -28,7 +29,7 @@ function holdsAny(text: string, stems: readonly string[]): boolean {
   return stems.some((stem) => text.includes(fold(stem)));
 }
 
-/** One spelling for all: `ACCOUNT_BLOCKED`, `accountBlocked` and `Account blocked!` are the same words. */
+/** Normalises the spelling: `ACCOUNT_BLOCKED`, `accountBlocked` and `Account blocked!` are the same words. */
 function fold(text: string): string {
   return text
     .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, '$1 $2')

@@ -1,23 +1,23 @@
-import type { TransactionStatus } from './parse-responses.js';
+import type { PaymentStatus } from './gateway.js';
 import type { WithdrawRequest } from './withdraw-gateway.js';
 
-/** What tells one payment from another. */
+/** What identifies a payment. */
 type PaymentField = 'paymentId' | 'addressTo' | 'amount';
 
-/** A field in which the gateway does not say of a transaction what the payout says. */
+/** A field in which the gateway's status of a transaction differs from the payout. */
 export interface PaymentDifference {
   readonly field: PaymentField;
-  /** Undefined where the gateway says nothing of it, which contradicts nothing. */
-  readonly said: string | number | undefined;
+  /** Undefined if the gateway left it out, which contradicts nothing. */
+  readonly actual: string | number | undefined;
   readonly expected: string | number;
 }
 
 /**
- * Holds the gateway's status of a transaction against the payout whose transaction it should be. Amounts are compared as
- * strings: both sides are plain decimals in their one shortest form.
+ * Compares the gateway's status of a transaction with the payout whose transaction it should be. Amounts are compared as
+ * strings: both sides are normalised decimals.
  */
 export function comparePayment(
-  status: Pick<TransactionStatus, PaymentField>,
+  status: Pick<PaymentStatus, PaymentField>,
   payment: Pick<WithdrawRequest, PaymentField>,
 ): PaymentDifference[] {
   const isSame: Record<PaymentField, boolean> = {
@@ -27,20 +27,22 @@ export function comparePayment(
   };
   return (['paymentId', 'addressTo', 'amount'] as const)
     .filter((field) => !isSame[field])
-    .map((field) => ({ field, said: status[field], expected: payment[field] }));
+    .map((field) => ({ field, actual: status[field], expected: payment[field] }));
 }
 
-/** @example amount is 7 there, 12.5 in the payout */
+/** @example amount is 7 at the gateway, 12.5 in the payout */
 export function describeDifferences(differences: readonly PaymentDifference[]): string {
   return differences
-    .map(({ field, said, expected }) => `${field} is ${said ?? 'not said'} there, ${expected} in the payout`)
+    .map(
+      ({ field, actual, expected }) => `${field} is ${actual ?? 'missing'} at the gateway, ${expected} in the payout`,
+    )
     .join('; ');
 }
 
 /**
- * The API document knows one form of `address_to`, destination tag included (part 2.3), so nothing is left out or added.
- * Only hexadecimal digits are the same in either case: the case of an Ethereum address is a checksum, while that of a Base58
- * address is part of it.
+ * The API has one form of `address_to`, destination tag included (docs/gateway-api.md#fields), so nothing is left out or
+ * added. Only hexadecimal digits are equal in either case: the case of an Ethereum address is a checksum, while that of a
+ * Base58 address is part of it.
  */
 export function isSameAddress(one: string, other: string): boolean {
   if (one === other) return true;

@@ -1,11 +1,11 @@
 import { PayoutError } from '../errors.js';
 
 /**
- * What can come of a call that only reads. None of these carries the HTTP library's error as its cause: that one holds
- * the request, and with it the signature.
+ * How a query of the gateway can fail. None of these has the HTTP library's error as its cause: that one contains the
+ * request, and with it the signature.
  */
 
-/** The gateway answered that the call failed. */
+/** The gateway responded that the call failed. */
 export class GatewayRejectedError extends PayoutError {
   /** The gateway's own words. */
   readonly gatewayMessage: string;
@@ -16,16 +16,27 @@ export class GatewayRejectedError extends PayoutError {
   }
 }
 
-/** No whole answer of the gateway came: it cannot be reached, is too slow, or something before it is in trouble. */
+/** No complete response came: the gateway cannot be reached, is too slow, or something before it is in trouble. */
 export class GatewayUnavailableError extends PayoutError {
   constructor(message: string) {
     super('GATEWAY_UNAVAILABLE', message);
   }
 }
 
-/** The gateway answered something that the API document does not describe. */
+/** The gateway sent a response that its API does not describe. */
 export class GatewayInvalidResponseError extends PayoutError {
   constructor(endpoint: string, problem: string) {
-    super('GATEWAY_INVALID_RESPONSE', `The gateway's answer to /${endpoint} is not as documented: ${problem}`);
+    super('GATEWAY_INVALID_RESPONSE', `The gateway's response to /${endpoint} is not as documented: ${problem}`);
   }
+}
+
+/**
+ * A failure in a few words, taken from the error's own message or code and nothing else: an error of the HTTP library
+ * contains the whole request, and with it the signature.
+ */
+export function describeFailure(error: unknown): string {
+  const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown };
+  if (typeof message === 'string' && message !== '') return message;
+  // Node's error for a host with several addresses, none of which responds, has a code but no message.
+  return typeof code === 'string' ? code : 'no reason was given';
 }

@@ -2,28 +2,20 @@ import { z } from 'zod';
 import type { Clock } from '../clock.js';
 import { baseUrlField, millisecondsField, parseInput, platformIdField } from '../fields.js';
 import { failsafeLogger, type Logger } from '../logger.js';
-import { describeFailure } from './describe-failure.js';
+import { ENDPOINTS, type Approve, type Currency, type PaymentWallet, type TransactionStatus } from './endpoints.js';
+import { describeFailure } from './errors.js';
+import type { Gateway, PaymentStatus } from './gateway.js';
 import { openSocket } from './open-socket.js';
-import {
-  readBalance,
-  readCurrencies,
-  readPaymentWallet,
-  readTransactionStatus,
-  type Currency,
-  type PaymentWallet,
-  type TransactionStatus,
-} from './parse-responses.js';
-import { createReadCaller } from './query-client.js';
+import { createQueryClient } from './query-client.js';
 import { createRequestSigner } from './request-signer.js';
-import { paymentWalletRequestSchema, transactionStatusRequestSchema } from './schemas.js';
 import { createWithdrawConnection } from './withdraw-connection.js';
-import type { WithdrawConnection, WithdrawGateway, WithdrawOutcome, WithdrawRequest } from './withdraw-gateway.js';
+import type { WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './withdraw-gateway.js';
 
 /**
- * The payment gateway's HTTP API as one object: this folder's entrance.
+ * The payment gateway's HTTP API (docs/gateway-api.md) as one object: this folder's entrance.
  *
- * `/withdraw` moves money and cannot be asked twice, so what came of it is a value that says how sure it is. The other
- * four only read, and throw.
+ * `/withdraw` moves money and cannot be called twice, so its outcome is a value that includes how certain it is. The other
+ * four are queries, and throw.
  */
 
 export interface GatewayClientOptions {
@@ -31,11 +23,11 @@ export interface GatewayClientOptions {
   readonly baseUrl: string;
   readonly platformId: number;
   readonly secretKey: string;
-  /** For a whole call of the reading endpoints. @defaultValue 30000 */
+  /** For a whole query. @defaultValue 30000 */
   readonly timeoutMs?: number;
-  /** For an answer to `/withdraw`, from the first byte written. @defaultValue 60000 */
+  /** For a response to `/withdraw`, from the first byte written. @defaultValue 60000 */
   readonly withdrawTimeoutMs?: number;
-  /** For making a withdraw's connection ready: DNS, TCP and TLS together. @defaultValue 10000 */
+  /** For preparing a withdrawal's connection: DNS, TCP and TLS together. @defaultValue 10000 */
   readonly connectTimeoutMs?: number;
   /** PEM certificates of the authorities to trust instead of the system's. */
   readonly ca?: string;
@@ -43,35 +35,51 @@ export interface GatewayClientOptions {
   readonly clock: Clock;
 }
 
-export interface GatewayClient extends WithdrawGateway {
+/** The gateway's endpoints as methods: query calls, and connections for a withdrawal each. */
+export interface GatewayClient extends Gateway {
   /**
    * Connects, signs and sends at once, outside of any queue and its pace; never rejects.
    * Two of these less than a second apart block the account.
    */
   withdraw(request: WithdrawRequest): Promise<WithdrawOutcome>;
   /**
-   * How far a transaction is.
-   * @throws InvalidInputError, GatewayRejectedError, GatewayUnavailableError, GatewayInvalidResponseError
+   * How far a transaction is, in the API's own terms; `getStatus` returns it in the worker's.
+   * @throws InvalidInputError when the request breaks a rule of the API; nothing was sent
+   * @throws GatewayRejectedError when the gateway responds that the call failed
+   * @throws GatewayUnavailableError when no complete response came
+   * @throws GatewayInvalidResponseError when the response is not as documented
    */
   transactionStatus(request: { readonly txhash: string }): Promise<TransactionStatus>;
   /**
    * The deposit address of a currency for one of the platform's own identifiers.
-   * @throws InvalidInputError, GatewayRejectedError, GatewayUnavailableError, GatewayInvalidResponseError
+   * @throws InvalidInputError when the request breaks a rule of the API; nothing was sent
+   * @throws GatewayRejectedError when the gateway responds that the call failed
+   * @throws GatewayUnavailableError when no complete response came
+   * @throws GatewayInvalidResponseError when the response is not as documented
    */
   getPaymentWallet(request: { readonly paymentId: number; readonly orderId: string }): Promise<PaymentWallet>;
   /**
    * The supported currencies with their USD rates, every field as it came.
-   * @throws GatewayRejectedError, GatewayUnavailableError, GatewayInvalidResponseError
+   * @throws GatewayRejectedError when the gateway responds that the call failed
+   * @throws GatewayUnavailableError when no complete response came
+   * @throws GatewayInvalidResponseError when the response is not as documented
    */
   currencies(): Promise<Currency[]>;
   /**
-   * The balance as it came: the API document does not show its structure.
-   * @throws GatewayRejectedError, GatewayUnavailableError, GatewayInvalidResponseError
+   * The balance as it came: its structure is not defined (docs/gateway-api.md#open-points).
+   * @throws GatewayRejectedError when the gateway responds that the call failed
+   * @throws GatewayUnavailableError when no complete response came
+   * @throws GatewayInvalidResponseError when the response is not as documented
    */
   balance(): Promise<unknown>;
-  /** Closes the connections that are kept for reading calls. Withdraws under way are not cut off. */
+  /** Closes the connections that are kept for queries. Withdrawals under way are not cut off. */
   close(): void;
 }
+
+const STATUS_KIND: Readonly<Record<Approve, PaymentStatus['kind']>> = { 0: 'pending', 1: 'paid', 2: 'failed' };
+
+/** docs/gateway-api.md#limits */
+const MIN_WITHDRAW_GAP_MS = 1_000;
 
 const optionsSchema = z.object({
   baseUrl: baseUrlField,
@@ -82,7 +90,7 @@ const optionsSchema = z.object({
 });
 
 /**
- * Makes a client of one account.
+ * Creates a client for one account.
  * @throws InvalidInputError when the base URL, the platform id or a time is not usable
  */
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
@@ -91,10 +99,11 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
   const { baseUrl, platformId, timeoutMs, withdrawTimeoutMs, connectTimeoutMs } = parseInput(optionsSchema, options);
   const ca = options.ca === undefined ? {} : { ca: options.ca };
   const sign = createRequestSigner(platformId, options.secretKey);
-  const reader = createReadCaller({ baseUrl, sign, timeoutMs, ...ca, logger, clock });
-  const withdrawUrl = `${baseUrl}/withdraw`;
+  const queries = createQueryClient({ baseUrl, sign, timeoutMs, ...ca, logger, clock });
+  const withdrawUrl = `${baseUrl}/${ENDPOINTS.withdraw.path}`;
 
   const client: GatewayClient = {
+    capabilities: { minWithdrawGapMs: MIN_WITHDRAW_GAP_MS },
     async openConnection(signal) {
       const socket = await openSocket(new URL(withdrawUrl), { connectTimeoutMs, ...ca, signal });
       return createWithdrawConnection(socket, { url: withdrawUrl, sign, withdrawTimeoutMs, logger, clock });
@@ -108,22 +117,16 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       }
       return connection.withdraw(request, { mayWrite: () => true });
     },
-    async transactionStatus(request) {
-      const { txhash } = parseInput(transactionStatusRequestSchema, request);
-      return readTransactionStatus(await reader.call('transactionstatus', { txhash }), txhash);
+    async getStatus(txhash) {
+      const { approve, ...details } = await client.transactionStatus({ txhash });
+      return { kind: STATUS_KIND[approve], ...details };
     },
-    async getPaymentWallet(request) {
-      const data = parseInput(paymentWalletRequestSchema, request);
-      return readPaymentWallet(await reader.call('getpaymentwallet', data));
-    },
-    async currencies() {
-      return readCurrencies(await reader.call('currencies', {}));
-    },
-    async balance() {
-      return readBalance(await reader.call('balance', {}));
-    },
+    transactionStatus: async (request) => queries.call(ENDPOINTS.transactionstatus, request),
+    getPaymentWallet: async (request) => queries.call(ENDPOINTS.getpaymentwallet, request),
+    currencies: async () => queries.call(ENDPOINTS.currencies, {}),
+    balance: async () => queries.call(ENDPOINTS.balance, {}),
     close() {
-      reader.close();
+      queries.close();
     },
   };
   return client;

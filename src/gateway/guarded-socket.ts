@@ -1,15 +1,15 @@
 import { Duplex } from 'node:stream';
-import { describeFailure } from './describe-failure.js';
+import { describeFailure } from './errors.js';
 import type { OpenSocket } from './open-socket.js';
 
 type Callback = (error?: Error | null) => void;
 
 /**
- * A connected socket that lets nothing through before it has asked for permission, and then exactly one exchange.
+ * A connected socket that writes nothing before it has obtained permission, and then allows exactly one exchange.
  *
- * axios and Node's HTTP code run some microtasks and ticks between "send" and the first byte. Therefore the question
- * is asked here, in the same synchronous step as the write to the real socket, and `written` is set in that step too:
- * it is the one witness of whether a byte may have left. Error codes are not (ECONNRESET fits both).
+ * axios and Node's HTTP code run some microtasks and ticks between "send" and the first byte. Therefore permission
+ * is requested here, in the same synchronous step as the write to the real socket, and `written` is set in that step
+ * too: it alone records whether a byte may have left. Error codes do not (ECONNRESET fits both).
  */
 export class GuardedSocket extends Duplex {
   readonly #socket: OpenSocket;
@@ -20,7 +20,7 @@ export class GuardedSocket extends Duplex {
   constructor(socket: OpenSocket) {
     super();
     this.#socket = socket;
-    // While it waits, or after the HTTP code has let go of it, nobody else listens.
+    // Before the exchange and after the HTTP code has released it, there is no other listener.
     this.on('error', () => undefined);
     const { stream } = socket;
     stream.on('data', (chunk: Buffer) => {
@@ -36,7 +36,7 @@ export class GuardedSocket extends Duplex {
     if (stream.destroyed) this.destroy(new Error('the connection was closed'));
   }
 
-  /** True while it is open, unused, and nothing has come on it. */
+  /** True while it is open, unused, and nothing was received. */
   get usable(): boolean {
     return !this.#written && !this.destroyed && this.#socket.stream.writable;
   }
@@ -46,25 +46,25 @@ export class GuardedSocket extends Duplex {
     return this.#written;
   }
 
-  /** @param guard - asked once, directly before the first byte; after a no, nothing is written and this is destroyed */
+  /** @param guard - called once, directly before the first byte; if it returns false, nothing is written and this is destroyed */
   allowWrite(guard: () => boolean): void {
     this.#guard = guard;
   }
 
-  /** Node's HTTP code asks every socket for it; the time limit of the exchange is not an idle timeout. */
+  /** Node's HTTP code calls it on every socket; the time limit of the exchange is not an idle timeout. */
   setTimeout(): this {
     return this;
   }
 
   #receive(chunk: Buffer): void {
-    if (!this.#written) this.destroy(new Error('the gateway sent something before it was asked'));
+    if (!this.#written) this.destroy(new Error('the gateway sent something before the request'));
     else if (!this.push(chunk)) this.#socket.stream.pause();
   }
 
   #receiveEnd(): void {
     this.#ended = true;
     if (this.#written) this.push(null);
-    else this.destroy(new Error('the gateway closed the connection before it was asked'));
+    else this.destroy(new Error('the gateway closed the connection before the request'));
   }
 
   override _read(): void {
@@ -88,11 +88,11 @@ export class GuardedSocket extends Duplex {
     try {
       return this.#guard() ? undefined : new Error('permission to write was refused');
     } catch (error) {
-      return new Error(`permission to write could not be had: ${describeFailure(error)}`);
+      return new Error(`permission to write could not be determined: ${describeFailure(error)}`);
     }
   }
 
-  /** Head and body come together, and go out as one piece. */
+  /** Head and body are written as one piece. */
   override _writev(chunks: { chunk: Buffer }[], callback: Callback): void {
     this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), 'binary', callback);
   }
@@ -101,7 +101,7 @@ export class GuardedSocket extends Duplex {
     this.#socket.stream.end(callback);
   }
 
-  /** With an error, what still waits in the system's buffers is dropped by a TCP reset, so that it cannot arrive later. */
+  /** After an error, a TCP reset drops what is still in the system's buffers, so it cannot arrive later. */
   override _destroy(error: Error | null, callback: Callback): void {
     const { stream, transport } = this.#socket;
     // A TLS socket cannot be reset, only the TCP socket below it.

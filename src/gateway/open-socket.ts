@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { describeFailure } from './describe-failure.js';
-import { GatewayUnavailableError } from './errors.js';
+import { describeFailure, GatewayUnavailableError } from './errors.js';
 
 export interface OpenSocket {
   /** What is written to and read from: the TLS socket, or the TCP socket itself. */
@@ -28,7 +27,7 @@ export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: Ope
   const secure = url.protocol === 'https:';
   const giveUp = new AbortController();
   const onAbort = () => {
-    giveUp.abort(new Error('it was no longer wanted'));
+    giveUp.abort(new Error('aborted by the caller'));
   };
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
@@ -61,7 +60,7 @@ export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: Ope
   }
 }
 
-/** An error on a socket to which nobody listens at that moment ends the process; the socket is destroyed by it anyway. */
+/** An error event without a listener would end the process; the socket is destroyed by it anyway. */
 function neverThrow<AnySocket extends Socket>(socket: AnySocket): AnySocket {
   return socket.on('error', () => undefined);
 }

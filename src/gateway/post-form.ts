@@ -1,21 +1,21 @@
 import type { Agent } from 'node:http';
 import axios from 'axios';
-import { MAX_ANSWER_BYTES, type RawAnswer } from './response.js';
-import { describeFailure } from './describe-failure.js';
+import { MAX_RESPONSE_BYTES, type RawResponse } from './response.js';
+import { describeFailure } from './errors.js';
 
-// An instance of its own: interceptors and defaults that an application sets on the global axios do not reach it.
+// A separate instance: interceptors and defaults that an application sets on the global axios do not affect it.
 const http = axios.create();
 
 /**
- * Posts a signed form, once, and returns the whole answer as bytes.
+ * Posts a signed form, once, and returns the complete response as bytes.
  *
- * No redirects (a 307 would be posted again), no proxies out of the environment, no decompression and no parsing by
- * axios, which takes cut-off gzip and broken text for whole.
+ * No redirects (a 307 would be posted again), no proxies from the environment, no decompression and no parsing by
+ * axios, which accepts cut-off gzip and broken text.
  * @param agent - where the connection comes from
- * @param signal - gives up when aborted
- * @throws Error when no whole answer came; it holds nothing of the request
+ * @param signal - aborts the call
+ * @throws Error when no complete response came; it contains nothing of the request
  */
-export async function postForm(url: string, body: string, agent: Agent, signal?: AbortSignal): Promise<RawAnswer> {
+export async function postForm(url: string, body: string, agent: Agent, signal?: AbortSignal): Promise<RawResponse> {
   try {
     const response = await http.request<Buffer>({
       method: 'POST',
@@ -35,7 +35,7 @@ export async function postForm(url: string, body: string, agent: Agent, signal?:
       timeout: 0,
       responseType: 'arraybuffer',
       decompress: false,
-      maxContentLength: MAX_ANSWER_BYTES,
+      maxContentLength: MAX_RESPONSE_BYTES,
       transformRequest: [],
       validateStatus: () => true,
       ...(signal === undefined ? {} : { signal }),
@@ -46,7 +46,7 @@ export async function postForm(url: string, body: string, agent: Agent, signal?:
       body: response.data,
     };
   } catch (error) {
-    // Not as the cause: axios's error holds the request.
+    // Not as the cause: axios's error contains the request.
     throw new Error(describeFailure(error));
   }
 }

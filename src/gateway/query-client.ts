@@ -1,16 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
+import type { z } from 'zod';
 import type { Clock } from '../clock.js';
+import { parseInput } from '../fields.js';
 import type { Logger } from '../logger.js';
-import { readAnswer, type AnswerFields, type RawAnswer } from './response.js';
-import { describeFailure } from './describe-failure.js';
-import { GatewayInvalidResponseError, GatewayRejectedError, GatewayUnavailableError } from './errors.js';
+import type { Endpoint } from './endpoints.js';
+import {
+  describeFailure,
+  GatewayInvalidResponseError,
+  GatewayRejectedError,
+  GatewayUnavailableError,
+} from './errors.js';
 import { postForm } from './post-form.js';
 import type { RequestSigner } from './request-signer.js';
-import type { Endpoint, RequestData } from './schemas.js';
+import { parseResponse, type RawResponse } from './response.js';
 
-export interface ReadCallerOptions {
+export interface QueryClientOptions {
   readonly baseUrl: string;
   readonly sign: RequestSigner;
   /** For the whole call, connecting included. */
@@ -20,57 +26,62 @@ export interface ReadCallerOptions {
   readonly clock: Clock;
 }
 
-export interface ReadCaller {
+export interface QueryClient {
   /**
-   * @returns the fields of a successful answer
+   * @returns the result of a successful response
+   * @throws InvalidInputError when the request breaks a rule; nothing was sent
    * @throws GatewayRejectedError, GatewayUnavailableError, GatewayInvalidResponseError
    */
-  call(endpoint: Exclude<Endpoint, 'withdraw'>, data: Omit<RequestData, 'platformId'>): Promise<AnswerFields>;
+  call<Shape extends z.ZodRawShape, Result>(
+    endpoint: Endpoint<Shape, Result>,
+    request: z.input<z.ZodObject<Shape>>,
+  ): Promise<Result>;
   /** Closes the connections that are kept open for the next call. */
   close(): void;
 }
 
-/** Calls the endpoints that move no money. They may be asked again, so connections are kept and failures are exceptions. */
-export function createReadCaller({ baseUrl, sign, timeoutMs, ca, logger, clock }: ReadCallerOptions): ReadCaller {
+/** Calls the endpoints that move no money. They may be called again, so connections are kept and failures are exceptions. */
+export function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: QueryClientOptions): QueryClient {
   const agent = baseUrl.startsWith('https:')
     ? new https.Agent({ keepAlive: true, rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) })
     : new http.Agent({ keepAlive: true });
 
   return {
-    async call(endpoint, data) {
-      const { body, redact } = sign(endpoint, data);
-      const log = logger.child({ requestId: randomUUID(), endpoint });
+    async call({ path, signedFields, request: schema, parseResult }, input) {
+      const request = parseInput(schema, input);
+      const { body, redact } = sign(signedFields, request);
+      const log = logger.child({ requestId: randomUUID(), endpoint: path });
       const startedAtMs = clock.now();
-      const raw = await post(endpoint, body).catch((error: unknown) => {
+      const raw = await post(path, body).catch((error: unknown) => {
         log.debug({ durationMs: Math.round(clock.now() - startedAtMs), outcome: 'unavailable' }, 'gateway called');
         throw error;
       });
-      const answer = readAnswer(raw);
+      const response = parseResponse(raw);
       const durationMs = Math.round(clock.now() - startedAtMs);
-      log.debug({ httpStatus: raw.status, durationMs, outcome: answer.kind }, 'gateway called');
+      log.debug({ httpStatus: raw.status, durationMs, outcome: response.kind }, 'gateway called');
 
-      if (answer.kind === 'succeeded') return answer.fields;
-      if (answer.kind === 'failed') throw new GatewayRejectedError(endpoint, redact(answer.message));
-      if (saysTryLater(raw.status))
-        throw new GatewayUnavailableError(`The gateway did not answer /${endpoint}: ${answer.reason}`);
-      throw new GatewayInvalidResponseError(endpoint, answer.reason);
+      if (response.kind === 'succeeded') return parseResult(response.fields, request);
+      if (response.kind === 'failed') throw new GatewayRejectedError(path, redact(response.message));
+      if (meansTryLater(raw.status))
+        throw new GatewayUnavailableError(`The gateway did not respond to /${path}: ${response.reason}`);
+      throw new GatewayInvalidResponseError(path, response.reason);
     },
     close() {
       agent.destroy();
     },
   };
 
-  async function post(endpoint: Endpoint, body: string): Promise<RawAnswer> {
+  async function post(path: string, body: string): Promise<RawResponse> {
     const signal = AbortSignal.timeout(timeoutMs);
     try {
-      return await postForm(`${baseUrl}/${endpoint}`, body, agent, signal);
+      return await postForm(`${baseUrl}/${path}`, body, agent, signal);
     } catch (error) {
-      const reason = signal.aborted ? `no whole answer within ${timeoutMs} ms` : describeFailure(error);
-      throw new GatewayUnavailableError(`The gateway did not answer /${endpoint}: ${reason}`);
+      const reason = signal.aborted ? `no complete response within ${timeoutMs} ms` : describeFailure(error);
+      throw new GatewayUnavailableError(`The gateway did not respond to /${path}: ${reason}`);
     }
   }
 }
 
-function saysTryLater(status: number): boolean {
+function meansTryLater(status: number): boolean {
   return status >= 500 || status === 408 || status === 429;
 }

@@ -1,14 +1,14 @@
 /**
- * The words with which gateways say that an account may not go on, as {@link findStopSign} looks for them: in lower case,
- * without accents and punctuation. `stems` may begin or end anywhere in a word, unless a space says where the word does.
+ * The words with which gateways say that an account may not send, as {@link findStopSign} matches them: in lower case,
+ * without accents and punctuation. `stems` match anywhere in a word; a space marks where the word begins or ends.
  */
 
-/** What an answer says of the account. */
+/** What a response says of the account. */
 export type StopSign = 'block' | 'rate_limit' | 'credentials';
 
 interface StopWords {
   readonly english: readonly RegExp[];
-  /** In other languages, one a line. */
+  /** In other languages, one per line. */
   readonly stems: readonly string[];
 }
 
@@ -111,14 +111,14 @@ const CREDENTIALS: StopWords = {
   ],
 };
 
-/** The first kind whose words are found counts. */
+/** The first kind with a match counts. */
 export const STOP_WORDS: readonly (readonly [StopSign, StopWords])[] = [
   ['block', BLOCK],
   ['rate_limit', RATE_LIMIT],
   ['credentials', CREDENTIALS],
 ];
 
-/** A limit of calls, unless the message says of what else. */
+/** A limit of calls, unless the message names another limit. */
 export const LIMIT_EXCEEDED: readonly string[] = [
   ...['limit exceeded', 'limits exceeded', 'limit has been exceeded', 'limit is exceeded', 'exceeded limit'],
   ...['превышен лимит', 'лимит превышен', 'перевищено ліміт', 'ліміт перевищено'],
@@ -127,6 +127,6 @@ export const LIMIT_EXCEEDED: readonly string[] = [
   ...['limit przekroczon', 'przekroczono limit', 'przekroczony limit'],
 ];
 
-/** With these, an exceeded limit is a fault of one payout. */
+/** With these, an exceeded limit concerns one payout. */
 export const OF_ONE_PAYOUT =
   /\b(amount|minimum|maximum|min|max|recipient|receiver|beneficiary|gas|betrag|montant|importe|monto|valor|tutar|kwota)\b|сумм|сума|суми|получател|одержувач|金额|金額/;

@@ -1,6 +1,6 @@
-/** The gateway as the sender sees it: one prepared connection for one withdraw, and what came of it as a value. */
+/** The gateway as the sender sees it: one prepared connection for one withdrawal, and its outcome as a value. */
 
-/** What a `/withdraw` asks for. Amounts are decimal strings. */
+/** What to pay to whom. Amounts are decimal strings. */
 export interface WithdrawRequest {
   readonly paymentId: number;
   readonly amount: string;
@@ -9,49 +9,47 @@ export interface WithdrawRequest {
 }
 
 /**
- * What is known after a `/withdraw`.
+ * What is known of a withdrawal that was written, perhaps only in part.
  *
  * - `accepted`: the gateway took it; the payment is on its way.
- * - `rejected`: the gateway answered that the call failed; nothing was paid.
- * - `not_sent`: not one byte of the request was written; sending it later is safe.
- * - `unknown`: it was written, perhaps only in part, and no trustworthy answer came. Sending it again might pay twice.
+ * - `rejected`: the gateway responded that the call failed; nothing was paid.
+ * - `unknown`: no trustworthy response came. Sending it again might pay twice.
  */
-export type WithdrawOutcome =
-  | { readonly kind: 'accepted'; readonly txhash: string; readonly durationMs: number }
-  | {
-      readonly kind: 'rejected';
-      readonly message: string;
-      /** Of the answer. */
-      readonly httpStatus?: number;
-      readonly durationMs: number;
-    }
-  | { readonly kind: 'not_sent'; readonly reason: string }
-  | {
-      readonly kind: 'unknown';
-      readonly reason: string;
-      /** Of the answer, where there was one. */
-      readonly httpStatus?: number;
-      readonly durationMs: number;
-    };
+export type SentOutcome = Exchanged &
+  (
+    | { readonly kind: 'accepted'; readonly txhash: string }
+    | { readonly kind: 'rejected'; readonly message: string; readonly httpStatus?: number }
+    | { readonly kind: 'unknown'; readonly reason: string; readonly httpStatus?: number }
+  );
 
-/** A connection (TCP, and TLS where it applies) made ahead for exactly one withdraw. */
+/** Absent where an outcome was read back from a journal. */
+interface Exchanged {
+  /** From the first byte written to the end of the exchange, in ms. */
+  readonly durationMs?: number;
+}
+
+/** What is known after a withdrawal. `not_sent`: not one byte of the request was written; sending it later is safe. */
+export type WithdrawOutcome =
+  { readonly kind: 'not_sent'; readonly reason: string } | (SentOutcome & Required<Exchanged>);
+
+/** A connection (TCP, and TLS where it applies) prepared for exactly one withdrawal. */
 export interface WithdrawConnection {
-  /** True while it is open and nothing has come on it. An answer that comes before the question is not ours. */
+  /** True while it is open and nothing has been received. A response that comes before the request is not ours. */
   readonly usable: boolean;
   /**
-   * Signs and sends the request; the connection is used up by it. Never rejects.
+   * Signs and sends the request, which uses the connection up. Never rejects.
    *
-   * `mayWrite` is asked synchronously, directly before the first byte is handed to the socket, with no turn of the
-   * event loop between. When it says no, or the connection is no longer usable, the outcome is `not_sent`.
+   * `mayWrite` is called synchronously, directly before the first byte is handed to the socket, in the same turn of the
+   * event loop. If it returns false, or the connection is no longer usable, the outcome is `not_sent`.
    */
   withdraw(request: WithdrawRequest, options: { readonly mayWrite: () => boolean }): Promise<WithdrawOutcome>;
-  /** Gives the connection back unused. Safe to call at any time. */
+  /** Closes the connection if it is unused. Safe to call at any time. */
   close(): void;
 }
 
 export interface WithdrawGateway {
   /**
-   * Makes a connection ready.
+   * Prepares a connection.
    * @throws GatewayUnavailableError when it cannot be made (DNS, refused, TLS, connect timeout, aborted by the signal)
    */
   openConnection(signal: AbortSignal): Promise<WithdrawConnection>;

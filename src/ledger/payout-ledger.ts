@@ -5,8 +5,9 @@ import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toLine, type Payout, type ValidPayout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { readPayout } from './read-payouts.js';
-import { readRefusal, type Refusal } from './script-rejection.js';
-import { reachableFrom, type PayoutState } from './states.js';
+import { parseRejection, type ScriptRejection } from './script-rejection.js';
+import { STATES_WITH_JOB, type PayoutState, type StateWithJob } from './states.js';
+import { reachableFrom } from './transitions.js';
 
 /** What became of one payout that was given to the ledger. */
 export type EnqueueResult =
@@ -37,10 +38,6 @@ export interface StateChange {
   readonly fee?: string;
   readonly message?: string;
 }
-
-/** The states in which a payout waits for a BullMQ job. */
-export const STATES_WITH_JOB = ['queued', 'in_progress'] as const satisfies readonly PayoutState[];
-export type StateWithJob = (typeof STATES_WITH_JOB)[number];
 
 /** A payout that waits for a job, or a member that this version does not understand, as a newer one may have written it. */
 export type OutboxEntry =
@@ -89,6 +86,13 @@ export class PayoutLedger {
     return readPayout(this.connection, payoutId);
   }
 
+  /** As {@link get}. @throws NotFoundError when there is no such payout */
+  async require(payoutId: string): Promise<Payout> {
+    const payout = await this.get(payoutId);
+    if (payout === undefined) throw new NotFoundError(`Payout ${payoutId} not found`);
+    return payout;
+  }
+
   /** The id of the payout that has this transaction. */
   async findByTxhash(txhash: string): Promise<string | undefined> {
     const { redis, keys } = this.connection;
@@ -116,7 +120,7 @@ export class PayoutLedger {
     const { run, keys } = this.connection;
     const record = keys.payout(payoutId);
     const changed = [record, txhash === '' ? record : keys.txhashBucket(txhash)];
-    const refusal = readRefusal(await this.confirmed(async () => run('change-state', args, changed)));
+    const refusal = parseRejection(await this.confirmed(async () => run('change-state', args, changed)));
     if (refusal !== undefined) throw toChangeError(refusal, change);
   }
 
@@ -138,7 +142,7 @@ export class PayoutLedger {
     const { run, clock } = this.connection;
     const args = [clock.wallNow(), toLine(by), toLine(reason)];
     const reply = await this.confirmed(async () => run('resume-account', args));
-    const refusal = readRefusal(reply);
+    const refusal = parseRejection(reply);
     if (refusal?.kind === 'objected') {
       throw new ConflictError(
         `Send journal ${refusal.journalId} contradicts this ledger, which is no pause: ${refusal.reason} Run \`payouts stats\` for the command that ends it (\`payouts adopt-ledger\`)`,
@@ -186,7 +190,7 @@ export function parseOutboxMember(member: string): OutboxEntry {
   return state === undefined || payoutId === undefined ? { unknownMember: member } : { state, payoutId };
 }
 
-function toChangeError(refusal: Refusal, { payoutId, from, to, txhash = '' }: StateChange): Error {
+function toChangeError(refusal: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
   switch (refusal.kind) {
     case 'wrong_state':
       return wrongStateError(payoutId, refusal.state, from, to);
@@ -208,7 +212,7 @@ function toChangeError(refusal: Refusal, { payoutId, from, to, txhash = '' }: St
         ['lateTxhash'],
       );
     case 'not_found':
-      return new NotFoundError(`There is no payout ${payoutId}`);
+      return new NotFoundError(`Payout ${payoutId} not found`);
     default:
       return new Error(`change-state refused payout ${payoutId} as ${refusal.kind}`);
   }
@@ -249,10 +253,9 @@ export function wrongStateError(
 ): ConflictError {
   const needed = [from].flat().join(' or ');
   if (found === undefined) return new ConflictError(`Payout ${payoutId} is not ${needed}`, ['state']);
-  const allowed = reachableFrom(found);
-  const next = allowed.length === 0 ? 'which is final' : `from where it can go to ${allowed.join(', ')}`;
+  const allowed = reachableFrom(found).join(', ') || 'none, it is final';
   return new ConflictError(
-    `Payout ${payoutId} is ${found}, ${next}; only a payout that is ${needed} can become ${to} this way`,
+    `Cannot move payout ${payoutId} from ${found} to ${to}: that needs ${needed}. Allowed from ${found}: ${allowed}`,
     ['state'],
   );
 }

@@ -17,6 +17,7 @@ export interface ListOptions {
   readonly newestFirst?: boolean;
 }
 
+/** One page of a list of payouts. */
 export interface PayoutPage {
   readonly payouts: readonly Payout[];
   /** Give it as `cursor` for the next page; undefined at the end. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { addressToField, amountField, payoutIdField, paymentIdField, symbolField } from '../fields.js';
+import { amountField, payoutIdField } from '../fields.js';
+import { addressToField, paymentIdField, symbolField } from '../gateway/payment-fields.js';
 import type { PayoutState } from './states.js';
 
 /** BullMQ's highest priority number, which is its least urgent. */
@@ -63,6 +64,7 @@ export const payoutInputSchema = z.strictObject({
   batch: batchField.optional(),
 });
 
+/** What an application gives to enqueue a payout. */
 export type PayoutInput = z.input<typeof payoutInputSchema>;
 export type ValidPayout = z.output<typeof payoutInputSchema>;
 

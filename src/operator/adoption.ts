@@ -4,7 +4,8 @@ import { onAnyClock } from '../clock.js';
 import { findMismatch } from '../journal/find-mismatch.js';
 import { wasSent } from '../journal/journal-view.js';
 import { describeJournal, type ReadableJournal } from '../journal/send-journal.js';
-import type { Actor, AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../ledger/adopt-ledger.js';
+import type { Actor } from '../ledger/actor.js';
+import type { AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../ledger/adopt-ledger.js';
 import type { Objection } from '../ledger/objections.js';
 import type { JournalPlace, KnownJournal, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 import { inSteps, isSend, surveySends, type JournalItems, type SendSurvey } from './survey-sends.js';
@@ -16,7 +17,7 @@ export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findF
   /** Turns every payout that is queued, or that an operator may queue again, into `unknown`. @returns how many */
   holdSendable(doubt: Doubt): Promise<number>;
   adoptLedger(
-    highest: { readonly epoch: number; readonly sends: number },
+    highest: { readonly epoch: number; readonly sendCount: number },
     journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
     actor: Actor,
   ): Promise<RaisedLedger>;
@@ -44,6 +45,12 @@ export interface AdoptionContext {
   readonly inFlightMaxMs: number;
 }
 
+/** A journal that may have forgotten sends, and was not read as a whole. */
+export interface UnreadJournal extends KnownJournal {
+  /** The number of the last send in the copy that was read; undefined where none was read. */
+  readonly readTo?: number | undefined;
+}
+
 /** What an adoption would do, and what it lacks. Nothing was changed to find it out. */
 export interface AdoptionPlan extends SendSurvey {
   /** What contradicts what; empty where there is nothing to adopt. */
@@ -51,17 +58,18 @@ export interface AdoptionPlan extends SendSurvey {
   /** Whether it is the ledger that forgot something, not a journal. */
   readonly isOlder: boolean;
   /** Journals that may witness forgotten sends, and were neither read as a whole nor given up. */
-  readonly unread: readonly KnownJournal[];
+  readonly unread: readonly UnreadJournal[];
   /** Whether sends are given up that nobody can name: then every queued or rejected payout becomes `unknown`. */
   readonly holdsSendable: boolean;
   /** How many are queued or rejected now. */
   readonly sendable: number;
   /** The highest that the journals know. */
-  readonly highest: { readonly epoch: number; readonly sends: number };
+  readonly highest: { readonly epoch: number; readonly sendCount: number };
   /** What is given up. */
   readonly giveUp: readonly string[];
 }
 
+/** What an adoption changed. */
 export interface Adoption extends RaisedLedger {
   /** The payouts that were changed, and what they are now. */
   readonly adopted: readonly AdoptedPayout[];
@@ -86,7 +94,7 @@ export async function planAdoption(
   const readIds = journals.filter((journal) => isWhole(journal, view)).map(({ journalId }) => journalId);
   const reasons = view.objections.map(({ reason }) => reason);
   // Also one of a journal that agrees by now: an adoption that was interrupted may have brought back its sends alone.
-  let isOlder = view.objections.some(({ kind, sends }) => kind === 'ledger' || sends > view.sends);
+  let isOlder = view.objections.some(({ kind, sends }) => kind === 'ledger' || sends > view.sendCount);
   for (const journal of journals) {
     const mismatch = await findMismatch(journal, view, ledger);
     if (mismatch === undefined) continue;
@@ -102,13 +110,20 @@ export async function planAdoption(
     isOlder,
     unwitnessed: isOlder && !giveUp.includes(UNWITNESSED) ? survey.unwitnessed : [],
     unread: isOlder
-      ? findKnownJournals(view, survey.peers).filter(({ journalId }) => ![...readIds, ...giveUp].includes(journalId))
+      ? findKnownJournals(view, survey.peers)
+          .filter(({ journalId }) => ![...readIds, ...giveUp].includes(journalId))
+          .map((known) => ({ ...known, readTo: findEnd(journals, known.journalId) }))
       : [],
     holdsSendable: isOlder && giveUp.length > 0,
     sendable: await ledger.countSendable(),
     highest: findHighest(journals, view),
     giveUp,
   };
+}
+
+function findEnd(journals: readonly ReadableJournal[], journalId: string): number | undefined {
+  const read = journals.find((journal) => journal.journalId === journalId);
+  return read === undefined ? undefined : (read.ledger?.sends ?? 0);
 }
 
 /** An older copy of a journal, as from a backup, does not witness what was sent since. */
@@ -136,11 +151,11 @@ export function findKnownJournals(
 function findHighest(
   journals: readonly AdoptableJournal[],
   { objections, journals: known, lease }: SenderView,
-): { epoch: number; sends: number } {
+): { epoch: number; sendCount: number } {
   const numbers = [...objections, ...known].map(({ sends }) => sends);
   return {
     epoch: Math.max(lease?.epoch ?? 0, ...journals.map(({ ledger }) => ledger?.epoch ?? 0)),
-    sends: Math.max(0, ...numbers, ...journals.map(({ ledger }) => ledger?.sends ?? 0)),
+    sendCount: Math.max(0, ...numbers, ...journals.map(({ ledger }) => ledger?.sends ?? 0)),
   };
 }
 
@@ -190,9 +205,9 @@ export async function carryOutAdoption(
   const places = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
   const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));
   const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor);
-  const { epoch, sends, token } = raised;
+  const { epoch, sendCount, token } = raised;
   for (const journal of journals) {
-    await journal.bind({ ledgerId: view.ledgerId, epoch, sends, token, adopted: true });
+    await journal.bind({ ledgerId: view.ledgerId, epoch, sends: sendCount, token, adopted: true });
     const peers = read.filter(({ journalId }) => journalId !== journal.journalId);
     if (peers.length > 0) await journal.notePeers(peers);
   }

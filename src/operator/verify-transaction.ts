@@ -1,18 +1,18 @@
-import { ConflictError } from '../errors.js';
+import { TransactionMismatchError } from '../errors.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
 import { GatewayRejectedError } from '../gateway/errors.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
-import type { TransactionStatus } from '../gateway/parse-responses.js';
+import type { PaymentStatus, StatusGateway } from '../gateway/gateway.js';
 import type { Payout } from '../ledger/payout.js';
 
 /**
- * Makes sure that a transaction is the payment of a payout: same currency, address and amount, each of which the gateway
- * must name.
- * @throws ConflictError when the gateway does not know it, or says something else of it than the payout
- * @throws InvalidInputError, GatewayUnavailableError, GatewayInvalidResponseError
+ * Verifies that a transaction is the payment of a payout: same currency, address and amount, all three named by the gateway.
+ * @throws TransactionMismatchError when the gateway does not know the transaction, or describes another payment
+ * @throws InvalidInputError when the txhash names no transaction
+ * @throws GatewayUnavailableError when no complete response came
+ * @throws GatewayInvalidResponseError when the response is not as documented
  */
-export async function checkTransaction(gateway: GatewayClient, txhash: string, payout: Payout): Promise<void> {
-  const status = await readStatus(gateway, txhash);
+export async function checkTransaction(gateway: StatusGateway, txhash: string, payout: Payout): Promise<void> {
+  const status = await fetchStatus(gateway, txhash);
   const differences = comparePayment(status, payout);
   if (differences.length === 0) return;
   throw refusal(
@@ -21,15 +21,15 @@ export async function checkTransaction(gateway: GatewayClient, txhash: string, p
   );
 }
 
-async function readStatus(gateway: GatewayClient, txhash: string): Promise<TransactionStatus> {
+async function fetchStatus(gateway: StatusGateway, txhash: string): Promise<PaymentStatus> {
   try {
-    return await gateway.transactionStatus({ txhash });
+    return await gateway.getStatus(txhash);
   } catch (error) {
     if (!(error instanceof GatewayRejectedError)) throw error;
     throw refusal(`The gateway has no status for transaction ${txhash}: ${error.gatewayMessage}.`, ['txhash']);
   }
 }
 
-function refusal(finding: string, fields: readonly string[]): ConflictError {
-  return new ConflictError(`${finding} Nothing was changed; --force takes the txhash unchecked`, fields);
+function refusal(finding: string, fields: readonly string[]): TransactionMismatchError {
+  return new TransactionMismatchError(`${finding} Nothing was changed`, fields);
 }

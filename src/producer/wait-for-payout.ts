@@ -1,10 +1,7 @@
 import type { Clock } from '../clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../errors.js';
 import type { Payout } from '../ledger/payout.js';
-import { FINAL_STATES, type PayoutState } from '../ledger/states.js';
-
-/** States that a payout does not leave without a person. */
-export const SETTLED_STATES: readonly PayoutState[] = [...FINAL_STATES, 'rejected', 'unknown'];
+import { SETTLED_STATES } from '../ledger/states.js';
 
 const POLL_MIN_MS = 50;
 const POLL_MAX_MS = 1_000;
@@ -34,7 +31,7 @@ export async function waitForPayout(
       throw new WaitTimeoutError(`Payout ${payoutId} is not settled after ${timeoutMs} ms: ${found}`);
     }
     await clock.sleep(Math.min(pauseMs, leftMs), closed);
-    if (closed.aborted) throw new ClosedError(`The producer was closed while it waited for payout ${payoutId}`);
+    if (closed.aborted) throw new ClosedError(`Producer was closed while waiting for payout ${payoutId}`);
   }
 }
 
@@ -50,5 +47,5 @@ async function look(
     if (error instanceof RedisUnavailableError) return error.message;
     throw error;
   }
-  throw new NotFoundError(`There is no payout ${payoutId}`);
+  throw new NotFoundError(`Payout ${payoutId} not found`);
 }

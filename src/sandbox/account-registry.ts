@@ -16,8 +16,8 @@ export class AccountRegistry {
   }
 
   /**
-   * The account that was asked for, or the only one.
-   * @throws InvalidInputError when there is no such account, or several and none was named
+   * The account with this id, or the only one.
+   * @throws InvalidInputError when there is no such account, or several and no id is given
    */
   get(platformId?: number): SandboxAccount {
     const [only, ...others] = this.#accounts.values();
@@ -27,7 +27,7 @@ export class AccountRegistry {
     throw new InvalidInputError([{ field: 'platformId', message }]);
   }
 
-  /** Makes an account as it was at the start: unblocked, without payments and statistics. */
+  /** Restores an account's initial state: unblocked, without payments and statistics. */
   reset(platformId: number): void {
     const options = this.#options.get(platformId);
     if (options !== undefined) this.#accounts.set(platformId, new SandboxAccount(options));

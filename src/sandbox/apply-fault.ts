@@ -1,4 +1,4 @@
-import { failed, type Answer } from './response.js';
+import { failed, type SandboxResponse } from './response.js';
 import type { FaultStrike } from './fault-plan.js';
 import type { Endpoint } from './endpoint.js';
 
@@ -6,8 +6,8 @@ type Fault = NonNullable<FaultStrike['fault']>;
 
 export const BLOCKED_MESSAGE = 'account blocked';
 
-/** The answer of a fault that stands in the place of processing the call; nothing for a fault that lets it through. */
-export function refusalOf(fault: Fault | undefined, endpoint: Endpoint): Answer | undefined {
+/** The response of a fault that replaces the processing of the call; undefined for a fault that lets it through. */
+export function refusalOf(fault: Fault | undefined, endpoint: Endpoint): SandboxResponse | undefined {
   switch (fault?.kind) {
     case 'reject':
       return failed(fault.message ?? 'rejected by the sandbox');
@@ -22,10 +22,10 @@ export function refusalOf(fault: Fault | undefined, endpoint: Endpoint): Answer 
   }
 }
 
-/** What a fault makes of the answer to a call that was processed. */
-export function spoil(fault: Fault | undefined, answer: Answer): Answer {
-  const { body } = answer;
-  if (typeof body === 'string') return answer;
+/** Applies a fault to the response to a call that was processed. */
+export function spoil(fault: Fault | undefined, response: SandboxResponse): SandboxResponse {
+  const { body } = response;
+  if (typeof body === 'string') return response;
   switch (fault?.kind) {
     case 'html-502':
       return { status: 502, body: '<html><body><h1>502 Bad Gateway</h1></body></html>' };
@@ -34,10 +34,10 @@ export function spoil(fault: Fault | undefined, answer: Answer): Answer {
     case 'wrong-json':
       return { status: 200, body: { status: 'ok', data: [1, 2, 3] } };
     case 'no-txhash':
-      return { ...answer, body: Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'txhash')) };
+      return { ...response, body: Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'txhash')) };
     case 'string-result':
-      return { ...answer, body: { ...body, result: String(body['result']) } };
+      return { ...response, body: { ...body, result: String(body['result']) } };
     default:
-      return answer;
+      return response;
   }
 }

@@ -1,14 +1,14 @@
-/** One `/withdraw` that reached the gateway, whether it was then accepted or not. */
+/** One `/withdraw` that reached the gateway, accepted or not. */
 export interface Arrival {
-  /** Milliseconds on the sandbox's monotonic clock, stamped when the request had been read whole. */
+  /** Milliseconds on the sandbox's monotonic clock, taken when the request was received completely. */
   readonly atMs: number;
-  /** Milliseconds since the arrival before; null for the first. */
+  /** Milliseconds since the previous arrival; null for the first. */
   readonly gapMs: number | null;
   readonly addressTo: string | null;
   readonly amount: string | null;
 }
 
-/** When the withdraws of one account arrived, and how close together. */
+/** When the withdrawals of one account arrived, and how close together. */
 export class ArrivalLog {
   readonly #arrivals: Arrival[] = [];
   #smallestGapMs: number | null = null;

@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { InvalidInputError } from '../errors.js';
 import { parseInput } from '../fields.js';
-import { sendAnswer } from './response.js';
+import { sendResponse } from './response.js';
 import { faultRuleField } from './fault-rule.js';
-import { readBody } from './read-body.js';
 import type { SandboxControls } from './sandbox.js';
+import { readBody } from './signed-form.js';
 
 export const CONTROL_PREFIX = '/__sandbox/';
 
@@ -21,7 +21,7 @@ const faultsBody = z
 
 type Action = (controls: SandboxControls, platformId: number | undefined, body: unknown) => object;
 
-/** What can be asked and done; none of it is part of the gateway's API. */
+/** The actions by method and name; none of them is part of the gateway's API. */
 const ACTIONS: Readonly<Record<string, Action>> = {
   'GET stats': (controls, platformId) => controls.stats(platformId),
   'GET arrivals': (controls, platformId) => ({ arrivals: controls.arrivals(platformId) }),
@@ -52,7 +52,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
 };
 
-/** Answers the calls under `/__sandbox/` in JSON, bad ones with status 400 and what was wrong. */
+/** Serves the calls under `/__sandbox/` in JSON, bad ones with status 400 and what is wrong. */
 export async function serveControl(
   controls: SandboxControls,
   target: { readonly name: string; readonly query: URLSearchParams },
@@ -63,24 +63,28 @@ export async function serveControl(
   const action = ACTIONS[`${request.method ?? ''} ${target.name}`];
   if (action === undefined) {
     const error = `no such control; there are: ${Object.keys(ACTIONS).join(', ')}`;
-    sendAnswer(request, response, { status: 404, body: { error } });
+    sendResponse(request, response, { status: 404, body: { error } });
     return;
   }
   try {
-    const result = action(controls, readPlatformId(target.query), body instanceof Buffer ? readJson(body) : undefined);
-    sendAnswer(request, response, { status: 200, body: { ...result } });
+    const result = action(
+      controls,
+      parsePlatformId(target.query),
+      body instanceof Buffer ? parseJson(body) : undefined,
+    );
+    sendResponse(request, response, { status: 200, body: { ...result } });
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
-    sendAnswer(request, response, { status: 400, body: { error: error.message } });
+    sendResponse(request, response, { status: 400, body: { error: error.message } });
   }
 }
 
-function readPlatformId(query: URLSearchParams): number | undefined {
+function parsePlatformId(query: URLSearchParams): number | undefined {
   const text = query.get('platformId');
   return text === null ? undefined : Number(text);
 }
 
-function readJson(body: Buffer): unknown {
+function parseJson(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   try {
     return JSON.parse(body.toString());

@@ -1,12 +1,14 @@
+import { createHash } from 'node:crypto';
+
 /** A currency that the sandbox pays out in. */
 export interface Currency {
   readonly paymentId: number;
   readonly code: string;
   readonly name: string;
   readonly network: string;
-  /** Fixed, so that a test can foretell every balance. */
+  /** Fixed, so that a test can predict every balance. */
   readonly usdRate: string;
-  /** What `/transactionstatus` names as the fee of each payment. */
+  /** What `/transactionstatus` returns as the fee of each payment. */
   readonly fee: string;
   /** Ripple XRP and the TON network: `address:destinationTag`. */
   readonly hasDestinationTag: boolean;
@@ -43,4 +45,23 @@ export const CURRENCIES: readonly Currency[] = ROWS.map(([paymentId, code, name,
 
 export function findCurrency(paymentId: number): Currency | undefined {
   return CURRENCIES.find((currency) => currency.paymentId === paymentId);
+}
+
+export interface DepositWallet {
+  readonly address: string;
+  /** Empty for currencies that have none. */
+  readonly destinationTag: string;
+}
+
+/**
+ * The wallet for one deposit: the same call always gives the same address, also after a restart.
+ *
+ * Addresses are hashes with an unmistakable prefix, so that no real money can be paid to one.
+ */
+export function depositWalletOf(platformId: number, currency: Currency, orderId: string): DepositWallet {
+  const digest = createHash('sha256').update(`${platformId}/${currency.paymentId}/${orderId}`).digest();
+  return {
+    address: `sandbox${currency.code}${digest.toString('hex', 0, 20)}`,
+    destinationTag: currency.hasDestinationTag ? String(digest.readUInt32BE(20)) : '',
+  };
 }

@@ -1,32 +1,42 @@
-/** The five documented endpoints, each with its fields in the order in which they are signed (API document, part 5). */
-export const ENDPOINT_FIELDS = {
-  withdraw: { required: ['payment_id', 'platform_id', 'amount', 'address_to'], optional: ['symbol'] },
-  transactionstatus: { required: ['platform_id', 'txhash'], optional: [] },
-  getpaymentwallet: { required: ['payment_id', 'platform_id', 'order_id'], optional: [] },
-  currencies: { required: ['platform_id'], optional: [] },
-  balance: { required: ['platform_id'], optional: [] },
-} as const satisfies Record<string, { required: readonly string[]; optional: readonly string[] }>;
+import { z } from 'zod';
+import { ENDPOINTS, toPackageName, type EndpointName } from '../gateway/endpoints.js';
 
-export type Endpoint = keyof typeof ENDPOINT_FIELDS;
+/** An endpoint of the API, by its path. */
+export type Endpoint = EndpointName;
 
-export const ENDPOINTS = Object.keys(ENDPOINT_FIELDS) as [Endpoint, ...Endpoint[]];
+export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as [Endpoint, ...Endpoint[]];
 
-/** The endpoint behind a request path, or nothing where the document names none. */
+/** The endpoint of a request path, or undefined where the API has none. */
 export function endpointOf(path: string): Endpoint | undefined {
-  return ENDPOINTS.find((endpoint) => path === `/${endpoint}`);
+  return ENDPOINT_NAMES.find((name) => path === `/${ENDPOINTS[name].path}`);
 }
 
-/** What is wrong with the fields that a call brought, as a message; nothing when names and order are as documented. */
+/**
+ * What is wrong with the names of a call's fields, as a message; undefined when names and order are as documented.
+ * @see docs/gateway-api.md#authentication
+ */
 export function findFieldProblem(endpoint: Endpoint, names: readonly string[]): string | undefined {
-  const { required, optional }: { required: readonly string[]; optional: readonly string[] } =
-    ENDPOINT_FIELDS[endpoint];
-  const known = [...required, ...optional];
+  const known: readonly string[] = ENDPOINTS[endpoint].signedFields;
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) return `unknown field ${unknown}`;
-  const missing = required.find((name) => !names.includes(name));
+  const missing = known.find((name) => !names.includes(name) && !isOptional(endpoint, name));
   if (missing !== undefined) return `${missing} is missing`;
   const repeated = names.find((name, index) => names.indexOf(name) !== index);
   if (repeated !== undefined) return `${repeated} was sent twice`;
   const expected = known.filter((name) => names.includes(name)).join(', ');
   return names.join(', ') === expected ? undefined : `wrong field order: expected ${expected}`;
+}
+
+function isOptional(endpoint: Endpoint, name: string): boolean {
+  return schemaOf(endpoint, name) instanceof z.ZodExactOptional;
+}
+
+/** The value that a field's text stands for, as its schema expects it: the API's integers are numbers. */
+export function toFieldValue(endpoint: Endpoint, name: string, text: string): unknown {
+  return schemaOf(endpoint, name) instanceof z.ZodNumber && /^\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+function schemaOf(endpoint: Endpoint, name: string): unknown {
+  const shape: Readonly<Record<string, unknown>> = ENDPOINTS[endpoint].request.shape;
+  return shape[toPackageName(name)];
 }

@@ -1,21 +1,21 @@
-import { drawDelayMs } from './delay-range.js';
+import { drawDelayMs } from './latency.js';
 import type { Endpoint } from './endpoint.js';
 import type { FaultKind, ParsedFaultRule } from './fault-rule.js';
-import type { Random } from './random.js';
+import type { Random } from './latency.js';
 
-/** What a rule looks at. */
+/** The properties of a call that rules match. */
 export interface FaultTarget {
   readonly endpoint: Endpoint;
   readonly platformId: number | undefined;
   readonly addressTo: string | undefined;
 }
 
-/** What one call meets. */
+/** What happens to one call. */
 export interface FaultStrike {
   readonly latencyBeforeMs: number;
   readonly latencyAfterMs: number;
   readonly fault: { readonly kind: FaultKind; readonly message: string | undefined } | undefined;
-  /** Every kind that struck, latencies included. */
+  /** Every kind that applied, latencies included. */
   readonly kinds: readonly FaultKind[];
 }
 
@@ -49,7 +49,7 @@ export class FaultPlan {
     return this.#active.map(({ rule, fired }) => ({ ...rule, fired }));
   }
 
-  /** Counts the call and says what it meets. */
+  /** Counts the call and decides what happens to it. */
   strike(target: FaultTarget): FaultStrike {
     let [latencyBeforeMs, latencyAfterMs] = [0, 0];
     let fault: FaultStrike['fault'];

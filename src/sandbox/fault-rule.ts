@@ -1,43 +1,45 @@
 import { z } from 'zod';
-import { addressToField, platformIdField } from '../fields.js';
-import { delayRangeField, type DelayRange } from './delay-range.js';
-import { ENDPOINTS, type Endpoint } from './endpoint.js';
+import { platformIdField } from '../fields.js';
+import { addressToField } from '../gateway/payment-fields.js';
+import { delayRangeField, type DelayRange } from './latency.js';
+import { ENDPOINT_NAMES, type Endpoint } from './endpoint.js';
 
-/** Every fault and what a caller sees of it. "Processed" means that a withdraw has paid. */
+/** Every fault and what a caller sees of it. "Processed" means that a withdrawal has paid. */
 export const FAULT_DESCRIPTIONS = {
   'latency-before': 'the call takes longer to arrive (delay)',
-  'latency-after': 'the answer takes longer to come back (delay)',
+  'latency-after': 'the response takes longer to arrive (delay)',
   'drop-before': 'connection closed, call not processed',
   'drop-after': 'call processed, then the connection closed',
-  'hang-before': 'no answer, call not processed',
-  hang: 'call processed, no answer',
-  truncated: 'call processed, half of the answer, then the connection closed',
+  'hang-before': 'no response, call not processed',
+  hang: 'call processed, no response',
+  truncated: 'call processed, half of the response, then the connection closed',
   'html-502': "call processed, a proxy's HTML page with status 502",
   'json-500': 'call processed, status 500 with a JSON message and no result',
   'wrong-json': 'call processed, JSON of another shape',
-  'no-txhash': 'call processed, the answer lacks txhash',
+  'no-txhash': 'call processed, the response lacks txhash',
   'string-result': 'call processed, result as a string',
   'redirect-307': 'call not processed, a redirect to the same address',
   'rate-429': 'call not processed, status 429',
   reject: 'call not processed, result 0 (message)',
-  block: 'call not processed, answered as for a blocked account, which it is not',
+  block: 'call not processed, response as for a blocked account, which it is not',
 } as const;
 
+/** A fault that the sandbox can inject; {@link FAULT_DESCRIPTIONS} says what each does. */
 export type FaultKind = keyof typeof FAULT_DESCRIPTIONS;
 
 export const FAULT_KINDS = Object.keys(FAULT_DESCRIPTIONS) as [FaultKind, ...FaultKind[]];
 
 /**
- * Which calls meet a fault. All conditions that are given must hold; without any, every call of the endpoint meets it.
- * Where several rules want one call, latencies add up and of the others the first rule wins.
+ * Which calls meet a fault. All given conditions must hold; without any, every call of the endpoint meets it.
+ * Where several rules match a call, latencies add up and of the others the first rule wins.
  */
 export interface FaultRule {
   readonly kind: FaultKind;
   /** @defaultValue `'withdraw'` */
   readonly endpoint?: Endpoint | 'any' | undefined;
-  /** One call in so many: the N-th, the 2N-th, … of those that the other conditions leave. */
+  /** One call in N: the N-th, the 2N-th, … of those that meet the other conditions. */
   readonly every?: number | undefined;
-  /** At most so many calls. */
+  /** The number of calls after which the rule no longer applies. */
   readonly times?: number | undefined;
   /** Only payments to these recipients; for `/transactionstatus`, only about them. */
   readonly addresses?: readonly string[] | undefined;
@@ -55,7 +57,7 @@ export const faultRuleField = z
   .strictObject({
     kind: z.enum(FAULT_KINDS, { error: `must be one of ${FAULT_KINDS.join(', ')}` }),
     endpoint: z
-      .enum([...ENDPOINTS, 'any'], { error: `must be one of ${ENDPOINTS.join(', ')}, any` })
+      .enum([...ENDPOINT_NAMES, 'any'], { error: `must be one of ${ENDPOINT_NAMES.join(', ')}, any` })
       .default('withdraw'),
     every: count.optional(),
     times: count.optional(),

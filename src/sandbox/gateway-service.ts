@@ -2,17 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../clock.js';
 import type { Logger } from '../logger.js';
 import type { AccountRegistry } from './account-registry.js';
-import { failed, sendAnswer, sendTruncatedAnswer, type Answer } from './response.js';
+import { failed, sendResponse, sendTruncatedResponse, type SandboxResponse } from './response.js';
 import { BLOCKED_MESSAGE, refusalOf, spoil } from './apply-fault.js';
-import { drawDelayMs, type DelayRange } from './delay-range.js';
+import { drawDelayMs, type DelayRange } from './latency.js';
 import { findFieldProblem, type Endpoint } from './endpoint.js';
 import type { FaultPlan, FaultStrike } from './fault-plan.js';
 import { handleCall, type Settlement } from './handle-call.js';
 import type { PauseGate } from './pause-gate.js';
-import type { Random } from './random.js';
-import { readBody } from './read-body.js';
+import type { Random } from './latency.js';
 import type { SandboxAccount } from './sandbox-account.js';
-import { readSignedForm, type SignedForm } from './signed-form.js';
+import { parseSignedForm, readBody, type SignedForm } from './signed-form.js';
 
 export interface GatewayServiceParts {
   readonly accounts: AccountRegistry;
@@ -24,11 +23,11 @@ export interface GatewayServiceParts {
   readonly random: Random;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Aborted when the sandbox closes: what is on its way then never arrives. */
+  /** Aborted when the sandbox closes: calls on their way then never arrive. */
   readonly signal: AbortSignal;
 }
 
-/** Takes one call of a documented endpoint through the stations of a real one: wire, signature, limit, work, wire. */
+/** Takes a call of a documented endpoint through the stages of a real one: wire, signature, limit, processing, wire. */
 export class GatewayService {
   readonly #parts: GatewayServiceParts;
 
@@ -40,19 +39,19 @@ export class GatewayService {
     const misuse = findMisuse(request);
     if (misuse !== undefined) {
       request.resume();
-      sendAnswer(request, response, misuse);
+      sendResponse(request, response, misuse);
       return;
     }
     const body = await readBody(request);
-    // The caller hung up in the middle of it: such a call never arrives.
+    // The caller closed the connection within the body: such a call never arrives.
     if (body === 'incomplete') return;
     if (body === 'too_large') {
-      sendAnswer(request, response, failed('the body is too large', 413));
+      sendResponse(request, response, failed('the body is too large', 413));
       return;
     }
-    const form = readSignedForm(body);
+    const form = parseSignedForm(body);
     if (form === undefined) {
-      sendAnswer(request, response, failed('the body is no valid form'));
+      sendResponse(request, response, failed('the body is no valid form'));
       return;
     }
     await this.#serveForm(endpoint, form, request, response);
@@ -73,17 +72,17 @@ export class GatewayService {
       request.socket.destroy();
       return;
     }
-    const answer = this.#process(endpoint, form, strike.fault);
+    const result = this.#process(endpoint, form, strike.fault);
     logger.debug(
-      { endpoint, platformId: form.platformId, faults: strike.kinds, status: answer.status },
+      { endpoint, platformId: form.platformId, faults: strike.kinds, status: result.status },
       'call processed',
     );
     await this.#sleep(drawDelayMs(latencyAfterMs, random) + strike.latencyAfterMs);
     await gate.pass();
     if (this.#isClosed() || strike.fault?.kind === 'hang') return;
     if (strike.fault?.kind === 'drop-after') request.socket.destroy();
-    else if (strike.fault?.kind === 'truncated') sendTruncatedAnswer(request, response, answer);
-    else sendAnswer(request, response, spoil(strike.fault, answer));
+    else if (strike.fault?.kind === 'truncated') sendTruncatedResponse(request, response, result);
+    else sendResponse(request, response, spoil(strike.fault, result));
   }
 
   #strike(endpoint: Endpoint, form: SignedForm): FaultStrike {
@@ -97,8 +96,8 @@ export class GatewayService {
     return strike;
   }
 
-  /** Everything between the arrival of a call and its answer, in one go: nothing can come between stamp and verdict. */
-  #process(endpoint: Endpoint, form: SignedForm, fault: FaultStrike['fault']): Answer {
+  /** Everything between the arrival of a call and its response, synchronously: nothing can come between stamp and verdict. */
+  #process(endpoint: Endpoint, form: SignedForm, fault: FaultStrike['fault']): SandboxResponse {
     const { accounts, clock, settlement } = this.#parts;
     const nowMs = clock.now();
     const account = accounts.find(form.platformId);
@@ -115,7 +114,7 @@ export class GatewayService {
     return refusalOf(fault, endpoint) ?? handleCall(endpoint, { account, fields, nowMs, settlement });
   }
 
-  /** Every withdraw that its account signed counts for the limit, also one that is refused for another reason. */
+  /** Every withdrawal that its account signed counts for the limit, also one that is refused for another reason. */
   #stamp(account: SandboxAccount, form: SignedForm, nowMs: number): void {
     const nowBlocked = account.arrive(nowMs, {
       addressTo: fieldOf(form, 'address_to') ?? null,
@@ -135,8 +134,8 @@ export class GatewayService {
   }
 }
 
-/** A call that the document does not know: another method or another kind of body. */
-function findMisuse(request: IncomingMessage): Answer | undefined {
+/** A call with another method or content type than docs/gateway-api.md#calls names. */
+function findMisuse(request: IncomingMessage): SandboxResponse | undefined {
   if (request.method !== 'POST') return { ...failed('method not allowed: use POST', 405), headers: { allow: 'POST' } };
   const contentType = request.headers['content-type'] ?? '';
   if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType)) return undefined;

@@ -1,30 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { z } from 'zod';
-import {
-  addressToField,
-  amountField,
-  orderIdField,
-  paymentIdField,
-  symbolField,
-  toProblem,
-  txhashField,
-} from '../fields.js';
-import { failed, succeeded, type Answer } from './response.js';
-import { CURRENCIES, findCurrency, type Currency } from './currency.js';
-import { depositWalletOf } from './deposit-wallet.js';
-import type { Endpoint } from './endpoint.js';
+import type { z } from 'zod';
+import { toProblem } from '../fields.js';
+import { ENDPOINTS, toPackageName } from '../gateway/endpoints.js';
+import { CURRENCIES, depositWalletOf, findCurrency, type Currency } from './currency.js';
+import { toFieldValue, type Endpoint } from './endpoint.js';
 import type { Payment } from './payment-book.js';
+import { failed, succeeded, type SandboxResponse } from './response.js';
 import type { SandboxAccount } from './sandbox-account.js';
 
 /** How payments settle. */
 export interface Settlement {
-  /** Milliseconds from the withdraw until `approve` leaves 0. */
+  /** Milliseconds from the withdrawal until `approve` leaves 0. */
   readonly settleAfterMs: number;
-  /** Whether a payment to this recipient ends in error. Asked once a payment. */
+  /** Whether a payment to this recipient ends in error. Called once for each payment. */
   fails(addressTo: string): boolean;
 }
 
-/** A call whose signature and fields are known to be right. */
+/** A call with a valid signature and the documented fields, whose values are not checked yet. */
 export interface Call {
   readonly account: SandboxAccount;
   readonly fields: Readonly<Record<string, string>>;
@@ -32,49 +24,42 @@ export interface Call {
   readonly settlement: Settlement;
 }
 
-const paymentIdText = z
-  .string()
-  .regex(/^\d{1,15}$/, 'must be a whole number')
-  .transform(Number)
-  .pipe(paymentIdField);
+/** The request of an endpoint, checked, under this package's names. */
+type RequestOf<Name extends Endpoint> = z.output<(typeof ENDPOINTS)[Name]['request']>;
 
-const withdrawFields = z.object({
-  payment_id: paymentIdText,
-  amount: amountField,
-  address_to: addressToField,
-  symbol: symbolField.optional(),
-});
-const statusFields = z.object({ txhash: txhashField });
-const walletFields = z.object({ payment_id: paymentIdText, order_id: orderIdField });
+type Handlers = { readonly [Name in Endpoint]: (call: Call, request: RequestOf<Name>) => SandboxResponse };
 
-/** Does what an endpoint promises and answers as the API document says (part 4). */
-export function handleCall(endpoint: Endpoint, call: Call): Answer {
-  switch (endpoint) {
-    case 'withdraw':
-      return withdraw(call);
-    case 'transactionstatus':
-      return transactionStatus(call);
-    case 'getpaymentwallet':
-      return paymentWallet(call);
-    case 'currencies':
-      return succeeded({ list: CURRENCIES.map(toListItem) });
-    case 'balance':
-      return succeeded({ balance: call.account.balance });
-  }
+/** What each endpoint does: docs/gateway-api.md#endpoints. */
+const HANDLERS: Handlers = {
+  withdraw,
+  transactionstatus: transactionStatus,
+  getpaymentwallet: paymentWallet,
+  currencies: () => succeeded({ list: CURRENCIES.map(toListItem) }),
+  balance: ({ account }) => succeeded({ balance: account.balance }),
+};
+
+export function handleCall(endpoint: Endpoint, call: Call): SandboxResponse {
+  const values = Object.entries(call.fields)
+    .filter(([name]) => name !== 'platform_id')
+    .map(([name, text]) => [toPackageName(name), toFieldValue(endpoint, name, text)] as const);
+  const request = ENDPOINTS[endpoint].request.safeParse(Object.fromEntries(values));
+  if (!request.success) return invalid(request.error, call.fields);
+  const handle = HANDLERS[endpoint] as (call: Call, request: unknown) => SandboxResponse;
+  return handle(call, request.data);
 }
 
-function withdraw({ account, fields, nowMs, settlement }: Call): Answer {
-  const input = withdrawFields.safeParse(fields);
-  if (!input.success) return invalid(input.error, fields);
-  const { payment_id: paymentId, amount, address_to: addressTo } = input.data;
+function withdraw(
+  { account, nowMs, settlement }: Call,
+  { paymentId, amount, addressTo }: RequestOf<'withdraw'>,
+): SandboxResponse {
   const currency = findCurrency(paymentId);
-  if (currency === undefined) return failed(`unknown payment_id ${fields['payment_id'] ?? ''}`);
+  if (currency === undefined) return failed(`unknown payment_id ${paymentId}`);
   if (currency.hasDestinationTag && !addressTo.includes(':')) {
     return failed(`address_to must be address:destinationTag for ${currency.name}`);
   }
   if (!account.take(amount, currency.usdRate)) return failed('insufficient balance');
   const payment: Payment = {
-    // Not drawn from the seed: a sandbox started again must never name an old payment's hash.
+    // Not drawn from the seed: a restarted sandbox must never repeat an old payment's hash.
     txhash: randomBytes(32).toString('hex'),
     paymentId,
     addressTo,
@@ -87,10 +72,11 @@ function withdraw({ account, fields, nowMs, settlement }: Call): Answer {
   return succeeded({ address_to: addressTo, payment_id: paymentId, amount, txhash: payment.txhash });
 }
 
-function transactionStatus({ account, fields, nowMs, settlement }: Call): Answer {
-  const input = statusFields.safeParse(fields);
-  if (!input.success) return invalid(input.error, fields);
-  const payment = account.payments.find(input.data.txhash);
+function transactionStatus(
+  { account, nowMs, settlement }: Call,
+  { txhash }: RequestOf<'transactionstatus'>,
+): SandboxResponse {
+  const payment = account.payments.find(txhash);
   if (payment === undefined) return failed('unknown txhash');
   return succeeded({
     approve: nowMs - payment.acceptedAtMs < settlement.settleAfterMs ? 0 : payment.settlesAs,
@@ -102,22 +88,21 @@ function transactionStatus({ account, fields, nowMs, settlement }: Call): Answer
   });
 }
 
-function paymentWallet({ account, fields }: Call): Answer {
-  const input = walletFields.safeParse(fields);
-  if (!input.success) return invalid(input.error, fields);
-  const currency = findCurrency(input.data.payment_id);
-  if (currency === undefined) return failed(`unknown payment_id ${fields['payment_id'] ?? ''}`);
-  return succeeded({ ...depositWalletOf(account.platformId, currency, input.data.order_id) });
+function paymentWallet({ account }: Call, { paymentId, orderId }: RequestOf<'getpaymentwallet'>): SandboxResponse {
+  const currency = findCurrency(paymentId);
+  if (currency === undefined) return failed(`unknown payment_id ${paymentId}`);
+  return succeeded({ ...depositWalletOf(account.platformId, currency, orderId) });
 }
 
 function toListItem({ paymentId, code, name, network, usdRate }: Currency): Record<string, unknown> {
   return { payment_id: paymentId, currency: code, name, network, rate_usd: usdRate };
 }
 
-/** Names the first problem, with the value as it was sent: what a rule sees may be a number made of it. */
-function invalid(error: z.ZodError, fields: Call['fields']): Answer {
-  const [problem] = error.issues.map((issue) =>
-    toProblem({ ...issue, input: fields[String(issue.path[0])] } as z.core.$ZodIssue),
-  );
-  return failed(problem === undefined ? 'invalid request' : `${problem.field}: ${problem.message}`);
+/** Names the first problem under the API's name, with the value as it was sent: the schema may have seen a number. */
+function invalid(error: z.ZodError, fields: Call['fields']): SandboxResponse {
+  const [issue] = error.issues;
+  const name = Object.keys(fields).find((field) => toPackageName(field) === issue?.path[0]);
+  if (issue === undefined || name === undefined) return failed('invalid request');
+  const { field, message } = toProblem({ ...issue, path: [name], input: fields[name] } as z.core.$ZodIssue);
+  return failed(`${field}: ${message}`);
 }

@@ -2,10 +2,9 @@
 export { startSandbox } from './start-sandbox.js';
 export type { Sandbox, SandboxControls } from './sandbox.js';
 export type { SandboxAccountSettings, SandboxOptions } from './sandbox-options.js';
-export type { AccountStats } from './sandbox-account.js';
+export type { SandboxStats } from './sandbox-account.js';
 export type { Arrival } from './arrival-log.js';
 export type { Payment, PaymentGroup } from './payment-book.js';
 export { FAULT_DESCRIPTIONS, type FaultKind, type FaultRule } from './fault-rule.js';
-export type { DelayRange } from './delay-range.js';
+export type { DelayRange } from './latency.js';
 export type { Endpoint } from './endpoint.js';
-export { findFreePort, startLocalRedis, type LocalRedis, type LocalRedisOptions } from '../local-redis.js';

@@ -1,4 +1,4 @@
-/** Holds answers back while it is shut. */
+/** Holds responses back while it is shut. */
 export class PauseGate {
   #opened: { promise: Promise<void>; open: () => void } | undefined;
 
@@ -20,7 +20,7 @@ export class PauseGate {
 
   /** Resolves at once while the gate is open, else when it opens. */
   async pass(): Promise<void> {
-    // Shut again before we came through: wait once more.
+    // It may have been shut again in the meantime.
     while (this.#opened !== undefined) await this.#opened.promise;
   }
 }

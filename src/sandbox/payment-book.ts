@@ -8,7 +8,7 @@ export interface Payment {
   readonly fee: string;
   /** Milliseconds on the sandbox's monotonic clock. */
   readonly acceptedAtMs: number;
-  /** What it will be once it is settled: 1 completed, 2 error. */
+  /** Its `approve` once it is settled: 1 completed, 2 error. */
   readonly settlesAs: 1 | 2;
 }
 
@@ -29,7 +29,7 @@ export class PaymentBook {
     const { txhash, addressTo, amount } = payment;
     this.#byTxhash.set(txhash, payment);
     this.#countByAddress.set(addressTo, (this.#countByAddress.get(addressTo) ?? 0) + 1);
-    // An amount holds no space, so no two groups share a key.
+    // An amount contains no space, so no two groups share a key.
     const key = `${amount} ${addressTo}`;
     const group = this.#groups.get(key);
     if (group === undefined) this.#groups.set(key, { addressTo, amount, txhashes: [txhash] });

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 
-/** An HTTP answer that was not sent yet. */
-export interface Answer {
+/** An HTTP response before it is sent. */
+export interface SandboxResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** An object is sent as JSON, a text as HTML. */
@@ -10,37 +10,41 @@ export interface Answer {
 }
 
 /** A call that worked: `result` 1 and the endpoint's fields. */
-export function succeeded(fields: Readonly<Record<string, unknown>>): Answer {
+export function succeeded(fields: Readonly<Record<string, unknown>>): SandboxResponse {
   return { status: 200, body: { result: 1, ...fields } };
 }
 
-/** A call that failed. The document names no status for these; like many gateways the sandbox says 200. */
-export function failed(message: string, status = 200): Answer {
+/** A call that failed. Its status is not defined (docs/gateway-api.md#errors); like many gateways the sandbox uses 200. */
+export function failed(message: string, status = 200): SandboxResponse {
   return { status, body: { result: 0, message } };
 }
 
-/** Sends the whole answer, compressed where the caller takes gzip. */
-export function sendAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
-  response.end(writeHead(request, response, answer));
+/** Sends the whole response, compressed where the caller accepts gzip. */
+export function sendResponse(request: IncomingMessage, reply: ServerResponse, response: SandboxResponse): void {
+  reply.end(writeHead(request, reply, response));
 }
 
 /** Sends the head and half of the body, then ends the connection. */
-export function sendTruncatedAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
-  const bytes = writeHead(request, response, answer);
-  response.write(bytes.subarray(0, Math.floor(bytes.length / 2)), () => request.socket.destroy());
+export function sendTruncatedResponse(
+  request: IncomingMessage,
+  reply: ServerResponse,
+  response: SandboxResponse,
+): void {
+  const bytes = writeHead(request, reply, response);
+  reply.write(bytes.subarray(0, Math.floor(bytes.length / 2)), () => request.socket.destroy());
 }
 
-/** Writes status and headers, among them the length of the whole body, and gives the body's bytes. */
-function writeHead(request: IncomingMessage, response: ServerResponse, answer: Answer): Buffer {
-  const isText = typeof answer.body === 'string';
-  const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+/** Writes status and headers, including the length of the whole body. @returns the bytes of the body */
+function writeHead(request: IncomingMessage, reply: ServerResponse, response: SandboxResponse): Buffer {
+  const isText = typeof response.body === 'string';
+  const text = typeof response.body === 'string' ? response.body : JSON.stringify(response.body);
   const compressed = acceptsGzip(request);
   const bytes = compressed ? gzipSync(text) : Buffer.from(text);
-  response.writeHead(answer.status, {
+  reply.writeHead(response.status, {
     'content-type': isText ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8',
     'content-length': bytes.length,
     ...(compressed ? { 'content-encoding': 'gzip' } : {}),
-    ...answer.headers,
+    ...response.headers,
   });
   return bytes;
 }

@@ -1,20 +1,20 @@
 import { ArrivalLog } from './arrival-log.js';
-import { ENDPOINTS, type Endpoint } from './endpoint.js';
+import { ENDPOINT_NAMES, type Endpoint } from './endpoint.js';
 import type { FaultKind } from './fault-rule.js';
-import { fromUnits, toUnits, worthInUnits } from './money.js';
+import { fromUnits, toUnits, worthInUnits } from '../decimal.js';
 import { PaymentBook, type PaymentGroup } from './payment-book.js';
 import type { SignedForm } from './signed-form.js';
 
-/** What the sandbox saw of one account; plain data, and what `GET /__sandbox/stats` answers. */
-export interface AccountStats {
+/** What the sandbox saw of one account; plain data, as `GET /__sandbox/stats` returns it. */
+export interface SandboxStats {
   readonly platformId: number;
   readonly blocked: boolean;
   readonly blockedReason: string | null;
   /** Decimal string, in USD. */
   readonly balance: string;
-  /** Calls read whole, whatever became of them. */
+  /** Calls received completely, whatever their outcome. */
   readonly calls: Readonly<Record<Endpoint, number>>;
-  /** Authenticated `/withdraw` calls that were not lost on their way. */
+  /** Authenticated `/withdraw` calls that arrived. */
   readonly arrivals: number;
   /** When each arrived, in milliseconds on the sandbox's monotonic clock. */
   readonly arrivalsAtMs: readonly number[];
@@ -27,7 +27,7 @@ export interface AccountStats {
     readonly amount: string;
     readonly count: number;
   }[];
-  /** Recipient and amount that were paid more than once. */
+  /** Recipients and amounts that were paid more than once. */
   readonly duplicatePayments: readonly PaymentGroup[];
   readonly faultsFired: Readonly<Partial<Record<FaultKind, number>>>;
 }
@@ -36,16 +36,16 @@ export interface SandboxAccountOptions {
   readonly platformId: number;
   readonly secretKey: string;
   readonly balance: string;
-  /** The smallest allowed distance of two withdraws, in milliseconds. */
+  /** The shortest allowed time between two withdrawals, in milliseconds. */
   readonly minGapMs: number;
 }
 
-/** One merchant platform: its money, its payments, and whether it kept to the limit. */
+/** One merchant platform: its balance, its payments, and whether it kept to the limit. */
 export class SandboxAccount {
   readonly platformId: number;
   readonly arrivals = new ArrivalLog();
   readonly payments = new PaymentBook();
-  /** Private, so that nothing that serialises an account can show it. */
+  /** Private, so that no serialised account shows it. */
   readonly #secretKey: string;
   readonly #minGapMs: number;
   readonly #calls = new Map<Endpoint, number>();
@@ -70,13 +70,14 @@ export class SandboxAccount {
   }
 
   /**
-   * Stamps a withdraw, and blocks the account where it came too soon after the one before (API document, part 8).
+   * Records the arrival of a withdrawal, and blocks the account if it came too soon after the previous one.
    * @returns true when this call is the one that blocked it
+   * @see docs/gateway-api.md#limits
    */
   arrive(atMs: number, payment: { addressTo: string | null; amount: string | null }): boolean {
     const { gapMs } = this.arrivals.record(atMs, payment);
     if (this.isBlocked || gapMs === null || gapMs >= this.#minGapMs) return false;
-    this.#blockedReason = `two withdraws arrived ${gapMs} ms apart, allowed are ${this.#minGapMs} ms`;
+    this.#blockedReason = `two withdrawals arrived ${gapMs} ms apart, the minimum is ${this.#minGapMs} ms`;
     return true;
   }
 
@@ -93,7 +94,7 @@ export class SandboxAccount {
     return fromUnits(this.#balanceUnits);
   }
 
-  /** Takes what an amount is worth from the balance; false, and nothing taken, where that is too little. */
+  /** Deducts what an amount is worth; false, and nothing deducted, if the balance is too low. */
   take(amount: string, usdRate: string): boolean {
     const worth = worthInUnits(amount, usdRate);
     if (worth > this.#balanceUnits) return false;
@@ -101,14 +102,14 @@ export class SandboxAccount {
     return true;
   }
 
-  stats(): AccountStats {
+  stats(): SandboxStats {
     const { arrivals, payments } = this;
     return {
       platformId: this.platformId,
       blocked: this.isBlocked,
       blockedReason: this.#blockedReason,
       balance: this.balance,
-      calls: Object.fromEntries(ENDPOINTS.map((name) => [name, this.#calls.get(name) ?? 0])) as Record<
+      calls: Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, this.#calls.get(name) ?? 0])) as Record<
         Endpoint,
         number
       >,

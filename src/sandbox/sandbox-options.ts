@@ -2,9 +2,10 @@ import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../clock.js';
 import { InvalidInputError, type Problem } from '../errors.js';
-import { addressToField, amountField, platformIdField, toProblem } from '../fields.js';
+import { amountField, platformIdField, toProblem } from '../fields.js';
+import { addressToField } from '../gateway/payment-fields.js';
 import type { Logger } from '../logger.js';
-import { delayRangeField, type DelayRange } from './delay-range.js';
+import { delayRangeField, type DelayRange } from './latency.js';
 import { faultRuleField, type FaultRule } from './fault-rule.js';
 
 /** One merchant account that the sandbox serves. */
@@ -13,33 +14,34 @@ export interface SandboxAccountSettings {
   readonly secretKey: string;
   /**
    * What it may pay out, in USD, as a decimal string.
-   * @defaultValue `'1000000000000'`, so much that nobody meets the end of it by accident
+   * @defaultValue `'1000000000000'`, too much to run out by accident
    */
   readonly balance?: string | undefined;
 }
 
+/** How a sandbox listens, behaves and which accounts it has. */
 export interface SandboxOptions {
   readonly accounts: readonly SandboxAccountSettings[];
   /** @defaultValue `0`: any free port */
   readonly port?: number | undefined;
-  /** @defaultValue `'127.0.0.1'`: whoever reaches the sandbox may also control it */
+  /** @defaultValue `'127.0.0.1'`: any client that reaches the sandbox can also control it */
   readonly host?: string | undefined;
-  /** Milliseconds from a withdraw until `approve` leaves 0. @defaultValue `1000` */
+  /** Milliseconds from a withdrawal until `approve` leaves 0. @defaultValue `1000` */
   readonly settleAfterMs?: number | undefined;
   /** Share of payments, 0 to 1, that end with `approve` 2. @defaultValue `0` */
   readonly failShare?: number | undefined;
   /** Recipients whose payments always end with `approve` 2. */
   readonly failAddresses?: readonly string[] | undefined;
-  /** Milliseconds that a call takes until it arrives, stamped after that. @defaultValue `0` */
+  /** Milliseconds that a call takes to arrive; its arrival is recorded after them. @defaultValue `0` */
   readonly latencyBeforeMs?: number | DelayRange | undefined;
-  /** Milliseconds that an answer takes. @defaultValue `0` */
+  /** Milliseconds that a response takes. @defaultValue `0` */
   readonly latencyAfterMs?: number | DelayRange | undefined;
   readonly faults?: readonly FaultRule[] | undefined;
-  /** PEM texts; with them the sandbox speaks https. */
+  /** PEM texts; with them the sandbox serves https. */
   readonly tls?: { readonly key: string; readonly cert: string } | undefined;
   /** Drives latencies and `failShare`; a whole number from 0. @defaultValue a new one each time */
   readonly seed?: number | undefined;
-  /** Two withdraws of an account closer together than this many milliseconds block it. @defaultValue `1000` */
+  /** Two withdrawals of an account less than this many milliseconds apart block it. @defaultValue `1000` */
   readonly minGapMs?: number | undefined;
   /** @defaultValue the machine's clock */
   readonly clock?: Clock | undefined;
@@ -83,7 +85,7 @@ const optionsField = z.strictObject({
   minGapMs: milliseconds.default(1000),
 });
 
-/** The options that are data, checked and with their defaults; clock and logger are objects and pass beside them. */
+/** The options that are data, checked and with their defaults; clock and logger are objects and not checked. */
 export type SandboxSettings = z.output<typeof optionsField>;
 
 /**
@@ -96,7 +98,7 @@ export function parseSandboxOptions(options: Omit<SandboxOptions, 'clock' | 'log
   throw new InvalidInputError(parsed.error.issues.map(toSafeProblem));
 }
 
-/** A problem near a secret is told without the value; a list of unknown names holds no values. */
+/** A problem near a secret is reported without the value; a list of unknown names contains no values. */
 function toSafeProblem(issue: z.core.$ZodIssue): Problem {
   const [option] = issue.path;
   const mayShowSecret = option === undefined || SECRET_PATHS.includes(option);

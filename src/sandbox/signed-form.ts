@@ -1,22 +1,41 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 
-/** A request body taken apart, with the bytes that its sender signed kept as they came. */
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/** A parsed request body, with the bytes that its sender signed kept as they came. */
 export interface SignedForm {
   /** Decoded names and values without `hash`, in the order of the body. */
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly platformId: number | undefined;
-  /** True when `hash` is the HMAC of the body's own bytes without the `hash` field (API document, part 5). */
+  /** True when `hash` is the HMAC of the body's own bytes without the `hash` field (docs/gateway-api.md#authentication). */
   isSignedWith(secretKey: string): boolean;
 }
 
+/** Reads a request to its end: only then has it arrived. */
+export async function readBody(request: IncomingMessage): Promise<Buffer | 'incomplete' | 'too_large'> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      // Read on without keeping it: a response before the end of the request would be lost.
+      if (length <= MAX_BODY_BYTES) chunks.push(chunk);
+    }
+  } catch {
+    return 'incomplete';
+  }
+  return length <= MAX_BODY_BYTES ? Buffer.concat(chunks) : 'too_large';
+}
+
 /**
- * Reads a form body without encoding anything again.
+ * Parses a form body without encoding anything again.
  *
- * The signature is checked over the raw bytes, so a client whose payload and body differ by one escape is found out;
+ * The signature is checked over the raw bytes, which detects a client whose payload and body differ by one escape;
  * that is also why this shares no code with the client's encoder.
- * @returns nothing when the body is no well-formed form
+ * @returns undefined when the body is no well-formed form
  */
-export function readSignedForm(body: Buffer): SignedForm | undefined {
+export function parseSignedForm(body: Buffer): SignedForm | undefined {
   // latin1 keeps every byte; the characters of a form body are ASCII anyway.
   const pairs = body.toString('latin1').split('&');
   const signed = pairs.filter((pair) => !pair.startsWith('hash='));

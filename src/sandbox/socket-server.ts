@@ -6,7 +6,7 @@ import { ConflictError } from '../errors.js';
 export interface SocketServer {
   readonly url: string;
   readonly port: number;
-  /** Ends every connection at once. Safe to call twice. */
+  /** Closes every connection at once. Safe to call twice. */
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export async function startSocketServer(options: SocketServerOptions): Promise<S
   };
 }
 
-/** `closeAllConnections()` knows only sockets that have spoken HTTP; half-made TLS connections would stay. */
+/** `closeAllConnections()` knows only sockets with an HTTP request; unfinished TLS handshakes would stay open. */
 function trackSockets(server: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

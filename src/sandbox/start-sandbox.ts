@@ -4,7 +4,7 @@ import { systemClock } from '../clock.js';
 import { parseInput } from '../fields.js';
 import { failsafeLogger, silentLogger } from '../logger.js';
 import { AccountRegistry } from './account-registry.js';
-import { failed, sendAnswer } from './response.js';
+import { failed, sendResponse } from './response.js';
 import { CONTROL_PREFIX, serveControl } from './control-service.js';
 import { endpointOf } from './endpoint.js';
 import { FaultPlan } from './fault-plan.js';
@@ -12,16 +12,16 @@ import { faultRuleField } from './fault-rule.js';
 import { GatewayService } from './gateway-service.js';
 import type { Settlement } from './handle-call.js';
 import { PauseGate } from './pause-gate.js';
-import { createRandom, type Random } from './random.js';
+import { createRandom, type Random } from './latency.js';
 import { parseSandboxOptions, type SandboxOptions, type SandboxSettings } from './sandbox-options.js';
 import type { Sandbox, SandboxControls } from './sandbox.js';
 import { startSocketServer } from './socket-server.js';
 
 /**
- * Starts a local gateway that behaves as the API document says, its limit and the block included.
+ * Starts a local gateway that behaves as docs/gateway-api.md says, including the limit and the block.
  *
- * It judges rather than helps: two withdraws of an account that arrive less than `minGapMs` apart block that account,
- * and every payment to the same recipient with the same amount is reported. Everything is kept in memory until
+ * It is strict: two withdrawals of an account that arrive less than `minGapMs` apart block that account, and every
+ * repeated payment to the same recipient with the same amount is reported. Everything is kept in memory until
  * `close()` or `reset()`, about 80 MB for 100,000 payments.
  * @throws InvalidInputError naming every option that is unknown or breaks a rule
  * @throws ConflictError when the port is taken
@@ -90,7 +90,7 @@ async function route(
     await serveControl(controls, target, request, response);
   } else {
     request.resume();
-    sendAnswer(request, response, failed('no such endpoint', 404));
+    sendResponse(request, response, failed('no such endpoint', 404));
   }
 }
 

@@ -25,6 +25,7 @@ export interface AccountOptions extends PartialAccountSettings {
   readonly secretKey: string;
 }
 
+/** The accounts of a worker, and what they share. */
 export interface PayoutWorkerOptions {
   /** @defaultValue redis://127.0.0.1:6379 */
   readonly redisUrl?: string;

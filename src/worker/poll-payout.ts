@@ -1,8 +1,7 @@
 import { ConflictError, NotFoundError } from '../errors.js';
 import { txhashField } from '../fields.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
-import type { TransactionStatus } from '../gateway/parse-responses.js';
+import type { PaymentStatus, StatusGateway } from '../gateway/gateway.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';
@@ -10,7 +9,7 @@ import type { Logger } from '../logger.js';
 
 export interface PollOptions {
   readonly ledger: Pick<PayoutLedger, 'get' | 'change'>;
-  readonly gateway: Pick<GatewayClient, 'transactionStatus'>;
+  readonly gateway: StatusGateway;
   readonly logger: Logger;
 }
 
@@ -18,20 +17,22 @@ export interface PollOptions {
 type Verdict =
   | { readonly state: 'in_progress' }
   | { readonly state: 'completed' | 'failed'; readonly fee?: string }
-  /** The status cannot be this payout's, whatever it says of it. */
+  /** The status cannot be this payout's, whatever it says. */
   | { readonly state: 'unknown'; readonly reason: string };
 
 type LastVerdict = Exclude<Verdict, { state: 'in_progress' }>;
 
-/** What came of looking at one payout. */
+/** The result of polling one payout. */
 export type PollReport =
   | ({ readonly kind: 'polled' } & Verdict)
   /** It is not `in_progress`; there is nothing to do. */
   | { readonly kind: 'skipped'; readonly state: PayoutState | undefined };
 
+const FINAL_STATE = { paid: 'completed', failed: 'failed' } as const;
+
 /**
- * Asks the gateway once about the transaction of a payout that is `in_progress`, and records what ends that state. Several
- * may do so at the same time: the ledger takes the first.
+ * Queries the gateway once about the transaction of a payout that is `in_progress`, and records what ends that state.
+ * Several processes may do so at the same time: the ledger takes the first result.
  * @throws GatewayUnavailableError, GatewayInvalidResponseError, GatewayRejectedError, RedisUnavailableError; nothing was changed
  */
 export async function pollPayout(payoutId: string, { ledger, gateway, logger }: PollOptions): Promise<PollReport> {
@@ -39,7 +40,7 @@ export async function pollPayout(payoutId: string, { ledger, gateway, logger }: 
   if (payout?.state !== 'in_progress' || payout.txhash === undefined) return { kind: 'skipped', state: payout?.state };
   const { txhash } = payout;
   const verdict = txhashField.safeParse(txhash).success
-    ? judge(await gateway.transactionStatus({ txhash }), payout)
+    ? judge(await gateway.getStatus(txhash), payout)
     : // Accepted by an earlier version, which believed the gateway.
       ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
   if (verdict.state !== 'in_progress' && (await record({ payoutId, txhash }, verdict, ledger)))
@@ -48,19 +49,19 @@ export async function pollPayout(payoutId: string, { ledger, gateway, logger }: 
 }
 
 /**
- * A gateway that says nothing of a field is believed; one that contradicts the payout is not, unless an operator gave the
- * txhash, who would only be asked the same again.
+ * A status that leaves a field out is believed; one that contradicts the payout is not, unless an operator gave the
+ * txhash in spite of it.
  */
-function judge(status: TransactionStatus, payout: Payout): Verdict {
-  const contradictions = comparePayment(status, payout).filter(({ said }) => said !== undefined);
+function judge(status: PaymentStatus, payout: Payout): Verdict {
+  const contradictions = comparePayment(status, payout).filter(({ actual }) => actual !== undefined);
   const isVouchedFor = payout.vouchedTxhash === payout.txhash;
   if (contradictions.length > 0 && !isVouchedFor) {
     const reason = `the gateway's status is about another payment: ${describeDifferences(contradictions)}`;
     return { state: 'unknown', reason };
   }
-  const { approve, fee } = status;
-  if (approve === 0) return { state: 'in_progress' };
-  return { state: approve === 1 ? 'completed' : 'failed', ...(fee === undefined ? {} : { fee }) };
+  const { kind, fee } = status;
+  if (kind === 'pending') return { state: 'in_progress' };
+  return { state: FINAL_STATE[kind], ...(fee === undefined ? {} : { fee }) };
 }
 
 /** @returns false when a job that ran at the same time was first */
@@ -70,9 +71,9 @@ async function record(
   ledger: PollOptions['ledger'],
 ): Promise<boolean> {
   const { state: to, ...found } = verdict;
-  const said = 'reason' in found ? { reason: found.reason, message: found.reason, txhash } : found;
+  const details = 'reason' in found ? { reason: found.reason, message: found.reason, txhash } : found;
   try {
-    await ledger.change({ payoutId, from: 'in_progress', to, ...said });
+    await ledger.change({ payoutId, from: 'in_progress', to, ...details });
     return true;
   } catch (error) {
     if (error instanceof ConflictError || error instanceof NotFoundError) return false;
@@ -85,7 +86,7 @@ function log({ payoutId, txhash }: Payout, { state }: LastVerdict, logger: Logge
   if (state === 'unknown') {
     logger.error(
       { payoutId, txhash },
-      'payout is unknown: its txhash is of another payment; `payouts resolve` decides',
+      'payout is unknown: its txhash belongs to another payment; resolve it with `payouts resolve`',
     );
   } else {
     logger.info({ payoutId, state, txhash }, 'payout is final');

@@ -1,33 +1,26 @@
-import { DelayedError, UnrecoverableError, Worker, type Job, type Telemetry } from 'bullmq';
+import { DelayedError, UnrecoverableError, type Job } from 'bullmq';
 import type { Clock } from '../clock.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import type { Logger } from '../logger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
-import type { RedisClient } from '../redis.js';
-import { closeWorker } from './job-worker.js';
+import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
-import { KEPT_JOBS, LIMITER_MS, STALLED_JOBS } from './withdraw-jobs.js';
 import type { WorkerObserver } from './sender/worker-observer.js';
 
-export interface StatusJobsOptions {
-  readonly redis: RedisClient;
-  readonly prefix: string;
+export interface StatusJobsOptions extends JobWorkerContext {
   readonly clock: Clock;
   readonly ledger: PayoutLedger;
-  readonly gateway: Pick<GatewayClient, 'transactionStatus'>;
+  readonly gateway: StatusGateway;
   /** The delay between two polls of a payout grows from here … in ms. */
   readonly pollMinMs: number;
   /** … to here, in ms. */
   readonly pollMaxMs: number;
-  /** At most so many polls a second for the account, over all processes. */
+  /** Polls per second for the account, over all processes. */
   readonly pollRate: number;
   readonly observer: WorkerObserver;
-  readonly logger: Logger;
-  readonly telemetry?: Telemetry;
 }
 
-/** So many polls may wait for their answers at the same time. */
+/** Polls that may wait for their responses at the same time. */
 const CONCURRENCY = 20;
 const GROWTH = 1.5;
 const JITTER = 0.2;
@@ -38,39 +31,28 @@ export function longestPollDelayMs(pollMaxMs: number): number {
 }
 
 /**
- * Follows payouts that are `in_progress` until the gateway says 1 (completed) or 2 (error). A job lives as long as its
- * payout is in progress: between polls it is delayed, which counts as no failure. A poll that fails changes nothing
+ * Follows payouts that are `in_progress` until the gateway reports them as paid or failed. A job exists as long as its
+ * payout is in progress: between polls it is delayed, which does not count as a failure. A poll that fails changes nothing
  * but the time of the next.
  */
 export class StatusJobs {
   readonly #options: StatusJobsOptions;
-  readonly #worker: Worker<PayoutJobData, string>;
+  readonly #worker: JobWorker;
 
   constructor(options: StatusJobsOptions) {
     this.#options = options;
-    const { redis, prefix, pollRate, logger, telemetry } = options;
-    this.#worker = new Worker<PayoutJobData, string>(
-      QUEUE_NAMES.transactionstatus,
-      async (job, token) => this.#process(job, token),
-      {
-        connection: redis,
-        prefix,
-        concurrency: CONCURRENCY,
-        limiter: { max: pollRate, duration: LIMITER_MS },
-        maximumRateLimitDelay: LIMITER_MS,
-        ...STALLED_JOBS,
-        ...KEPT_JOBS,
-        ...(telemetry === undefined ? {} : { telemetry }),
-      },
-    );
-    this.#worker.on('error', (error) => {
-      logger.debug({ error: error.message }, 'transactionstatus queue trouble');
+    this.#worker = startJobWorker({
+      ...options,
+      queue: QUEUE_NAMES.transactionstatus,
+      run: async (job, token) => this.#process(job, token),
+      concurrency: CONCURRENCY,
+      ratePerSecond: options.pollRate,
     });
   }
 
-  /** Ends after the polls that are under way. Safe to call twice. */
+  /** Resolves after the polls that are under way. Safe to call twice. */
   async close(): Promise<void> {
-    await closeWorker(this.#worker);
+    await this.#worker.close();
   }
 
   async #process(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
@@ -82,12 +64,12 @@ export class StatusJobs {
       if (report.kind === 'skipped') return `nothing to do: the payout is ${state ?? 'not in the ledger'}`;
       observer.polled(report.state);
       if (state === 'completed') return 'completed';
-      if (state === 'failed') throw new UnrecoverableError('failed: the gateway answered approve 2');
+      if (state === 'failed') throw new UnrecoverableError('failed: the gateway reported that the payment failed');
       if (report.state === 'unknown') throw new UnrecoverableError(`unknown: ${report.reason}`);
     } catch (error) {
       if (error instanceof UnrecoverableError) throw error;
       observer.polled('error');
-      logger.warn({ payoutId, error: (error as Error).message }, 'status poll failed, will ask again');
+      logger.warn({ payoutId, error: (error as Error).message }, 'status poll failed, will retry');
     }
     await job.moveToDelayed(clock.wallNow() + this.#nextDelayMs(job.attemptsStarted), token);
     throw new DelayedError();

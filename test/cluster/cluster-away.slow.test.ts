@@ -3,7 +3,7 @@ import { RedisUnavailableError } from '../../src/errors.js';
 import { checkDurability } from '../../src/ledger/redis-durability.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { findFreePort } from '../../src/sandbox/index.js';
+import { findFreePort } from '../../src/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { payoutInput } from '../producer/support/payout-input.js';
 

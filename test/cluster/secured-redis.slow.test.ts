@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { openAccount } from '../../src/queues/open-account.js';
 import type { RedisClient } from '../../src/redis.js';
-import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
 import { connectAdmin } from '../support/redis-cluster.js';
 import { expectPromisesKept, openWorld, until, type PayoutWorld } from '../worker/support/payout-world.js';

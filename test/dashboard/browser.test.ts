@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { toJobId } from '../../src/queues/payout-queues.js';
+import { launchChromium } from './support/launch-chromium.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
 
@@ -10,15 +9,6 @@ import { fillAccount, openSampleAccount, type SampleAccount } from './support/sa
 jest.setTimeout(90_000);
 
 const PASSWORD = 'secret';
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 const SCREENS = [
   { name: 'a desktop', width: 1280, height: 900 },
   { name: 'a phone', width: 390, height: 844 },
@@ -32,7 +22,7 @@ beforeAll(async () => {
   account = await openSampleAccount();
   await fillAccount(account);
   dashboard = await openDashboard(account, { password: PASSWORD });
-  browser = await chromium.launch({ executablePath: findChromium(), args: ARGS });
+  browser = await launchChromium();
 });
 
 afterAll(async () => {
@@ -40,23 +30,6 @@ afterAll(async () => {
   await dashboard.close();
   await account.close();
 });
-
-/** A missing browser must fail the test: what nobody looks at breaks. */
-function findChromium(): string {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const found = folders.map((folder) => join(folder, 'chromium')).find(isExecutable);
-  if (found === undefined) throw new Error('chromium is not on the PATH: run `node scripts/setup.mjs --with-browser`');
-  return found;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 interface Visit {
   readonly page: Page;

@@ -54,7 +54,7 @@ it('picks outcomes, results and buckets that are counted', async () => {
   }
 });
 
-it('has a rule for everything that needs a person', () => {
+it('has a rule for everything that needs an operator', () => {
   const watched = new Set(rules.flatMap(({ expr }) => metricsIn(expr)));
   for (const metric of [
     'payouts_redis_up',

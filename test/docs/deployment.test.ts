@@ -20,6 +20,14 @@ it('the Dockerfile has no mistake', () => {
   expect(validate(readFileSync(`${root}Dockerfile`, 'utf8')).map(({ message }) => message)).toEqual([]);
 });
 
+it('the Dockerfile copies every script that the build runs', () => {
+  const dockerfile = readFileSync(`${root}Dockerfile`, 'utf8');
+  const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { scripts: { build: string } };
+  const scripts = [...manifest.scripts.build.matchAll(/scripts\/[\w.-]+/g)].map(([path]) => path);
+  expect(scripts.length).toBeGreaterThan(0);
+  expect(scripts.filter((path) => !dockerfile.includes(path))).toEqual([]);
+});
+
 it('the stop grace period is longer than the withdraw time limit', () => {
   const graceMs = Number(/stop_grace_period: (\d+)s/.exec(compose)?.[1]) * 1_000;
   expect(graceMs).toBeGreaterThan(readConfig(['WITHDRAW_TIMEOUT_MS'], {}).WITHDRAW_TIMEOUT_MS);

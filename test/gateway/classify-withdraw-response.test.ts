@@ -1,12 +1,14 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { classifyWithdrawAnswer, differingFields } from '../../src/gateway/classify-withdraw-response.js';
+import { classifyWithdrawResponse } from '../../src/gateway/classify-withdraw-response.js';
+
+const REQUEST = { paymentId: 10, amount: '1.5', addressTo: 'abc:1' };
 
 function classify(body: string | Buffer, status = 200, contentEncoding = '') {
-  return classifyWithdrawAnswer({ status, contentEncoding, body: Buffer.from(body) });
+  return classifyWithdrawResponse({ status, contentEncoding, body: Buffer.from(body) }, REQUEST).outcome;
 }
 
-describe('classifyWithdrawAnswer', () => {
+describe('classifyWithdrawResponse', () => {
   it.each([
     ['{"result":1,"txhash":"abc"}'],
     ['{"result":"1","txhash":"abc"}'],
@@ -33,7 +35,7 @@ describe('classifyWithdrawAnswer', () => {
     ['{"result":0,"message":" a\\u001b[31m\\r\\nb "}', 'a [31m b'],
   ])('rejected at any HTTP status: %s', (body, message) => {
     for (const status of [200, 400, 429, 500, 503])
-      expect(classify(body, status)).toEqual({ kind: 'rejected', message });
+      expect(classify(body, status)).toEqual({ kind: 'rejected', message, httpStatus: status });
   });
 
   it.each([['{"message":"No"}'], ['{"result":null,"message":"No"}']])('rejected below HTTP 500: %s', (body) => {
@@ -96,7 +98,7 @@ describe('classifyWithdrawAnswer', () => {
     }
   });
 
-  it('unknown: bytes that are not whole UTF-8 text, or not in the encoding that the head names', () => {
+  it('unknown: bytes that are not whole UTF-8 text, or not in the encoding that the header names', () => {
     const accepted = Buffer.from('{"result":1,"txhash":"abc","note":"?"}');
     accepted[accepted.indexOf('?')] = 0xff;
     expect(classify(accepted)).toMatchObject({ kind: 'unknown' });
@@ -113,8 +115,8 @@ describe('classifyWithdrawAnswer', () => {
   });
 
   it('keeps a message short and well-formed', () => {
-    const verdict = classify(`{"result":0,"message":"${'x'.repeat(499)}😀"}`);
-    expect(verdict).toEqual({ kind: 'rejected', message: `${'x'.repeat(499)}\uFFFD` });
+    const outcome = classify(`{"result":0,"message":"${'x'.repeat(499)}😀"}`);
+    expect(outcome).toEqual({ kind: 'rejected', message: `${'x'.repeat(499)}\uFFFD`, httpStatus: 200 });
   });
 });
 
@@ -124,21 +126,14 @@ describe('the reason of an unknown outcome', () => {
     ['{"result":1}', 'the gateway reported success without a usable txhash'],
     ['<html>', 'HTTP 200: the body is not JSON'],
   ])('%s', (body, reason) => {
-    expect(classify(body)).toEqual({ kind: 'unknown', reason });
+    expect(classify(body)).toEqual({ kind: 'unknown', reason, httpStatus: 200 });
   });
 });
 
-describe('differingFields', () => {
-  const request = { paymentId: 10, amount: '1.5', addressTo: 'abc:1' };
-  it('compares values, not their notation, and takes an absent field for no difference', () => {
-    const verdict = classify('{"result":1,"txhash":"x","payment_id":"10","amount":1.50,"address_to":"abc:1"}');
-    expect(verdict.kind === 'accepted' && differingFields(verdict.fields, request)).toEqual([]);
-    expect(differingFields({}, request)).toEqual([]);
-    expect(differingFields({ payment_id: null, amount: null, address_to: null }, request)).toEqual([]);
-  });
-  it('names what differs', () => {
-    const fields = { payment_id: '11', amount: '15', address_to: 'abc' };
-    expect(differingFields(fields, request)).toEqual(['payment_id', 'amount', 'address_to']);
-    expect(differingFields({ payment_id: 'x', amount: 'y' }, request)).toEqual(['payment_id', 'amount']);
+it('an acceptance that repeats the request differently names the fields', () => {
+  const body = Buffer.from('{"result":1,"txhash":"x","payment_id":"10","amount":15,"address_to":"abc:1"}');
+  expect(classifyWithdrawResponse({ status: 200, contentEncoding: '', body }, REQUEST)).toEqual({
+    outcome: { kind: 'accepted', txhash: 'x' },
+    differing: ['amount'],
   });
 });

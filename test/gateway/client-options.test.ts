@@ -13,7 +13,7 @@ it.each(['timeoutMs', 'withdrawTimeoutMs', 'connectTimeoutMs'])('%s must be a ti
   for (const ms of [1, 2 ** 31 - 1, undefined]) clientOf(GATEWAY, { [option]: ms }).close();
 });
 
-it('what is wrong is told without the secret key', () => {
+it('an error does not show the secret key', () => {
   const make = (): unknown => clientOf({ baseUrl: 'http://gateway.example' }, { platformId: 0, timeoutMs: 0 });
   expect(make).toThrow(/baseUrl: .*; platformId: .*; timeoutMs: /);
   expect(make).not.toThrow(new RegExp(SECRET_KEY));

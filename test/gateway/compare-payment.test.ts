@@ -4,27 +4,27 @@ import { comparePayment, describeDifferences, isSameAddress } from '../../src/ga
 const PAYMENT = { paymentId: 10, amount: '1.5', addressTo: 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123' };
 
 describe('comparePayment', () => {
-  it('finds nothing where the gateway says the same', () => {
+  it('finds no difference in equal data', () => {
     expect(comparePayment({ ...PAYMENT }, PAYMENT)).toEqual([]);
   });
 
-  it('names what differs, what was said, and what the payout says', () => {
+  it('names each field that differs, with both values', () => {
     const differences = comparePayment({ paymentId: 11, amount: '15', addressTo: 'r:1' }, PAYMENT);
     expect(differences).toEqual([
-      { field: 'paymentId', said: 11, expected: 10 },
-      { field: 'addressTo', said: 'r:1', expected: PAYMENT.addressTo },
-      { field: 'amount', said: '15', expected: '1.5' },
+      { field: 'paymentId', actual: 11, expected: 10 },
+      { field: 'addressTo', actual: 'r:1', expected: PAYMENT.addressTo },
+      { field: 'amount', actual: '15', expected: '1.5' },
     ]);
-    expect(describeDifferences(differences.slice(2))).toBe('amount is 15 there, 1.5 in the payout');
+    expect(describeDifferences(differences.slice(2))).toBe('amount is 15 at the gateway, 1.5 in the payout');
   });
 
-  it('tells what the gateway does not say from what it says differently', () => {
+  it('distinguishes an absent field from a different value', () => {
     const differences = comparePayment({ amount: '1.5' }, PAYMENT);
-    expect(differences.map(({ field, said }) => [field, said])).toEqual([
+    expect(differences.map(({ field, actual }) => [field, actual])).toEqual([
       ['paymentId', undefined],
       ['addressTo', undefined],
     ]);
-    expect(describeDifferences(differences.slice(0, 1))).toBe('paymentId is not said there, 10 in the payout');
+    expect(describeDifferences(differences.slice(0, 1))).toBe('paymentId is missing at the gateway, 10 in the payout');
   });
 });
 

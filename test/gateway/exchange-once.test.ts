@@ -3,7 +3,7 @@ import { systemClock } from '../../src/clock.js';
 import { exchangeOnce } from '../../src/gateway/exchange-once.js';
 import { GuardedSocket } from '../../src/gateway/guarded-socket.js';
 import { openSocket } from '../../src/gateway/open-socket.js';
-import { httpAnswer, startRawGateway, type RawGateway, type Scheme } from './support/raw-gateway.js';
+import { httpResponse, startRawGateway, type RawGateway, type Scheme } from './support/raw-gateway.js';
 
 const servers: RawGateway[] = [];
 afterEach(async () => {
@@ -11,9 +11,9 @@ afterEach(async () => {
 });
 
 describe.each<Scheme>(['http', 'https'])('exchangeOnce over %s', (scheme) => {
-  it('hands the whole request over in one piece, in the same synchronous step as the yes', async () => {
+  it('writes the whole request in one piece, in the same synchronous step as the permission', async () => {
     const server = await startRawGateway(scheme, {
-      onRequest: ({ stream }) => void stream.write(httpAnswer(200, '{}')),
+      onRequest: ({ stream }) => void stream.write(httpResponse(200, '{}')),
     });
     servers.push(server);
     const socket = await openSocket(new URL(server.baseUrl), {
@@ -41,7 +41,7 @@ describe.each<Scheme>(['http', 'https'])('exchangeOnce over %s', (scheme) => {
         return true;
       },
     });
-    expect(exchange).toMatchObject({ kind: 'answered', answer: { status: 200 } });
+    expect(exchange).toMatchObject({ kind: 'responded', response: { status: 200 } });
     expect(order.slice(0, 2)).toEqual(['asked', 'written: POST … 1&b=2']);
     expect(order.slice(2).sort()).toEqual(['microtask', 'next tick']);
   });

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { GatewayClientOptions } from '../../src/gateway/gateway-client.js';
 import type { WithdrawConnection, WithdrawOutcome } from '../../src/gateway/withdraw-gateway.js';
 import {
-  httpAnswer,
+  httpResponse,
   startRawGateway,
   type Peer,
   type RawGateway,
@@ -22,7 +22,7 @@ interface Attempt {
   server: RawGateway;
 }
 
-describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
+describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
   const servers: RawGateway[] = [];
   afterEach(async () => {
     await Promise.all(servers.splice(0).map((server) => server.stop()));
@@ -50,12 +50,12 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
   }
 
   const sendAtOnce = (connection: WithdrawConnection) => connection.withdraw(REQUEST, { mayWrite: () => true });
-  const answering = (answer: Buffer): RawGatewayBehaviour => ({
-    onRequest: ({ stream }) => void stream.write(answer),
+  const responding = (response: Buffer): RawGatewayBehaviour => ({
+    onRequest: ({ stream }) => void stream.write(response),
   });
 
   it('sends the signed payload and the hash to the byte, once, and closes', async () => {
-    const { outcome, server } = await attempt(answering(httpAnswer(200, ACCEPTED)));
+    const { outcome, server } = await attempt(responding(httpResponse(200, ACCEPTED)));
     expect(outcome).toEqual({ kind: 'accepted', txhash: 'abc', durationMs: expect.any(Number) });
     expect(server.requests).toHaveLength(1);
     const [head, body] = server.requests[0]?.split('\r\n\r\n') ?? [];
@@ -74,35 +74,35 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
 
   const gzipped = gzipSync(ACCEPTED);
   it.each<[string, Buffer, Partial<WithdrawOutcome>]>([
-    ['accepted', httpAnswer(200, ACCEPTED), { kind: 'accepted', txhash: 'abc' }],
-    ['accepted, gzip', httpAnswer(200, gzipped, ['Content-Encoding: gzip']), { kind: 'accepted', txhash: 'abc' }],
-    ['result as text', httpAnswer(200, '{"result":"1","txhash":"abc"}'), { kind: 'accepted', txhash: 'abc' }],
-    ['success without txhash', httpAnswer(200, '{"result":1}'), { kind: 'unknown' }],
-    ['rejected', httpAnswer(200, REJECTED), { kind: 'rejected', message: 'Not enough money' }],
-    ['rejected with HTTP 500', httpAnswer(500, REJECTED), { kind: 'rejected', httpStatus: 500 }],
-    ['only a message', httpAnswer(422, '{"message":"No"}'), { kind: 'rejected', message: 'No' }],
-    ['only a message with HTTP 500', httpAnswer(500, '{"message":"No"}'), { kind: 'unknown' }],
-    ['another JSON', httpAnswer(200, '[1]'), { kind: 'unknown' }],
-    ['HTML', httpAnswer(502, '<html>Bad gateway</html>'), { kind: 'unknown', httpStatus: 502 }],
-    ['nothing', httpAnswer(200, ''), { kind: 'unknown' }],
-    ['408', httpAnswer(408, REJECTED), { kind: 'unknown' }],
-    ['half a gzip stream', httpAnswer(200, gzipped.subarray(0, -9), ['Content-Encoding: gzip']), { kind: 'unknown' }],
-    ['more than is read', httpAnswer(200, ACCEPTED + ' '.repeat(5 * 1024 * 1024)), { kind: 'unknown' }],
+    ['accepted', httpResponse(200, ACCEPTED), { kind: 'accepted', txhash: 'abc' }],
+    ['accepted, gzip', httpResponse(200, gzipped, ['Content-Encoding: gzip']), { kind: 'accepted', txhash: 'abc' }],
+    ['result as text', httpResponse(200, '{"result":"1","txhash":"abc"}'), { kind: 'accepted', txhash: 'abc' }],
+    ['success without txhash', httpResponse(200, '{"result":1}'), { kind: 'unknown' }],
+    ['rejected', httpResponse(200, REJECTED), { kind: 'rejected', message: 'Not enough money' }],
+    ['rejected with HTTP 500', httpResponse(500, REJECTED), { kind: 'rejected', httpStatus: 500 }],
+    ['only a message', httpResponse(422, '{"message":"No"}'), { kind: 'rejected', message: 'No' }],
+    ['only a message with HTTP 500', httpResponse(500, '{"message":"No"}'), { kind: 'unknown' }],
+    ['another JSON', httpResponse(200, '[1]'), { kind: 'unknown' }],
+    ['HTML', httpResponse(502, '<html>Bad gateway</html>'), { kind: 'unknown', httpStatus: 502 }],
+    ['nothing', httpResponse(200, ''), { kind: 'unknown' }],
+    ['408', httpResponse(408, REJECTED), { kind: 'unknown' }],
+    ['half a gzip stream', httpResponse(200, gzipped.subarray(0, -9), ['Content-Encoding: gzip']), { kind: 'unknown' }],
+    ['more than is read', httpResponse(200, ACCEPTED + ' '.repeat(5 * 1024 * 1024)), { kind: 'unknown' }],
     ['no HTTP', Buffer.from('SSH-2.0-OpenSSH_9.2\r\n\r\n'), { kind: 'unknown' }],
     [
       'another protocol',
       Buffer.from('HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
       { kind: 'unknown' },
     ],
-  ])('answer: %s', async (_name, answer, expected) => {
-    const { outcome } = await attempt(answering(answer));
+  ])('response: %s', async (_name, response, expected) => {
+    const { outcome } = await attempt(responding(response));
     expect(outcome).toMatchObject(expected);
   });
 
   it('follows no redirect: a 307 is one request', async () => {
     const server = await start({});
     const { outcome, server: redirecting } = await attempt(
-      answering(httpAnswer(307, ACCEPTED, [`Location: ${server.baseUrl}/withdraw`])),
+      responding(httpResponse(307, ACCEPTED, [`Location: ${server.baseUrl}/withdraw`])),
     );
     await delay(50);
     expect(outcome).toMatchObject({ kind: 'unknown' });
@@ -115,12 +115,12 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
     ['by its chunks', Buffer.from(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n38\r\n${ACCEPTED}\r\n`)],
     ['in its head', Buffer.from('HTTP/1.1 200 OK\r\nContent-')],
     ['before it began', Buffer.from('')],
-  ])('half an answer, cut off %s, is unknown', async (_name, bytes) => {
+  ])('half a response, cut off %s, is unknown', async (_name, bytes) => {
     const { outcome } = await attempt({ onRequest: ({ stream }) => void stream.end(bytes) });
     expect(outcome).toMatchObject({ kind: 'unknown', durationMs: expect.any(Number) });
   });
 
-  it('takes an answer that ends with the connection', async () => {
+  it('accepts a response that ends with the connection', async () => {
     const bytes = `HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${ACCEPTED}`;
     const { outcome } = await attempt({ onRequest: ({ stream }) => void stream.end(bytes) });
     expect(outcome).toMatchObject({ kind: 'accepted', txhash: 'abc' });
@@ -135,9 +135,9 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
     expect(outcome).toMatchObject({ kind: 'unknown' });
   });
 
-  it('a late answer counts', async () => {
+  it('a late response counts', async () => {
     const { outcome } = await attempt(
-      { onRequest: ({ stream }) => void setTimeout(() => stream.write(httpAnswer(200, ACCEPTED)), 400) },
+      { onRequest: ({ stream }) => void setTimeout(() => stream.write(httpResponse(200, ACCEPTED)), 400) },
       { timeoutMs: 50, connectTimeoutMs: 300 },
     );
     expect(outcome).toMatchObject({ kind: 'accepted', txhash: 'abc' });
@@ -146,7 +146,7 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
 
   it.each<[string, string]>([
     ['silence', ''],
-    ['an answer that never ends', 'HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{'],
+    ['a response that never ends', 'HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{'],
   ])('after the time limit, %s is unknown and the connection is reset', async (_name, beginning) => {
     let ending: unknown;
     const { outcome } = await attempt(
@@ -156,13 +156,13 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
       },
       { withdrawTimeoutMs: 200 },
     );
-    expect(outcome).toMatchObject({ kind: 'unknown', reason: 'no whole answer within 200 ms' });
+    expect(outcome).toMatchObject({ kind: 'unknown', reason: 'no complete response within 200 ms' });
     expect(outcome.kind === 'unknown' ? outcome.durationMs : 0).toBeGreaterThan(190);
     // A TLS socket reports the reset in its own words, if at all.
     if (scheme === 'http') expect(ending).toBe('ECONNRESET');
   });
 
-  it('writes nothing when it may not, and asks only at that moment', async () => {
+  it('writes nothing without permission, and asks only at that moment', async () => {
     let asked = 0;
     const { outcome, server } = await attempt({}, {}, (connection) =>
       connection.withdraw(REQUEST, {
@@ -176,7 +176,7 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
     expect([asked, server.receivedBytes]).toEqual([1, 0]);
   });
 
-  it('writes nothing when the question itself fails', async () => {
+  it('writes nothing when asking for permission fails', async () => {
     const { outcome } = await attempt({}, {}, (connection) =>
       connection.withdraw(REQUEST, {
         mayWrite: () => {
@@ -184,7 +184,7 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
         },
       }),
     );
-    expect(outcome).toEqual({ kind: 'not_sent', reason: 'permission to write could not be had: lease lost' });
+    expect(outcome).toEqual({ kind: 'not_sent', reason: 'permission to write could not be determined: lease lost' });
   });
 
   it('refuses a request that breaks a rule, without writing', async () => {
@@ -198,7 +198,7 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
   });
 
   it('uses a connection once', async () => {
-    const { server } = await attempt(answering(httpAnswer(200, ACCEPTED)), {}, async (connection) => {
+    const { server } = await attempt(responding(httpResponse(200, ACCEPTED)), {}, async (connection) => {
       const [first, second] = await Promise.all([sendAtOnce(connection), sendAtOnce(connection)]);
       expect(second).toEqual({ kind: 'not_sent', reason: 'this connection was already used' });
       return first;
@@ -207,7 +207,7 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
   });
 
   const afterItSettled = async (connection: WithdrawConnection) => {
-    await delay(50);
+    for (let waitedMs = 0; connection.usable && waitedMs < 5_000; waitedMs += 10) await delay(10);
     expect(connection.usable).toBe(false);
     return sendAtOnce(connection);
   };
@@ -216,28 +216,32 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
     [
       'ended',
       { onReady: ({ stream }) => void setTimeout(() => stream.end(), 10) },
-      /closed the connection before it was asked/,
+      /closed the connection before the request/,
     ],
     ['reset', { onReady: (peer) => void setTimeout(peer.reset, 10) }, /ECONNRESET/],
-    ['written to', { onReady: ({ stream }) => void stream.write(httpAnswer(200, ACCEPTED)) }, /sent something before/],
+    [
+      'written to',
+      { onReady: ({ stream }) => void stream.write(httpResponse(200, ACCEPTED)) },
+      /sent something before/,
+    ],
   ])('%s by the peer while idle is not sent', async (_name, behaviour, reason) => {
     const { outcome } = await attempt(behaviour, {}, afterItSettled);
     expect(outcome).toEqual({ kind: 'not_sent', reason: expect.stringMatching(reason) });
   });
 
-  it('sees what has already reached this machine, before it writes', async () => {
+  it('reads what has already reached this machine before it writes', async () => {
     const peers: Peer[] = [];
     const { outcome } = await attempt({ onReady: (peer) => void peers.push(peer) }, {}, async (connection) => {
       while (peers.length === 0) await delay(1);
       // On loopback the bytes are there at once, but no turn of the event loop has read them yet.
-      peers[0]?.stream.write(httpAnswer(200, ACCEPTED));
+      peers[0]?.stream.write(httpResponse(200, ACCEPTED));
       expect(connection.usable).toBe(true);
       return sendAtOnce(connection);
     });
-    expect(outcome).toEqual({ kind: 'not_sent', reason: 'the gateway sent something before it was asked' });
+    expect(outcome).toEqual({ kind: 'not_sent', reason: 'the gateway sent something before the request' });
   });
 
-  it('gives a connection back unused', async () => {
+  it('closes an unused connection', async () => {
     const server = await start({});
     const connection = await clientOf(server).openConnection(new AbortController().signal);
     expect(connection.usable).toBe(true);
@@ -249,9 +253,9 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
     expect(server.receivedBytes).toBe(0);
   });
 
-  it('close does not cut off a withdraw that is under way', async () => {
+  it('close does not cut off a withdrawal that is under way', async () => {
     const { outcome } = await attempt(
-      { onRequest: ({ stream }) => void setTimeout(() => stream.write(httpAnswer(200, ACCEPTED)), 50) },
+      { onRequest: ({ stream }) => void setTimeout(() => stream.write(httpResponse(200, ACCEPTED)), 50) },
       {},
       async (connection) => {
         const outcome = sendAtOnce(connection);
@@ -262,7 +266,7 @@ describe.each<Scheme>(['http', 'https'])('a withdraw over %s', (scheme) => {
     expect(outcome).toMatchObject({ kind: 'accepted' });
   });
 
-  it('reports accepted and closed at once as not sent or, if the close comes later, unknown', async () => {
+  it('a connection that is closed at once is not sent or, if the close comes later, unknown', async () => {
     const server = await start({
       onReady: (peer) => {
         peer.stream.destroy();

@@ -20,7 +20,7 @@ async function start(scheme: Scheme, behaviour: RawGatewayBehaviour = {}): Promi
   return server;
 }
 
-/** A connection that cannot be made is an error when it is prepared, and "not sent" when a withdraw needs it. */
+/** A connection that cannot be made is an error when it is prepared, and "not sent" when a withdrawal needs it. */
 async function expectNoConnection(client: GatewayClient, reason: RegExp): Promise<void> {
   const failure = client.openConnection(new AbortController().signal);
   await expect(failure).rejects.toThrow(GatewayUnavailableError);
@@ -72,18 +72,18 @@ describe('a connection that cannot be made', () => {
   });
 
   it('a handshake that takes too long', async () => {
-    // Speaks no TLS and says nothing, as a TCP connection that is stuck does.
+    // Accepts and sends nothing, as a stuck TCP connection does.
     const server = await start('http');
     const client = clientOf({ baseUrl: server.baseUrl.replace('http:', 'https:') }, { connectTimeoutMs: 100 });
     await expectNoConnection(client, /not connected within 100 ms/);
     await server.allClosed();
   });
 
-  it('no longer wanted, before and while it is made', async () => {
+  it('aborted by the caller, before and while it is made', async () => {
     const server = await start('http');
     const client = clientOf({ baseUrl: server.baseUrl.replace('http:', 'https:') });
-    await expect(client.openConnection(AbortSignal.abort())).rejects.toThrow(/no longer wanted/);
-    await expect(client.openConnection(AbortSignal.timeout(50))).rejects.toThrow(/no longer wanted/);
+    await expect(client.openConnection(AbortSignal.abort())).rejects.toThrow(/aborted by the caller/);
+    await expect(client.openConnection(AbortSignal.timeout(50))).rejects.toThrow(/aborted by the caller/);
     await server.allClosed();
   });
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parse } from 'lossless-json';
-import { readDecimal } from '../../src/gateway/plain-decimal.js';
+import { parseDecimal } from '../../src/gateway/plain-decimal.js';
 
-describe('readDecimal', () => {
+describe('parseDecimal', () => {
   it.each([
     ['0', '0'],
     ['-0.0', '0'],
@@ -17,25 +17,25 @@ describe('readDecimal', () => {
     ['-12.50', '-12.5'],
     ['007', '7'],
   ])('%s is %s, as a text and as a JSON number', (text, expected) => {
-    expect(readDecimal(text)).toBe(expected);
-    if (text !== '007') expect(readDecimal(parse(text))).toBe(expected);
+    expect(parseDecimal(text)).toBe(expected);
+    if (text !== '007') expect(parseDecimal(parse(text))).toBe(expected);
   });
 
   it.each([[''], [' 1'], ['1 '], ['.5'], ['5.'], ['0x10'], ['1e'], ['1e401'], ['1e99999'], ['NaN'], ['1'.repeat(401)]])(
     'refuses %.20s',
     (text) => {
-      expect(readDecimal(text)).toBeUndefined();
+      expect(parseDecimal(text)).toBeUndefined();
     },
   );
 
-  it('refuses what is no text and no number', () => {
-    for (const value of [undefined, null, true, 1, [], {}, ['1']]) expect(readDecimal(value)).toBeUndefined();
+  it('refuses values that are neither text nor number', () => {
+    for (const value of [undefined, null, true, 1, [], {}, ['1']]) expect(parseDecimal(value)).toBeUndefined();
   });
 
   it('moves the point without losing a digit', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 10n ** 30n }), fc.integer({ min: -40, max: 40 }), (digits, exponent) => {
-        const plain = readDecimal(`${digits}e${exponent}`) ?? '';
+        const plain = parseDecimal(`${digits}e${exponent}`) ?? '';
         expect(plain).toMatch(/^(0|[1-9]\d*)(\.\d*[1-9])?$/);
         const [whole = '', fraction = ''] = plain.split('.');
         expect(BigInt(whole + fraction.padEnd(40, '0'))).toBe(digits * 10n ** BigInt(40 + exponent));

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { postForm } from '../../src/gateway/post-form.js';
 
-it('a failure holds nothing of the request', async () => {
+it('an error contains nothing of the request', async () => {
   const agent = new http.Agent();
   const failure: unknown = await postForm('http://127.0.0.1:1/withdraw', 'amount=1&hash=f00', agent).catch(
     (error: unknown) => error,

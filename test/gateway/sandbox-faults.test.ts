@@ -9,7 +9,7 @@ const SECRET_KEY = 'k-sandbox-faults';
 const REQUEST = { paymentId: 9, amount: '1.5', addressTo: 'TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC' };
 const WITHDRAW_TIMEOUT_MS = 700;
 
-/** What the client must say of each fault, and how often the sandbox must have paid. */
+/** The client's outcome for each fault, and how often the sandbox must have paid. */
 const OUTCOMES: Record<FaultKind, { kind: string; payments: number }> = {
   'latency-before': { kind: 'accepted', payments: 1 },
   'latency-after': { kind: 'accepted', payments: 1 },

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { SIGNED_FIELDS, toFormFields, type Endpoint, type RequestData } from '../../src/gateway/schemas.js';
+import { ENDPOINTS, toPackageName, type EndpointName } from '../../src/gateway/endpoints.js';
+import { toFormFields } from '../../src/gateway/request-signer.js';
 import { encodeForm, signForm, type FormFields } from '../../src/gateway/signing.js';
 
 interface Vector {
-  endpoint: `/${Endpoint}`;
+  endpoint: `/${EndpointName}`;
   secretKey: string;
   fields: FormFields;
   payload: string;
@@ -16,13 +17,14 @@ const vectors = JSON.parse(readFileSync(new URL('signature-vectors.json', import
 
 describe('the signature vectors made with PHP', () => {
   it('cover all five endpoints', () => {
-    expect(new Set(vectors.map((vector) => vector.endpoint.slice(1)))).toEqual(new Set(Object.keys(SIGNED_FIELDS)));
+    expect(new Set(vectors.map((vector) => vector.endpoint.slice(1)))).toEqual(new Set(Object.keys(ENDPOINTS)));
   });
 
   it.each(vectors)('$endpoint, $payload', ({ endpoint, secretKey, fields, payload, hash }) => {
     expect(encodeForm(fields)).toBe(payload);
     expect(signForm(payload, secretKey)).toBe(hash);
-    expect(encodeForm(toFormFields(endpoint.slice(1) as Endpoint, fromApiNames(fields)))).toBe(payload);
+    const { signedFields } = ENDPOINTS[endpoint.slice(1) as EndpointName];
+    expect(encodeForm(toFormFields(signedFields, fromApiNames(fields)))).toBe(payload);
   });
 });
 
@@ -38,14 +40,8 @@ describe('encodeForm', () => {
   });
 });
 
-/** In an order that is not the document's, so that the order of the payload is the client's own work. */
-function fromApiNames(fields: FormFields): RequestData {
-  const names: Record<string, string> = {
-    payment_id: 'paymentId',
-    platform_id: 'platformId',
-    address_to: 'addressTo',
-    order_id: 'orderId',
-  };
-  const entries = Object.entries(fields).map(([name, value]) => [names[name] ?? name, value] as const);
-  return Object.fromEntries(entries.reverse()) as unknown as RequestData;
+/** In another order than the API's, so that the client has to produce the order of the payload. */
+function fromApiNames(fields: FormFields): object {
+  const entries = Object.entries(fields).map(([name, value]) => [toPackageName(name), value] as const);
+  return Object.fromEntries(entries.reverse());
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Logger } from '../../src/logger.js';
 import { loggerWithThrowingChildren, throwingLogger } from '../support/throwing-watchers.js';
-import { httpAnswer, startRawGateway, type RawGateway } from './support/raw-gateway.js';
+import { httpResponse, startRawGateway, type RawGateway } from './support/raw-gateway.js';
 import { clientOf } from './support/test-client.js';
 
 const REQUEST = { paymentId: 10, amount: '1.5', addressTo: 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456789' };
@@ -12,8 +12,8 @@ afterEach(async () => {
   await server.stop();
 });
 
-async function answerAll(body: string): Promise<void> {
-  server = await startRawGateway('http', { onRequest: ({ stream }) => void stream.write(httpAnswer(200, body)) });
+async function respondToAll(body: string): Promise<void> {
+  server = await startRawGateway('http', { onRequest: ({ stream }) => void stream.write(httpResponse(200, body)) });
 }
 
 describe.each<[string, Logger]>([
@@ -28,13 +28,13 @@ describe.each<[string, Logger]>([
       { kind: 'accepted', txhash: 'abc' },
     ],
     ['a rejection', '{"result":0,"message":"Not enough money"}', { kind: 'rejected', message: 'Not enough money' }],
-  ])('does not cost %s', async (_answer, body, expected) => {
-    await answerAll(body);
+  ])('does not cost %s', async (_response, body, expected) => {
+    await respondToAll(body);
     expect(await clientOf(server, { logger }).withdraw(REQUEST)).toMatchObject(expected);
   });
 
-  it('does not fail a call that reads', async () => {
-    await answerAll('{"result":1,"balance":"7"}');
+  it('does not fail a query', async () => {
+    await respondToAll('{"result":1,"balance":"7"}');
     const client = clientOf(server, { logger });
     expect(await client.balance()).toBe('7');
     client.close();

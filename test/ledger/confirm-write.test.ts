@@ -56,7 +56,7 @@ describe('a begin', () => {
     const ledger = new RedisSenderLedger(connection, confirmer());
     const lease = await takeLease(ledger, 'one');
     const begun = await nextBegin(ledger, lease, 'p');
-    expect(await ledger.beginSend(begun)).toEqual({ kind: 'begun', sends: 1 });
+    expect(await ledger.beginSend(begun)).toEqual({ kind: 'begun', sendCount: 1 });
     await ledger.revertSend({ payoutId: 'p', attempt: begun.attempt, token: begun.token }, 'only a test');
     await silenceReplica();
     await expect(ledger.beginSend(await nextBegin(ledger, lease, 'q'))).rejects.toThrow(SHORT);
@@ -95,7 +95,7 @@ describe('a change that an operator or the application makes', () => {
     await expect(changes[0]?.[1]()).rejects.toBeInstanceOf(RedisUnavailableError);
     await expect(payouts.pause('ann', 'lunch')).rejects.toBeInstanceOf(RedisUnavailableError);
     servers.link.heal();
-    await expect(changes[0]?.[1]()).rejects.toThrow('Payout p is cancelled, which is final');
+    await expect(changes[0]?.[1]()).rejects.toThrow('Allowed from cancelled: none, it is final');
     expect(await payouts.pause('ann', 'lunch')).toBe(false);
     expect((await payouts.get('p'))?.history.map(({ to }) => to)).toEqual(['queued', 'cancelled']);
   });

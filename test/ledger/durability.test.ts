@@ -8,7 +8,7 @@ import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import type { BeginSend } from '../../src/ledger/sender-ledger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { startWaitaofRedis, type WaitaofRedis } from '../support/waitaof-redis.js';
 import { begin, NO_BREAKER, nextBegin, takeLease } from './contract/ledger-rig.js';
@@ -56,7 +56,7 @@ describe('a begin whose server is asked with WAITAOF', () => {
   it('has begun once the server itself has it on disk', async () => {
     expect(
       await askedDuring(async () => {
-        expect(await ledger.beginSend(request)).toEqual({ kind: 'begun', sends: 1 });
+        expect(await ledger.beginSend(request)).toEqual({ kind: 'begun', sendCount: 1 });
       }),
     ).toEqual([ASKED]);
   });
@@ -76,7 +76,11 @@ describe('a begin whose server is asked with WAITAOF', () => {
   it('does not ask for what it refused', async () => {
     expect(
       await askedDuring(async () => {
-        expect(await ledger.beginSend({ ...request, sends: 7 })).toEqual({ kind: 'sends_differ', sends: 0, last: '' });
+        expect(await ledger.beginSend({ ...request, sendCount: 7 })).toEqual({
+          kind: 'sends_differ',
+          sendCount: 0,
+          last: '',
+        });
       }),
     ).toEqual([]);
   });
@@ -109,7 +113,7 @@ describe('a change whose server is asked with WAITAOF', () => {
       await expect(cancel()).rejects.toBeInstanceOf(RedisUnavailableError);
     });
     server.answer = [1, 0];
-    await expect(cancel()).rejects.toThrow('Payout p is cancelled, which is final');
+    await expect(cancel()).rejects.toThrow('Allowed from cancelled: none, it is final');
     expect((await payouts.get('p'))?.history).toHaveLength(2);
   });
 
@@ -196,7 +200,7 @@ describe('an unknown outcome', () => {
     const account = openTestAccount();
     await account.ledger.enqueue([aPayout('p')]);
     const plain = new RedisSenderLedger(account.connection, 'reply');
-    expect((await plain.readSender()).unanswered).toBe(false);
+    expect((await plain.readSender()).awaitingAnswer).toBe(false);
     const attempt = await begin(plain, await takeLease(plain, 'one'), 'p');
     await plain.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);
     expect(await account.ledger.get('p')).not.toHaveProperty('txhash');

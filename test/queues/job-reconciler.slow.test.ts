@@ -4,13 +4,15 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { Queue } from 'bullmq';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
-import { PayoutLedger, STATES_WITH_JOB } from '../../src/ledger/payout-ledger.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
+import { STATES_WITH_JOB } from '../../src/ledger/states.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
 import { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { startLocalRedis, startSandbox, type LocalRedis } from '../../src/sandbox/index.js';
+import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { startSandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker } from '../../src/worker/payout-worker.js';
 import { until } from '../worker/support/payout-world.js';
 
@@ -28,8 +30,8 @@ beforeEach(async () => {
   redis = connectRedis(server.url, 'commands');
   const ledger = new PayoutLedger(connectLedger(redis, platformId));
   queues = new PayoutQueues(redis, { prefix, wallNow: () => Date.now() });
-  const delivery = new OutboxRelay({ ledger, queues, firstPollAfterMs: 1_000 });
-  reconciler = new JobReconciler({ ledger, queues, delivery });
+  const relay = new OutboxRelay({ ledger, queues, firstPollAfterMs: 1_000 });
+  reconciler = new JobReconciler({ ledger, queues, relay });
   producer = new PayoutProducer({ redisUrl: server.url, platformId });
 });
 

@@ -16,20 +16,20 @@ async function control(
 }
 
 describe('the control endpoints', () => {
-  it('give what the methods give, and never the secret', async () => {
+  it('return what the methods return, and never the secret', async () => {
     const { merchant, sandbox } = await runSandbox();
     await call(merchant, 'withdraw', withdrawFields(merchant));
-    const answers = await Promise.all(
+    const replies = await Promise.all(
       ['stats', 'stats?platformId=1001', 'arrivals', 'payments', 'faults', 'unknown', 'stats?platformId=2'].map(
         (path) => control(sandbox.url, 'GET', path),
       ),
     );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 404, 400]);
-    expect(JSON.parse(answers[0]?.text ?? '')).toEqual(sandbox.stats());
-    expect(JSON.parse(answers[2]?.text ?? '')).toEqual({ arrivals: sandbox.arrivals() });
-    expect(JSON.parse(answers[3]?.text ?? '')).toEqual({ payments: sandbox.payments() });
-    expect(answers[6]?.text).toBe('{"error":"platformId: must be one of 1001"}');
-    for (const { text } of answers) expect(text).not.toContain(SECRET_KEY);
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 404, 400]);
+    expect(JSON.parse(replies[0]?.text ?? '')).toEqual(sandbox.stats());
+    expect(JSON.parse(replies[2]?.text ?? '')).toEqual({ arrivals: sandbox.arrivals() });
+    expect(JSON.parse(replies[3]?.text ?? '')).toEqual({ payments: sandbox.payments() });
+    expect(replies[6]?.text).toBe('{"error":"platformId: must be one of 1001"}');
+    for (const { text } of replies) expect(text).not.toContain(SECRET_KEY);
     expect(JSON.stringify(sandbox)).not.toContain(SECRET_KEY);
   });
 
@@ -59,8 +59,8 @@ describe('the control endpoints', () => {
     ],
   ])('refuse %s', async (_name, body, message) => {
     const { sandbox } = await runSandbox();
-    const answer = await control(sandbox.url, 'POST', 'faults', body);
-    expect(answer).toEqual({ status: 400, text: expect.stringContaining(message) as unknown });
+    const reply = await control(sandbox.url, 'POST', 'faults', body);
+    expect(reply).toEqual({ status: 400, text: expect.stringContaining(message) as unknown });
     expect(sandbox.faults()).toEqual([]);
   });
 

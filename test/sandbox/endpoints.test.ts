@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { call, post, signForm, withdrawFields } from './support/independent-client.js';
 import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
 
-describe('the five endpoints, asked by a client that shares no code with this project', () => {
+describe('the five endpoints, called by a client that shares no code with this project', () => {
   it('pays, tells the status, gives a wallet, lists currencies and the balance', async () => {
     const { merchant, clock } = await runSandbox({ settleAfterMs: 3000 });
     const paid = await call(merchant, 'withdraw', withdrawFields(merchant, { amount: '12.50', symbol: 'USD' }));
@@ -94,8 +94,8 @@ describe('the five endpoints, asked by a client that shares no code with this pr
   });
 });
 
-describe('what a careful gateway refuses', () => {
-  it('a body that is not signed as it stands', async () => {
+describe('a strict gateway refuses', () => {
+  it('a body whose bytes are not those that were signed', async () => {
     const { merchant, sandbox } = await runSandbox();
     const body = signForm(merchant, withdrawFields(merchant));
     const wrong = { result: 0, message: 'wrong signature' };
@@ -112,7 +112,7 @@ describe('what a careful gateway refuses', () => {
       message: 'unknown platform_id',
     });
     expect(await reply('%zz=1')).toEqual({ result: 0, message: 'the body is no valid form' });
-    // Nobody but the account itself can use up its limit.
+    // Only the account itself can use up its limit.
     expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, blocked: false });
   });
 
@@ -168,7 +168,7 @@ describe('what a careful gateway refuses', () => {
     ['getpaymentwallet', 'payment_id', '-1'],
     ['getpaymentwallet', 'payment_id', '0'],
     ['getpaymentwallet', 'order_id', 'a_b'],
-  ])('in %s a bad %s, saying the value that was sent: %j', async (endpoint, field, sent) => {
+  ])('in %s a bad %s, showing the value that was sent: %j', async (endpoint, field, sent) => {
     const { merchant } = await runSandbox();
     const good = {
       withdraw: withdrawFields(merchant, { symbol: 'USD' }),
@@ -180,7 +180,7 @@ describe('what a careful gateway refuses', () => {
     expect(String(message).endsWith(`(got ${JSON.stringify(sent)})`)).toBe(true);
   });
 
-  it('a long bad value, of which the beginning is said', async () => {
+  it('a long bad value, showing its beginning', async () => {
     const { merchant } = await runSandbox();
     const { message } = await call(merchant, 'withdraw', withdrawFields(merchant, { addressTo: 'x'.repeat(300) }));
     expect(message).toMatch(/^address_to: must have at most 256 characters \(got "x{79}…\)$/);
@@ -202,7 +202,7 @@ describe('what a careful gateway refuses', () => {
     expect([lost.status, await lost.json()]).toMatchObject([404, { result: 0 }]);
   });
 
-  it('a body beyond its limit, while it still answers', async () => {
+  it('a body beyond the limit, with a response', async () => {
     const { merchant } = await runSandbox();
     const reply = await post(`${merchant.url}/balance`, `platform_id=1001&x=${'a'.repeat(2_000_000)}`);
     expect([reply.status, await reply.json()]).toEqual([413, { result: 0, message: 'the body is too large' }]);

@@ -10,8 +10,8 @@ function withdraw(merchant: Merchant, change: Parameters<typeof withdrawFields>[
   return call(merchant, 'withdraw', withdrawFields(merchant, change));
 }
 
-describe('one withdraw per second', () => {
-  it('accepts withdraws exactly 1000 ms apart', async () => {
+describe('one withdrawal per second', () => {
+  it('accepts withdrawals exactly 1000 ms apart', async () => {
     const { merchant, clock, sandbox } = await runSandbox();
     for (let index = 0; index < 5; index += 1) {
       clock.advance(1000);
@@ -37,14 +37,14 @@ describe('one withdraw per second', () => {
     expect(await withdraw(merchant)).toMatchObject({ result: 1 });
   });
 
-  it('counts a withdraw that is refused for another reason', async () => {
+  it('counts a withdrawal that is refused for another reason', async () => {
     const { merchant, clock } = await runSandbox();
     expect(await withdraw(merchant, { amount: 'much' })).toMatchObject({ result: 0 });
     clock.advance(500);
     expect(await withdraw(merchant)).toEqual(BLOCKED);
   });
 
-  it('judges each account on its own, and lets other calls be as fast as they like', async () => {
+  it('applies to each account on its own, and not to other calls', async () => {
     const accounts = [1001, 1002].map((platformId) => ({ platformId, secretKey: SECRET_KEY }));
     const { merchant, sandbox } = await runSandbox({ accounts });
     const other = { ...merchant, platformId: 1002 };
@@ -57,22 +57,22 @@ describe('one withdraw per second', () => {
     expect(() => sandbox.stats()).toThrow('platformId: must be one of 1001, 1002');
   });
 
-  it('keeps another distance where it is told to', async () => {
+  it('enforces another gap if configured', async () => {
     const { merchant, clock, sandbox } = await runSandbox({ minGapMs: 50 });
     await withdraw(merchant);
     clock.advance(50);
     expect(await withdraw(merchant)).toMatchObject({ result: 1 });
     clock.advance(49);
     expect(await withdraw(merchant)).toEqual(BLOCKED);
-    expect(sandbox.stats().blockedReason).toBe('two withdraws arrived 49 ms apart, allowed are 50 ms');
+    expect(sandbox.stats().blockedReason).toBe('two withdrawals arrived 49 ms apart, the minimum is 50 ms');
   });
 
-  it('measures in real time when the request was read whole, not when it began', async () => {
+  it('measures in real time when the request was received completely, not when it began', async () => {
     const { merchant, sandbox } = await runSandbox({ clock: systemClock, latencyAfterMs: 1 });
     await withdraw(merchant, { addressTo: 'first' });
     await delay(1010);
     expect(await withdraw(merchant, { addressTo: 'second' })).toMatchObject({ result: 1 });
-    // Sent well after the one before, but sped up against it: this is what jitter does to a sender that counts sends.
+    // Sent well after the previous one, but with less latency: network jitter does this to a sender that paces by sends.
     await delay(1010);
     sandbox.setFaults([{ kind: 'latency-before', delayMs: 600, addresses: ['slow'] }]);
     const slow = withdraw(merchant, { addressTo: 'slow' });
@@ -85,7 +85,7 @@ describe('one withdraw per second', () => {
 });
 
 describe('payments made twice', () => {
-  it('are reported per recipient and amount, however the amount was written', async () => {
+  it('are reported per recipient and amount, in whatever notation', async () => {
     const { merchant, clock, sandbox } = await runSandbox();
     for (const [addressTo, amount] of [
       ['a', '5'],

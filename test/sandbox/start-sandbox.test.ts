@@ -33,25 +33,25 @@ describe('startSandbox', () => {
     expect(failure.message).not.toContain(SECRET_KEY);
   });
 
-  it('says that a port is taken', async () => {
+  it('reports a port that is taken', async () => {
     const { sandbox } = await runSandbox();
     await expect(startSandbox({ accounts, port: sandbox.port })).rejects.toThrow(
       `port ${sandbox.port} on 127.0.0.1 is taken`,
     );
   });
 
-  it('ends idle and half-open connections when it is closed, and may be closed twice', async () => {
+  it('closes idle and half-open connections, and may be closed twice', async () => {
     const { sandbox } = await runSandbox();
     const socket = connect(sandbox.port, '127.0.0.1');
     await once(socket, 'connect');
     socket.write('POST /balance HTTP/1.1\r\n');
-    // A reset is as good an end as any; `once` would reject on it.
+    // A reset closes it too; `once` would reject on it.
     const ended = new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve));
     await Promise.all([sandbox.close(), sandbox.close()]);
     await ended;
   });
 
-  it('never processes a call that breaks off before its end, however whole it looks', async () => {
+  it('never processes a call that was cut off, even where its body looks complete', async () => {
     const { sandbox, merchant } = await runSandbox();
     const body = signForm(merchant, withdrawFields(merchant));
     const socket = connect(sandbox.port, '127.0.0.1');
@@ -59,7 +59,7 @@ describe('startSandbox', () => {
     const type = 'content-type: application/x-www-form-urlencoded';
     socket.end(`POST /withdraw HTTP/1.1\r\nhost: x\r\n${type}\r\ncontent-length: ${body.length + 1}\r\n\r\n${body}`);
     await once(socket.resume(), 'close');
-    // A later call has its answer, so the earlier one has had its time.
+    // A later call has its response, so the earlier one would have been processed.
     await call(merchant, 'balance', { platform_id: '1001' });
     expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, calls: { withdraw: 0 } });
   });
@@ -86,7 +86,7 @@ describe('startSandbox', () => {
     expect(await failures(43)).not.toBe(first);
   });
 
-  it('speaks https with a key and a certificate', async () => {
+  it('serves https with a key and a certificate', async () => {
     const { sandbox } = await runSandbox({ tls: TEST_CERTIFICATE });
     expect(sandbox.url).toBe(`https://127.0.0.1:${sandbox.port}`);
     const request = get(`${sandbox.url}/__sandbox/stats`, { ca: TEST_CERTIFICATE.cert, agent: false });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 
 /** Redis servers that hold each other's copies, of which tests may kill some. */
 export interface ReplicatedRedis {

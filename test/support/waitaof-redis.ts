@@ -1,4 +1,4 @@
-import { startLocalRedis } from '../../src/sandbox/index.js';
+import { startLocalRedis } from '../../src/local-redis.js';
 import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 
 /**

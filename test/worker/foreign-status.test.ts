@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { openWorld, until, type PayoutWorld } from './support/payout-world.js';
 import { endAllWorkers } from './support/worker-process.js';
 
-/** Longer than the sender takes to hold the ledger against what it knows, twice. */
+/** Longer than the sender takes to compare the ledger with what it knows, twice. */
 const CHECKED_TWICE_MS = 5_000;
 
 let world: PayoutWorld;
@@ -22,15 +22,15 @@ afterEach(async () => {
   await world.close();
 });
 
-/** The sandbox, but what it says of a transaction names another amount. @returns its address */
+/** The sandbox, except that its status of a transaction names another amount. @returns its address */
 async function startConfusedGateway(): Promise<string> {
   gateway = createServer((request, response) => {
     void (async () => {
       const body = Buffer.concat(await request.toArray());
       const headers = { 'content-type': request.headers['content-type'] ?? '' };
-      const answer = await fetch(`${world.sandbox.url}${request.url ?? ''}`, { method: 'POST', headers, body });
-      const said = (await answer.json()) as object;
-      response.end(JSON.stringify('approve' in said ? { ...said, amount: '999' } : said));
+      const reply = await fetch(`${world.sandbox.url}${request.url ?? ''}`, { method: 'POST', headers, body });
+      const status = (await reply.json()) as object;
+      response.end(JSON.stringify('approve' in status ? { ...status, amount: '999' } : status));
     })();
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => gateway.once('listening', resolve));
@@ -45,7 +45,7 @@ it('a worker leaves a payout unknown whose status is of another payment, until a
   const payout = await world.producer.get(payoutId);
   expect(payout?.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'in_progress', 'unknown']);
   expect(payout?.message).toBe(
-    "the gateway's status is about another payment: amount is 999 there, 0.01 in the payout",
+    "the gateway's status is about another payment: amount is 999 at the gateway, 0.01 in the payout",
   );
   expect(world.sandbox.stats().arrivals).toBe(1);
 });

@@ -4,7 +4,7 @@ import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { silentLogger } from '../../src/logger.js';
 import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
 import { clientOf, recordingLogger } from '../gateway/support/test-client.js';
-import { httpAnswer, startRawGateway, type RawGateway } from '../gateway/support/raw-gateway.js';
+import { httpResponse, startRawGateway, type RawGateway } from '../gateway/support/raw-gateway.js';
 import { begin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
@@ -16,7 +16,7 @@ let status: object;
 beforeEach(async () => {
   account = openTestAccount();
   server = await startRawGateway('http', {
-    onRequest: ({ stream }) => void stream.write(httpAnswer(200, JSON.stringify({ result: 1, ...status }))),
+    onRequest: ({ stream }) => void stream.write(httpResponse(200, JSON.stringify({ result: 1, ...status }))),
   });
 });
 
@@ -33,7 +33,7 @@ async function bring(payoutId: string, { txhash = 'h-1', addressTo = 'wallet-1:7
   await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
 }
 
-/** Polls the payout while the gateway says this of its transaction. */
+/** Polls the payout while the gateway returns this for its transaction. */
 async function poll(said: object, logger = silentLogger): Promise<PollReport> {
   status = said;
   const gateway = clientOf(server);
@@ -44,14 +44,14 @@ async function poll(said: object, logger = silentLogger): Promise<PollReport> {
   }
 }
 
-/** What the gateway says of the payment of {@link bring}, in its own notation. */
+/** The payment of {@link bring}, in the gateway's notation. */
 const ITS_OWN = { payment_id: '7', amount: '12.500', address_to: 'wallet-1:7' };
 
 describe('a status of the payout’s own payment', () => {
   it.each([
     ['everything', ITS_OWN],
     ['nothing but approve', {}],
-    ['fields that hold nothing', { payment_id: null, amount: '', address_to: null }],
+    ['empty fields', { payment_id: null, amount: '', address_to: null }],
   ])('is believed, with %s', async (_name, said) => {
     await bring('p');
     expect(await poll({ approve: 0, ...said })).toEqual({ kind: 'polled', state: 'in_progress' });
@@ -74,11 +74,19 @@ describe('a status of the payout’s own payment', () => {
 
 describe.each([0, 1, 2])('a status of another payment, with approve %i,', (approve) => {
   it.each([
-    ['currency', { ...ITS_OWN, payment_id: 8 }, 'paymentId is 8 there, 7 in the payout'],
-    ['amount', { ...ITS_OWN, amount: 12.05 }, 'amount is 12.05 there, 12.5 in the payout'],
-    ['address', { ...ITS_OWN, address_to: 'Wallet-1:7' }, 'addressTo is Wallet-1:7 there, wallet-1:7 in the payout'],
-    ['destination tag', { address_to: 'wallet-1:8' }, 'addressTo is wallet-1:8 there, wallet-1:7 in the payout'],
-    ['address alone', { address_to: 'wallet-1' }, 'addressTo is wallet-1 there, wallet-1:7 in the payout'],
+    ['currency', { ...ITS_OWN, payment_id: 8 }, 'paymentId is 8 at the gateway, 7 in the payout'],
+    ['amount', { ...ITS_OWN, amount: 12.05 }, 'amount is 12.05 at the gateway, 12.5 in the payout'],
+    [
+      'address',
+      { ...ITS_OWN, address_to: 'Wallet-1:7' },
+      'addressTo is Wallet-1:7 at the gateway, wallet-1:7 in the payout',
+    ],
+    [
+      'destination tag',
+      { address_to: 'wallet-1:8' },
+      'addressTo is wallet-1:8 at the gateway, wallet-1:7 in the payout',
+    ],
+    ['address alone', { address_to: 'wallet-1' }, 'addressTo is wallet-1 at the gateway, wallet-1:7 in the payout'],
   ])('by its %s, makes the payout unknown and says why', async (_name, said, difference) => {
     await bring('p');
     const logger = recordingLogger();
@@ -104,7 +112,7 @@ it('a status of another payment is believed where an operator gave the txhash in
   expect(await poll({ approve: 1, ...other })).toEqual({ kind: 'polled', state: 'completed' });
 });
 
-it('a status of another payment is not believed where a journal gave the txhash, although a person adopted the send', async () => {
+it('a status of another payment is not believed where a journal gave the txhash, although an operator adopted the send', async () => {
   const { paymentId, amount, addressTo } = aPayout('p');
   const request = { paymentId, amount, addressTo };
   const send = {
@@ -118,7 +126,7 @@ it('a status of another payment is not believed where a journal gave the txhash,
   expect((await account.ledger.get('p'))?.state).toBe('in_progress');
   expect(await poll({ approve: 1, amount: '9' })).toMatchObject({
     state: 'unknown',
-    reason: expect.stringMatching(/about another payment: amount is 9 there/),
+    reason: expect.stringMatching(/about another payment: amount is 9 at the gateway/),
   });
 });
 
@@ -132,7 +140,7 @@ it('a txhash that names no transaction, as an earlier version accepted it, makes
   expect(server.receivedBytes).toBe(0);
 });
 
-it('of two polls at the same time one records, and one speaks', async () => {
+it('of two polls at the same time only one records and logs the result', async () => {
   await bring('p');
   const logger = recordingLogger();
   const said = { approve: 1, ...ITS_OWN };

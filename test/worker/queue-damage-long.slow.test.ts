@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { endAllWorkers } from './support/worker-process.js';
 import { openWorld, until, type PayoutWorld } from './support/payout-world.js';
 

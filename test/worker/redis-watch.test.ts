@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import type { Clock } from '../../src/clock.js';
 import { KnownReplicas } from '../../src/ledger/known-replicas.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/index.js';
+import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { RedisWatch } from '../../src/worker/redis-watch.js';
 import { connectAdmin } from '../support/redis-cluster.js';
 import { startMasterWithReplica, type MasterWithReplica } from '../support/replicated-redis.js';

@@ -22,7 +22,7 @@ it('follows payouts to completed and failed, with the fee and the times', async 
   expect(Date.parse(failed.updatedAt)).toBeGreaterThan(Date.parse(failed.createdAt));
 }, 60_000);
 
-it('a gateway that answers polls with errors for a while changes nothing but the delay', async () => {
+it('a gateway that responds to polls with errors for a while changes nothing but the delay', async () => {
   world = await openWorld();
   world.sandbox.setFaults([
     { kind: 'json-500', endpoint: 'transactionstatus', times: 2 },
@@ -35,6 +35,6 @@ it('a gateway that answers polls with errors for a while changes nothing but the
   const payout = await world.producer.waitFor(payoutId, { timeoutMs: 40_000 });
   expect(payout.state).toBe('completed');
   expect(payout.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'in_progress', 'completed']);
-  expect(worker.log()).toContain('status poll failed, will ask again');
+  expect(worker.log()).toContain('status poll failed, will retry');
   await expectPromisesKept(world);
 }, 60_000);

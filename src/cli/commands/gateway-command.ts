@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
-import type { Approve } from '../../gateway/parse-responses.js';
+import type { Approve } from '../../gateway/endpoints.js';
 import type { CliContext } from '../context/cli-context.js';
-import { formatAnswer, formatItems } from '../output/format-response.js';
+import { formatResponse, formatItems } from '../output/format-response.js';
 import { nameFlags } from '../context/name-flags.js';
 import { readInteger } from '../import/parse-payout-texts.js';
 import { withGateway } from '../context/with-gateway.js';
@@ -19,7 +19,7 @@ interface WalletFlags extends JsonFlag {
 const APPROVE_MEANING: Readonly<Record<Approve, string>> = { 0: 'in progress', 1: 'completed', 2: 'error' };
 
 const HELP_AFTER = `
-They only read; money moves through \`payouts enqueue\` and the worker alone. The environment says which account:
+These commands only read; payments are made through \`payouts enqueue\` and the worker. The account is set by the environment:
 GATEWAY_BASE_URL, GATEWAY_PLATFORM_ID, and GATEWAY_SECRET_KEY or GATEWAY_SECRET_KEY_FILE.
 Exit code 1: the gateway refused the call or cannot be reached.
 
@@ -34,7 +34,7 @@ Examples:
 export function registerGatewayCommand(program: Command, context: CliContext): void {
   const gateway = program
     .command('gateway')
-    .description('ask the gateway: balance, currencies, wallet, status')
+    .description('query the gateway: balance, currencies, wallet, status')
     .addHelpText('after', HELP_AFTER);
   addBalance(gateway, context);
   addCurrencies(gateway, context);
@@ -51,7 +51,7 @@ function addBalance(parent: Command, context: CliContext): void {
     .action(async ({ json }: JsonFlag) => {
       const balance = await withGateway(context, (gateway) => gateway.balance());
       if (json) context.writeJson({ balance });
-      else context.write(formatAnswer(balance));
+      else context.write(formatResponse(balance));
     });
 }
 
@@ -85,7 +85,8 @@ function addWallet(parent: Command, context: CliContext): void {
       >[0];
       const wallet = await withGateway(context, (gateway) => nameFlags(() => gateway.getPaymentWallet(request)));
       if (json) context.writeJson({ ...request, ...wallet });
-      else context.write(formatAnswer({ address: wallet.address, 'destination tag': wallet.destinationTag ?? 'none' }));
+      else
+        context.write(formatResponse({ address: wallet.address, 'destination tag': wallet.destinationTag ?? 'none' }));
     });
 }
 
@@ -107,7 +108,7 @@ function addStatus(parent: Command, context: CliContext): void {
       }
       const { approve, paymentId, addressTo, amount, fee } = status;
       const facts = { 'payment id': paymentId, address: addressTo, amount, fee };
-      context.write(formatAnswer({ txhash, approve: `${approve}: ${APPROVE_MEANING[approve]}`, ...facts }));
+      context.write(formatResponse({ txhash, approve: `${approve}: ${APPROVE_MEANING[approve]}`, ...facts }));
     });
 }
 

@@ -6,9 +6,9 @@ import { FAULT_DESCRIPTIONS, startSandbox, type Sandbox, type SandboxOptions } f
 
 /** What the command needs from the program around it. */
 export interface SandboxCommandContext {
-  /** The account of the environment; asked only without `--account`. */
+  /** The account of the environment; used only without `--account`. */
   loadSandboxAccount(): { readonly platformId: number; readonly secretKey: string };
-  /** Writes progress for people, line breaks included. */
+  /** Writes progress for users, line breaks included. */
   writeError(text: string): void;
 }
 
@@ -28,7 +28,7 @@ interface Flags {
 
 type Account = ReturnType<SandboxCommandContext['loadSandboxAccount']>;
 
-/** Option names of `startSandbox` as people typed them here, so that its errors name what they can change. */
+/** The flags of `startSandbox`'s options, for its errors. */
 const FLAG_OF_OPTION: Readonly<Record<string, string>> = {
   port: '--port',
   host: '--host',
@@ -68,15 +68,13 @@ Examples:
 export function registerSandboxCommand(program: Command, context: SandboxCommandContext): void {
   program
     .command('sandbox')
-    .description(
-      'run a local gateway that keeps to the API document, blocks accounts that pay too fast, and fails on demand',
-    )
+    .description('run a local gateway that follows the API, blocks accounts that pay too fast, and fails on demand')
     .option('--port <port>', 'port to listen on; 0 takes a free one', '8080')
-    .option('--host <host>', 'address to listen on; whoever reaches it may control the sandbox', '127.0.0.1')
+    .option('--host <host>', 'address to listen on; any client that reaches it can control the sandbox', '127.0.0.1')
     .option('--account <id:secret>', 'serve this account (repeatable) instead of GATEWAY_PLATFORM_ID', collect)
-    .option('--balance <usd>', 'what each account may pay out, in USD (default: more than anybody pays)')
+    .option('--balance <usd>', 'what each account may pay out, in USD (default: practically unlimited)')
     .option('--latency-before <ms>', 'time that a call takes to arrive: MS or MIN-MAX (default: 0)')
-    .option('--latency-after <ms>', 'time that an answer takes: MS or MIN-MAX (default: 0)')
+    .option('--latency-after <ms>', 'time that a response takes: MS or MIN-MAX (default: 0)')
     .option('--settle-after <ms>', 'time until a payment is completed or has failed (default: 1000)')
     .option('--fail-share <share>', 'share of payments that end in error, 0 to 1 (default: 0)')
     .option('--fail-address <wallet>', 'payments to this wallet end in error (repeatable)', collect)
@@ -84,7 +82,7 @@ export function registerSandboxCommand(program: Command, context: SandboxCommand
     .option('--seed <number>', 'repeat the latencies and failures of the run with this seed (default: a new one)')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
-      const accounts = flags.account?.map(readAccount) ?? [context.loadSandboxAccount()];
+      const accounts = flags.account?.map(parseAccount) ?? [context.loadSandboxAccount()];
       const sandbox = await start(toOptions(flags, accounts));
       const stopped = untilStopped();
       context.writeError(describe(sandbox, flags.host, accounts));
@@ -97,18 +95,18 @@ function collect(value: string, earlier: readonly string[] = []): readonly strin
   return [...earlier, value];
 }
 
-/** The secret is never part of a message, not even of one about a malformed account. */
-function readAccount(text: string): Account {
+/** The secret is never part of a message, not even about a malformed account. */
+function parseAccount(text: string): Account {
   const colon = text.indexOf(':');
   if (colon === -1 || colon === text.length - 1) {
     throw new InvalidInputError([{ field: '--account', message: 'must be ID:SECRET, such as 1001:test' }]);
   }
-  const input = { '--account': readNumber(text.slice(0, colon)) };
+  const input = { '--account': parseNumber(text.slice(0, colon)) };
   const platformId = parseInput(z.object({ '--account': platformIdField }), input)['--account'];
   return { platformId, secretKey: text.slice(colon + 1) };
 }
 
-/** Only reads: `startSandbox` checks the values and refuses a text where it wants a number, showing it. */
+/** Only parses: `startSandbox` checks the values and refuses a text instead of a number, showing it. */
 function toOptions(flags: Flags, accounts: readonly Account[]): Readonly<Record<string, unknown>> {
   const { balance } = flags;
   if (balance !== undefined && !/^\d+(\.\d+)?$/.test(balance)) {
@@ -118,28 +116,28 @@ function toOptions(flags: Flags, accounts: readonly Account[]): Readonly<Record<
   }
   return {
     accounts: accounts.map((account) => ({ ...account, balance })),
-    port: readNumber(flags.port),
+    port: parseNumber(flags.port),
     host: flags.host,
-    latencyBeforeMs: readDelay(flags.latencyBefore),
-    latencyAfterMs: readDelay(flags.latencyAfter),
-    settleAfterMs: readNumber(flags.settleAfter),
-    failShare: readNumber(flags.failShare),
+    latencyBeforeMs: parseDelay(flags.latencyBefore),
+    latencyAfterMs: parseDelay(flags.latencyAfter),
+    settleAfterMs: parseNumber(flags.settleAfter),
+    failShare: parseNumber(flags.failShare),
     failAddresses: flags.failAddress,
-    faults: flags.fault?.map(readFault),
-    seed: readNumber(flags.seed),
+    faults: flags.fault?.map(parseFault),
+    seed: parseNumber(flags.seed),
   };
 }
 
-function readNumber(text: string | undefined): unknown {
+function parseNumber(text: string | undefined): unknown {
   return text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-function readDelay(text: string | undefined): unknown {
+function parseDelay(text: string | undefined): unknown {
   const range = /^(\d+)-(\d+)$/.exec(text ?? '');
-  return range === null ? readNumber(text) : { min: Number(range[1]), max: Number(range[2]) };
+  return range === null ? parseNumber(text) : { min: Number(range[1]), max: Number(range[2]) };
 }
 
-function readFault(text: string): Readonly<Record<string, unknown>> {
+function parseFault(text: string): Readonly<Record<string, unknown>> {
   const [, kind, conditions] = /^([^:]*)(?::(.*))?$/s.exec(text) ?? [];
   const rule: Record<string, unknown> = { kind };
   const addresses: string[] = [];
@@ -147,8 +145,8 @@ function readFault(text: string): Readonly<Record<string, unknown>> {
     const equals = condition.indexOf('=');
     const [name, value] = [condition.slice(0, Math.max(equals, 0)), condition.slice(equals + 1)];
     if (name === 'address') addresses.push(value);
-    else if (name === 'delay') rule['delayMs'] = readDelay(value);
-    else if (name === 'every' || name === 'times') rule[name] = readNumber(value);
+    else if (name === 'delay') rule['delayMs'] = parseDelay(value);
+    else if (name === 'every' || name === 'times') rule[name] = parseNumber(value);
     else if (name === 'endpoint' || name === 'message') rule[name] = value;
     else {
       const message = `"${condition}" is no condition: known are every=, times=, address=, endpoint=, delay=, message=`;
@@ -179,7 +177,7 @@ function toFlagProblem({ field, message }: Problem): Problem {
 function describe(sandbox: Sandbox, host: string, accounts: readonly Account[]): string {
   const warning = LOOPBACK_HOSTS.includes(host)
     ? ''
-    : `WARNING: listening on ${host}: everyone who reaches this port may read and control the sandbox.\n`;
+    : `WARNING: listening on ${host}: any client that reaches this port can read and control the sandbox.\n`;
   const environments = accounts.map(
     ({ platformId }) =>
       `  GATEWAY_BASE_URL=${sandbox.url}\n  GATEWAY_PLATFORM_ID=${platformId}\n  GATEWAY_SECRET_KEY=<the secret of ${platformId}>\n`,
@@ -190,7 +188,7 @@ function describe(sandbox: Sandbox, host: string, accounts: readonly Account[]):
 async function untilStopped(): Promise<void> {
   await new Promise<void>((resolve) => {
     const stop = (): void => {
-      // A second signal finds no listener and ends the process at once.
+      // Without a listener, a second signal ends the process at once.
       process.removeListener('SIGINT', stop);
       process.removeListener('SIGTERM', stop);
       resolve();

@@ -6,7 +6,8 @@ import { RedisUnavailableError } from '../../errors.js';
 import { connectLedger, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { PayoutProducer } from '../../producer/payout-producer.js';
 import { closeRedis, connectRedis } from '../../redis.js';
-import { findFreePort, startLocalRedis, startSandbox, type LocalRedis, type Sandbox } from '../../sandbox/index.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../local-redis.js';
+import { startSandbox, type Sandbox } from '../../sandbox/index.js';
 import { DemoWorker } from './demo-worker.js';
 
 /** Everything that the demo starts: a Redis, a gateway and a worker of its own, and access to the account. */

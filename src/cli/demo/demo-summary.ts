@@ -1,7 +1,7 @@
 import { nextSteps, shellQuote } from '../../operator/next-steps.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import type { AccountStats as SandboxStats, Payment } from '../../sandbox/index.js';
+import type { Payment, SandboxStats } from '../../sandbox/index.js';
 import { formatMs } from './line-view.js';
 import { matchPayments } from './match-payments.js';
 
@@ -47,7 +47,7 @@ export interface DemoOutcome {
   readonly durationMs: number;
 }
 
-/** What the gateway allows, in milliseconds (API document, part 8). */
+/** What the gateway allows, in milliseconds (docs/gateway-api.md#limits). */
 export const ALLOWED_GAP_MS = 1_000;
 
 /** Judges the run by what the gateway saw and what the ledger says. */

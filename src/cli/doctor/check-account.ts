@@ -5,11 +5,11 @@ import { adviseAccount } from '../../operator/account-advice.js';
 import { formatDuration } from '../output/format-text.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
-/** The sender shows a sign of life every second. */
+/** The sender sends a heartbeat every second. */
 const WATCH_MS = 2_500;
-const LOOK_EVERY_MS = 100;
+const CHECK_EVERY_MS = 100;
 
-/** Whether a process sends for the account and is alive: nobody's clock tells that, only a beat that moves. */
+/** Whether a process sends for the account and is alive: only a new heartbeat proves that, no clock does. */
 export async function checkSender(connection: LedgerConnection, clock: Clock): Promise<CheckResult> {
   const name = 'sender';
   const startedAt = clock.now();
@@ -17,16 +17,17 @@ export async function checkSender(connection: LedgerConnection, clock: Clock): P
   if (first === null) return warning(name, 'no process sends for the account', 'Start `payouts worker`.');
   const who = `${first.owner} (epoch ${first.epoch})`;
   while (clock.now() - startedAt < WATCH_MS) {
-    await clock.sleep(LOOK_EVERY_MS);
+    await clock.sleep(CHECK_EVERY_MS);
     const { sender } = await readAccountStats(connection);
-    if (sender?.owner !== first.owner || sender.epoch !== first.epoch) return ok(name, 'it is changing just now');
+    if (sender?.owner !== first.owner || sender.epoch !== first.epoch)
+      return ok(name, 'the sender is changing right now');
     if (sender.beat !== first.beat)
       return ok(name, `${who}, its beat moved within ${formatMs(clock.now() - startedAt)}`);
   }
   return warning(
     name,
     `${who} gave no sign of life for ${formatMs(clock.now() - startedAt)}`,
-    'It has ended or hangs: start `payouts worker`, or wait until one that stands by takes over.',
+    'It has ended or hangs: start `payouts worker`, or wait until a standby worker takes over.',
   );
 }
 
@@ -43,7 +44,7 @@ export function checkPause(stats: AccountStats): CheckResult {
   return problem(name, `nothing is sent: ${advice.problem}${by}`, `${advice.first} ${advice.command}`);
 }
 
-/** Whether payouts wait for an operator because nobody knows if they were sent. */
+/** Whether payouts wait for an operator because it is unknown if they were sent. */
 export function checkUnknown({ unknown, oldestAgeMs }: AccountStats): CheckResult {
   const name = 'unknown payouts';
   if (unknown === 0) return ok(name, 'none');

@@ -14,7 +14,7 @@ export interface ConnectionCheckOptions {
   readonly ca?: string;
 }
 
-/** Whether the gateway can be reached; for https with a certificate that is trusted, and will be for a while. */
+/** Whether the gateway can be reached; for https, whether its certificate is trusted and does not expire soon. */
 export async function checkGatewayConnection(
   baseUrl: string,
   clock: Clock,
@@ -51,12 +51,12 @@ function judgeCertificate(name: string, socket: TLSSocket, clock: Clock): CheckR
     : ok(name, detail);
 }
 
-/** Whether the gateway knows the account and takes its signature. */
+/** Whether the gateway knows the account and accepts its signature. */
 export async function checkGatewayAccount(gateway: Pick<GatewayClient, 'balance'>): Promise<CheckResult> {
   const name = 'gateway account';
   try {
     await gateway.balance();
-    return ok(name, 'platform id and secret key are right: /balance answers');
+    return ok(name, 'platform id and secret key are right: /balance responds');
   } catch (error) {
     if (!(error instanceof PayoutError)) throw error;
     return problem(name, error.message, describeFix(error));
@@ -68,9 +68,9 @@ function describeFix({ code }: PayoutError): string {
     case 'GATEWAY_REJECTED':
       return 'Check GATEWAY_PLATFORM_ID and GATEWAY_SECRET_KEY; if both are right, ask the gateway about the account.';
     case 'GATEWAY_INVALID_RESPONSE':
-      return 'Check GATEWAY_BASE_URL: what answers there is not the gateway.';
+      return 'Check GATEWAY_BASE_URL: the server at that address is not the gateway.';
     default:
-      return 'Wait and try again; if it lasts, ask the operator of the gateway.';
+      return 'Try again later; if it persists, ask the operator of the gateway.';
   }
 }
 
@@ -83,6 +83,6 @@ export async function checkGatewayCurrencies(gateway: Pick<GatewayClient, 'curre
     return warning(name, 'the list is empty', 'Ask the gateway which currencies the account may pay out.');
   } catch (error) {
     if (!(error instanceof PayoutError)) throw error;
-    return warning(name, error.message, 'Payouts can be sent all the same; ask the gateway if it lasts.');
+    return warning(name, error.message, 'Payouts can be sent all the same; ask the gateway if it persists.');
   }
 }

@@ -1,5 +1,5 @@
 import type { ValidPayout } from '../../ledger/payout.js';
-import { fromUnits, toUnits } from '../../sandbox/money.js';
+import { fromUnits, toUnits } from '../../decimal.js';
 
 /** What is to be paid in one currency. */
 export interface CurrencyTotal {

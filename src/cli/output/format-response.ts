@@ -5,16 +5,16 @@ type Item = Readonly<Record<string, unknown>>;
 const CONTROL_CHARACTERS = /\p{Cc}+/gu;
 
 /**
- * A value whose structure the API document leaves open, for people: a list of objects as a table, an object as names
- * and values, anything else as it is.
+ * Formats a value whose structure the API leaves open (docs/gateway-api.md#open-points): a list of objects as a table, an
+ * object as names and values, anything else as it is.
  */
-export function formatAnswer(value: unknown): string {
+export function formatResponse(value: unknown): string {
   if (isListOfItems(value)) return formatItems(value);
   if (!isItem(value)) return `${formatValue(value)}\n`;
   return formatTable(Object.entries(value).map(([name, field]) => [formatValue(name), formatValue(field)]));
 }
 
-/** Objects as the rows of a table. Its columns are all the fields that any of them has, in the order met. */
+/** Objects as the rows of a table, whose columns are all their fields in order of first appearance. */
 export function formatItems(items: readonly Item[]): string {
   if (items.length === 0) return 'The list is empty.\n';
   const names = [...new Set(items.flatMap((item) => Object.keys(item)))];
@@ -22,7 +22,7 @@ export function formatItems(items: readonly Item[]): string {
   return formatTable([head, ...items.map((item) => names.map((name) => formatValue(item[name])))]);
 }
 
-/** On one line, and without control characters: what the gateway says must not steer the terminal. */
+/** On one line, and without control characters, which could control the terminal. */
 function formatValue(value: unknown): string {
   if (value === undefined || value === null) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);

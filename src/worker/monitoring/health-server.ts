@@ -6,6 +6,7 @@ import { adviseAccount } from '../../operator/account-advice.js';
 import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
+/** Where the health server listens, and what it reports. */
 export interface HealthServerOptions {
   readonly host: string;
   /** 0 takes a free one. */
@@ -16,6 +17,7 @@ export interface HealthServerOptions {
   readonly logger?: Logger;
 }
 
+/** A running health server. */
 export interface HealthServer {
   readonly url: string;
   readonly port: number;

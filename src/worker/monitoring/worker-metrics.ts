@@ -5,6 +5,7 @@ import { createObserverMetrics } from './send-metrics.js';
 import { createWatcherMetrics } from './watcher-metrics.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
+/** What the metrics are about. */
 export interface WorkerMetricsOptions {
   /** The version of this package, for the build's metric. */
   readonly version: string;

@@ -1,5 +1,5 @@
 import { findStopSign } from '../../gateway/blocked-message.js';
-import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
+import type { SentOutcome, WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
 
 const DESCRIPTIONS = { block: 'a block', rate_limit: 'a rate limit', credentials: 'wrong credentials' } as const;
 
@@ -16,7 +16,7 @@ export function readBlockedReason(message: string, httpStatus?: number): string 
 }
 
 /** As {@link readBlockedReason}, for what came of a send: only an answer says anything of the account. */
-export function blockedReasonOf(outcome: WithdrawOutcome): string | undefined {
+export function blockedReasonOf(outcome: SentOutcome | WithdrawOutcome): string | undefined {
   if (outcome.kind === 'rejected') return readBlockedReason(outcome.message, outcome.httpStatus);
   if (outcome.kind !== 'unknown' || outcome.httpStatus === undefined) return undefined;
   return readBlockedReason(outcome.reason, outcome.httpStatus);

@@ -1,11 +1,11 @@
 import { onAnyClock, type Clock } from '../../clock.js';
 
-/** The gateway's limit is one withdraw a second (API document, part 8): a second of its own clock, in ms. */
-const GATEWAY_INTERVAL_MS = 1_000;
-
-/** The interval as it is kept, in ms: as it is set, but never less than the gateway's second takes on any clock. */
-export function keptIntervalMs(intervalMs: number): number {
-  return Math.max(intervalMs, Math.ceil(onAnyClock(GATEWAY_INTERVAL_MS)));
+/**
+ * The interval as it is kept, in ms: as it is set, but never less than the gateway's limit takes on any clock.
+ * @param minWithdrawGapMs - the limit, in ms of the gateway's own clock
+ */
+export function keptIntervalMs(intervalMs: number, minWithdrawGapMs: number): number {
+  return Math.max(intervalMs, Math.ceil(onAnyClock(minWithdrawGapMs)));
 }
 
 export interface PacerOptions {

@@ -12,13 +12,8 @@ import { runProgram } from '../../../src/cli/context/run-program.js';
 import { silentLogger } from '../../../src/logger.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
-import {
-  findFreePort,
-  startLocalRedis,
-  startSandbox,
-  type LocalRedis,
-  type Sandbox,
-} from '../../../src/sandbox/index.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
+import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { createPayoutWorker } from '../../../src/worker/payout-worker.js';
 import { untilReply } from '../../support/redis-cluster.js';
 

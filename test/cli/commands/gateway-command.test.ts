@@ -6,15 +6,15 @@ import { openGatewayCli, SECRET_KEY, type GatewayCli } from '../support/gateway-
 let account: GatewayCli;
 let openEnded: Server;
 
-/** A balance and currencies of another structure than the sandbox's: the API document leaves it open. */
-const ANSWERS: Readonly<Record<string, string>> = {
+/** A balance and currencies of another structure than the sandbox's: docs/gateway-api.md#open-points. */
+const RESPONSES: Readonly<Record<string, string>> = {
   '/balance': '{"result":1,"balance":{"USD":12345678901234567890.5,"note":"a\\u001b[31mb"}}',
   '/currencies': '{"result":1,"list":[{"id":1,"x":{"y":2}},{"id":2,"more":null}]}',
 };
 
 beforeAll(async () => {
   account = await openGatewayCli();
-  openEnded = createServer((request, response) => response.end(ANSWERS[request.url ?? ''] ?? '{}'));
+  openEnded = createServer((request, response) => response.end(RESPONSES[request.url ?? ''] ?? '{}'));
   await new Promise<void>((resolve) => openEnded.listen(0, '127.0.0.1', resolve));
 });
 
@@ -67,7 +67,7 @@ describe('payouts gateway', () => {
     expect(unknown.stderr).toBe('payouts: The gateway refused /transactionstatus: unknown txhash\n');
   });
 
-  it('shows whatever structure the gateway answers, every digit kept, nothing that steers the terminal', async () => {
+  it('shows any structure that the gateway returns, with every digit and without control characters', async () => {
     const env = { GATEWAY_BASE_URL: `http://127.0.0.1:${(openEnded.address() as AddressInfo).port}` };
     const balance = await account.runWith(env, 'gateway', 'balance');
     expect(balance.stdout).toBe('USD   12345678901234567890.5\nnote  a [31mb\n');
@@ -86,12 +86,12 @@ describe('payouts gateway', () => {
     expect(unset).toMatchObject({ code: 2, stderr: expect.stringMatching(/GATEWAY_SECRET_KEY: is required/) });
   });
 
-  it('exits 1 when the gateway refuses or is away, and never shows the key', async () => {
+  it('exits 1 when the gateway refuses or is unavailable, and never shows the key', async () => {
     const wrongKey = await account.runWith({ GATEWAY_SECRET_KEY: `${SECRET_KEY}x` }, 'gateway', 'balance');
     expect(wrongKey).toMatchObject({ code: 1, stdout: '' });
     expect(wrongKey.stderr).toMatch(/refused \/balance: wrong signature/);
-    const away = await account.runWith({ GATEWAY_BASE_URL: 'http://127.0.0.1:1' }, 'gateway', 'balance');
-    expect(away).toMatchObject({ code: 1, stdout: '' });
-    expect(wrongKey.stderr + away.stderr).not.toContain(SECRET_KEY);
+    const unavailable = await account.runWith({ GATEWAY_BASE_URL: 'http://127.0.0.1:1' }, 'gateway', 'balance');
+    expect(unavailable).toMatchObject({ code: 1, stdout: '' });
+    expect(wrongKey.stderr + unavailable.stderr).not.toContain(SECRET_KEY);
   });
 });

@@ -29,7 +29,7 @@ function run(...args: string[]): RunningCommand {
   const url = new Promise<string>((resolve) => {
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
-      // The last line: by then the signal handlers stand and everything has been printed.
+      // The last line: by then the signal handlers are set and everything has been printed.
       const match = /Statistics: (\S+)\/__sandbox\/stats\n/.exec(output);
       if (match?.[1] !== undefined) resolve(match[1]);
     };

@@ -16,8 +16,8 @@ export interface SampleAccount extends TestAccount {
   sendAs(payoutId: string, result: SendResult, given?: Partial<PayoutInput>): Promise<void>;
 }
 
-export async function openSampleAccount(): Promise<SampleAccount> {
-  const account = openTestAccount();
+export async function openSampleAccount(platformId?: number): Promise<SampleAccount> {
+  const account = openTestAccount(platformId);
   const { connection, ledger, redis, clock } = account;
   const queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
   const sender = new RedisSenderLedger(connection, 'reply');

@@ -5,7 +5,7 @@ import { makeSelfSignedCertificate, type Certificate } from './self-signed-certi
 
 /** One connection as the server sees it. */
 export interface Peer {
-  /** Where to write an answer, byte by byte; TLS where the server speaks it. */
+  /** Where to write a response, byte by byte; TLS where the server speaks it. */
   readonly stream: Socket;
   /** A TCP reset instead of an orderly end. */
   readonly reset: () => void;
@@ -17,7 +17,7 @@ export interface RawGateway {
   readonly ca: string | undefined;
   /** Bytes of requests that arrived, decrypted. */
   readonly receivedBytes: number;
-  /** Requests that arrived whole, as text. */
+  /** Requests that arrived completely, as text. */
   readonly requests: readonly string[];
   /** Resolves when every connection that was ever made is closed on this side as well. */
   allClosed(): Promise<void>;
@@ -29,7 +29,7 @@ export interface RawGatewayBehaviour {
   onConnect?(raw: Socket): void;
   /** When a connection is ready for a request. */
   onReady?(peer: Peer): void;
-  /** When a request was read whole. */
+  /** When a request was received completely. */
   onRequest?(peer: Peer, request: string): void;
 }
 
@@ -37,7 +37,7 @@ export type Scheme = 'http' | 'https';
 
 const localCertificate = makeSelfSignedCertificate();
 
-/** A server that counts every byte it gets and answers with whatever bytes a test gives it, valid HTTP or not. */
+/** A server that counts every byte it receives and responds with any bytes that a test provides, valid HTTP or not. */
 export async function startRawGateway(
   scheme: Scheme,
   behaviour: RawGatewayBehaviour,
@@ -99,8 +99,8 @@ function wholeRequestLength(text: string): number | undefined {
   return headEnd === -1 || text.length < length ? undefined : length;
 }
 
-/** An HTTP answer with a body of the announced length. */
-export function httpAnswer(status: number, body: string | Buffer, headers: readonly string[] = []): Buffer {
+/** An HTTP response with a body of the announced length. */
+export function httpResponse(status: number, body: string | Buffer, headers: readonly string[] = []): Buffer {
   const bytes = Buffer.from(body);
   const head = [`HTTP/1.1 ${status} Whatever`, `Content-Length: ${bytes.length}`, ...headers, '', ''].join('\r\n');
   return Buffer.concat([Buffer.from(head), bytes]);

@@ -17,10 +17,9 @@ export interface TestAccount {
   close(): Promise<void>;
 }
 
-export function openTestAccount(): TestAccount {
+export function openTestAccount(platformId = randomInt(1, 2 ** 47)): TestAccount {
   const redis = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
   const clock = createWallClock();
-  const platformId = randomInt(1, 2 ** 47);
   const connection = connectLedger(redis, platformId, clock);
   const findKeys = async (): Promise<string[]> => redis.keys(`${connection.keys.prefix}:*`);
   return {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { AccountStats } from '../../../src/sandbox/sandbox-account.js';
+import type { SandboxStats } from '../../../src/sandbox/sandbox-account.js';
 import type { Arrival } from '../../../src/sandbox/arrival-log.js';
 import type { Payment } from '../../../src/sandbox/payment-book.js';
 import { PLATFORM_ID, SECRET_KEY } from './account.js';
@@ -13,7 +13,7 @@ const SETTLE_AFTER_MS = 200;
 
 /** What the gateway has seen: the judge of the promises. */
 export interface GatewayBook {
-  readonly stats: AccountStats;
+  readonly stats: SandboxStats;
   readonly arrivals: readonly Arrival[];
   readonly payments: readonly Payment[];
 }
@@ -70,8 +70,8 @@ export class Gateway {
     await this.#control('continue', 'POST');
   }
 
-  async readStats(): Promise<AccountStats> {
-    return (await this.#control('stats')) as AccountStats;
+  async readStats(): Promise<SandboxStats> {
+    return (await this.#control('stats')) as SandboxStats;
   }
 
   async readBook(): Promise<GatewayBook> {

@@ -1,4 +1,4 @@
-import { createRandom } from '../../../src/sandbox/random.js';
+import { createRandom } from '../../../src/sandbox/latency.js';
 import { REAL, SCALED, type Timing } from './timing.js';
 
 export const WORKERS = 3;

@@ -1,4 +1,4 @@
-import type { DelayRange } from '../../../src/sandbox/delay-range.js';
+import type { DelayRange } from '../../../src/sandbox/latency.js';
 
 /** How long everything takes in a round, in ms of real time. */
 export interface Timing {

@@ -10,7 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
-import { startLocalRedis, startSandbox, type LocalRedis, type Sandbox } from '../../../src/sandbox/index.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
+import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 
 const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const PRELOAD = new URL('crash-everywhere.mjs', import.meta.url).href;

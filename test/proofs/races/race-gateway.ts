@@ -1,4 +1,4 @@
-import type { TransactionStatus } from '../../../src/gateway/parse-responses.js';
+import type { PaymentStatus } from '../../../src/gateway/gateway.js';
 import type {
   WithdrawConnection,
   WithdrawGateway,
@@ -42,12 +42,12 @@ export class RaceGateway {
     };
   }
 
-  async transactionStatus({ txhash }: { readonly txhash: string }): Promise<TransactionStatus> {
+  async getStatus(txhash: string): Promise<PaymentStatus> {
     const asked = this.#asked.get(txhash) ?? 0;
     this.#asked.set(txhash, asked + 1);
-    const approve = this.#plan.approvals[asked] ?? 1;
-    await this.#world.turn(`status of ${txhash}: approve ${approve}`);
-    return { approve, fee: '0.1' } as TransactionStatus;
+    const kind = (['pending', 'paid', 'failed'] as const)[this.#plan.approvals[asked] ?? 1];
+    await this.#world.turn(`status of ${txhash}: ${kind}`);
+    return { kind, fee: '0.1' };
   }
 
   #connection(name: string): WithdrawConnection {

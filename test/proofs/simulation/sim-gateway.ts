@@ -1,7 +1,7 @@
 import type { WithdrawRequest } from '../../../src/gateway/withdraw-gateway.js';
 import type { World } from './world.js';
 
-/** The gateway's limit, in ms: the API document, part 8. */
+/** The gateway's limit, in ms: docs/gateway-api.md#limits. */
 const LIMIT_MS = 1_000;
 
 /** What the gateway did with one call. */

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** An account of the gateway as a stranger would write its client: nothing here comes from this project. */
+/** An account of the gateway, with a client that shares no code with this project. */
 export interface Merchant {
   readonly url: string;
   readonly platformId: number;
@@ -9,7 +9,7 @@ export interface Merchant {
 
 export type Reply = Readonly<Record<string, unknown>>;
 
-/** The form body of a call, signed as part 5 of the API document says. */
+/** The form body of a call, signed as docs/gateway-api.md#authentication says. */
 export function signForm(merchant: Merchant, fields: Readonly<Record<string, string>>): string {
   const payload = new URLSearchParams(fields).toString();
   return `${payload}&hash=${createHmac('sha256', merchant.secretKey).update(payload).digest('hex')}`;
@@ -21,7 +21,7 @@ export async function post(url: string, body: string): Promise<Response> {
   return fetch(url, { method: 'POST', headers, body, redirect: 'manual' });
 }
 
-/** Signs and sends one call; the fields must stand in the documented order. */
+/** Signs and sends one call; the fields must be in the documented order. */
 export async function call(
   merchant: Merchant,
   endpoint: string,
@@ -31,7 +31,7 @@ export async function call(
   return (await response.json()) as Reply;
 }
 
-/** Fields of a withdraw of 10 USDT, or what is named instead. */
+/** Fields of a withdrawal of 10 USDT, with changes. */
 export function withdrawFields(
   merchant: Merchant,
   change: { paymentId?: number; amount?: string; addressTo?: string; symbol?: string } = {},

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../../../src/clock.js';
 
-/** A clock that stands still until it is told otherwise, so that a border can be met exactly. */
+/** A clock that moves only when a test advances it, so a limit can be met exactly. */
 export interface ManualClock extends Clock {
   advance(ms: number): void;
 }

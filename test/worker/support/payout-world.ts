@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
-import { startSandbox, type LocalRedis, type Sandbox } from '../../../src/sandbox/index.js';
+import type { LocalRedis } from '../../../src/local-redis.js';
+import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';
 
 /** An account of its own with a Redis, a gateway, a producer and a journal folder. */

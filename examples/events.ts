@@ -1,0 +1,41 @@
+/**
+ * Books every event of an account exactly once, although events are delivered at least once. A file of JSON lines stands for the
+ * table of a database: its `eventId` is the primary key, and an event that is there already is skipped.
+ *
+ *     REDIS_URL=… GATEWAY_PLATFORM_ID=… EVENTS_FILE=./events.jsonl npx tsx examples/events.ts
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { appendFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { PayoutProducer, type PayoutEvent } from 'payout-queue';
+
+const {
+  REDIS_URL: redisUrl = 'redis://127.0.0.1:6379',
+  GATEWAY_PLATFORM_ID: platformId = '4242',
+  EVENTS_FILE: file = './events.jsonl',
+} = process.env;
+
+const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+const booked = new Set(lines.filter((line) => line !== '').map((line) => (JSON.parse(line) as PayoutEvent).eventId));
+
+/** With a database: INSERT … ON CONFLICT (event_id) DO NOTHING, in one transaction with what else the event changes. */
+async function book(event: PayoutEvent): Promise<void> {
+  if (booked.has(event.eventId)) return;
+  await appendFile(file, `${JSON.stringify(event)}\n`, { flush: true });
+  booked.add(event.eventId);
+  process.stdout.write(`${event.payoutId ?? 'account'}: ${event.to ?? event.type}\n`);
+}
+
+const stop = new AbortController();
+process.once('SIGTERM', () => {
+  stop.abort();
+});
+process.once('SIGINT', () => {
+  stop.abort();
+});
+
+const producer = new PayoutProducer({ redisUrl, platformId: Number(platformId) });
+// The group is the application, the consumer this process. An event counts as handled when the loop asks for the next.
+const events = producer.events({ group: 'bookkeeping', consumer: hostname(), signal: stop.signal });
+for await (const event of events) await book(event);
+await producer.close();

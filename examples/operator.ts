@@ -1,0 +1,44 @@
+/**
+ * What an operator's script may do: decide about every payout that is `unknown`, by what the gateway's own records say, and then
+ * let the account send again. Each decision is recorded with a name and a reason, as the `payouts` commands do it.
+ *
+ *     REDIS_URL=… GATEWAY_PLATFORM_ID=… npx tsx examples/operator.ts RECORDS.json "ticket 813"
+ *
+ * RECORDS.json maps payoutIds to the txhash that the gateway has, or to null where it knows of no payment.
+ */
+import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { ConflictError, PayoutOperator, PayoutProducer } from 'payout-queue';
+
+const { REDIS_URL: redisUrl = 'redis://127.0.0.1:6379', GATEWAY_PLATFORM_ID = '4242' } = process.env;
+const [file = '', reason = ''] = process.argv.slice(2);
+const records = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string | null>;
+const account = { redisUrl, platformId: Number(GATEWAY_PLATFORM_ID) };
+const actor = { by: userInfo().username, reason };
+
+const producer = new PayoutProducer(account);
+// With `gateway: createGatewayClient(…)` a txhash is checked with the gateway first; here the records are believed.
+const operator = new PayoutOperator(account);
+try {
+  const { payouts } = await producer.list({ state: 'unknown' });
+  for (const { payoutId, attempt } of payouts) {
+    const txhash = records[payoutId];
+    // Not in the records at all: nothing was found out, so nothing is decided.
+    if (txhash === undefined) continue;
+    try {
+      const resolution =
+        txhash === null ? { kind: 'not_sent' as const } : { kind: 'sent' as const, txhash, unchecked: true };
+      const { state } = await operator.resolve({ payoutId, attempt }, resolution, actor);
+      process.stdout.write(`${payoutId} is ${state}\n`);
+    } catch (error) {
+      // For example: its request may still be on its way.
+      if (!(error instanceof ConflictError)) throw error;
+      process.stdout.write(`${error.message}\n`);
+      process.exitCode = 1;
+    }
+  }
+  await operator.resume(actor);
+} finally {
+  await operator.close();
+  await producer.close();
+}

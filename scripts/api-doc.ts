@@ -1,0 +1,171 @@
+/**
+ * The API reference, docs/api.md, from the declarations and doc comments of everything that the package exports. The declarations
+ * are those that users get (`tsc --declaration`), so what is private does not appear.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+import ts from 'typescript';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+/** Where the declarations would be written; they stay in memory, at a path from where node_modules is found. */
+const DECLARATIONS = `${root}.declarations/`;
+
+export interface EntryPoint {
+  /** As users import it, such as `payout-queue/sandbox`. */
+  readonly name: string;
+  readonly exports: readonly Export[];
+}
+
+export interface Export {
+  readonly name: string;
+  /** Its doc comment in Markdown; empty where there is none. */
+  readonly comment: string;
+  /** Its declaration with the comments of its members. */
+  readonly declaration: string;
+}
+
+/** Reads what package.json exports. */
+export function readApi(): EntryPoint[] {
+  const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
+    name: string;
+    exports: Record<string, string | { types: string }>;
+  };
+  const entries = Object.entries(manifest.exports).flatMap(([path, target]) =>
+    typeof target === 'string'
+      ? []
+      : [{ name: manifest.name + path.slice(1), module: target.types.replace('./dist/', '').replace('.d.ts', '') }],
+  );
+  const sources = compileSources(entries.map(({ module }) => `${root}src/${module}.ts`));
+  const declarations = compileDeclarations(
+    sources,
+    entries.map(({ module }) => `${DECLARATIONS}${module}.d.ts`),
+  );
+  return entries.map(({ name, module }) => {
+    const inSource = new Map(exportsOf(sources, `${root}src/${module}.ts`).map((symbol) => [symbol.name, symbol]));
+    return {
+      name,
+      exports: exportsOf(declarations, `${DECLARATIONS}${module}.d.ts`).map((symbol) =>
+        describe(symbol, declarations.getTypeChecker(), inSource.get(symbol.name), sources.getTypeChecker()),
+      ),
+    };
+  });
+}
+
+/** @returns the document as prettier formats it */
+export async function renderApiDoc(entries: readonly EntryPoint[]): Promise<string> {
+  const contents = entries.map(
+    ({ name, exports }) =>
+      `**${name}**: ${exports.map((each) => `[${each.name}](#${each.name.toLowerCase()})`).join(', ')}`,
+  );
+  const parts = entries.flatMap(({ name, exports }) => [
+    `## ${name}`,
+    ...exports.flatMap((each) => [
+      `### ${each.name}`,
+      ...(each.comment === '' ? [] : [each.comment]),
+      `\`\`\`ts\n${each.declaration}\n\`\`\``,
+    ]),
+  ]);
+  const text = [
+    '<!-- Made by `npm run docs` from the doc comments in src: change them there. -->',
+    '# API reference',
+    ...contents,
+    ...parts,
+  ].join('\n\n');
+  const path = `${root}docs/api.md`;
+  return format(text, { ...(await resolveConfig(path)), filepath: path });
+}
+
+function compileSources(rootNames: string[]): ts.Program {
+  const { config } = ts.readConfigFile(`${root}tsconfig.json`, (path) => ts.sys.readFile(path)) as { config: object };
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: rootNames }, ts.sys, root);
+  return ts.createProgram(rootNames, {
+    ...options,
+    noEmit: false,
+    noCheck: true,
+    noErrorTruncation: true,
+    declaration: true,
+    emitDeclarationOnly: true,
+    rootDir: `${root}src`,
+    outDir: DECLARATIONS,
+  });
+}
+
+function compileDeclarations(sources: ts.Program, rootNames: string[]): ts.Program {
+  const files = new Map<string, string>();
+  sources.emit(undefined, (path, text) => files.set(path, text));
+  const options = { ...sources.getCompilerOptions(), noEmit: true };
+  const host = ts.createCompilerHost(options);
+  const { sys } = ts;
+  host.fileExists = (path) => files.has(path) || sys.fileExists(path);
+  host.readFile = (path) => files.get(path) ?? sys.readFile(path);
+  delete host.directoryExists;
+  return ts.createProgram(rootNames, options, host);
+}
+
+function exportsOf(program: ts.Program, path: string): ts.Symbol[] {
+  const checker = program.getTypeChecker();
+  const file = program.getSourceFile(path);
+  const module = file && checker.getSymbolAtLocation(file);
+  if (module === undefined) throw new Error(`${path} is not a module`);
+  return checker
+    .getExportsOfModule(module)
+    .map((symbol) => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol));
+}
+
+function describe(
+  symbol: ts.Symbol,
+  checker: ts.TypeChecker,
+  inSource: ts.Symbol | undefined,
+  sourceChecker: ts.TypeChecker,
+): Export {
+  const [found] = symbol.declarations ?? [];
+  if (found === undefined) throw new Error(`${symbol.name} has no declaration`);
+  const node = ts.isVariableDeclaration(found) ? found.parent.parent : found;
+  const text = withoutPrivate(node.getText());
+  const alias = ts.isTypeAliasDeclaration(node) ? inSource : undefined;
+  return {
+    name: symbol.name,
+    comment: renderComment(symbol, checker),
+    declaration: alias === undefined ? text : (expandAlias(alias, text, sourceChecker) ?? text),
+  };
+}
+
+/** A type that is derived from a schema or a constant, as what it comes to. @returns undefined where it is no such type */
+function expandAlias(alias: ts.Symbol, text: string, checker: ts.TypeChecker): string | undefined {
+  const type = checker.getDeclaredTypeOfSymbol(alias);
+  if (/\bz\.(input|output|infer)</.test(text)) return `type ${alias.name} = {\n${renderFields(type, checker)}\n};`;
+  if (!/\btypeof\b/.test(text)) return undefined;
+  return `type ${alias.name} = ${checker.typeToString(type, undefined, ts.TypeFormatFlags.InTypeAlias)};`;
+}
+
+function renderFields(type: ts.Type, checker: ts.TypeChecker): string {
+  const fields = type.getProperties().map((field) => {
+    const comment = ts.displayPartsToString(field.getDocumentationComment(checker)).replaceAll('\n', ' ');
+    const optional = (field.flags & ts.SymbolFlags.Optional) === 0 ? '' : '?';
+    const given = checker.getNonNullableType(checker.getTypeOfSymbol(field));
+    const text = checker.typeToString(given);
+    return `${comment === '' ? '' : `    /** ${comment} */\n`}    ${field.name}${optional}: ${text};`;
+  });
+  return fields.join('\n');
+}
+
+/** Tags become a list; links become code. */
+function renderComment(symbol: ts.Symbol, checker: ts.TypeChecker): string {
+  const tags = symbol.getJsDocTags(checker).map(({ name, text }) => {
+    const [subject = '', ...rest] = ts.displayPartsToString(text).split(/(?<=^\S+)\s+/);
+    return `- \`@${name}\` ${name === 'throws' || name === 'param' ? `\`${subject}\` ${rest.join(' ')}` : [subject, ...rest].join(' ')}`;
+  });
+  return [ts.displayPartsToString(symbol.getDocumentationComment(checker)), tags.join('\n')]
+    .filter((text) => text !== '')
+    .join('\n\n')
+    .replace(/\{@link ([^}]+)\}/g, '`$1`');
+}
+
+function withoutPrivate(declaration: string): string {
+  return declaration
+    .replace(/^export (declare )?/, '')
+    .split('\n')
+    .filter((line) => !/^\s+(#private|private .*);$/.test(line))
+    .join('\n');
+}

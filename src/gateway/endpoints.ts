@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { amountField, txhashField } from '../fields.js';
+import { isSameAddress } from './compare-payment.js';
+import { GatewayInvalidResponseError } from './errors.js';
+import { addressToField, orderIdField, paymentIdField, symbolField } from './payment-fields.js';
+import { parseDecimal } from './plain-decimal.js';
+import { parseText, parseWholeNumber, present, toPlainValue } from './response-fields.js';
+import type { ResponseFields } from './response.js';
+
+/**
+ * The table of the gateway's endpoints (docs/gateway-api.md#endpoints): what each takes, in which order it signs that, and
+ * what a success returns.
+ */
+
+/** One endpoint. `Shape` is the request under this package's names, `Result` what a success returns. */
+export interface Endpoint<Shape extends z.ZodRawShape, Result> {
+  /** Below the base URL, without a slash. */
+  readonly path: string;
+  /**
+   * The order of the fields in the signed payload, under the API's names; `hash` follows unsigned.
+   * @see docs/gateway-api.md#authentication
+   */
+  readonly signedFields: readonly WireName<(keyof Shape & string) | 'platformId'>[];
+  /** What a caller gives; the account adds `platform_id` and `hash`. */
+  readonly request: z.ZodObject<Shape, z.core.$strict>;
+  /** @throws GatewayInvalidResponseError when a field that the caller needs is missing or not as documented */
+  readonly parseResult: (fields: ResponseFields, request: z.output<z.ZodObject<Shape>>) => Result;
+}
+
+/** The API writes `payment_id` where this package writes `paymentId`. */
+type WireName<Name extends string> = Name extends `${infer Head}${infer Tail}`
+  ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${WireName<Tail>}`
+  : Name;
+
+/** 0 in progress, 1 completed, 2 error: docs/gateway-api.md#transaction-states. */
+export type Approve = 0 | 1 | 2;
+
+/** How far a transaction is, as `/transactionstatus` returns it. */
+export interface TransactionStatus {
+  readonly txhash: string;
+  readonly approve: Approve;
+  readonly paymentId?: number;
+  readonly addressTo?: string;
+  /** Decimal strings, every digit kept. */
+  readonly amount?: string;
+  readonly fee?: string;
+}
+
+/** Where deposits go. */
+export interface PaymentWallet {
+  readonly address: string;
+  /** For Ripple XRP and the TON network. */
+  readonly destinationTag?: string;
+}
+
+/** A currency as the gateway lists it. Its fields are not defined (docs/gateway-api.md#open-points), so all are kept. */
+export type Currency = Readonly<Record<string, unknown>>;
+
+/** A success of `/withdraw`. */
+export interface WithdrawResult {
+  /** Undefined where the response has none that names a transaction. */
+  readonly txhash: string | undefined;
+  /** The API's names of the fields that repeat the request differently. For a warning only: the money has moved. */
+  readonly differing: readonly string[];
+}
+
+export const ENDPOINTS = {
+  withdraw: endpoint({
+    path: 'withdraw',
+    signedFields: ['payment_id', 'platform_id', 'amount', 'address_to', 'symbol'],
+    request: z.strictObject({
+      paymentId: paymentIdField,
+      amount: amountField,
+      addressTo: addressToField,
+      symbol: symbolField.exactOptional(),
+    }),
+    parseResult: (fields, { paymentId, amount, addressTo }): WithdrawResult => ({
+      txhash: txhashField.safeParse(fields['txhash']).data,
+      differing: [
+        ...differing('payment_id', fields, (value) => parseDecimal(value) === String(paymentId)),
+        ...differing('amount', fields, (value) => parseDecimal(value) === amount),
+        ...differing('address_to', fields, (value) => typeof value === 'string' && isSameAddress(value, addressTo)),
+      ],
+    }),
+  }),
+  transactionstatus: endpoint({
+    path: 'transactionstatus',
+    signedFields: ['platform_id', 'txhash'],
+    request: z.strictObject({ txhash: txhashField }),
+    parseResult: (fields, { txhash }): TransactionStatus => {
+      const actual = parseText(fields['txhash']);
+      // Hexadecimal digits come back in either case.
+      if (actual !== undefined && actual.toLowerCase() !== txhash.toLowerCase())
+        throw new GatewayInvalidResponseError('transactionstatus', 'it is about another txhash than the requested one');
+      return {
+        txhash,
+        approve: parseApprove(fields['approve']),
+        ...present('paymentId', parseWholeNumber(fields['payment_id'])),
+        ...present('addressTo', parseText(fields['address_to'])),
+        ...present('amount', parseDecimal(fields['amount'])),
+        ...present('fee', parseDecimal(fields['fee'])),
+      };
+    },
+  }),
+  getpaymentwallet: endpoint({
+    path: 'getpaymentwallet',
+    signedFields: ['payment_id', 'platform_id', 'order_id'],
+    request: z.strictObject({ paymentId: paymentIdField, orderId: orderIdField }),
+    parseResult: (fields): PaymentWallet => {
+      const address = parseText(fields['address']);
+      if (address === undefined) throw new GatewayInvalidResponseError('getpaymentwallet', 'it has no address');
+      return { address, ...present('destinationTag', parseText(fields['destinationTag'])) };
+    },
+  }),
+  currencies: endpoint({
+    path: 'currencies',
+    signedFields: ['platform_id'],
+    request: z.strictObject({}),
+    parseResult: (fields): Currency[] => {
+      const list = toPlainValue(fields['list']);
+      if (!Array.isArray(list)) throw new GatewayInvalidResponseError('currencies', 'list is not an array');
+      if (list.every(isCurrency)) return list;
+      throw new GatewayInvalidResponseError('currencies', 'list contains something that is not an object');
+    },
+  }),
+  balance: endpoint({
+    path: 'balance',
+    signedFields: ['platform_id'],
+    request: z.strictObject({}),
+    parseResult: (fields): unknown => {
+      const balance = toPlainValue(fields['balance']);
+      if (balance !== undefined && balance !== null) return balance;
+      throw new GatewayInvalidResponseError('balance', 'it has no balance');
+    },
+  }),
+} as const;
+
+export type EndpointName = keyof typeof ENDPOINTS;
+
+/** @example payment_id becomes paymentId */
+export function toPackageName(wireName: string): string {
+  return wireName.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Only infers the row's types. */
+function endpoint<Shape extends z.ZodRawShape, Result>(row: Endpoint<Shape, Result>): Endpoint<Shape, Result> {
+  return row;
+}
+
+/** A field that is not in the response differs in nothing. */
+function differing(name: string, fields: ResponseFields, isSame: (value: unknown) => boolean): string[] {
+  const value = fields[name] ?? undefined;
+  return value === undefined || isSame(value) ? [] : [name];
+}
+
+function parseApprove(value: unknown): Approve {
+  const approve = ([0, 1, 2] as const).find((known) => parseDecimal(value) === String(known));
+  if (approve !== undefined) return approve;
+  throw new GatewayInvalidResponseError('transactionstatus', 'approve is not 0, 1 or 2');
+}
+
+function isCurrency(value: unknown): value is Currency {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,34 @@
+import { isLosslessNumber } from 'lossless-json';
+import { parseDecimal } from './plain-decimal.js';
+
+/** The fields of a response. Their types are not defined (docs/gateway-api.md#open-points): numbers and numeric strings are accepted. */
+
+/** A non-empty text; a number counts by its digits, because destination tags often come as numbers. */
+export function parseText(value: unknown): string | undefined {
+  if (isLosslessNumber(value)) return value.value;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+export function parseWholeNumber(value: unknown): number | undefined {
+  const number = Number(parseDecimal(value));
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+/** A value as it came, except for numbers that JavaScript cannot represent: those become strings of their exact digits. */
+export function toPlainValue(value: unknown): unknown {
+  if (isLosslessNumber(value)) return toPlainNumber(value.value);
+  if (Array.isArray(value)) return value.map(toPlainValue);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, toPlainValue(item)]));
+}
+
+function toPlainNumber(text: string): number | string {
+  const exact = parseDecimal(text);
+  if (exact === undefined) return text;
+  return parseDecimal(String(Number(text))) === exact ? Number(text) : exact;
+}
+
+/** One property, or none if there is no value: `exactOptionalPropertyTypes` tells the two apart. */
+export function present<Name extends string, Value>(name: Name, value: Value | undefined): { [Key in Name]?: Value } {
+  return (value === undefined ? {} : { [name]: value }) as { [Key in Name]?: Value };
+}

@@ -1,0 +1,61 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+
+/** What the documents refer to has to exist: links and their anchors, paths of the repository, npm scripts. */
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const scripts = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> })
+  .scripts;
+
+const documents = [root, join(root, 'docs'), join(root, 'test/proofs')]
+  .flatMap((folder) =>
+    readdirSync(folder, { recursive: folder !== root, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
+  .filter((path) => path.endsWith('.md') && !path.includes('node_modules'))
+  .map((path) => path.slice(root.length));
+
+function readDocument(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+/** The anchors that a Markdown renderer gives the headings of a document. */
+function anchorsOf(path: string): string[] {
+  return [...readDocument(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_\- ]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+describe.each(documents)('%s', (document) => {
+  const text = readDocument(document);
+
+  it('links to files and headings that exist', () => {
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+    const broken = links.filter((link) => {
+      if (link.includes('://')) return false;
+      const [file = '', anchor] = link.split('#');
+      const target = file === '' ? document : join(dirname(document), file);
+      if (!existsSync(join(root, target))) return true;
+      return anchor !== undefined && !anchorsOf(target).includes(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it('names files of the repository that exist', () => {
+    // A changelog names what there was.
+    if (document === 'CHANGELOG.md') return;
+    const paths = [...text.matchAll(/`((?:src|test|docs|scripts|bench|examples)\/[\w./-]*)`/g)].map(
+      ([, path = '']) => path,
+    );
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it('names npm scripts that exist', () => {
+    const named = [...text.matchAll(/npm run (?:--silent |-s )?([a-z][\w:-]*)/g)].map(([, name = '']) => name);
+    expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+  });
+});
