@@ -1,8 +1,9 @@
-import { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, TRANSITIONS } from '../src/ledger/states.js';
+import { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, STATES_WITH_JOB, waitsFor } from '../src/ledger/states.js';
+import { TRANSITIONS } from '../src/ledger/transitions.js';
 
-/** The text of docs/states.md, made from the one table in src/ledger/states.ts so that the two cannot differ. */
+/** The text of docs/states.md, made from the tables in src/ledger/states.ts and transitions.ts, so that they cannot differ. */
 export function renderStatesDoc(): string {
-  return `<!-- Made by \`npm run docs:states\` from src/ledger/states.ts: change the table there. -->
+  return `<!-- Made by \`npm run docs:states\` from src/ledger/states.ts and transitions.ts: change the tables there. -->
 
 # The states of a payout
 
@@ -11,8 +12,13 @@ Every change is one script in Redis that checks the state before, so a transitio
 What an adoption brings back that Redis forgot altogether begins as \`unknown\`, \`in_progress\` or \`rejected\`, as the journal says.
 
 ${table(
-  ['state', 'meaning'],
-  PAYOUT_STATES.map((state) => [`\`${state}\``, STATE_MEANING[state]]),
+  ['state', 'meaning', 'waits for', 'needs a job'],
+  PAYOUT_STATES.map((state) => [
+    `\`${state}\``,
+    STATE_MEANING[state],
+    waitsFor(state) ?? 'nobody',
+    STATES_WITH_JOB.some((withJob) => withJob === state) ? 'yes' : 'no',
+  ]),
 )}
 
 ## Transitions

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Time as this project uses it: intervals from a clock that nobody can set, dates only for people to read. */
+/** Time as this project uses it: intervals from a monotonic clock, dates for display only. */
 export interface Clock {
   /** Milliseconds on a monotonic clock with an arbitrary start. The only time that grants permission to send. */
   now(): number;
@@ -8,12 +8,12 @@ export interface Clock {
   wallNow(): number;
   /**
    * Resolves after `ms` milliseconds or as soon as `signal` is aborted; never rejects.
-   * Timers may fire a little early: a caller for whom that matters asks `now()` again.
+   * Timers may fire a little early: a caller for whom that matters checks `now()` again.
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** About 24 days. Node's timers wait for 1 ms where they are told to wait for longer than this. */
+/** About 24 days. Node's timers fire after 1 ms when they are given a longer delay than this. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The clock of the machine: `performance.now()` and `Date.now()`. */
@@ -27,12 +27,12 @@ export const systemClock: Clock = {
       for (; leftMs > LONGEST_TIMER_MS; leftMs -= LONGEST_TIMER_MS) await delay(LONGEST_TIMER_MS, undefined, options);
       await delay(leftMs, undefined, options);
     } catch {
-      // Aborted: the caller looks at its signal.
+      // Aborted: the caller checks its signal.
     }
   },
 };
 
-/** Asks the signal anew. The type checker takes an answer from before an `await` for granted. */
+/** Reads the signal again: the type checker assumes that a value from before an `await` still holds. */
 export function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
@@ -44,15 +44,35 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
     const onAbort = (): void => {
       resolve();
     };
-    // Once: Node keeps a combined signal that has a listener left for ever, even when it was aborted long ago.
+    // Once: Node never collects a combined signal that still has a listener, even when it was aborted long ago.
     signal.addEventListener('abort', onAbort, { once: true });
   });
+}
+
+/**
+ * Waits for `work`, but for `limitMs` at most. The work itself goes on; its later result or failure is ignored.
+ * @param clock - measures the limit
+ * @returns the result of the work, or undefined when the limit was reached first
+ * @throws whatever the work rejects with before the limit
+ */
+export async function within<Result>(
+  limitMs: number,
+  work: Promise<Result>,
+  clock: Pick<Clock, 'sleep'> = systemClock,
+): Promise<Result | undefined> {
+  const settled = new AbortController();
+  try {
+    return await Promise.race([work, clock.sleep(limitMs, settled.signal).then(() => undefined)]);
+  } finally {
+    // A timer that is left running would keep the process alive.
+    settled.abort();
+  }
 }
 
 /** The rates of two machines' clocks differ by no more than this: NTP slews by 0.05 % at most, quartz is far better. */
 const CLOCK_DRIFT_MAX = 0.001;
 
-/** How long to wait on this clock until `ms` milliseconds are over on any other, too. */
+/** How long to wait on this clock, in ms, until `ms` milliseconds have passed on any other clock too. */
 export function onAnyClock(ms: number): number {
   return ms * (1 + CLOCK_DRIFT_MAX);
 }

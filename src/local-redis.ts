@@ -38,6 +38,7 @@ const SAFE_SETTINGS = {
 };
 
 const READY_WITHIN_MS = 10_000;
+const STOPPED_WITHIN_MS = 5_000;
 
 /**
  * Starts `redis-server` on loopback with the settings that payouts need.
@@ -87,8 +88,8 @@ async function waitUntilReady(child: ChildProcess, port: number): Promise<number
   );
   child.once('exit', (code) => (failure ??= new Error(`redis-server ended with code ${String(code)}:\n${output}`)));
 
-  const giveUpAt = performance.now() + READY_WITHIN_MS;
-  while (performance.now() < giveUpAt) {
+  const deadline = performance.now() + READY_WITHIN_MS;
+  while (performance.now() < deadline) {
     if (failure !== undefined) throw failure;
     if ((await readProcessId(port)) === child.pid && child.pid !== undefined) return child.pid;
     await delay(20);
@@ -101,7 +102,7 @@ async function readProcessId(port: number): Promise<number | undefined> {
     lazyConnect: true,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
-    // A connection that was refused would else keep the process alive for seconds.
+    // A connection that was refused would otherwise keep the process alive for seconds.
     disconnectTimeout: 10,
   });
   redis.on('error', () => undefined);
@@ -123,8 +124,9 @@ async function endProcess(child: ChildProcess): Promise<void> {
   // A stopped (SIGSTOP) server would never see SIGTERM.
   child.kill('SIGCONT');
   child.kill('SIGTERM');
-  await Promise.race([ended, delay(5_000, undefined, { ref: false }).then(() => child.kill('SIGKILL'))]);
+  const forceStop = setTimeout(() => child.kill('SIGKILL'), STOPPED_WITHIN_MS);
   await ended;
+  clearTimeout(forceStop);
 }
 
 /** A TCP port on loopback that was free a moment ago. */

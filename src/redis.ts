@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { LONGEST_TIMER_MS } from './clock.js';
+import { LONGEST_TIMER_MS, within } from './clock.js';
 import { PayoutError, RedisUnavailableError } from './errors.js';
 import { failsafeLogger, silentLogger, type Logger } from './logger.js';
 
@@ -286,9 +285,11 @@ const closed = new WeakSet<RedisClient>();
 export async function closeRedis(client: RedisClient): Promise<void> {
   closed.add(client);
   if (client.status === 'ready') {
-    // A Redis that hangs answers no farewell either. Once it has answered, the process need not stay for the limit.
-    const late = delay(QUIT_WITHIN_MS, undefined, { ref: false });
-    await Promise.race([client.quit().catch(() => undefined), late]);
+    // A Redis that hangs does not answer QUIT either.
+    await within(
+      QUIT_WITHIN_MS,
+      client.quit().catch(() => undefined),
+    );
   }
   if (client.status !== 'end') client.disconnect();
 }

@@ -1,5 +1,6 @@
-import { expect, it } from '@jest/globals';
-import { LONGEST_TIMER_MS, systemClock } from '../src/clock.js';
+import { describe, expect, it } from '@jest/globals';
+import { LONGEST_TIMER_MS, systemClock, within } from '../src/clock.js';
+import { ManualClock } from './doubles/manual-clock.js';
 
 it.each([LONGEST_TIMER_MS + 1, 1e10, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY])(
   'a sleep of %d ms, longer than a timer can wait, does not end early, but when it is told to',
@@ -23,4 +24,41 @@ it('a sleep ends at its time, and one of no time at once', async () => {
   await systemClock.sleep(30);
   // Timers may fire a little early.
   expect(systemClock.now() - startedAt).toBeGreaterThanOrEqual(28);
+});
+
+describe('within', () => {
+  it('returns what the work comes to before the limit, and leaves no timer running', async () => {
+    const clock = new ManualClock();
+    const sleeps: (AbortSignal | undefined)[] = [];
+    const watched = {
+      sleep: async (ms: number, signal?: AbortSignal): Promise<void> => {
+        sleeps.push(signal);
+        return clock.sleep(ms, signal);
+      },
+    };
+    expect(await within(1_000, Promise.resolve('done'), watched)).toBe('done');
+    expect(sleeps.map((signal) => signal?.aborted)).toEqual([true]);
+  });
+
+  it('returns undefined at the limit and not before, and ignores a later failure', async () => {
+    const clock = new ManualClock();
+    let fail: (error: Error) => void = () => undefined;
+    const work = new Promise<string>((_, reject) => {
+      fail = reject;
+    });
+    let result: unknown = 'waiting';
+    const waiting = within(1_000, work, clock).then((came) => {
+      result = came;
+    });
+    await clock.advance(999);
+    expect(result).toBe('waiting');
+    await clock.advance(1);
+    await waiting;
+    expect(result).toBeUndefined();
+    fail(new Error('too late'));
+  });
+
+  it('throws what the work throws before the limit', async () => {
+    await expect(within(1_000, Promise.reject(new Error('broken')), new ManualClock())).rejects.toThrow('broken');
+  });
 });

@@ -1,5 +1,5 @@
 import type { AccountStats } from '../ledger/account-stats.js';
-import { PAYOUT_STATES, STATE_MEANING, type PayoutState } from '../ledger/states.js';
+import { OPERATOR_STATES, PAYOUT_STATES, STATE_MEANING, STATE_TONE, type PayoutState } from '../ledger/states.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
 import { commandLine } from './command-line.js';
@@ -53,9 +53,6 @@ function senderCard({ sender, sends, withoutJob }: AccountStats): Html {
   </section>`;
 }
 
-/** The states whose payouts wait for a person. */
-const NEEDS_A_PERSON: ReadonlySet<PayoutState> = new Set(['unknown', 'rejected']);
-
 /** How many payouts are in each state; each number leads to them. */
 export function stateTiles({ base }: Site, stats: AccountStats, shown?: PayoutState): Html {
   return html`<nav class="tiles" aria-label="States">
@@ -67,9 +64,9 @@ function tile(base: string, stats: AccountStats, state: PayoutState, shown: Payo
   const count = stats[state];
   const ages: Partial<Record<PayoutState, number | null>> = stats.oldestAgeMs;
   const oldest = ages[state] ?? null;
-  const urgent = NEEDS_A_PERSON.has(state) && count > 0 ? 'urgent' : '';
+  const urgent = OPERATOR_STATES.includes(state) && count > 0 ? 'urgent' : '';
   return html`<a
-    class="tile ${state} ${urgent}"
+    class="tile tone-${STATE_TONE[state]} ${urgent}"
     href="${base}/payouts?state=${state}"
     title="${STATE_MEANING[state]}"
     aria-current="${state === shown ? 'true' : 'false'}"

@@ -1,12 +1,8 @@
 import { Router } from 'express';
 import { systemClock, type Clock } from '../clock.js';
-import { InvalidConfigError, type Problem } from '../errors.js';
-import { platformIdField, toProblem } from '../fields.js';
-import { connectLedger } from '../ledger/ledger-connection.js';
-import { PayoutLedger } from '../ledger/payout-ledger.js';
+import { InvalidConfigError } from '../errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
-import { PayoutQueues } from '../queues/payout-queues.js';
-import { closeRedis, connectRedis, type RedisClient } from '../redis.js';
+import { openAccount } from '../queues/open-account.js';
 import { requireLogin, type Login } from './basic-auth.js';
 import { createBoard } from './board.js';
 import { createPayoutPages } from './payout-pages.js';
@@ -47,10 +43,8 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const { platformId, redisUrl, clock = systemClock } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   const login = readLogin(options);
-  const redis = connect(platformId, redisUrl, logger);
-  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock));
-  const { prefix } = ledger.connection.keys;
-  const queues = new PayoutQueues(redis, { prefix, wallNow: () => clock.wallNow(), logger, readOnly: true });
+  const account = openAccount({ platformId, redisUrl, confirmation: 'reply', readOnly: true, clock, logger });
+  const { ledger, queues } = account;
 
   const router = Router();
   router.use(pageHeaders, noStore);
@@ -60,11 +54,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   router.use(createPayoutPages(ledger, logger));
 
   let closed: Promise<void> | undefined;
-  const close = async (): Promise<void> => {
-    await queues.close();
-    await closeRedis(redis);
-  };
-  return { router, close: () => (closed ??= close()) };
+  return { router, close: () => (closed ??= account.close()) };
 }
 
 function readLogin({ user, password }: DashboardOptions): Login | undefined {
@@ -75,18 +65,4 @@ function readLogin({ user, password }: DashboardOptions): Login | undefined {
   if (password !== undefined) return { user: user ?? DEFAULT_USER, password };
   if (user === undefined) return undefined;
   throw new InvalidConfigError([{ field: 'password', message: 'is missing, but a user is given' }]);
-}
-
-function connect(platformId: number, redisUrl: string, logger: Logger): RedisClient {
-  const parsed = platformIdField.safeParse(platformId, { reportInput: true });
-  const problems: Problem[] = (parsed.error?.issues ?? []).map((issue) => ({
-    ...toProblem(issue),
-    field: 'platformId',
-  }));
-  if (problems.length > 0) throw new InvalidConfigError(problems);
-  try {
-    return connectRedis(redisUrl, 'commands', logger);
-  } catch (error) {
-    throw new InvalidConfigError([{ field: 'redisUrl', message: (error as Error).message }]);
-  }
 }

@@ -1,28 +1,26 @@
 import type { AccountStats } from '../ledger/account-stats.js';
 import type { Payout } from '../ledger/payout.js';
-import { STATE_MEANING, type PayoutState } from '../ledger/states.js';
+import { STATE_MEANING, URGENT_STATES, type PayoutState } from '../ledger/states.js';
 import { accountStatus, stateTiles } from './account-view.js';
 import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
 import { payoutTable } from './payout-table.js';
 import { stateName, toTime } from '../format.js';
 
-/** The states that the overview lists: those that wait for a person, and those that ended badly. */
-export const LISTED_STATES = ['unknown', 'rejected', 'failed'] as const satisfies readonly PayoutState[];
-
 export interface Overview {
   readonly stats: AccountStats;
-  /** The first payouts of each listed state. */
-  readonly listed: Readonly<Record<(typeof LISTED_STATES)[number], readonly Payout[]>>;
+  /** The first payouts of each urgent state. */
+  readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
   /** Wall clock, ms. */
   readonly wallNow: number;
 }
 
 /** The account at a glance. */
 export function overviewPage(site: Site, { stats, listed, wallNow }: Overview): string {
-  const sections = LISTED_STATES.filter((state) => listed[state].length > 0).map((state) =>
-    listSection(site, state, listed[state], { count: stats[state], wallNow }),
-  );
+  const sections = URGENT_STATES.flatMap((state) => {
+    const payouts = listed.get(state) ?? [];
+    return payouts.length > 0 ? [listSection(site, state, payouts, { count: stats[state], wallNow })] : [];
+  });
   return layout(
     site,
     { title: 'Overview' },

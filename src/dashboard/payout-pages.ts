@@ -6,11 +6,11 @@ import { readAccountStats } from '../ledger/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { listPayouts } from '../ledger/payout-list.js';
 import type { Payout } from '../ledger/payout.js';
-import { isPayoutState, type PayoutState } from '../ledger/states.js';
+import { isPayoutState, URGENT_STATES, type PayoutState } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
 import type { Site } from './layout.js';
 import { messagePage, type Message } from './message-page.js';
-import { LISTED_STATES, overviewPage, type Overview } from './overview-page.js';
+import { overviewPage, type Overview } from './overview-page.js';
 import { payoutPage } from './payout-page.js';
 import { payoutPath } from '../format.js';
 import { isNewestFirst, statePage } from './state-page.js';
@@ -112,10 +112,10 @@ class PayoutPages {
     const { connection } = this.#ledger;
     const [stats, ...lists] = await Promise.all([
       readAccountStats(connection),
-      ...LISTED_STATES.map((state) => listPayouts(connection, listing(state, LISTED_ON_OVERVIEW))),
+      ...URGENT_STATES.map((state) => listPayouts(connection, listing(state, LISTED_ON_OVERVIEW))),
     ]);
-    const listed = Object.fromEntries(LISTED_STATES.map((state, index) => [state, lists[index]?.payouts ?? []]));
-    return { stats, listed: listed as Overview['listed'], wallNow: connection.clock.wallNow() };
+    const listed = new Map(URGENT_STATES.map((state, index) => [state, lists[index]?.payouts ?? []]));
+    return { stats, listed, wallNow: connection.clock.wallNow() };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Payout } from '../ledger/payout.js';
-import type { PayoutState } from '../ledger/states.js';
+import { STATE_TONE, type PayoutState } from '../ledger/states.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
 import { payoutPath, shortenAddress, stateName, toAge, toCurrency, toTime } from '../format.js';
@@ -45,5 +45,5 @@ function timeAgo(iso: string, wallNow: number): Html {
 
 /** A state's name in its colour. */
 export function stateBadge(state: PayoutState): Html {
-  return html`<span class="badge ${state}">${stateName(state)}</span>`;
+  return html`<span class="badge tone-${STATE_TONE[state]}">${stateName(state)}</span>`;
 }

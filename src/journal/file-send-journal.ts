@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { stat, type FileHandle } from 'node:fs/promises';
 import type { SendAttempt } from '../ledger/sender-ledger.js';
@@ -9,25 +8,25 @@ import {
   listFiles,
   makeFolder,
   openForAppending,
-  readLines,
   refuseLink,
   removeOld,
   setAside,
-  type JournalFile,
 } from './journal-files.js';
+import { formerId, randomId } from './journal-id.js';
 import {
   JOURNAL_FORMAT,
-  parseLine,
   type JournaledLedger,
   type JournaledOutcome,
-  type JournaledSend,
-  type JournalItem,
   type JournalEntry,
+  type JournalItem,
   type JournalLine,
   type JournalPeer,
+  type SendLine,
 } from './journal-line.js';
-import { identify, JournalView } from './journal-view.js';
-import { JournalDamagedError, type ReadableJournal, type SendJournal } from './send-journal.js';
+import { JournalReader } from './journal-reader.js';
+import type { JournalView } from './journal-view.js';
+import { readItems } from './read-journal.js';
+import type { SendJournal } from './send-journal.js';
 
 /** About 45,000 sends with their outcomes. */
 const ROTATE_AT_BYTES = 16 * 1024 * 1024;
@@ -56,20 +55,17 @@ export class FileSendJournal implements SendJournal {
   readonly #keepMs: number;
   readonly #onSynced: (durationMs: number) => void;
   readonly #onTrouble: (error: Error) => void;
-  #view = new JournalView();
+  readonly #reader: JournalReader;
   #file: FileHandle | undefined;
-  /** Up to where this process has read and written: the file, its size then, and the end of its last whole line. */
-  #place: { inode: number; size: number; end: number } | undefined;
-  /** What others had added was read on the way, when the file was opened again: it counts as theirs until `reload`. */
+  /** What others had added was read when the file was opened again: it counts as theirs until `reload`. */
   #hasOthers = false;
   #mustReopen = false;
-  /** The id of a journal of format 1 that is only looked at. */
-  #former = '';
-  /** Writes follow one another, outcomes too, for which nobody waits. */
+  /** Writes are serialized, those of outcomes too, for which nobody waits. */
   #queue: Promise<unknown> = Promise.resolve();
 
   private constructor({ dir, platformId, keepDays = Infinity, onSynced, onTrouble }: FileSendJournalOptions) {
     this.#path = journalPath(dir, platformId);
+    this.#reader = new JournalReader(this.#path);
     this.#keepMs = keepDays * DAY_MS;
     this.#onSynced = onSynced ?? (() => undefined);
     this.#onTrouble = onTrouble ?? (() => undefined);
@@ -95,23 +91,12 @@ export class FileSendJournal implements SendJournal {
     return journal;
   }
 
-  /**
-   * Reads the journal of an account for somebody who only looks: nothing is made, changed or opened for writing.
-   * @returns undefined when there is none
-   * @throws UnsupportedFormatError; Error when it is there but cannot be read
-   */
-  static async read(
-    options: Pick<FileSendJournalOptions, 'dir' | 'platformId'>,
-  ): Promise<(ReadableJournal & Pick<FileSendJournal, 'items'>) | undefined> {
-    const journal = new FileSendJournal(options);
-    if ((await listFiles(journal.#path)).length === 0) return undefined;
-    await journal.reload();
-    if (journal.#view.journalId === undefined) journal.#former = await journal.#formerId();
-    return journal;
+  get journalId(): string {
+    return this.#view.journalId ?? '';
   }
 
-  get journalId(): string {
-    return this.#view.journalId ?? this.#former;
+  get #view(): JournalView {
+    return this.#reader.view;
   }
 
   get ledger(): JournaledLedger | undefined {
@@ -134,34 +119,9 @@ export class FileSendJournal implements SendJournal {
     return this.#view.lastSends(limit);
   }
 
-  /**
-   * Every send that is kept, with what stands between them, the oldest first, from disk: memory holds a few at a time.
-   * @throws Error when a line makes no sense
-   */
-  async *items(): AsyncGenerator<JournalItem> {
-    const waiting = new Map<string, JournalItem>();
-    for (const { path } of await listFiles(this.#path)) {
-      let number = 0;
-      for await (const { text } of readLines(path, 0)) {
-        const place = `${path}:${(number += 1)}`;
-        const line = parseLine(text, place);
-        if (line === undefined || 'v' in line) continue;
-        if ('outcome' in line) {
-          const entry = waiting.get(identify(line));
-          if (entry !== undefined) waiting.set(identify(line), { ...entry, outcome: line.outcome });
-          continue;
-        }
-        // What stands between sends waits with them: the order tells which send follows which.
-        waiting.set('payoutId' in line ? identify(line) : place, line);
-        // An outcome stands a few lines behind its send.
-        for (const [key, oldest] of waiting) {
-          if (waiting.size <= MAX_WAITING_ITEMS) break;
-          waiting.delete(key);
-          yield oldest;
-        }
-      }
-    }
-    yield* waiting.values();
+  /** See {@link readItems}. */
+  items(): AsyncGenerator<JournalItem> {
+    return readItems(this.#path);
   }
 
   async bind(ledger: JournaledLedger): Promise<void> {
@@ -174,14 +134,14 @@ export class FileSendJournal implements SendJournal {
     );
   }
 
-  async append(send: JournaledSend): Promise<void> {
+  async append(send: SendLine): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#view.ledger === undefined) throw new Error('The journal is bound to no ledger');
       const startedAt = performance.now();
       await this.#write(send);
       this.#onSynced(performance.now() - startedAt);
       // A process that has not heard of the next file must not set that aside in turn.
-      if ((this.#place?.size ?? 0) > ROTATE_AT_BYTES && (await this.#isPresent())) await this.#rotate();
+      if ((this.#reader.place?.size ?? 0) > ROTATE_AT_BYTES && (await this.#isPresent())) await this.#rotate();
     });
   }
 
@@ -193,9 +153,10 @@ export class FileSendJournal implements SendJournal {
 
   async changedByOthers(): Promise<boolean> {
     return this.#inTurn(async () => {
-      if (this.#hasOthers || this.#place === undefined) return true;
+      const { place } = this.#reader;
+      if (this.#hasOthers || place === undefined) return true;
       const present = await this.#findPresent();
-      return present?.size !== this.#place.size || present.ino !== this.#place.inode;
+      return present?.size !== place.size || present.ino !== place.inode;
     });
   }
 
@@ -203,7 +164,7 @@ export class FileSendJournal implements SendJournal {
     await this.#inTurn(async () => {
       // The process that added to it may have begun a new file: the next write opens the present one.
       this.#mustReopen = true;
-      await this.#catchUp();
+      await this.#reader.catchUp();
       this.#hasOthers = false;
     });
   }
@@ -229,28 +190,25 @@ export class FileSendJournal implements SendJournal {
     if (this.#file !== undefined && !this.#mustReopen) return;
     await this.#file?.close().catch(() => undefined);
     this.#file = undefined;
-    const before = this.#place;
-    await this.#catchUp();
+    const before = this.#reader.place && { ...this.#reader.place };
+    await this.#reader.catchUp();
     // The process that set the full file aside was interrupted before the next one was made.
-    if (!(await this.#isThere())) await this.#create(this.#view.journalId ?? (await this.#formerId()));
+    if ((await this.#findPresent()) === undefined)
+      await this.#create(this.#view.journalId ?? (await formerId(this.#path)));
     this.#file = await openForAppending(this.#path);
-    await this.#catchUp();
-    const { inode, size } = this.#place ?? {};
+    await this.#reader.catchUp();
+    const { inode, size } = this.#reader.place ?? {};
     if (before !== undefined && (before.inode !== inode || before.size !== size)) this.#hasOthers = true;
     this.#mustReopen = false;
     if (this.#view.journalId === undefined) {
-      await this.#write({ v: JOURNAL_FORMAT, journalId: await this.#formerId() });
+      await this.#write({ v: JOURNAL_FORMAT, journalId: await formerId(this.#path) });
     }
     await removeOld(this.#path, Date.now() - this.#keepMs);
   }
 
-  async #isThere(): Promise<boolean> {
-    return (await this.#findPresent()) !== undefined;
-  }
-
   /** Whether the file that this process reads and writes is the present one. */
   async #isPresent(): Promise<boolean> {
-    return (await this.#findPresent())?.ino === this.#place?.inode;
+    return (await this.#findPresent())?.ino === this.#reader.place?.inode;
   }
 
   /** The present file as it is now; undefined where there is none. */
@@ -263,111 +221,34 @@ export class FileSendJournal implements SendJournal {
     }
   }
 
-  /** The id of a journal of format 1, which had none: every process makes the same of it. */
-  async #formerId(): Promise<string> {
-    const [oldest] = await listFiles(this.#path);
-    for await (const { text } of readLines(oldest?.path ?? this.#path, 0)) {
-      return createHash('sha256').update(text).digest('hex').slice(0, ID_LENGTH);
-    }
-    return randomId();
-  }
-
   async #create(journalId: string): Promise<void> {
     const { ledger } = this.#view;
     const lines: JournalLine[] = [{ v: JOURNAL_FORMAT, journalId }, ...(ledger === undefined ? [] : [ledger])];
     await createFile(this.#path, lines.map(toLine).join(''));
   }
 
-  /**
-   * Reads what was added since the last look, by whomever; everything, where there was none.
-   * @throws JournalDamagedError when what was read before is not there any more
-   */
-  async #catchUp(): Promise<void> {
-    const files = await listFiles(this.#path);
-    const place = this.#place;
-    if (place === undefined) {
-      await this.#readAll(files);
-      return;
-    }
-    const index = files.findIndex(({ inode }) => inode === place.inode);
-    const [present, ...later] = files.slice(index);
-    if (index === -1 || present === undefined) {
-      await this.#readAnew(files);
-    } else if (present.size < place.end) {
-      throw this.#damaged(`${present.path} was cut off`);
-    } else {
-      await this.#readFile(present, place.end);
-      for (const file of later) {
-        this.#view.startFile();
-        await this.#readFile(file, 0);
-      }
-    }
-  }
-
-  async #readAll(files: readonly JournalFile[]): Promise<void> {
-    this.#view = new JournalView();
-    // Older files are for an adoption; the last two tell what was sent of late.
-    for (const file of files.slice(-2)) {
-      this.#view.startFile();
-      await this.#readFile(file, 0);
-    }
-  }
-
-  /** Another file than before stands in the place: it has to hold what was read before. */
-  async #readAnew(files: readonly JournalFile[]): Promise<void> {
-    const [before, place] = [this.#view, this.#place];
-    const last = before.lastSends(1)[0];
-    await this.#readAll(files);
-    const isSame = this.#view.journalId === before.journalId && (last === undefined || this.#view.has(last));
-    if (isSame && files.length > 0) return;
-    [this.#view, this.#place] = [before, place];
-    throw this.#damaged(
-      files.length === 0 ? `${this.#path} was deleted` : `${this.#path} was replaced by another file`,
-    );
-  }
-
-  #damaged(what: string): JournalDamagedError {
-    return new JournalDamagedError(
-      `The send journal was damaged while it was in use: ${what}. Put the file back as it was; nothing is sent without it.`,
-    );
-  }
-
-  async #readFile({ path, inode, size }: JournalFile, from: number): Promise<void> {
-    let number = 0;
-    let position = from;
-    for await (const { text, end } of readLines(path, from)) {
-      number += 1;
-      const line = parseLine(text, from === 0 ? `${path}:${number}` : `${path}, byte ${position}`);
-      if (line !== undefined) this.#view.note(line);
-      position = end;
-    }
-    this.#place = { inode, size: Math.max(size, position), end: position };
-  }
-
   async #write(line: JournalLine): Promise<void> {
     await this.#open();
-    if (this.#file === undefined || this.#place === undefined) throw new Error('The journal is closed');
+    if (this.#file === undefined) throw new Error('The journal is closed');
     const bytes = Buffer.from(toLine(line));
     try {
       const { bytesWritten } = await this.#file.write(bytes);
       if (bytesWritten < bytes.length)
         throw new Error(`only ${bytesWritten} of ${bytes.length} bytes could be written`);
-      this.#place.size += bytes.length;
+      this.#reader.noteWritten(bytes.length);
       const [{ size }] = await Promise.all([this.#file.stat(), this.#file.datasync()]);
-      // Where another process wrote in between, what it wrote is still to be read.
-      if (size === this.#place.size) this.#place.end = size;
+      this.#reader.noteSynced(line, size);
     } catch (error) {
       this.#mustReopen = true;
       throw new Error(`The send journal ${this.#path} cannot be written: ${(error as Error).message}`, {
         cause: error,
       });
     }
-    this.#view.note(line);
   }
 
   /** Starts a new file; the full one stays beside it. */
   async #rotate(): Promise<void> {
-    const full = this.#place;
+    const full = this.#reader.place && { ...this.#reader.place };
     await this.#file?.close();
     this.#file = undefined;
     await setAside(this.#path);
@@ -375,16 +256,9 @@ export class FileSendJournal implements SendJournal {
     const setAsideFile = (await listFiles(this.#path)).find(({ inode }) => inode === full?.inode);
     // A process that adds to the old file from now on finds that it is not the present one any more.
     if (setAsideFile?.size !== full?.size) this.#hasOthers = true;
-    await this.#catchUp();
+    await this.#reader.catchUp();
     await this.#open();
   }
-}
-
-const ID_LENGTH = 12;
-const MAX_WAITING_ITEMS = 200;
-
-function randomId(): string {
-  return randomBytes(ID_LENGTH / 2).toString('hex');
 }
 
 function toLine(line: JournalLine): string {

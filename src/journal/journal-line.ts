@@ -12,7 +12,7 @@ import type { WithdrawRequest } from '../gateway/withdraw-gateway.js';
 export const JOURNAL_FORMAT = 2;
 
 /** Which journal this is. */
-export interface JournalHeader {
+export interface HeaderLine {
   readonly v: number;
   readonly journalId: string;
 }
@@ -30,7 +30,7 @@ export interface JournaledLedger {
 }
 
 /** A send that is about to be written, with all that is needed to make its payout known again to a ledger that forgot it. */
-export interface JournaledSend extends SendAttempt {
+export interface SendLine extends SendAttempt {
   readonly epoch: number;
   /** Its number among the ledger's sends. */
   readonly sends: number;
@@ -52,14 +52,14 @@ export type JournaledOutcome =
   /** It was journaled, and then not written after all. */
   | { readonly kind: 'not_sent'; readonly reason: string };
 
-export interface JournaledOutcomeLine extends SendAttempt {
+export interface OutcomeLine extends SendAttempt {
   readonly outcome: JournaledOutcome;
   /** Wall clock, ms. */
   readonly at: number;
 }
 
 /** Other journals that witness sends of the same account: without them this one does not tell the whole. */
-export interface JournaledPeers {
+export interface PeersLine {
   readonly peers: readonly JournalPeer[];
 }
 
@@ -67,15 +67,15 @@ export interface JournalPeer extends JournalPlace {
   readonly journalId: string;
 }
 
-export type JournalLine = JournalHeader | JournaledLedger | JournaledPeers | JournaledSend | JournaledOutcomeLine;
+export type JournalLine = HeaderLine | JournaledLedger | PeersLine | SendLine | OutcomeLine;
 
 /** A send with what came of it, where that is known. */
-export interface JournalEntry extends JournaledSend {
+export interface JournalEntry extends SendLine {
   readonly outcome?: JournaledOutcome | undefined;
 }
 
 /** What a whole journal is read as: its sends with their outcomes, and what stands between them. */
-export type JournalItem = JournalEntry | JournaledLedger | JournaledPeers;
+export type JournalItem = JournalEntry | JournaledLedger | PeersLine;
 
 const headerLine = z.object({ v: z.int(), journalId: z.string() });
 const attemptFields = { payoutId: z.string(), attempt: z.int() };

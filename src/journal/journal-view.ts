@@ -1,5 +1,5 @@
 import type { SendAttempt } from '../ledger/sender-ledger.js';
-import type { JournaledLedger, JournaledOutcomeLine, JournalEntry, JournalLine, JournalPeer } from './journal-line.js';
+import type { JournaledLedger, OutcomeLine, JournalEntry, JournalLine, JournalPeer } from './journal-line.js';
 
 /** The newest sends are held whole: with them journal and ledger are compared. */
 const HELD_SENDS = 200;
@@ -83,7 +83,7 @@ export class JournalView {
     this.#ledger = { ledgerId, epoch: Math.max(epoch, send.epoch), ...line };
   }
 
-  #noteOutcome({ outcome, ...attempt }: JournaledOutcomeLine): void {
+  #noteOutcome({ outcome, ...attempt }: OutcomeLine): void {
     const entry = this.#entries.get(identify(attempt));
     if (entry === undefined) return;
     this.#entries.set(identify(attempt), { ...entry, outcome });

@@ -1,5 +1,5 @@
 import type { JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
-import type { JournaledLedger, JournaledOutcome, JournaledSend, JournalEntry, JournalPeer } from './journal-line.js';
+import type { JournaledLedger, JournaledOutcome, SendLine, JournalEntry, JournalPeer } from './journal-line.js';
 
 /**
  * The second witness of what was sent, outside Redis. If Redis comes back older than it was, a payout that the journal
@@ -15,7 +15,7 @@ export interface SendJournal extends ReadableJournal {
   /** Notes other journals that witness sends of the same account. Resolves once it is on disk. */
   notePeers(peers: readonly JournalPeer[]): Promise<void>;
   /** Notes a send that is about to be written. Resolves once it is on disk. */
-  append(send: JournaledSend): Promise<void>;
+  append(send: SendLine): Promise<void>;
   /**
    * Notes what came of a send. It is in the file at once and on disk soon after; the next send waits for neither, since the
    * ledger has it too. Never throws: what cannot be noted is `unknown` to a reader of the journal.

@@ -4,7 +4,7 @@ import { readJournals, readObjections, type Objection } from './objections.js';
 import { readLease } from './read-sender-view.js';
 import { checkFormat } from './scripts.js';
 import type { KnownJournal } from './sender-ledger.js';
-import { PAYOUT_STATES, type PayoutState } from './states.js';
+import { PAYOUT_STATES, WATCHED_STATES, type PayoutState, type WatchedState } from './states.js';
 
 /** An account at a glance. The names of the fields are relied on by programs that read `payouts stats --json`. */
 export interface AccountStats extends Readonly<Record<PayoutState, number>> {
@@ -31,10 +31,6 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   /** For how long the payout that is longest in the state has been there, in ms; null when there is none. */
   readonly oldestAgeMs: Readonly<Record<WatchedState, number | null>>;
 }
-
-/** The states in which a payout should not stay for long. */
-export const WATCHED_STATES = ['queued', 'sending', 'in_progress', 'unknown'] as const satisfies readonly PayoutState[];
-type WatchedState = (typeof WATCHED_STATES)[number];
 
 /**
  * Counts an account's payouts and reads its pause and its sender, in three round trips whatever the backlog.
@@ -67,7 +63,7 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     sender:
       lease === undefined || lease.released || lease.owner === ''
         ? null
-        : { owner: lease.owner, epoch: lease.epoch, beat: lease.beat },
+        : { owner: lease.owner, epoch: lease.epoch, beat: lease.heartbeat },
     sends: Number(sender['sends'] ?? 0),
     rejectionsInARow: Number(ledger['rejectionsInARow'] ?? 0),
     unknownsInARow: Number(ledger['unknownsInARow'] ?? 0),

@@ -4,7 +4,7 @@ import { toLine, type ValidPayout } from './payout.js';
 import { listPayoutIds } from './payout-list.js';
 import { toRecordFields } from './payout-record.js';
 import type { KnownJournal, SendAttempt, SendResult } from './sender-ledger.js';
-import { isPayoutState, type PayoutState } from './states.js';
+import { isPayoutState, UNSENT_STATES, type PayoutState } from './states.js';
 
 /** A send that a witness outside the ledger remembers, with all that was sent, and what came of it where that is known. */
 export interface WitnessedSend extends SendAttempt {
@@ -40,7 +40,7 @@ export interface Doubt extends Actor {
 /** The ledger above everything that was witnessed. */
 export interface RaisedLedger {
   readonly epoch: number;
-  readonly sends: number;
+  readonly sendCount: number;
   /** The token of the adoption, which stands for the line of sends from here on. */
   readonly token: string;
   /** Objections of journals that were neither read nor given up: nothing is sent while there are any. */
@@ -117,9 +117,6 @@ async function adoptSend(
   );
 }
 
-/** What is sent by itself, and what is sent again at an operator's word. */
-const SENDABLE_STATES = ['queued', 'rejected'] as const satisfies readonly PayoutState[];
-
 /**
  * Turns every payout that may be sent again into `unknown`: each may be one of the sends that nobody witnesses any more.
  * @returns how many were changed
@@ -127,7 +124,7 @@ const SENDABLE_STATES = ['queued', 'rejected'] as const satisfies readonly Payou
  */
 export async function holdSendablePayouts(connection: LedgerConnection, doubt: Doubt): Promise<number> {
   let held = 0;
-  for (const state of SENDABLE_STATES) held += await holdPayouts(connection, state, doubt);
+  for (const state of UNSENT_STATES) held += await holdPayouts(connection, state, doubt);
   return held;
 }
 
@@ -152,7 +149,7 @@ async function holdPayouts(
 
 /** How many payouts {@link holdSendablePayouts} would change. */
 export async function countSendablePayouts({ redis, keys }: LedgerConnection): Promise<number> {
-  const counts = await Promise.all(SENDABLE_STATES.map(async (state) => ask(redis.zcard(keys.state(state)))));
+  const counts = await Promise.all(UNSENT_STATES.map(async (state) => ask(redis.zcard(keys.state(state)))));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
@@ -165,7 +162,7 @@ export async function countSendablePayouts({ redis, keys }: LedgerConnection): P
  */
 export async function adoptLedger(
   { run, clock }: LedgerConnection,
-  highest: { readonly epoch: number; readonly sends: number },
+  highest: { readonly epoch: number; readonly sendCount: number },
   token: string,
   journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
   { by, reason }: Actor,
@@ -177,14 +174,14 @@ export async function adoptLedger(
     toLine(by),
     toLine(reason),
     highest.epoch,
-    highest.sends,
+    highest.sendCount,
     token,
     read.length,
     ...entries,
     ...givenUp,
   ]);
-  const [epoch, sends, objections] = reply as [number, number, number];
-  return { epoch, sends, token, objections };
+  const [epoch, sendCount, objections] = reply as [number, number, number];
+  return { epoch, sendCount, token, objections };
 }
 
 function* inSteps<Item>(items: readonly Item[]): Generator<Item[]> {

@@ -5,8 +5,9 @@ import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toLine, type Payout, type ValidPayout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { readPayout } from './read-payouts.js';
-import { readRefusal, type Refusal } from './script-rejection.js';
-import { reachableFrom, type PayoutState } from './states.js';
+import { parseRejection, type ScriptRejection } from './script-rejection.js';
+import { STATES_WITH_JOB, type PayoutState, type StateWithJob } from './states.js';
+import { reachableFrom } from './transitions.js';
 
 /** What became of one payout that was given to the ledger. */
 export type EnqueueResult =
@@ -37,10 +38,6 @@ export interface StateChange {
   readonly fee?: string;
   readonly message?: string;
 }
-
-/** The states in which a payout waits for a BullMQ job. */
-export const STATES_WITH_JOB = ['queued', 'in_progress'] as const satisfies readonly PayoutState[];
-export type StateWithJob = (typeof STATES_WITH_JOB)[number];
 
 /** A payout that waits for a job, or a member that this version does not understand, as a newer one may have written it. */
 export type OutboxEntry =
@@ -116,7 +113,7 @@ export class PayoutLedger {
     const { run, keys } = this.connection;
     const record = keys.payout(payoutId);
     const changed = [record, txhash === '' ? record : keys.txhashBucket(txhash)];
-    const refusal = readRefusal(await this.confirmed(async () => run('change-state', args, changed)));
+    const refusal = parseRejection(await this.confirmed(async () => run('change-state', args, changed)));
     if (refusal !== undefined) throw toChangeError(refusal, change);
   }
 
@@ -138,7 +135,7 @@ export class PayoutLedger {
     const { run, clock } = this.connection;
     const args = [clock.wallNow(), toLine(by), toLine(reason)];
     const reply = await this.confirmed(async () => run('resume-account', args));
-    const refusal = readRefusal(reply);
+    const refusal = parseRejection(reply);
     if (refusal?.kind === 'objected') {
       throw new ConflictError(
         `Send journal ${refusal.journalId} contradicts this ledger, which is no pause: ${refusal.reason} Run \`payouts stats\` for the command that ends it (\`payouts adopt-ledger\`)`,
@@ -186,7 +183,7 @@ export function parseOutboxMember(member: string): OutboxEntry {
   return state === undefined || payoutId === undefined ? { unknownMember: member } : { state, payoutId };
 }
 
-function toChangeError(refusal: Refusal, { payoutId, from, to, txhash = '' }: StateChange): Error {
+function toChangeError(refusal: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
   switch (refusal.kind) {
     case 'wrong_state':
       return wrongStateError(payoutId, refusal.state, from, to);

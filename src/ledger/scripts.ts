@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { toRedisError, type RedisClient } from '../redis.js';
 import { UnsupportedFormatError } from '../errors.js';
 import { KEY_CONSTANTS, type LedgerKeys } from './keys.js';
-import { FINAL_STATES, PAYOUT_STATES, TRANSITIONS } from './states.js';
+import { FINAL_STATES, PAYOUT_STATES, STATES_WITH_JOB, UNSENT_STATES } from './states.js';
+import { TRANSITIONS } from './transitions.js';
 
 /** The scripts of `lua/`, one for each change of the ledger. */
 export const SCRIPT_NAMES = [
@@ -55,7 +56,7 @@ export function scriptSource(name: ScriptName): string {
   return `local MARKS_FORMAT = ${!LEAVES_UNMARKED.has(name)}\n${PRELUDE}\n${readScript(name)}`;
 }
 
-/** The tables of states.ts, and names for the keys, as Lua: a script cannot make a transition that does not exist. */
+/** The tables of states.ts and transitions.ts, and names for the keys, as Lua: a script cannot make a transition that does not exist. */
 function constants(): string {
   const rows = PAYOUT_STATES.map((from) => {
     const targets = TRANSITIONS.filter((transition) => transition.from === from).map(({ to }) => to);
@@ -68,7 +69,8 @@ function constants(): string {
     `local OWN = ${KEY_CONSTANTS.length + PAYOUT_STATES.length}`,
     `local ALLOWED = { ${rows.join(', ')} }`,
     `local FINAL = { ${toLuaSet(FINAL_STATES)} }`,
-    `local NEEDS_JOB = { ${toLuaSet(['queued', 'in_progress'])} }`,
+    `local NEEDS_JOB = { ${toLuaSet(STATES_WITH_JOB)} }`,
+    `local UNSENT = { ${toLuaSet(UNSENT_STATES)} }`,
     `local PAYOUT_PREFIX = string.sub(LEDGER, 1, -7) .. 'payout:'`,
     `local FORMAT = ${LEDGER_FORMAT}`,
   ].join('\n');

@@ -1,82 +1,181 @@
-/** The states of a payout and every way from one to another: the one table that code, Lua scripts and docs are made from. */
+/**
+ * The states of a payout: the table that every list of states, in code, Lua scripts and docs, is made from. The ways between them
+ * are in transitions.ts.
+ */
 
-export const PAYOUT_STATES = [
-  'queued',
-  'sending',
-  'in_progress',
-  'completed',
-  'failed',
-  'rejected',
-  'unknown',
-  'cancelled',
-] as const;
-
-export type PayoutState = (typeof PAYOUT_STATES)[number];
-
-/** What each state means, in words for people. */
-export const STATE_MEANING: Readonly<Record<PayoutState, string>> = {
-  queued: 'accepted, not sent',
-  sending: 'the one attempt is under way',
-  in_progress: 'the gateway gave a txhash, the payment is on its way',
-  completed: 'the gateway says it is completed (approve 1); final',
-  failed: 'the gateway says it ended in an error (approve 2); final',
-  rejected: 'the gateway answered that the call failed; nothing was paid',
-  unknown: 'sent, or maybe sent, and no trustworthy answer: a person must look',
-  cancelled: 'never sent, given up after a rejection, or written off; final',
-};
-
-export interface Transition {
-  readonly from: PayoutState;
-  readonly to: PayoutState;
-  /** Who makes the change, and on what ground. */
-  readonly when: string;
-  /** Only where something was forgotten or mistaken before, by the gateway as well: nobody is offered it as the next step. */
-  readonly isExceptional?: true;
+interface StateRow {
+  /** What it says of a payout, for operators. */
+  readonly meaning: string;
+  /** Never left in normal operation. */
+  readonly final: boolean;
+  /** A payout that comes into it gets a BullMQ job, through the outbox. */
+  readonly needsJob: boolean;
+  /** The BullMQ queue in which the job of such a payout stands. */
+  readonly queue: 'withdraw' | 'transactionstatus' | null;
+  /** Whose step is next; null where it is over. */
+  readonly waitsFor: 'sender' | 'gateway' | 'operator' | null;
+  /** No attempt was, or may have been, carried out: it may be cancelled, and is in doubt where the ledger forgot sends. */
+  readonly isUnsent: boolean;
+  /** How long the oldest has been in it is counted, shown and exported as a metric. */
+  readonly isAgeWatched: boolean;
+  /** Its colour on a terminal and on the dashboard, where it is a CSS class. */
+  readonly tone: Tone;
 }
 
-const FORGOTTEN = 'a person adopts a ledger that forgot a send which the journal knows';
+/** What a state is to the eye, whatever it means. */
+export type Tone = 'active' | 'good' | 'warning' | 'bad' | 'muted';
 
-export const TRANSITIONS: readonly Transition[] = [
-  { from: 'queued', to: 'sending', when: 'the sender begins the one attempt' },
-  { from: 'queued', to: 'cancelled', when: 'the application or a person cancels it' },
-  { from: 'sending', to: 'in_progress', when: 'the gateway accepted it and gave a txhash' },
-  { from: 'sending', to: 'rejected', when: 'the gateway answered that the call failed' },
-  { from: 'sending', to: 'unknown', when: 'no trustworthy answer came, or the sender ended before it' },
-  { from: 'sending', to: 'queued', when: 'it is proved that nothing was sent' },
-  { from: 'in_progress', to: 'completed', when: 'the gateway answers approve 1' },
-  { from: 'in_progress', to: 'failed', when: 'the gateway answers approve 2' },
-  {
-    from: 'in_progress',
-    to: 'unknown',
-    when: "the gateway's status is about another payment, or another payout gets the same txhash",
-    isExceptional: true,
+const STATES = {
+  queued: {
+    meaning: 'accepted, not sent',
+    final: false,
+    needsJob: true,
+    queue: 'withdraw',
+    waitsFor: 'sender',
+    isUnsent: true,
+    isAgeWatched: true,
+    tone: 'active',
   },
-  { from: 'rejected', to: 'queued', when: 'a person retries it' },
-  { from: 'rejected', to: 'cancelled', when: 'the application or an operator cancels it' },
-  { from: 'unknown', to: 'in_progress', when: "a person gives the txhash, or the attempt's own late answer does" },
-  { from: 'unknown', to: 'rejected', when: "the attempt's own late answer says that the call failed" },
-  { from: 'unknown', to: 'queued', when: 'a person states that it was not sent' },
-  { from: 'unknown', to: 'cancelled', when: 'a person writes it off' },
-  {
-    from: 'queued',
-    to: 'in_progress',
-    when: 'the late acceptance of an attempt that a person took for not sent, or one that an adoption brings back',
-    isExceptional: true,
+  sending: {
+    meaning: 'the one attempt is under way',
+    final: false,
+    needsJob: false,
+    queue: 'withdraw',
+    waitsFor: 'sender',
+    isUnsent: false,
+    isAgeWatched: true,
+    tone: 'active',
   },
-  { from: 'queued', to: 'unknown', when: `${FORGOTTEN}, or gives up sends that nobody knows`, isExceptional: true },
-  { from: 'queued', to: 'rejected', when: `${FORGOTTEN}, and that it was rejected`, isExceptional: true },
-  { from: 'rejected', to: 'unknown', when: FORGOTTEN, isExceptional: true },
-  { from: 'rejected', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
-  { from: 'cancelled', to: 'unknown', when: FORGOTTEN, isExceptional: true },
-  { from: 'cancelled', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
-];
+  in_progress: {
+    meaning: 'the gateway gave a txhash, the payment is on its way',
+    final: false,
+    needsJob: true,
+    queue: 'transactionstatus',
+    waitsFor: 'gateway',
+    isUnsent: false,
+    isAgeWatched: true,
+    tone: 'active',
+  },
+  completed: {
+    meaning: 'the gateway says it is completed (approve 1); final',
+    final: true,
+    needsJob: false,
+    queue: null,
+    waitsFor: null,
+    isUnsent: false,
+    isAgeWatched: false,
+    tone: 'good',
+  },
+  failed: {
+    meaning: 'the gateway says it ended in an error (approve 2); final',
+    final: true,
+    needsJob: false,
+    queue: null,
+    waitsFor: null,
+    isUnsent: false,
+    isAgeWatched: false,
+    tone: 'bad',
+  },
+  rejected: {
+    meaning: 'the gateway answered that the call failed; nothing was paid',
+    final: false,
+    needsJob: false,
+    queue: null,
+    waitsFor: 'operator',
+    isUnsent: true,
+    isAgeWatched: false,
+    tone: 'warning',
+  },
+  unknown: {
+    meaning: 'sent, or maybe sent, and no trustworthy answer: an operator must check',
+    final: false,
+    needsJob: false,
+    queue: null,
+    waitsFor: 'operator',
+    isUnsent: false,
+    isAgeWatched: true,
+    tone: 'warning',
+  },
+  cancelled: {
+    meaning: 'never sent, given up after a rejection, or written off; final',
+    final: true,
+    needsJob: false,
+    queue: null,
+    waitsFor: null,
+    isUnsent: false,
+    isAgeWatched: false,
+    tone: 'muted',
+  },
+} as const satisfies Record<string, StateRow>;
+
+export type PayoutState = keyof typeof STATES;
+
+export const PAYOUT_STATES = Object.keys(STATES) as readonly PayoutState[];
+
+/** The states whose row has a value in a column, as a type and as a list in the table's order. */
+type StatesWith<Column extends keyof StateRow, Value> = {
+  [State in PayoutState]: (typeof STATES)[State][Column] extends Value ? State : never;
+}[PayoutState];
+
+function statesWith<Column extends keyof StateRow, Value extends StateRow[Column]>(
+  column: Column,
+  value: Value,
+): readonly StatesWith<Column, Value>[] {
+  return PAYOUT_STATES.filter((state) => stateRow(state)[column] === value) as StatesWith<Column, Value>[];
+}
+
+function stateRow(state: PayoutState): StateRow {
+  return STATES[state];
+}
+
+/** What each state means, in words for operators. */
+export const STATE_MEANING = mapStates((state) => STATES[state].meaning) as Readonly<Record<PayoutState, string>>;
 
 /** Final states are never left, except that an adopted ledger may have to admit that it forgot a send. */
-export const FINAL_STATES: readonly PayoutState[] = PAYOUT_STATES.filter((state) => reachableFrom(state).length === 0);
+export const FINAL_STATES: readonly PayoutState[] = statesWith('final', true);
 
-/** The states to which a payout in `state` goes in normal operation. */
-export function reachableFrom(state: PayoutState): readonly PayoutState[] {
-  return TRANSITIONS.filter(({ from, isExceptional }) => from === state && !isExceptional).map(({ to }) => to);
+/** The states in which a payout waits for a BullMQ job. */
+export const STATES_WITH_JOB = statesWith('needsJob', true);
+export type StateWithJob = StatesWith<'needsJob', true>;
+
+/** The states of which the oldest payout's age is counted: none should stay in them for long. */
+export const WATCHED_STATES = statesWith('isAgeWatched', true);
+export type WatchedState = StatesWith<'isAgeWatched', true>;
+
+/** The states in which nothing was paid, and nothing is on its way. */
+export const UNSENT_STATES: readonly PayoutState[] = statesWith('isUnsent', true);
+
+/** The states whose payouts wait for an operator's decision. */
+export const OPERATOR_STATES: readonly PayoutState[] = statesWith('waitsFor', 'operator');
+
+/** States that a payout does not leave without an operator. */
+export const SETTLED_STATES: readonly PayoutState[] = [...FINAL_STATES, ...OPERATOR_STATES];
+
+/** The states that an operator sees in full first: those that wait for a decision, and those that ended badly; the most urgent first. */
+export const URGENT_STATES: readonly PayoutState[] = PAYOUT_STATES.filter(
+  (state) => STATES[state].waitsFor === 'operator' || STATES[state].tone === 'bad',
+).toReversed();
+
+/** Whose step is next for a payout in this state; null where it is over. */
+export function waitsFor(state: PayoutState): 'sender' | 'gateway' | 'operator' | null {
+  return STATES[state].waitsFor;
+}
+
+/** The tone of each state. */
+export const STATE_TONE = mapStates((state) => STATES[state].tone) as Readonly<Record<PayoutState, Tone>>;
+
+/** The name of the BullMQ queue whose jobs move the payouts of a state on. */
+export function queueNameOf(state: StateWithJob): (typeof STATES)[StateWithJob]['queue'] {
+  return STATES[state].queue;
+}
+
+/** The states of payouts whose job stands in the same queue as that of `state`: while a payout is sent, its job still runs. */
+export function statesInQueueOf(state: StateWithJob): readonly PayoutState[] {
+  return PAYOUT_STATES.filter((other) => STATES[other].queue === STATES[state].queue);
+}
+
+function mapStates<Value>(toValue: (state: PayoutState) => Value): Record<string, Value> {
+  return Object.fromEntries(PAYOUT_STATES.map((state) => [state, toValue(state)]));
 }
 
 export function isPayoutState(text: string): text is PayoutState {

@@ -1,4 +1,5 @@
 import type { Payout } from '../ledger/payout.js';
+import { UNSENT_STATES } from '../ledger/states.js';
 
 /** Something that an operator may decide about a payout, and the command that does it. */
 export interface NextStep {
@@ -70,7 +71,7 @@ function nextStepsOncePaid(
       },
     ];
   }
-  if (state !== 'rejected' && state !== 'queued') return [];
+  if (!UNSENT_STATES.includes(state)) return [];
   return [
     {
       when: `The gateway said too late that it was paid as ${txhash}: give up sending it.`,

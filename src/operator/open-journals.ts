@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { NotFoundError } from '../errors.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
+import { readJournal } from '../journal/read-journal.js';
 import type { AdoptableJournal } from './adoption.js';
 
 /** Journals for an adoption, open until they are closed. */
@@ -18,7 +19,7 @@ export interface OpenJournals {
 export async function readJournals(dirs: readonly string[], platformId: number): Promise<AdoptableJournal[]> {
   const journals: AdoptableJournal[] = [];
   for (const dir of dirs) {
-    const journal = await FileSendJournal.read({ dir, platformId });
+    const journal = await readJournal(dir, platformId);
     if (journal === undefined) {
       throw new NotFoundError(
         `There is no send journal of account ${platformId} in ${resolve(dir)}: name the folder of each with --journal, as SEND_JOURNAL_DIR names it to the worker`,

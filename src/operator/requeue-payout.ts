@@ -1,7 +1,6 @@
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { AccountAccess } from '../queues/open-account.js';
-import { addWithdrawJobs } from '../queues/add-withdraw-jobs.js';
 import type { Actor } from './actor.js';
 
 /** The payout, the state that it is in, and the attempt, where a later one is not meant. */
@@ -23,6 +22,6 @@ export async function requeuePayout(account: AccountAccess, requeue: Requeue, ac
   await ledger.change({ ...requeue, to: 'queued', ...actor });
   const payout = await ledger.get(payoutId);
   if (payout === undefined) throw new Error(`Payout ${payoutId} vanished from the ledger after it was put back`);
-  await addWithdrawJobs(account, { fresh: [payout], waiting: [] });
+  await account.relay.tryDeliver('queued', [payoutId]);
   return payout;
 }

@@ -3,7 +3,6 @@ import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { Payout } from '../ledger/payout.js';
 import { wrongStateError } from '../ledger/payout-ledger.js';
 import type { AccountAccess } from '../queues/open-account.js';
-import { OutboxRelay } from '../queues/outbox-relay.js';
 import { checkTransaction } from './verify-transaction.js';
 import type { Actor } from './actor.js';
 import { requeuePayout } from './requeue-payout.js';
@@ -66,20 +65,14 @@ async function resolveSent(
 }
 
 async function followTransaction(
-  { ledger, queues, logger }: AccountAccess,
+  { ledger, relay }: AccountAccess,
   decided: Decided,
   txhash: string,
   actor: Actor,
 ): Promise<Payout> {
   const { payoutId } = decided;
   await ledger.change({ ...decided, from: 'unknown', to: 'in_progress', txhash, ...actor });
-  try {
-    await new OutboxRelay({ ledger, queues, firstPollAfterMs: 0 }).addMissing('in_progress', [payoutId]);
-    await ledger.clearOutbox('in_progress', [payoutId]);
-  } catch (error) {
-    // The change stands, and the outbox makes the worker add the job.
-    logger.warn({ reason: (error as Error).message }, `the worker will add the poll job of ${payoutId} later`);
-  }
+  await relay.tryDeliver('in_progress', [payoutId]);
   return readPayout(ledger, payoutId);
 }
 

@@ -3,7 +3,7 @@ import { parseInput } from '../fields.js';
 import { payoutInputSchema, type PayoutInput, type ValidPayout } from '../ledger/payout.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import type { AccountAccess } from '../queues/open-account.js';
-import { addWithdrawJobs, type JoblessPayouts } from '../queues/add-withdraw-jobs.js';
+import type { AcceptedPayouts } from '../queues/outbox-relay.js';
 
 /** Large enough to make round trips cheap, small enough to leave Redis time for others. */
 export const CHUNK_SIZE = 1_000;
@@ -55,7 +55,7 @@ export async function* enqueueChunks(
     for await (const chunk of chunks) {
       const answers = await account.ledger.enqueue(chunk);
       await ringing;
-      ringing = addWithdrawJobs(account, findJobless(chunk, answers));
+      ringing = account.relay.tryDeliverAccepted(findJobless(chunk, answers));
       yield answers;
     }
   } finally {
@@ -68,7 +68,7 @@ function* inChunks(payouts: readonly ValidPayout[]): Generator<readonly ValidPay
 }
 
 /** New payouts, and those still queued: an enqueue that ended half-way may have left them without a job. */
-function findJobless(payouts: readonly ValidPayout[], results: readonly EnqueueResult[]): JoblessPayouts {
+function findJobless(payouts: readonly ValidPayout[], results: readonly EnqueueResult[]): AcceptedPayouts {
   return {
     fresh: payouts.filter((_, index) => results[index]?.kind === 'created'),
     waiting: results.flatMap((result) =>

@@ -5,7 +5,7 @@ import { readAccountStats, type AccountStats } from '../ledger/account-stats.js'
 import { batchField, lineField, payoutInputSchema, type Payout, type PayoutInput } from '../ledger/payout.js';
 import { wrongStateError, type EnqueueResult } from '../ledger/payout-ledger.js';
 import { listPayouts, type ListOptions, type PayoutPage } from '../ledger/payout-list.js';
-import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
+import { PAYOUT_STATES, UNSENT_STATES, type PayoutState } from '../ledger/states.js';
 import { openAccount, type AccountAccess, type PayoutProducerOptions } from '../queues/open-account.js';
 import { readBatchStats, type BatchStats } from './batch-stats.js';
 import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
@@ -58,9 +58,6 @@ const listSchema = z
     cursor: z.string().regex(/^\d+$/, 'must be the next of the page before').exactOptional(),
   })
   .refine(({ state, batch }) => (state === undefined) !== (batch === undefined), 'must name a state or a batch');
-
-/** In these nothing was paid, and nothing is on its way. */
-const CANCELLABLE_STATES: readonly PayoutState[] = ['queued', 'rejected'];
 
 const cancelSchema = z.strictObject({
   by: lineField.default('application'),
@@ -166,7 +163,7 @@ export class PayoutProducer {
     const found = await ledger.get(payoutId);
     if (found === undefined) throw new NotFoundError(`There is no payout ${payoutId}`);
     const { state } = found;
-    if (!CANCELLABLE_STATES.includes(state)) throw wrongStateError(payoutId, state, CANCELLABLE_STATES, 'cancelled');
+    if (!UNSENT_STATES.includes(state)) throw wrongStateError(payoutId, state, UNSENT_STATES, 'cancelled');
     await ledger.change({ payoutId, from: state, to: 'cancelled', ...said });
     const payout = await ledger.get(payoutId);
     if (payout === undefined) throw new Error(`Payout ${payoutId} vanished from the ledger after it was cancelled`);

@@ -1,10 +1,7 @@
 import type { Clock } from '../clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../errors.js';
 import type { Payout } from '../ledger/payout.js';
-import { FINAL_STATES, type PayoutState } from '../ledger/states.js';
-
-/** States that a payout does not leave without a person. */
-export const SETTLED_STATES: readonly PayoutState[] = [...FINAL_STATES, 'rejected', 'unknown'];
+import { SETTLED_STATES } from '../ledger/states.js';
 
 const POLL_MIN_MS = 50;
 const POLL_MAX_MS = 1_000;

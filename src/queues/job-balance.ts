@@ -1,6 +1,6 @@
 import { pipelined, type LedgerConnection } from '../ledger/ledger-connection.js';
-import { parseOutboxMember, type StateWithJob } from '../ledger/payout-ledger.js';
-import type { PayoutState } from '../ledger/states.js';
+import { parseOutboxMember } from '../ledger/payout-ledger.js';
+import { statesInQueueOf, type StateWithJob } from '../ledger/states.js';
 import { JOB_STRUCTURES } from './job-places.js';
 import type { PayoutQueues } from './payout-queues.js';
 
@@ -17,12 +17,6 @@ export interface JobBalance {
   readonly lost: number;
 }
 
-/** The states of payouts whose job stands in the same queue: that of a payout which is being sent still runs. */
-const COUNTED_STATES: Readonly<Record<StateWithJob, readonly PayoutState[]>> = {
-  queued: ['queued', 'sending'],
-  in_progress: ['in_progress'],
-};
-
 /** Outbox members that are read to tell the states apart; more of them count for each state. */
 const OUTBOX_READ = 1_000;
 
@@ -36,7 +30,7 @@ export async function readJobBalance(
   state: StateWithJob,
 ): Promise<JobBalance> {
   const { keys } = connection;
-  const states = COUNTED_STATES[state];
+  const states = statesInQueueOf(state);
   const replies = await pipelined(connection, (pipeline) => {
     pipeline.zrange(keys.outbox, '0', String(OUTBOX_READ - 1)).zcard(keys.outbox);
     for (const counted of states) pipeline.zcard(keys.state(counted));

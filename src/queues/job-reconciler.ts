@@ -1,6 +1,7 @@
 import { isAborted } from '../clock.js';
 import { ask } from '../ledger/ledger-connection.js';
-import type { PayoutLedger, StateWithJob } from '../ledger/payout-ledger.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import type { StateWithJob } from '../ledger/states.js';
 import { readPayouts } from '../ledger/read-payouts.js';
 import type { OutboxRelay } from './outbox-relay.js';
 import { readJobPlaces, type JobPlaces } from './job-places.js';
@@ -16,7 +17,7 @@ const REPAIRED_TOGETHER = 50;
 export interface JobReconcilerOptions {
   readonly ledger: PayoutLedger;
   readonly queues: PayoutQueues;
-  readonly delivery: Pick<OutboxRelay, 'addJobs' | 'relayOutbox'>;
+  readonly relay: Pick<OutboxRelay, 'addJobs' | 'relayOutbox'>;
 }
 
 /** A payout that a check looks at, and the job that it should have. */
@@ -42,13 +43,13 @@ interface Check {
 export class JobReconciler {
   readonly #ledger: PayoutLedger;
   readonly #queues: PayoutQueues;
-  readonly #delivery: JobReconcilerOptions['delivery'];
+  readonly #relay: JobReconcilerOptions['relay'];
   readonly #records: JobRecords;
 
-  constructor({ ledger, queues, delivery }: JobReconcilerOptions) {
+  constructor({ ledger, queues, relay }: JobReconcilerOptions) {
     this.#ledger = ledger;
     this.#queues = queues;
-    this.#delivery = delivery;
+    this.#relay = relay;
     this.#records = new JobRecords(ledger.connection.redis);
   }
 
@@ -62,7 +63,7 @@ export class JobReconciler {
    */
   async reconcile(state: StateWithJob, signal: AbortSignal): Promise<number> {
     // Also what the outbox dates ahead, where a wall clock was put back: the check leaves out all that it names.
-    await this.#delivery.relayOutbox(Number.MAX_SAFE_INTEGER, signal);
+    await this.#relay.relayOutbox(Number.MAX_SAFE_INTEGER, signal);
     const { redis, keys } = this.#ledger.connection;
     const index = keys.state(state);
     const [, last] = await ask(redis.zrange(index, '0', '0', 'REV', 'WITHSCORES'));
@@ -133,7 +134,7 @@ export class JobReconciler {
       this.#queues.queueOf(state),
       waiting.map((payout): JobSuspect => ({ jobId: toJobId(payout), place: places.get(toJobId(payout)) })),
     );
-    await this.#delivery.addJobs(
+    await this.#relay.addJobs(
       state,
       waiting.filter((_, index) => outcomes[index] === 'cleared'),
     );

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Queue } from 'bullmq';
 import type { LedgerKeys } from '../ledger/keys.js';
 import { ask } from '../ledger/ledger-connection.js';
-import type { StateWithJob } from '../ledger/payout-ledger.js';
+import type { StateWithJob } from '../ledger/states.js';
 import type { RedisClient } from '../redis.js';
 import type { JobPlace } from './job-places.js';
 import { toJobId } from './payout-queues.js';

@@ -3,12 +3,13 @@ import { Cluster } from 'ioredis';
 import { systemClock, type Clock } from '../clock.js';
 import { InvalidConfigError } from '../errors.js';
 import { platformIdField, toProblem } from '../fields.js';
-import { WriteConfirmer } from '../ledger/confirm-write.js';
+import { WriteConfirmer, type Confirmation } from '../ledger/confirm-write.js';
 import { KnownReplicas } from '../ledger/known-replicas.js';
 import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { failsafeTelemetry } from './failsafe-telemetry.js';
+import { OutboxRelay } from './outbox-relay.js';
 import { PayoutQueues } from './payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../redis.js';
 
@@ -36,38 +37,55 @@ export interface PayoutProducerOptions {
   readonly clock?: Clock;
 }
 
+/** What a process of this package decides besides: how it uses the account. */
+export interface OpenAccountOptions extends PayoutProducerOptions {
+  /**
+   * How changes are known to be kept.
+   * @defaultValue the replicas acknowledge them, as `redisReplicas` says
+   */
+  readonly confirmation?: Confirmation;
+  /** Opens the queues without writing their settings into Redis. @defaultValue false */
+  readonly readOnly?: boolean;
+  /** Before the first status poll of a payout, in ms. @defaultValue 0 */
+  readonly firstPollAfterMs?: number;
+}
+
 /** The account's ledger and queues, on one connection. */
 export interface AccountAccess {
   readonly ledger: PayoutLedger;
   readonly queues: PayoutQueues;
+  readonly relay: OutboxRelay;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Ends what was opened for it; never waits for a Redis that is away. */
+  /** Ends what was opened for it; never waits for a Redis that is unavailable. */
   close(): Promise<void>;
 }
 
 /**
- * Opens an account for commands that somebody waits for.
+ * Opens an account: the one way to do it, for producer, operator, dashboard, doctor and worker. No command on its connection
+ * hangs: each fails within the connection's `commandTimeout`.
  * @throws InvalidConfigError when the options cannot be used
  */
-export function openAccount(options: PayoutProducerOptions): AccountAccess {
-  const { platformId, connection, telemetry, clock = systemClock } = options;
+export function openAccount(options: OpenAccountOptions): AccountAccess {
+  const { platformId, connection, telemetry, readOnly = false, firstPollAfterMs = 0, clock = systemClock } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   checkPlatformId(platformId);
   const redis = connection === undefined ? connect(options.redisUrl, logger) : checkConnection(connection);
-  const writes = new WriteConfirmer({ redis, known: knowReplicas(redis, options) });
-  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock), writes);
+  const confirmation = options.confirmation ?? new WriteConfirmer({ redis, known: knowReplicas(redis, options) });
+  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock), confirmation);
   const queues = new PayoutQueues(redis, {
     prefix: ledger.connection.keys.prefix,
     wallNow: () => clock.wallNow(),
     logger,
+    readOnly,
     ...(telemetry === undefined ? {} : { telemetry: failsafeTelemetry(telemetry) }),
   });
+  const relay = new OutboxRelay({ ledger, queues, firstPollAfterMs, clock, logger });
   const close = async (): Promise<void> => {
     await queues.close();
     if (connection === undefined) await closeRedis(redis);
   };
-  return { ledger, queues, clock, logger, close };
+  return { ledger, queues, relay, clock, logger, close };
 }
 
 function checkPlatformId(platformId: number): void {

@@ -1,10 +1,11 @@
-import { isAborted } from '../clock.js';
+import { isAborted, systemClock, within, type Clock } from '../clock.js';
 import { silentLogger, type Logger } from '../logger.js';
-import { STATES_WITH_JOB, type PayoutLedger, type StateWithJob } from '../ledger/payout-ledger.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
 import type { Payout } from '../ledger/payout.js';
 import { readPayouts } from '../ledger/read-payouts.js';
 import { JobRecords } from './job-records.js';
-import { toJobId, type PayoutQueues } from './payout-queues.js';
+import { toJobId, type JobSource, type PayoutQueues } from './payout-queues.js';
 
 /** Outbox entries per step. */
 const STEP = 500;
@@ -12,29 +13,50 @@ const STEP = 500;
 const JOBS_PER_BULK = 50;
 const REPORTED_MEMBERS = 5;
 const REPORTED_LENGTH = 100;
+/** BullMQ may wait long for a Redis that hangs; a caller should not. */
+const CALLER_LIMIT_MS = 5_000;
 
 export interface OutboxRelayOptions {
   readonly ledger: PayoutLedger;
   readonly queues: PayoutQueues;
-  /** Before the first status poll of a payout, in ms. */
-  readonly firstPollAfterMs: number;
+  /** Before the first status poll of a payout, in ms. @defaultValue 0 */
+  readonly firstPollAfterMs?: number;
+  /** @defaultValue the machine's clock */
+  readonly clock?: Clock;
   /** @defaultValue a logger that says nothing */
   readonly logger?: Logger;
 }
 
-/** Gives payouts the job that they wait for: the outbox says which. */
+/** Payouts that were accepted, are `queued`, and may have no job. */
+export interface AcceptedPayouts {
+  /** Came into the queue just now: their job is new for certain. */
+  readonly fresh: readonly JobSource[];
+  /**
+   * Were in the queue before, perhaps without a job. BullMQ ignores an added job whose id exists, also a finished
+   * one, so the outbox still has to make the worker check them.
+   */
+  readonly waiting: readonly JobSource[];
+}
+
+/**
+ * Gives payouts the job that they wait for: the outbox says which. It is a transactional outbox: the script that changes a
+ * payout writes the entry, and only a job that was added removes it.
+ */
 export class OutboxRelay {
   readonly #ledger: PayoutLedger;
   readonly #queues: PayoutQueues;
   readonly #records: JobRecords;
+  readonly #clock: Clock;
   readonly #firstPollAfterMs: number;
   readonly #logger: Logger;
   readonly #reported = new Set<string>();
 
-  constructor({ ledger, queues, firstPollAfterMs, logger = silentLogger }: OutboxRelayOptions) {
+  constructor(options: OutboxRelayOptions) {
+    const { ledger, queues, firstPollAfterMs = 0, clock = systemClock, logger = silentLogger } = options;
     this.#ledger = ledger;
     this.#queues = queues;
     this.#records = new JobRecords(ledger.connection.redis);
+    this.#clock = clock;
     this.#firstPollAfterMs = firstPollAfterMs;
     this.#logger = logger;
   }
@@ -58,8 +80,7 @@ export class OutboxRelay {
         const payoutIds = entries.flatMap((entry) =>
           'state' in entry && entry.state === state ? [entry.payoutId] : [],
         );
-        await this.addMissing(state, payoutIds);
-        await this.#ledger.clearOutbox(state, payoutIds);
+        await this.deliver(state, payoutIds);
       }
       left += unknown.length;
       delivered += entries.length - unknown.length;
@@ -68,11 +89,53 @@ export class OutboxRelay {
   }
 
   /**
-   * Adds the jobs of those of the payouts that are in the state and have none. A job whose hash is there counts: whether it
-   * also stands in its queue is what the reconciler checks.
-   * @returns how many were added
+   * Adds the jobs of those of the payouts that are in the state and have none, and takes all of them out of the outbox. A
+   * job whose hash exists counts: whether it also stands in its queue is what the reconciler checks.
+   * @returns how many jobs were added
+   * @throws RedisUnavailableError; the outbox keeps them then
    */
-  async addMissing(state: StateWithJob, payoutIds: readonly string[]): Promise<number> {
+  async deliver(state: StateWithJob, payoutIds: readonly string[]): Promise<number> {
+    const added = await this.#addMissing(state, payoutIds);
+    await this.#ledger.clearOutbox(state, payoutIds);
+    return added;
+  }
+
+  /**
+   * As {@link deliver}, for callers whose change is recorded already: never throws, and lasts 5 s at most. What fails stays
+   * in the outbox, and the worker adds the job.
+   */
+  async tryDeliver(state: StateWithJob, payoutIds: readonly string[]): Promise<void> {
+    await this.#try(payoutIds, async () => this.deliver(state, payoutIds));
+  }
+
+  /** As {@link tryDeliver}, for payouts that were just enqueued: nothing is read before their jobs are added. */
+  async tryDeliverAccepted({ fresh, waiting }: AcceptedPayouts): Promise<void> {
+    const all = [...fresh, ...waiting];
+    await this.#try(toIds(all), async () => {
+      await this.#queues.addWithdrawJobs(all);
+      await this.#ledger.clearOutbox('queued', toIds(fresh));
+    });
+  }
+
+  async #try(payoutIds: readonly string[], work: () => Promise<unknown>): Promise<void> {
+    const reason = await this.#failureOf(work);
+    if (reason === undefined) return;
+    const fields = { payoutId: payoutIds[0], payouts: payoutIds.length, reason };
+    this.#logger.warn(fields, 'job not added yet; the worker will add it');
+  }
+
+  /** Why `work` did not succeed within the limit; undefined when it did. */
+  async #failureOf(work: () => Promise<unknown>): Promise<string | undefined> {
+    try {
+      const done = work().then(() => true);
+      const isDone = await within(CALLER_LIMIT_MS, done, this.#clock);
+      return isDone ? undefined : `Redis did not answer within ${CALLER_LIMIT_MS} ms`;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  async #addMissing(state: StateWithJob, payoutIds: readonly string[]): Promise<number> {
     const payouts = await readPayouts(this.#ledger.connection, payoutIds);
     const waiting = payouts.filter((payout) => payout.state === state);
     const queue = this.#queues.queueOf(state);
@@ -110,4 +173,8 @@ export class OutboxRelay {
       'the outbox holds members that this version does not understand; they stay there',
     );
   }
+}
+
+function toIds(payouts: readonly JobSource[]): string[] {
+  return payouts.map(({ payoutId }) => payoutId);
 }

@@ -2,7 +2,7 @@ import { Queue, type JobsOptions, type QueueOptions, type Telemetry } from 'bull
 import { silentLogger, type Logger } from '../logger.js';
 import type { RedisClient } from '../redis.js';
 import type { Payout } from '../ledger/payout.js';
-import type { StateWithJob } from '../ledger/payout-ledger.js';
+import { queueNameOf, type StateWithJob } from '../ledger/states.js';
 import { shortenTimes, type QueueTimes } from './queue-times.js';
 
 /**
@@ -79,7 +79,7 @@ export class PayoutQueues {
 
   /** The queue whose jobs move the payouts of a state on. */
   queueOf(state: StateWithJob): Queue<PayoutJobData> {
-    return state === 'queued' ? this.withdraw : this.transactionstatus;
+    return this[queueNameOf(state)];
   }
 
   /** Rings for payouts that are `queued`. A job that is there already stays as it is. */

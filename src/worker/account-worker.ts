@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Telemetry } from 'bullmq';
 import { GUARD_MS, type AccountSettings } from '../account-settings.js';
-import { untilAborted, type Clock } from '../clock.js';
+import type { Clock } from '../clock.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { Confirmation } from '../ledger/confirm-write.js';
@@ -10,18 +10,15 @@ import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { Logger } from '../logger.js';
-import { OutboxRelay } from '../queues/outbox-relay.js';
-import { JobReconciler } from '../queues/job-reconciler.js';
-import { PayoutQueues } from '../queues/payout-queues.js';
+import { openAccount, type AccountAccess } from '../queues/open-account.js';
 import type { RedisClient } from '../redis.js';
-import { repairClockJumpsRegularly } from './repair-clock-jump.js';
+import { doActiveWork } from './active-work.js';
 import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import type { RedisJudgement } from './redis-watch.js';
-import { applyRetention } from './retention.js';
-import { SenderLoop, type ActiveSender, type SenderStatus } from './sender/sender-loop.js';
-import { StatusJobs } from './status-jobs.js';
-import { watchJobs } from './watch-jobs.js';
-import { WithdrawJobs } from './withdraw-jobs.js';
+import { SenderLoop } from './sender/sender-loop.js';
+import type { SenderStatus } from './sender/sender-status.js';
+import type { JobWorkerContext } from './job-worker.js';
+import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 import type { WorkerObserver } from './sender/worker-observer.js';
 
 /** Connections that the accounts of a process share. */
@@ -79,15 +76,13 @@ const TOKEN_BYTES = 6;
 /** One account's worker: stands by until it has the lease, then sends; polls transactions all the while. */
 export class AccountWorker {
   readonly platformId: number;
-  readonly ledger: PayoutLedger;
   readonly #options: AccountWorkerOptions;
+  readonly #account: AccountAccess;
   /** For answers of the gateway that can be asked for again: they need not be waited for until they are kept. */
   readonly #polledLedger: PayoutLedger;
   readonly #senderLedger: RedisSenderLedger;
-  readonly #queues: PayoutQueues;
-  readonly #delivery: OutboxRelay;
   readonly #stop = new AbortController();
-  #role: SenderLoop | undefined;
+  #loop: SenderLoop | undefined;
   /** Why the journal could not be opened. */
   #journalTrouble: string | undefined;
   #isStopped = false;
@@ -99,28 +94,26 @@ export class AccountWorker {
     this.platformId = platformId;
     this.#options = options;
     const { confirmations } = options;
-    const connection = connectLedger(connections.commands, platformId, clock);
-    this.ledger = new PayoutLedger(connection, confirmations.commands);
-    this.#polledLedger = new PayoutLedger(connection);
+    this.#account = openAccount({
+      ...{ platformId, clock, logger, connection: connections.commands, confirmation: confirmations.commands },
+      firstPollAfterMs: options.settings.pollMinMs,
+      ...(telemetry && { telemetry }),
+    });
+    this.#polledLedger = new PayoutLedger(this.ledger.connection);
     this.#senderLedger = new RedisSenderLedger(
       connectLedger(connections.sender, platformId, clock),
       confirmations.sender,
     );
-    const { prefix } = connection.keys;
-    const wallNow = (): number => clock.wallNow();
-    this.#queues = new PayoutQueues(connections.commands, { prefix, wallNow, logger, ...(telemetry && { telemetry }) });
-    this.#delivery = new OutboxRelay({
-      ledger: this.ledger,
-      queues: this.#queues,
-      firstPollAfterMs: options.settings.pollMinMs,
-      logger,
-    });
+  }
+
+  get ledger(): PayoutLedger {
+    return this.#account.ledger;
   }
 
   get status(): AccountStatus {
     if (this.#isStopped) return { role: 'stopped' };
     if (this.#journalTrouble !== undefined) return { role: 'refused', reason: this.#journalTrouble };
-    const status = this.#role?.status ?? { role: 'standby' };
+    const status = this.#loop?.status ?? { role: 'standby' };
     const reason = this.#options.judgement.refusal(this.ledger.connection.keys.ledger);
     if (reason === undefined || status.role === 'refused') return status;
     return { role: 'refused', reason, cause: 'redis', ...(status.role === 'sender' && { epoch: status.epoch }) };
@@ -134,24 +127,24 @@ export class AccountWorker {
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;
-    const { connections, clock, gateway, observer, logger, settings, telemetry } = this.#options;
-    this.#statusJobs = new StatusJobs({
-      redis: connections.queue,
-      prefix: this.ledger.connection.keys.prefix,
-      clock,
-      ledger: this.#polledLedger,
-      gateway,
-      observer,
-      logger,
-      pollMinMs: settings.pollMinMs,
-      pollMaxMs: settings.pollMaxMs,
-      pollRate: settings.pollRate,
-      ...(telemetry && { telemetry }),
-    });
+    const { clock, gateway, observer, settings } = this.#options;
+    const { pollMinMs, pollMaxMs, pollRate } = settings;
+    const context = { ...this.#jobWorkerContext, clock, ledger: this.#polledLedger, gateway, observer };
+    this.#statusJobs = new StatusJobs({ ...context, pollMinMs, pollMaxMs, pollRate });
     this.#running = this.#run();
   }
 
-  /** One account's broken journal holds up no other account: it is tried again until it can be opened. */
+  get #jobWorkerContext(): JobWorkerContext {
+    const { connections, logger, telemetry } = this.#options;
+    return {
+      redis: connections.queue,
+      prefix: this.ledger.connection.keys.prefix,
+      logger,
+      ...(telemetry && { telemetry }),
+    };
+  }
+
+  /** One account's broken journal blocks no other account: opening it is retried until it succeeds. */
   async #run(): Promise<void> {
     const { clock, openJournal, logger } = this.#options;
     let journal: SendJournal | undefined;
@@ -175,10 +168,10 @@ export class AccountWorker {
     const { minWithdrawGapMs } = gateway.capabilities;
     const intervalMs = keptIntervalMs(this.#options.settings.intervalMs, minWithdrawGapMs);
     const settings = { ...this.#options.settings, intervalMs };
-    this.#role = new SenderLoop({
+    this.#loop = new SenderLoop({
       clock,
       ledger: this.#senderLedger,
-      delivery: this.#delivery,
+      relayOutbox: async (changedBefore, signal) => this.#account.relay.relayOutbox(changedBefore, signal),
       journal,
       journalPlace: { host: hostname(), dir: journalDir },
       journalKeptMs: journalDays * DAY_MS,
@@ -190,11 +183,25 @@ export class AccountWorker {
       makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
       makeToken: () => randomBytes(TOKEN_BYTES).toString('base64url'),
       stop: this.#stop.signal,
-      work: async (duty, end) => this.#work(duty, end),
+      work: async (active, end) =>
+        doActiveWork(
+          {
+            ...this.#jobWorkerContext,
+            clock,
+            ledger: this.ledger,
+            queues: this.#account.queues,
+            relay: this.#account.relay,
+            longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs),
+            retentionDays: settings.retentionDays,
+            observer,
+          },
+          active,
+          end,
+        ),
       observer,
       logger,
     });
-    await this.#role.run();
+    await this.#loop.run();
     await journal.close();
   }
 
@@ -206,56 +213,8 @@ export class AccountWorker {
     this.#stop.abort();
     await this.#statusJobs?.close();
     await this.#running;
-    await this.#queues.close();
+    await this.#account.close();
     this.#options.gateway.close();
     this.#isStopped = true;
-  }
-
-  /** What is done while this process is the sender: the withdraw jobs are run, the queues kept going, and old payouts removed. */
-  async #work({ sender, onRefused, logger }: ActiveSender, end: AbortSignal): Promise<void> {
-    const { clock, connections, settings, telemetry } = this.#options;
-    const { pollMaxMs } = settings;
-    const jobs = new WithdrawJobs({
-      redis: connections.queue,
-      prefix: this.ledger.connection.keys.prefix,
-      clock,
-      ledger: this.#senderLedger,
-      sender,
-      onAccepted: async (payoutId) => this.#followTransaction(payoutId),
-      onRefused,
-      logger,
-      ...(telemetry && { telemetry }),
-    });
-    const mending = repairClockJumpsRegularly({ clock, queues: this.#queues, pollMaxMs, logger }, end);
-    const watching = this.#watchJobs(end, logger);
-    const retention = this.#applyRetention(end, logger);
-    await untilAborted(end);
-    await jobs.close();
-    await mending;
-    await watching;
-    await retention;
-  }
-
-  async #watchJobs(signal: AbortSignal, logger: Logger): Promise<void> {
-    const { clock, observer } = this.#options;
-    const { connection } = this.ledger;
-    const reconciler = new JobReconciler({ ledger: this.ledger, queues: this.#queues, delivery: this.#delivery });
-    await watchJobs({ clock, connection, queues: this.#queues, reconciler, observer, logger }, signal);
-  }
-
-  async #applyRetention(signal: AbortSignal, logger: Logger): Promise<void> {
-    const { retentionDays } = this.#options.settings;
-    if (retentionDays === undefined) return;
-    await applyRetention({ connection: this.ledger.connection, retentionDays, logger }, signal);
-  }
-
-  /** Where this fails, the outbox still knows that the poll job is missing. */
-  async #followTransaction(payoutId: string): Promise<void> {
-    try {
-      await this.#delivery.addMissing('in_progress', [payoutId]);
-      await this.ledger.clearOutbox('in_progress', [payoutId]);
-    } catch (error) {
-      this.#options.logger.warn({ payoutId, error: (error as Error).message }, 'the poll job will be added later');
-    }
   }
 }

@@ -1,54 +1,54 @@
 import { isAborted, type Clock } from '../clock.js';
 import type { Logger } from '../logger.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
-import { longestPollDelayMs } from './status-jobs.js';
-import { LIMITER_MS, STALLED_JOBS } from './withdraw-jobs.js';
+import { LIMITER_MS, STALLED_JOBS } from './job-worker.js';
 
-export interface MendQueueTimesOptions {
+export interface ClockJumpRepairOptions {
   readonly clock: Clock;
   readonly queues: PayoutQueues;
-  readonly pollMaxMs: number;
+  /** The longest time between two polls of a payout, in ms. */
+  readonly longestPollDelayMs: number;
   readonly logger: Logger;
 }
 
-/** Clocks of two machines may differ by so much without anybody having put one back, in ms. */
+/** The clocks of two machines may differ by this without a jump, in ms. */
 const CLOCKS_DIFFER_MS = 1_000;
 
-const MEND_EVERY_MS = 1_000;
+const REPAIR_EVERY_MS = 1_000;
 
 /**
- * Lets the queues of an account go on where a wall clock was put back, as it may be at any time: the limiter of a queue
- * would hold it up for as long as the clock went back, and so would the delay of every status poll. Runs until the signal
- * is aborted.
+ * Keeps the queues of an account running when a wall clock is put back, which may happen at any time: the limiter of a
+ * queue would block it for as long as the clock went back, and so would the delay of every status poll. Runs until the
+ * signal is aborted.
  */
-export async function repairClockJumpsRegularly(options: MendQueueTimesOptions, signal: AbortSignal): Promise<void> {
+export async function repairClockJumpsRegularly(options: ClockJumpRepairOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = options;
   while (!isAborted(signal)) {
     try {
       await repairClockJump(options);
     } catch (error) {
-      logger.debug({ error: (error as Error).message }, 'cannot look whether a wall clock was put back');
+      logger.debug({ error: (error as Error).message }, 'cannot check whether a wall clock was put back');
     }
-    await clock.sleep(MEND_EVERY_MS, signal);
+    await clock.sleep(REPAIR_EVERY_MS, signal);
   }
 }
 
 /**
- * Does so once. Jobs of the `withdraw` queue are delayed until their `notBefore`, which is a date and stays one.
+ * Repairs the queues once. Jobs of the `withdraw` queue are delayed until their `notBefore`, which is a date and stays one.
  * @throws RedisUnavailableError
  */
 export async function repairClockJump({
   queues,
-  pollMaxMs,
+  longestPollDelayMs,
   logger,
-}: Omit<MendQueueTimesOptions, 'clock'>): Promise<void> {
+}: Omit<ClockJumpRepairOptions, 'clock'>): Promise<void> {
   const { lockDuration: lockMs, stalledInterval: stalledCheckMs } = STALLED_JOBS;
   const times = { limiterMs: LIMITER_MS, stalledCheckMs, lockMs };
-  const longestDelayMs = longestPollDelayMs(pollMaxMs) + CLOCKS_DIFFER_MS;
+  const longestDelayMs = longestPollDelayMs + CLOCKS_DIFFER_MS;
   const [withdraw, status] = await Promise.all([
     queues.mendTimes(queues.withdraw, times),
     queues.mendTimes(queues.transactionstatus, { ...times, longestDelayMs }),
   ]);
-  const mended = withdraw + status;
-  if (mended > 0) logger.warn({ mended }, 'a wall clock was put back; the queues go on without waiting for it');
+  const repaired = withdraw + status;
+  if (repaired > 0) logger.warn({ repaired }, 'a wall clock was put back; repaired the times of the queues');
 }

@@ -1,18 +1,13 @@
-import { DelayedError, UnrecoverableError, Worker, type Job, type Telemetry } from 'bullmq';
+import { DelayedError, UnrecoverableError, type Job } from 'bullmq';
 import type { Clock } from '../clock.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import type { Logger } from '../logger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
-import type { RedisClient } from '../redis.js';
-import { closeWorker } from './job-worker.js';
+import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
-import { KEPT_JOBS, LIMITER_MS, STALLED_JOBS } from './withdraw-jobs.js';
 import type { WorkerObserver } from './sender/worker-observer.js';
 
-export interface StatusJobsOptions {
-  readonly redis: RedisClient;
-  readonly prefix: string;
+export interface StatusJobsOptions extends JobWorkerContext {
   readonly clock: Clock;
   readonly ledger: PayoutLedger;
   readonly gateway: StatusGateway;
@@ -23,8 +18,6 @@ export interface StatusJobsOptions {
   /** Polls per second for the account, over all processes. */
   readonly pollRate: number;
   readonly observer: WorkerObserver;
-  readonly logger: Logger;
-  readonly telemetry?: Telemetry;
 }
 
 /** Polls that may wait for their responses at the same time. */
@@ -44,33 +37,22 @@ export function longestPollDelayMs(pollMaxMs: number): number {
  */
 export class StatusJobs {
   readonly #options: StatusJobsOptions;
-  readonly #worker: Worker<PayoutJobData, string>;
+  readonly #worker: JobWorker;
 
   constructor(options: StatusJobsOptions) {
     this.#options = options;
-    const { redis, prefix, pollRate, logger, telemetry } = options;
-    this.#worker = new Worker<PayoutJobData, string>(
-      QUEUE_NAMES.transactionstatus,
-      async (job, token) => this.#process(job, token),
-      {
-        connection: redis,
-        prefix,
-        concurrency: CONCURRENCY,
-        limiter: { max: pollRate, duration: LIMITER_MS },
-        maximumRateLimitDelay: LIMITER_MS,
-        ...STALLED_JOBS,
-        ...KEPT_JOBS,
-        ...(telemetry === undefined ? {} : { telemetry }),
-      },
-    );
-    this.#worker.on('error', (error) => {
-      logger.debug({ error: error.message }, 'transactionstatus queue trouble');
+    this.#worker = startJobWorker({
+      ...options,
+      queue: QUEUE_NAMES.transactionstatus,
+      run: async (job, token) => this.#process(job, token),
+      concurrency: CONCURRENCY,
+      ratePerSecond: options.pollRate,
     });
   }
 
   /** Resolves after the polls that are under way. Safe to call twice. */
   async close(): Promise<void> {
-    await closeWorker(this.#worker);
+    await this.#worker.close();
   }
 
   async #process(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {

@@ -1,6 +1,6 @@
 import { isAborted, type Clock } from '../clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import { STATES_WITH_JOB, type StateWithJob } from '../ledger/payout-ledger.js';
+import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
 import { readJobBalance } from '../queues/job-balance.js';
 import type { JobReconciler } from '../queues/job-reconciler.js';

@@ -1,7 +1,7 @@
 import type {
   JournaledLedger,
   JournaledOutcome,
-  JournaledSend,
+  SendLine,
   JournalEntry,
   JournalLine,
   JournalPeer,
@@ -33,7 +33,7 @@ export class MemoryJournal implements SendJournal {
   }
 
   /** The sends on disk, whoever wrote them. */
-  get sends(): readonly JournaledSend[] {
+  get sends(): readonly SendLine[] {
     return this.lines.filter((line) => 'payoutId' in line && 'request' in line);
   }
 
@@ -88,7 +88,7 @@ export class MemoryJournal implements SendJournal {
     return this.#write({ peers });
   }
 
-  async append(send: JournaledSend): Promise<void> {
+  async append(send: SendLine): Promise<void> {
     await this.onAppend();
     return this.#write(send);
   }

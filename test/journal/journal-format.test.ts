@@ -2,7 +2,8 @@ import { cp, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { UnsupportedFormatError } from '../../src/errors.js';
-import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { readJournal } from '../../src/journal/read-journal.js';
 import { findMismatch } from '../../src/journal/find-mismatch.js';
 import type { JournalItem } from '../../src/journal/journal-line.js';
 import { aSend, makeJournalFolder, type JournalFolder } from './support/journal-folder.js';
@@ -19,7 +20,7 @@ afterEach(async () => {
 
 const put = async (format: 1 | 2 | 3): Promise<void> =>
   cp(`${FIXTURES}format-${format}`, folder.dir, { recursive: true });
-const read = async () => FileSendJournal.read({ dir: folder.dir, platformId: 1 });
+const read = async () => readJournal(folder.dir, 1);
 
 async function sendsOf(journal: Pick<FileSendJournal, 'items'>): Promise<Exclude<JournalItem, { peers: unknown }>[]> {
   const items: JournalItem[] = [];
@@ -95,12 +96,12 @@ describe('a journal of format 1', () => {
     await put(1);
     const journal = await folder.open();
     const ledger = { findForgottenSends: async () => Promise.resolve([]) };
-    const lease = { owner: 'one', epoch: 3, beat: 0, released: true };
+    const lease = { owner: 'one', epoch: 3, heartbeat: 0, released: true };
     const journals = { objections: [], journals: [] };
-    const view = { ledgerId: 'L-1', lease, sends: 7, last: '', lastJournalId: undefined, ...journals };
-    const rest = { unanswered: false, inFlightMs: 0, pausedReason: undefined };
+    const view = { ledgerId: 'L-1', lease, sendCount: 7, last: '', lastJournalId: undefined, ...journals };
+    const rest = { awaitingAnswer: false, inFlightMs: 0, pausedReason: undefined };
     expect(await findMismatch(journal, { ...view, ...rest }, ledger)).toBeUndefined();
-    expect(await findMismatch(journal, { ...view, ...rest, sends: 6 }, ledger)).toMatchObject({ kind: 'ledger' });
+    expect(await findMismatch(journal, { ...view, ...rest, sendCount: 6 }, ledger)).toMatchObject({ kind: 'ledger' });
   });
 });
 

@@ -1,6 +1,7 @@
 import { readdir, utimes } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { readJournal } from '../../src/journal/read-journal.js';
 import type { JournalItem } from '../../src/journal/journal-line.js';
 import {
   aSend,
@@ -73,7 +74,7 @@ describe('a journal that has grown to 16 MiB', () => {
     expect(await sendsIn(journal)).toEqual(all);
     const again = await folder.open();
     expect(knownIn(again, ['a-16', 'p', 'b-1', 'b-16', 'q'])).toEqual(['b-1', 'b-16', 'q']);
-    const read = await FileSendJournal.read({ dir: folder.dir, platformId: 1 });
+    const read = await readJournal(folder.dir, 1);
     expect(read?.lastSends(2).map(({ payoutId }) => payoutId)).toEqual(['b-16', 'q']);
     expect(read && (await sendsIn(read))).toEqual(all);
   });

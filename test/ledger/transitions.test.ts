@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FINAL_STATES, PAYOUT_STATES, reachableFrom, TRANSITIONS, type PayoutState } from '../../src/ledger/states.js';
+import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
+import { reachableFrom, TRANSITIONS } from '../../src/ledger/transitions.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
@@ -76,12 +77,12 @@ describe('the table', () => {
     }
   });
 
-  it('never leads back to queued from a state in which money may have moved, but by a person or a proof', () => {
+  it('never leads back to queued from a state in which money may have moved, except by an operator or a proof', () => {
     const back = TRANSITIONS.filter(({ to }) => to === 'queued').map(({ from, when }) => [from, when]);
     expect(back).toEqual([
       ['sending', 'it is proved that nothing was sent'],
-      ['rejected', 'a person retries it'],
-      ['unknown', 'a person states that it was not sent'],
+      ['rejected', 'an operator retries it'],
+      ['unknown', 'an operator states that it was not sent'],
     ]);
   });
 });

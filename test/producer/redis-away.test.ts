@@ -110,7 +110,7 @@ describe('a queue that fails after the ledger has the payout', () => {
     await admin.set(`{payouts:${platformId}}:withdraw:wait`, 'not a list');
     admin.disconnect();
     expect(await producer.enqueue(payoutInput())).toMatchObject({ created: true });
-    expect(warnings).toEqual(['payouts are accepted but may have no job yet: the worker will add it']);
+    expect(warnings).toEqual(['job not added yet; the worker will add it']);
     expect(await producer.stats()).toMatchObject({ queued: 1, withoutJob: 1 });
   });
 });

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../../src/errors.js';
 import type { Payout } from '../../src/ledger/payout.js';
-import { PAYOUT_STATES } from '../../src/ledger/states.js';
+import { PAYOUT_STATES, SETTLED_STATES } from '../../src/ledger/states.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
-import { SETTLED_STATES, waitForPayout } from '../../src/producer/wait-for-payout.js';
+import { waitForPayout } from '../../src/producer/wait-for-payout.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';
 

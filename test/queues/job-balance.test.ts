@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { StateWithJob } from '../../src/ledger/payout-ledger.js';
+import type { StateWithJob } from '../../src/ledger/states.js';
 import { readJobBalance, type JobBalance } from '../../src/queues/job-balance.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';

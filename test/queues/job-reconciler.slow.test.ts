@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { Queue } from 'bullmq';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
-import { PayoutLedger, STATES_WITH_JOB } from '../../src/ledger/payout-ledger.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
+import { STATES_WITH_JOB } from '../../src/ledger/states.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
@@ -29,8 +30,8 @@ beforeEach(async () => {
   redis = connectRedis(server.url, 'commands');
   const ledger = new PayoutLedger(connectLedger(redis, platformId));
   queues = new PayoutQueues(redis, { prefix, wallNow: () => Date.now() });
-  const delivery = new OutboxRelay({ ledger, queues, firstPollAfterMs: 1_000 });
-  reconciler = new JobReconciler({ ledger, queues, delivery });
+  const relay = new OutboxRelay({ ledger, queues, firstPollAfterMs: 1_000 });
+  reconciler = new JobReconciler({ ledger, queues, relay });
   producer = new PayoutProducer({ redisUrl: server.url, platformId });
 });
 

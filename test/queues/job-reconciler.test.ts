@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Queue } from 'bullmq';
-import type { StateWithJob } from '../../src/ledger/payout-ledger.js';
+import type { StateWithJob } from '../../src/ledger/states.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';
@@ -72,7 +72,7 @@ describe('reconcile leaves alone', () => {
     await ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
     await ledger.change({ payoutId: 'p', from: 'sending', to: 'rejected' });
     await ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued' });
-    await rig.delivery.relayOutbox(rig.account.clock.wallNow() + 1);
+    await rig.relay.relayOutbox(rig.account.clock.wallNow() + 1);
     await rig.account.redis.lrem(withdraw.toKey('wait'), 0, 'p~1');
     expect(await check('queued')).toBe(1);
     expect(await rig.places(withdraw)).toEqual(['wait p~0', 'wait p~1']);
@@ -166,13 +166,13 @@ describe('reconcile, and what happens meanwhile', () => {
   });
 
   it('leaves payouts to the process that is adding their jobs', async () => {
-    const { account, queues, delivery } = rig;
+    const { account, queues, relay } = rig;
     await rig.enqueue(['there']);
     const reconciler = new JobReconciler({
       ledger: account.ledger,
       queues,
-      delivery: {
-        addJobs: async (state, payouts) => delivery.addJobs(state, payouts),
+      relay: {
+        addJobs: async (state, payouts) => relay.addJobs(state, payouts),
         // Accepted just behind the step that empties the outbox.
         relayOutbox: async () => {
           await account.ledger.enqueue([aPayout('fresh')]);

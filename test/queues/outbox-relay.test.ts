@@ -1,4 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/clock.js';
+import { RedisUnavailableError } from '../../src/errors.js';
+import { silentLogger } from '../../src/logger.js';
+import { OutboxRelay } from '../../src/queues/outbox-relay.js';
+import type { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';
 
@@ -24,46 +29,46 @@ describe('relayOutbox', () => {
   it('adds the jobs that a crash left out, and then has nothing to do', async () => {
     await rig.account.ledger.enqueue([aPayout('p'), aPayout('q')]);
     await makeInProgress('q');
-    expect(await rig.delivery.relayOutbox(soon())).toBe(3);
+    expect(await rig.relay.relayOutbox(soon())).toBe(3);
     expect(await withdrawJobs()).toEqual(['p~0']);
     expect(await statusJobs()).toEqual(['q~0']);
-    expect(await rig.delivery.relayOutbox(soon())).toBe(0);
+    expect(await rig.relay.relayOutbox(soon())).toBe(0);
   });
 
   it('goes through more than one page', async () => {
     const payouts = Array.from({ length: 1_100 }, (_, index) => aPayout(`p${index}`));
     await rig.account.ledger.enqueue(payouts);
-    expect(await rig.delivery.relayOutbox(soon())).toBe(1_100);
+    expect(await rig.relay.relayOutbox(soon())).toBe(1_100);
     expect(await rig.queues.withdraw.count()).toBe(1_100);
   });
 
   it('ends between two pages when it is told to', async () => {
     await rig.account.ledger.enqueue(Array.from({ length: 501 }, (_, index) => aPayout(`p${index}`)));
-    expect(await rig.delivery.relayOutbox(soon(), AbortSignal.abort())).toBe(500);
+    expect(await rig.relay.relayOutbox(soon(), AbortSignal.abort())).toBe(500);
   });
 
   it('leaves the newest changes to the process that is adding their job', async () => {
     await rig.account.ledger.enqueue([aPayout('p')]);
-    expect(await rig.delivery.relayOutbox(rig.account.clock.wallNow())).toBe(0);
+    expect(await rig.relay.relayOutbox(rig.account.clock.wallNow())).toBe(0);
     expect(await withdrawJobs()).toEqual([]);
   });
 
   it('adds no job for a payout that has moved on', async () => {
     await rig.account.ledger.enqueue([aPayout('p')]);
     await rig.account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-    expect(await rig.delivery.relayOutbox(soon())).toBe(1);
+    expect(await rig.relay.relayOutbox(soon())).toBe(1);
     expect(await withdrawJobs()).toEqual([]);
-    expect(await rig.delivery.relayOutbox(soon())).toBe(0);
+    expect(await rig.relay.relayOutbox(soon())).toBe(0);
   });
 
   it('gives a payout that an operator put back a new job beside the old one', async () => {
     const { ledger } = rig.account;
     await ledger.enqueue([aPayout('p')]);
-    await rig.delivery.relayOutbox(soon());
+    await rig.relay.relayOutbox(soon());
     await ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
     await ledger.change({ payoutId: 'p', from: 'sending', to: 'rejected' });
     await ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued' });
-    await rig.delivery.relayOutbox(soon());
+    await rig.relay.relayOutbox(soon());
     expect(await withdrawJobs()).toEqual(['p~0', 'p~1']);
   });
 });
@@ -75,15 +80,15 @@ describe('relayOutbox, where members of the outbox make no sense to it', () => {
     const { redis, connection, ledger } = rig.account;
     for (const member of STRANGE) await redis.zadd(connection.keys.outbox, 1, member);
     await ledger.enqueue([aPayout('p')]);
-    expect(await rig.delivery.relayOutbox(soon())).toBe(1);
-    expect(await rig.delivery.relayOutbox(soon())).toBe(0);
+    expect(await rig.relay.relayOutbox(soon())).toBe(1);
+    expect(await rig.relay.relayOutbox(soon())).toBe(0);
     expect(await withdrawJobs()).toEqual(['p~0']);
     expect((await redis.zrange(connection.keys.outbox, '0', '-1')).sort()).toEqual([...STRANGE].sort());
     expect(rig.errors).toHaveLength(1);
     expect(rig.errors[0]?.[0]).toMatchObject({ count: STRANGE.length });
 
     await redis.zadd(connection.keys.outbox, 1, `settling ${'x'.repeat(1_000)}`);
-    await rig.delivery.relayOutbox(soon());
+    await rig.relay.relayOutbox(soon());
     expect(rig.errors.slice(1)).toEqual([
       [{ count: 1, members: [`settling ${'x'.repeat(91)}`] }, expect.stringContaining('does not understand')],
     ]);
@@ -94,13 +99,13 @@ describe('relayOutbox, where members of the outbox make no sense to it', () => {
     const strange = Array.from({ length: 1_200 }, (_, index) => [1, `refunding p${index}`] as const);
     await redis.zadd(connection.keys.outbox, ...strange.flat());
     await ledger.enqueue([aPayout('p')]);
-    expect(await rig.delivery.relayOutbox(soon())).toBe(1);
+    expect(await rig.relay.relayOutbox(soon())).toBe(1);
     expect(await withdrawJobs()).toEqual(['p~0']);
     expect(await redis.zcard(connection.keys.outbox)).toBe(1_200);
   });
 });
 
-describe('addMissing', () => {
+describe('deliver', () => {
   it('adds a job in the place of one that is finished, or of which only a part is left', async () => {
     const { redis, ledger } = rig.account;
     await ledger.enqueue([aPayout('finished'), aPayout('part')]);
@@ -109,9 +114,58 @@ describe('addMissing', () => {
     await redis.zadd(key('failed'), 2, 'finished~0');
     // As BullMQ leaves it where it promotes a delayed job that has no hash.
     await redis.hset(key('part~0'), 'delay', '0');
-    expect(await rig.delivery.addMissing('queued', ['finished', 'part', 'nobody'])).toBe(2);
+    expect(await rig.relay.deliver('queued', ['finished', 'part', 'nobody'])).toBe(2);
     expect(await withdrawJobs()).toEqual(['finished~0', 'part~0']);
     expect(await rig.queues.withdraw.getFailedCount()).toBe(0);
-    expect(await rig.delivery.addMissing('queued', ['finished', 'part'])).toBe(0);
+    expect(await rig.relay.deliver('queued', ['finished', 'part'])).toBe(0);
+  });
+});
+
+describe('tryDeliver', () => {
+  const outbox = async () => rig.account.redis.zrange(rig.account.connection.keys.outbox, '0', '-1');
+
+  it('takes accepted payouts that are new out of the outbox, and leaves the others to the worker', async () => {
+    const [fresh, waiting] = [aPayout('fresh'), aPayout('waiting')];
+    await rig.account.ledger.enqueue([fresh, waiting]);
+    await rig.relay.tryDeliverAccepted({ fresh: [fresh], waiting: [waiting] });
+    expect(await withdrawJobs()).toEqual(['fresh~0', 'waiting~0']);
+    expect(await outbox()).toEqual(['queued waiting']);
+  });
+
+  it.each<[string, () => Promise<never>, string, number]>([
+    [
+      'waits 5 s at most for a queue that hangs',
+      async () => new Promise(() => undefined),
+      'Redis did not answer within 5000 ms',
+      5_000,
+    ],
+    [
+      'does not throw where Redis is unavailable',
+      async () => Promise.reject(new RedisUnavailableError('Redis is gone')),
+      'Redis is gone',
+      0,
+    ],
+  ])('%s: logs it, and the outbox keeps the payout', async (_, add, reason, waitedMs) => {
+    const sleeps: number[] = [];
+    const warnings: object[] = [];
+    const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+      if (waitedMs === 0) return systemClock.sleep(60_000, signal);
+      sleeps.push(ms);
+      // The entries of the outbox have to be read first, from a real Redis.
+      return systemClock.sleep(200, signal);
+    };
+    const queues = Object.assign(Object.create(rig.queues) as PayoutQueues, {
+      addWithdrawJobs: add,
+      queueOf: () => rig.queues.withdraw,
+    });
+    const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+    const relay = new OutboxRelay({ ledger: rig.account.ledger, queues, clock: { ...systemClock, sleep }, logger });
+    const payout = aPayout('p-1');
+    await rig.account.ledger.enqueue([payout]);
+    await relay.tryDeliver('queued', ['p-1']);
+    await relay.tryDeliverAccepted({ fresh: [payout], waiting: [] });
+    expect(warnings).toEqual(Array(2).fill({ payoutId: 'p-1', payouts: 1, reason }));
+    expect(sleeps).toEqual(waitedMs === 0 ? [] : [waitedMs, waitedMs]);
+    expect(await outbox()).toEqual(['queued p-1']);
   });
 });

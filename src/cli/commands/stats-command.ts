@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { WATCHED_STATES, type AccountStats } from '../../ledger/account-stats.js';
-import { PAYOUT_STATES, STATE_MEANING, type PayoutState } from '../../ledger/states.js';
+import type { AccountStats } from '../../ledger/account-stats.js';
+import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../../clock.js';
 
 const END_WITHIN_MS = 3_000;
 const SHOWN_LOG_LINES = 5;
@@ -77,9 +77,7 @@ export class DemoWorker {
   async stop(): Promise<void> {
     this.#isWanted = false;
     this.#child?.kill('SIGTERM');
-    const tooLate = new AbortController();
-    await Promise.race([this.#ended, delay(END_WITHIN_MS, undefined, { signal: tooLate.signal })]);
-    tooLate.abort();
+    await within(END_WITHIN_MS, this.#ended);
     this.#child?.kill('SIGKILL');
     await this.#ended;
   }

@@ -1,7 +1,6 @@
 import type { ValidPayout } from '../../ledger/payout.js';
-import type { PayoutState } from '../../ledger/states.js';
+import { type PayoutState, SETTLED_STATES } from '../../ledger/states.js';
 import type { PayoutEvent } from '../../producer/events/payout-events.js';
-import { SETTLED_STATES } from '../../producer/wait-for-payout.js';
 import type { Arrival } from '../../sandbox/index.js';
 
 /** One payout as it is shown while the demo runs. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import type { StateWithJob } from '../../ledger/payout-ledger.js';
+import type { StateWithJob } from '../../ledger/states.js';
 import { readJobBalance } from '../../queues/job-balance.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
 import { formatCount } from '../output/format-text.js';

@@ -3,7 +3,7 @@ import { open, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Clock } from '../../clock.js';
 import { findMismatch } from '../../journal/find-mismatch.js';
-import { FileSendJournal } from '../../journal/file-send-journal.js';
+import { readJournal } from '../../journal/read-journal.js';
 import type { ReadableJournal } from '../../journal/send-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { peekSenderView } from '../../ledger/read-sender-view.js';
@@ -75,16 +75,16 @@ export async function checkJournalAgreement(journalDir: string, connection: Ledg
   const name = 'journal and ledger';
   let journal: ReadableJournal | undefined;
   try {
-    journal = await FileSendJournal.read({ dir: journalDir, platformId: connection.platformId });
+    journal = await readJournal(journalDir, connection.platformId);
   } catch (error) {
     return problem(name, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
   }
   const view = await peekSenderView(connection);
   if (journal?.ledger === undefined) {
-    if (view.sends === 0) return ok(name, 'the journal of this host is empty');
+    if (view.sendCount === 0) return ok(name, 'the journal of this host is empty');
     return warning(
       name,
-      `the journal of this host is empty, the ledger has ${view.sends} sends`,
+      `the journal of this host is empty, the ledger has ${view.sendCount} sends`,
       'Check SEND_JOURNAL_DIR. A worker on this host begins a journal that witnesses nothing older.',
     );
   }

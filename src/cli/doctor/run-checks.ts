@@ -1,10 +1,9 @@
 import { systemClock, type Clock } from '../../clock.js';
 import { createGatewayClient } from '../../gateway/gateway-client.js';
 import { readAccountStats } from '../../ledger/account-stats.js';
-import { connectLedger } from '../../ledger/ledger-connection.js';
-import { STATES_WITH_JOB } from '../../ledger/payout-ledger.js';
+import { STATES_WITH_JOB } from '../../ledger/states.js';
 import { silentLogger, type Logger } from '../../logger.js';
-import { PayoutQueues } from '../../queues/payout-queues.js';
+import { openAccount } from '../../queues/open-account.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { checkPause, checkSender, checkUnknown } from './check-account.js';
@@ -88,9 +87,9 @@ async function* checkLedger(
   journalDir: string,
   clock: Clock,
 ): AsyncGenerator<CheckResult> {
-  const connection = connectLedger(redis, platformId, clock);
-  const { prefix } = connection.keys;
-  const queues = new PayoutQueues(redis, { prefix, wallNow: () => clock.wallNow(), readOnly: true });
+  const account = openAccount({ platformId, connection: redis, confirmation: 'reply', readOnly: true, clock });
+  const { queues } = account;
+  const { connection } = account.ledger;
   try {
     yield await attempt('journal and ledger', async () => checkJournalAgreement(journalDir, connection));
     for (const queue of [queues.withdraw, queues.transactionstatus]) {
@@ -105,7 +104,7 @@ async function* checkLedger(
     yield await attempt('pause', async () => checkPause(await readAccountStats(connection)));
     yield await attempt('unknown payouts', async () => checkUnknown(await readAccountStats(connection)));
   } finally {
-    await queues.close();
+    await account.close();
   }
 }
 

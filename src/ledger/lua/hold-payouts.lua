@@ -1,4 +1,4 @@
--- Turns payouts that are queued, or that an operator may queue again (rejected), into `unknown`: any of them may have
+-- Turns payouts that may be sent from now on (queued, or at an operator's word) into `unknown`: any of them may have
 -- been sent by a send that nobody witnesses any more.
 -- KEYS: the payouts' records
 -- ARGV: at, by, reason, doubtMs (for how long a request may still be on its way)
@@ -7,7 +7,7 @@ local at, by, reason, doubtMs = unpack(ARGV)
 local changed = 0
 for i = OWN + 1, #KEYS do
   local payout = open(KEYS[i])
-  if payout and (payout.state == 'queued' or payout.state == 'rejected') then
+  if payout and UNSENT[payout.state] then
     -- A rejection of an attempt that is known says nothing of one that nobody witnesses.
     local fields = { 'message', reason, 'doubtUntil', now_ms() + doubtMs, 'overlap', payout.attempt }
     move(payout, 'unknown', at, by, reason, fields)

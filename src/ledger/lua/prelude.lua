@@ -1,8 +1,8 @@
--- Stands before every script of this folder. The loader puts constants in front of it, made from states.ts and keys.ts:
+-- Stands before every script of this folder. The loader puts constants in front of it, made from states.ts, transitions.ts and keys.ts:
 --   LEDGER, SENDER, OUTBOX, EVENTS, JOURNALS, OBJECTIONS, LATE   the account's keys
 --   INDEX       state → the key of its index
 --   OWN         KEYS[OWN + 1] is the first key that a script takes beside the account's
---   ALLOWED     from → to → true        FINAL, NEEDS_JOB   state → true
+--   ALLOWED     from → to → true        FINAL, NEEDS_JOB, UNSENT   state → true
 --   PAYOUT_PREFIX   what a payout's key begins with
 --   FORMAT      the version of the ledger's format that these scripts write
 --   MARKS_FORMAT   whether the script may mark a ledger that has no format yet

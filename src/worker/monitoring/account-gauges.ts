@@ -1,6 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import { PAYOUT_STATES } from '../../ledger/states.js';
-import { WATCHED_STATES } from '../../ledger/account-stats.js';
+import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
 import { viewAccount, whileRedisIsThere, type AccountView, type WatchedAccount } from './account-snapshot.js';
 import { countStuck } from '../../ledger/count-stuck.js';
 

@@ -1,5 +1,5 @@
 import { GUARD_MS } from '../../account-settings.js';
-import { systemClock } from '../../clock.js';
+import { within } from '../../clock.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../../errors.js';
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
 import type { AccountStatus, AccountWorker } from '../account-worker.js';
@@ -34,14 +34,10 @@ export async function viewAccount({ platformId, status, ledger }: WatchedAccount
  * @returns undefined when Redis is away or hangs
  */
 export async function whileRedisIsThere<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
-  const done = new AbortController();
-  const late = systemClock.sleep(ANSWER_WITHIN_MS, done.signal).then(() => undefined);
   try {
-    return await Promise.race([answer, late]);
+    return await within(ANSWER_WITHIN_MS, answer);
   } catch (error) {
     if (error instanceof RedisUnavailableError) return undefined;
     throw error;
-  } finally {
-    done.abort();
   }
 }

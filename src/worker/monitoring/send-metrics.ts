@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { STATES_WITH_JOB } from '../../ledger/payout-ledger.js';
+import { STATES_WITH_JOB } from '../../ledger/states.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
 /** In seconds. The promise is that nothing ever falls into the first: a second or less between two sends. */

@@ -1,25 +1,25 @@
 import { findMismatch, type LedgerMismatch } from '../../journal/find-mismatch.js';
 import { JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
-import type { SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
+import type { SendAttempt, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
 import type { HeldLease } from './lease-keeper.js';
+import type { OwnAttempts } from './own-attempts.js';
 
 export interface LedgerCheckOptions {
   readonly ledger: SenderLedger;
   readonly journal: SendJournal;
-  readonly held: HeldLease;
-  /** Whether the token is of an attempt that this process began, or tried to, and did not write. */
-  readonly isUnwritten: (token: string) => boolean;
+  readonly heldLease: HeldLease;
+  readonly ownAttempts: OwnAttempts;
 }
 
 /** The sends that a ledger has seen: their number, and the token of the last one. */
 export interface LineOfSends {
-  readonly sends: number;
+  readonly sendCount: number;
   readonly last: string;
 }
 
 /** Why nothing may be sent: another process has the lease, or the ledger is not the one that this process knows. */
 export type Hindrance =
-  { readonly kind: 'lease_lost' } | { readonly kind: 'ledger_refused'; readonly mismatch: LedgerMismatch };
+  { readonly kind: 'lease_lost' } | { readonly kind: 'ledger_mismatch'; readonly mismatch: LedgerMismatch };
 
 const OTHER_LEDGER: LedgerMismatch = {
   kind: 'ledger',
@@ -40,8 +40,8 @@ export class LedgerCheck {
 
   constructor(options: LedgerCheckOptions) {
     this.#options = options;
-    const { sends, last } = options.held.view;
-    this.#line = { sends, last };
+    const { sendCount, last } = options.heldLease.view;
+    this.#line = { sendCount, last };
   }
 
   /** What the ledger must have seen. */
@@ -59,8 +59,8 @@ export class LedgerCheck {
    * @returns undefined where a begin of this process, whose reply was lost, took effect after all
    */
   explainDifference(found: LineOfSends): LedgerMismatch | undefined {
-    if (found.sends < this.#line.sends) return describeLoss(found.sends, this.#line.sends);
-    if (!this.#options.isUnwritten(found.last)) return OTHER_SENDS;
+    if (found.sendCount < this.#line.sendCount) return describeLoss(found.sendCount, this.#line.sendCount);
+    if (!this.#options.ownAttempts.hasUnwrittenToken(found.last)) return OTHER_SENDS;
     this.#line = found;
     return undefined;
   }
@@ -81,16 +81,16 @@ export class LedgerCheck {
 
   /** @param known - the line of sends as it was known before the ledger was asked */
   #compare(view: SenderView, known: LineOfSends): LedgerMismatch | undefined {
-    if (view.ledgerId !== this.#options.held.view.ledgerId) return OTHER_LEDGER;
-    if (view.sends < known.sends) return describeLoss(view.sends, known.sends);
+    if (view.ledgerId !== this.#options.heldLease.view.ledgerId) return OTHER_LEDGER;
+    if (view.sendCount < known.sendCount) return describeLoss(view.sendCount, known.sendCount);
     if (!this.#isHolder(view)) return undefined;
     // This process went on while the ledger was asked: what that saw last may be any of its begins in between.
     if (this.#line !== known) return undefined;
-    return view.last === known.last || this.#options.isUnwritten(view.last) ? undefined : OTHER_SENDS;
+    return view.last === known.last || this.#options.ownAttempts.hasUnwrittenToken(view.last) ? undefined : OTHER_SENDS;
   }
 
   #isHolder({ lease }: SenderView): boolean {
-    const { owner, epoch } = this.#options.held.lease;
+    const { owner, epoch } = this.#options.heldLease.lease;
     return lease?.owner === owner && lease.epoch === epoch;
   }
 
@@ -100,14 +100,19 @@ export class LedgerCheck {
   }
 
   /**
-   * Reads what another process may have added to the journal.
-   * @throws Error when it cannot be read
+   * Whether another sender may have sent the attempt of this number: it journaled one, or the journal cannot be read.
    */
-  async catchUpWithJournal(): Promise<void> {
+  async mayAnotherHaveSent(attempt: SendAttempt): Promise<boolean> {
     const { journal } = this.#options;
-    if (!(await journal.changedByOthers())) return;
-    this.distrustJournal();
-    await journal.reload();
+    try {
+      if (await journal.changedByOthers()) {
+        this.distrustJournal();
+        await journal.reload();
+      }
+      return journal.knowsFromAnother(attempt);
+    } catch {
+      return true;
+    }
   }
 
   /**
@@ -140,7 +145,7 @@ export class LedgerCheck {
 }
 
 function refuse(mismatch: LedgerMismatch): Hindrance {
-  return { kind: 'ledger_refused', mismatch };
+  return { kind: 'ledger_mismatch', mismatch };
 }
 
 function describeLoss(sends: number, known: number): LedgerMismatch {

@@ -1,42 +1,44 @@
 import type { Clock } from '../../clock.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import type { Logger } from '../../logger.js';
-import type { OutboxRelay } from '../../queues/outbox-relay.js';
-import type { Sender } from './sender.js';
+import type { SendRecovery } from './recover-sends.js';
 
-export interface RecoveryOptions {
+/**
+ * Adds the jobs of payouts that changed without their job being added.
+ * @param changedBefore - wall clock, ms
+ * @returns the number of payouts that were checked
+ */
+export type RelayOutbox = (changedBefore: number, signal: AbortSignal) => Promise<number>;
+
+export interface RecoveryLoopOptions {
   readonly clock: Clock;
-  readonly delivery: Pick<OutboxRelay, 'relayOutbox'>;
-  readonly sender: Pick<Sender, 'checkLedger' | 'resolveLeftovers'>;
+  readonly relayOutbox: RelayOutbox;
+  readonly recovery: Pick<SendRecovery, 'checkLedger' | 'resolveLeftovers'>;
   /** Told when the ledger is not the one that the sender knows. */
-  readonly onRefused: (mismatch: LedgerMismatch) => void;
+  readonly onMismatch: (mismatch: LedgerMismatch) => void;
   readonly logger: Logger;
 }
 
-const OUTBOX_EVERY_MS = 2_000;
-/** A change that is younger is being followed by its job right now. */
+const RECOVER_EVERY_MS = 2_000;
+/** The job of a younger change is being added right now. */
 const OUTBOX_AGE_MS = 2_000;
 
 /**
  * Repairs what a crash may have left: attempts without an outcome, and payouts whose job was not added. Runs beside the
- * sender until the signal is aborted.
+ * sends until the signal is aborted.
  */
-export async function recoverRegularly(options: RecoveryOptions, signal: AbortSignal): Promise<void> {
-  const { clock, sender, logger } = options;
+export async function recoverRegularly(options: RecoveryLoopOptions, signal: AbortSignal): Promise<void> {
+  const { clock, relayOutbox, recovery, onMismatch, logger } = options;
   while (!signal.aborted) {
     try {
-      await sender.resolveLeftovers();
-      const mismatch = await sender.checkLedger();
-      if (mismatch !== undefined) options.onRefused(mismatch);
-      await relayOutbox(options, signal);
+      await recovery.resolveLeftovers();
+      const mismatch = await recovery.checkLedger();
+      if (mismatch !== undefined) onMismatch(mismatch);
+      const payouts = await relayOutbox(clock.wallNow() - OUTBOX_AGE_MS, signal);
+      if (payouts > 0) logger.info({ payouts }, 'checked payouts whose job may have been missing');
     } catch (error) {
       logger.warn({ error: (error as Error).message }, 'recovery was interrupted, will try again');
     }
-    await clock.sleep(OUTBOX_EVERY_MS, signal);
+    await clock.sleep(RECOVER_EVERY_MS, signal);
   }
-}
-
-async function relayOutbox({ clock, delivery, logger }: RecoveryOptions, signal: AbortSignal): Promise<void> {
-  const delivered = await delivery.relayOutbox(clock.wallNow() - OUTBOX_AGE_MS, signal);
-  if (delivered > 0) logger.info({ delivered }, 'payouts whose job may have been missing were looked after');
 }

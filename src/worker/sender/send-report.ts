@@ -2,7 +2,7 @@ import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import type { PayoutState } from '../../ledger/states.js';
 
-/** What came of looking at one payout. */
+/** The result of one try to send a payout. */
 export type SendReport =
   /** It was sent, and this is what is known. */
   | { readonly kind: 'sent'; readonly outcome: Exclude<WithdrawOutcome, { kind: 'not_sent' }> }
@@ -19,5 +19,5 @@ export type SendReport =
   | { readonly kind: 'lease_lost' }
   /** The signal was aborted before the send began. */
   | { readonly kind: 'stopped' }
-  /** This process' journal and the ledger contradict each other: an operator must decide. */
-  | { readonly kind: 'ledger_refused'; readonly mismatch: LedgerMismatch };
+  /** This process's journal and the ledger contradict each other: an operator must decide. */
+  | { readonly kind: 'ledger_mismatch'; readonly mismatch: LedgerMismatch };

@@ -1,44 +1,36 @@
+/**
+ * This folder holds exactly what the simulation runs: the rules by which an account's one sender sends, on ports for
+ * clock, ledger, journal and gateway, without BullMQ, Redis, HTTP or sockets. Start reading here.
+ */
+
 import type { AccountSettings } from '../../account-settings.js';
 import { isAborted, onAnyClock, untilAborted, type Clock } from '../../clock.js';
-import { RedisUnavailableError } from '../../errors.js';
 import type { WithdrawGateway } from '../../gateway/withdraw-gateway.js';
-import { findMismatch, type LedgerMismatch } from '../../journal/find-mismatch.js';
+import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { describeJournal, type SendJournal } from '../../journal/send-journal.js';
-import type { JournalPlace, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
+import type { JournalPlace, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
+import { ADOPT_HINT, JournalAudit } from './journal-audit.js';
 import { LeaseKeeper, type HeldLease } from './lease-keeper.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
 import type { Pacer } from './pacer.js';
-import { recoverRegularly, type RecoveryOptions } from './recovery-loop.js';
+import { recoverRegularly, type RelayOutbox } from './recovery-loop.js';
+import type { ActiveSender } from './send-until-decided.js';
+import { StatusTracker, type SenderStatus } from './sender-status.js';
 import { Sender } from './sender.js';
 import { StopGrace } from './stop-grace.js';
 import type { WorkerObserver } from './worker-observer.js';
 
-/** What an account's worker is doing. */
-export type SenderStatus =
-  | { readonly role: 'standby' }
-  | { readonly role: 'sender'; readonly epoch: number }
-  /** It must not send: the reason says why and what to do. */
-  | { readonly role: 'refused'; readonly reason: string };
-
-/** The settings that decide when may be sent. */
+/** The settings that decide when a send is allowed. */
 export type SendingSettings = Pick<
   AccountSettings,
   'intervalMs' | 'inFlightMaxMs' | 'leaseMs' | 'quarantineMs' | 'maxRejectionsInARow' | 'maxUnknownsInARow'
 >;
 
-/** What is done while the lease is held. */
-export interface ActiveSender {
-  readonly sender: Sender;
-  /** To be told when journal and ledger contradict each other. */
-  readonly onRefused: (mismatch: LedgerMismatch) => void;
-  readonly logger: Logger;
-}
-
 export interface SenderLoopOptions {
   readonly clock: Clock;
   readonly ledger: SenderLedger;
-  readonly delivery: RecoveryOptions['delivery'];
+  readonly relayOutbox: RelayOutbox;
   readonly journal: SendJournal;
   readonly gateway: WithdrawGateway;
   readonly pacer: Pacer;
@@ -55,180 +47,102 @@ export interface SenderLoopOptions {
   readonly journalPlace: JournalPlace;
   /** For how long its files are kept, in ms. */
   readonly journalKeptMs: number;
-  /** Aborted when the role is to be given up: no new send begins; the one under way gets its response. */
+  /** Aborted when the process is to stop: no new send begins; the one in progress gets its response. */
   readonly stop: AbortSignal;
-  /** Has payouts sent until the signal is aborted, and returns once the send under way is over. */
-  readonly work: (duty: ActiveSender, end: AbortSignal) => Promise<void>;
+  /** What is done while the lease is held, until the signal is aborted: resolves once the send in progress is over. */
+  readonly work: (active: ActiveSender, end: AbortSignal) => Promise<void>;
   readonly observer: WorkerObserver;
   readonly logger: Logger;
 }
 
-/** Once a process is to stop, Redis is waited for this long to take the last outcome, or an objection. */
+/** Once a process is to stop, Redis gets this long to take the last outcome, or an objection. */
 const STOP_GRACE_MS = 10_000;
 const OBJECT_RETRY_MS = 500;
 const RESTART_AFTER_MS = 1_000;
 
-/** What an operator does about a refusal, in the log. */
-const ADOPT_HINT =
-  'nothing is sent: journal and ledger contradict each other. Bring back the newest copy of the Redis data if there is one; ' +
-  'else `payouts stats` shows the `payouts adopt-ledger` command that ends this';
-const JOURNAL_HINT =
-  'this process sends nothing: its send journal cannot be trusted. See "The send journal" in docs/operations.md';
 const FORMAT_HINT = 'this process sends nothing: the ledger was written by a newer version';
 
-/** The role of an account's one sender: stands by until the lease is there, then has payouts sent for as long as it is held. */
+/** The one sender of an account: stands by until it gets the lease, then works for as long as the lease is held. */
 export class SenderLoop {
   readonly #options: SenderLoopOptions;
   readonly #stopGrace: StopGrace;
-  #status: SenderStatus = { role: 'standby' };
-  /** The outcomes in the journal were told to the ledger since this process was the sender last. */
-  #hasReplayed = false;
+  readonly #status: StatusTracker;
+  readonly #audit: JournalAudit;
 
   constructor(options: SenderLoopOptions) {
     this.#options = options;
-    this.#stopGrace = new StopGrace({ clock: options.clock, stop: options.stop, graceMs: STOP_GRACE_MS });
+    const { clock, stop, settings, guardMs, logger } = options;
+    this.#stopGrace = new StopGrace({ clock, stop, graceMs: STOP_GRACE_MS });
+    this.#status = new StatusTracker(logger);
+    const doubtMs = onAnyClock(guardMs + settings.inFlightMaxMs);
+    const outcomes = new OutcomeRecorder({ ...options, ...settings, doubtMs });
+    this.#audit = new JournalAudit({ ...options, outcomes, status: this.#status });
   }
 
   get status(): SenderStatus {
-    return this.#status;
+    return this.#status.status;
   }
 
   /** Runs until it is to stop. */
   async run(): Promise<void> {
     const { clock, stop, logger } = this.#options;
     while (!isAborted(stop)) {
-      const held = await this.#makeKeeper().acquire(stop);
-      if (held === undefined) return;
+      const heldLease = await this.#makeKeeper().acquire(stop);
+      if (heldLease === undefined) return;
       try {
-        await this.#sendWhileHeld(held);
+        await this.#sendWhileHeld(heldLease);
       } catch (error) {
-        held.abandon();
+        heldLease.stopHeartbeat();
         logger.error({ error: (error as Error).message }, 'sender loop failed; restarting');
         await clock.sleep(RESTART_AFTER_MS, stop);
       }
-      this.#hasReplayed = false;
-      // A refusal stands until nothing is objected to any more.
-      if (this.#status.role === 'sender') this.#status = { role: 'standby' };
+      this.#audit.replayAgain();
+      this.#status.endSending();
     }
   }
 
   #makeKeeper(): LeaseKeeper {
-    const { clock, ledger, journal, journalPlace, settings, guardMs, makeOwner, logger } = this.#options;
-    const { leaseMs, quarantineMs, intervalMs, inFlightMaxMs } = settings;
+    const { clock, ledger, journal, journalPlace, journalKeptMs, settings, guardMs, makeOwner, logger } = this.#options;
+    const { intervalMs, inFlightMaxMs } = settings;
     return new LeaseKeeper({
+      ...settings,
       clock,
       ledger,
       owner: makeOwner(),
       describeJournal: () => describeJournal(journal, journalPlace, clock.wallNow()),
-      journalKeptMs: this.#options.journalKeptMs,
-      leaseMs,
-      quarantineMs,
-      intervalMs,
-      unansweredMs: (inFlightMs) => onAnyClock(guardMs + Math.max(inFlightMaxMs, inFlightMs)) + intervalMs,
-      findObjection: async () => this.#findObjection(),
-      witnessesAll: (view) => this.#witnessesAll(view),
+      journalKeptMs,
+      awaitingAnswerMs: (inFlightMs) => onAnyClock(guardMs + Math.max(inFlightMaxMs, inFlightMs)) + intervalMs,
+      audit: this.#audit,
       onUnsupported: (reason) => {
-        this.#refuse(reason, FORMAT_HINT);
+        this.#status.refuse(reason, FORMAT_HINT);
       },
       logger,
     });
   }
 
-  /**
-   * The journal first, the ledger after: the present holder may add to both in between, and the ledger leads.
-   *
-   * A contradiction that lies with this process alone (a journal that it cannot read, or that lost entries) stops nobody
-   * else: another may send for the account in good order.
-   */
-  async #findObjection(): Promise<string | undefined> {
-    const { journal, ledger } = this.#options;
-    try {
-      await journal.reload();
-    } catch (error) {
-      this.#refuse((error as Error).message, JOURNAL_HINT);
-      return (error as Error).message;
-    }
-    const view = await ledger.readSender();
-    const mismatch = await findMismatch(journal, view, ledger);
-    if (mismatch === undefined) {
-      if (this.#status.role === 'refused') this.#status = { role: 'standby' };
-      await this.#notePeers(view);
-      await this.#replayOutcomes();
-      return undefined;
-    }
-    this.#refuse(mismatch.reason, mismatch.kind === 'ledger' ? ADOPT_HINT : JOURNAL_HINT);
-    const isNoted = view.objections.some(({ journalId }) => journalId === journal.journalId);
-    if (mismatch.kind === 'ledger' && !isNoted) await this.#object(mismatch);
-    return mismatch.reason;
-  }
-
-  /** Also while another process sends: only this journal may know what became of a payout that is `unknown`. */
-  async #replayOutcomes(): Promise<void> {
-    if (this.#hasReplayed) return;
-    const { settings, guardMs, logger } = this.#options;
-    const doubtMs = onAnyClock(guardMs + settings.inFlightMaxMs);
-    const recorder = new OutcomeRecorder({ ...this.#options, ...settings, doubtMs });
-    try {
-      this.#hasReplayed = await recorder.replayAll();
-    } catch (error) {
-      if (error instanceof RedisUnavailableError) throw error;
-      // An outcome that Redis refuses must not keep the account from sending, and not unseen either.
-      logger.error({ error: (error as Error).message }, 'cannot record an outcome of the send journal');
-      this.#hasReplayed = true;
-    }
-  }
-
-  /** Not asked of the ledger alone: one that came back older does not know who has sent since. */
-  #witnessesAll({ sends, lastJournalId, journals }: SenderView): boolean {
-    const { journalId, peers } = this.#options.journal;
-    if (sends > 0 && lastJournalId !== journalId) return false;
-    return [...journals, ...peers].every((known) => known.journalId === journalId);
-  }
-
-  /** If Redis forgets them, this journal still knows which others have to be read. */
-  async #notePeers({ journals }: SenderView): Promise<void> {
-    const { journal } = this.#options;
-    const known = [journal.journalId, ...journal.peers.map(({ journalId }) => journalId)];
-    const unknown = journals.filter(({ journalId }) => !known.includes(journalId));
-    if (unknown.length > 0) await journal.notePeers(unknown);
-  }
-
-  /** Says it once. */
-  #refuse(reason: string, hint: string): void {
-    const { status } = this;
-    if (status.role === 'refused' && status.reason === reason) return;
-    this.#status = { role: 'refused', reason };
-    this.#options.logger.error({ reason }, hint);
-  }
-
-  async #object({ kind, reason }: LedgerMismatch): Promise<void> {
-    const { journal, journalPlace, ledger, clock } = this.#options;
-    const { journalId, ledger: known } = journal;
-    await ledger.object({ journalId, kind, reason, ...journalPlace, sends: known?.sends ?? 0, at: clock.wallNow() });
-  }
-
-  async #sendWhileHeld(held: HeldLease): Promise<void> {
-    const { clock, delivery, stop } = this.#options;
-    const { lease } = held;
+  async #sendWhileHeld(heldLease: HeldLease): Promise<void> {
+    const { clock, ledger, relayOutbox, stop, work } = this.#options;
+    const { lease, view } = heldLease;
     const logger = this.#options.logger.child({ epoch: lease.epoch });
-    await this.#bindJournal(held);
-    const sender = this.#makeSender(held, logger);
-    await sender.resolveLeftovers();
+    await this.#audit.bind(view, lease.epoch);
+    const sender = this.#makeSender(heldLease, logger);
+    const { recovery } = sender;
+    await recovery.resolveLeftovers();
     const refused = new AbortController();
     const failed = new AbortController();
     let mismatch: LedgerMismatch | undefined;
-    const onRefused = (found: LedgerMismatch): void => {
+    const onMismatch = (found: LedgerMismatch): void => {
       mismatch ??= found;
-      this.#refuse(found.reason, ADOPT_HINT);
+      this.#status.refuse(found.reason, ADOPT_HINT);
       refused.abort();
     };
-    this.#status = { role: 'sender', epoch: lease.epoch };
-    const end = AbortSignal.any([stop, held.lost, refused.signal, failed.signal]);
+    this.#status.becomeSender(lease.epoch);
+    const end = AbortSignal.any([stop, heldLease.lost, refused.signal, failed.signal]);
     const parts = [
-      this.#options.work({ sender, onRefused, logger }, end),
-      recoverRegularly({ clock, delivery, sender, onRefused, logger }, end),
-      this.#objectWhenRefused(() => mismatch, end),
-      this.#compareWhenLost(held.lost, end),
+      work({ sender, clock, ledger, onMismatch, logger }, end),
+      recoverRegularly({ clock, relayOutbox, recovery, onMismatch, logger }, end),
+      this.#objectOnMismatch(() => mismatch, end),
+      this.#compareWhenLost(heldLease.lost, end),
     ];
     try {
       await Promise.all(parts);
@@ -237,74 +151,58 @@ export class SenderLoop {
       failed.abort();
       await Promise.allSettled(parts);
     }
-    // Whoever refuses this ledger must not look like a holder that ended in good order.
-    if (refused.signal.aborted) held.abandon();
-    else await held.release();
+    // A process that refuses this ledger must not look like a holder that ended in good order.
+    if (refused.signal.aborted) heldLease.stopHeartbeat();
+    else await heldLease.release();
   }
 
-  #makeSender(held: HeldLease, logger: Logger): Sender {
-    const { settings } = this.#options;
+  #makeSender(heldLease: HeldLease, logger: Logger): Sender {
     return new Sender({
       ...this.#options,
-      ...settings,
-      held,
+      ...this.#options.settings,
+      heldLease,
       stopGrace: this.#stopGrace,
       onUnrecordable: (reason) => {
-        this.#status = reason === undefined ? { role: 'sender', epoch: held.lease.epoch } : { role: 'refused', reason };
+        if (reason === undefined) this.#status.becomeSender(heldLease.lease.epoch);
+        else this.#status.refuse(reason);
       },
       logger,
     });
   }
 
   /**
-   * Stops the whole account: a worker on another host, whose journal has not seen what this one has, would send on.
-   * The lease is kept until that is done, for the same reason.
+   * Stops the whole account: a worker on another host, whose journal does not have what this one has, would continue to
+   * send. The lease is kept until the objection is recorded, for the same reason.
    */
-  async #objectWhenRefused(findMismatch: () => LedgerMismatch | undefined, end: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#options;
+  async #objectOnMismatch(mismatchOf: () => LedgerMismatch | undefined, end: AbortSignal): Promise<void> {
     await untilAborted(end);
-    const isOver = this.#stopGrace.start();
-    for (let mismatch = findMismatch(); mismatch !== undefined && !isOver();) {
-      try {
-        await this.#object(mismatch);
-        return;
-      } catch (error) {
-        logger.warn({ error: (error as Error).message }, 'cannot record the objection yet');
-        await clock.sleep(OBJECT_RETRY_MS);
-      }
-    }
+    const mismatch = mismatchOf();
+    if (mismatch === undefined) return;
+    await this.#untilDone('cannot record the objection yet', async () => this.#audit.object(mismatch));
   }
 
   /**
-   * The lease may be lost because Redis came back older. The send under way can take long to end: a worker of another
-   * host, whose journal does not know of it, must hear of that before.
+   * The lease may be lost because Redis came back older. The send in progress can take long to end: a worker of another
+   * host, whose journal does not have it, must be stopped before.
    */
   async #compareWhenLost(lost: AbortSignal, end: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#options;
     await untilAborted(end);
+    if (!lost.aborted) return;
+    await this.#untilDone('cannot compare ledger and journal yet', async () => this.#audit.findMismatch());
+  }
+
+  /** Retries until it succeeds, or the process has to end. */
+  async #untilDone(failure: string, call: () => Promise<unknown>): Promise<void> {
+    const { clock, logger } = this.#options;
     const isOver = this.#stopGrace.start();
-    while (lost.aborted && !isOver()) {
+    while (!isOver()) {
       try {
-        await this.#findObjection();
+        await call();
         return;
       } catch (error) {
-        logger.debug({ error: (error as Error).message }, 'cannot compare ledger and journal yet');
+        logger.warn({ error: (error as Error).message }, failure);
         await clock.sleep(OBJECT_RETRY_MS);
       }
     }
-  }
-
-  /** A journal that is new on this host, or whose ledger was adopted elsewhere, learns with which ledger it is used. */
-  async #bindJournal({ view, lease }: HeldLease): Promise<void> {
-    const { journal, logger } = this.#options;
-    if (journal.ledger?.ledgerId === view.ledgerId) return;
-    if (journal.ledger === undefined && view.sends > 0) {
-      logger.warn(
-        { sends: view.sends },
-        'the send journal of this host is new: it can witness nothing that was sent before',
-      );
-    }
-    const { ledgerId, sends, last } = view;
-    await journal.bind({ ledgerId, epoch: lease.epoch, sends, token: last });
   }
 }

@@ -1,17 +1,20 @@
-import { isAborted, onAnyClock, type Clock } from '../../clock.js';
+import { onAnyClock, type Clock } from '../../clock.js';
 import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../../gateway/withdraw-gateway.js';
-import type { LedgerMismatch } from '../../journal/find-mismatch.js';
-import type { JournaledSend } from '../../journal/journal-line.js';
+import type { SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { Refusal } from '../../ledger/script-rejection.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { JournalPlace, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import { AttemptRecorder } from './attempt-recorder.js';
+import { connectInTime } from './connect-in-time.js';
 import type { HeldLease } from './lease-keeper.js';
 import { LedgerCheck } from './ledger-check.js';
+import { OutcomeRecorder } from './outcome-recorder.js';
+import { OwnAttempts } from './own-attempts.js';
 import type { Pacer } from './pacer.js';
+import { SendRecovery } from './recover-sends.js';
+import { reportMismatch, reportRefusedBegin } from './refused-begin.js';
 import type { SendReport } from './send-report.js';
 import type { StopGrace } from './stop-grace.js';
 import type { WorkerObserver } from './worker-observer.js';
@@ -22,7 +25,7 @@ export interface SenderOptions {
   readonly journal: SendJournal;
   readonly gateway: WithdrawGateway;
   readonly pacer: Pacer;
-  readonly held: HeldLease;
+  readonly heldLease: HeldLease;
   readonly stopGrace: StopGrace;
   /** Where the journal is, for operators. */
   readonly journalPlace: JournalPlace;
@@ -42,40 +45,37 @@ export interface SenderOptions {
   readonly logger: Logger;
 }
 
-/** A connection is made ready this long before its slot, so that it is ready in time and not idle for long. */
-const CONNECT_LEAD_MS = 1_000;
-
-/** The ledger and the journal are written this long before the slot opens, so that their time does not slow the pace. */
-const BEGIN_LEAD_MS = 30;
-
 /**
  * Sends payouts, one at a time, for as long as its lease is held. Everything that keeps the three promises happens
  * here, in this order: connection ready, begun in the ledger, on disk there, on disk in the journal, slot open, and then,
  * without giving up the event loop, the last checks and the write.
  */
 export class Sender {
+  /** Also run by the recovery loop, beside the sends. */
+  readonly recovery: SendRecovery;
   readonly #options: SenderOptions;
-  readonly #book: AttemptRecorder;
+  readonly #ownAttempts = new OwnAttempts();
   readonly #check: LedgerCheck;
-  /** The last send that somebody witnesses, see `JournaledSend.after`. */
-  #after: JournaledSend['after'];
+  readonly #attempts: AttemptRecorder;
+  /** The last send that a journal has, see `SendLine.after`. */
+  #after: SendLine['after'];
   #lastWriteAt: number | undefined;
 
   constructor(options: SenderOptions) {
     this.#options = options;
-    const { held, journal, pacer } = options;
-    const { sends, last, lastJournalId, inFlightMs } = held.view;
+    const { heldLease, journal, pacer, guardMs, inFlightMaxMs } = options;
+    const { sendCount, last, lastJournalId, inFlightMs } = heldLease.view;
     this.#after =
       lastJournalId === journal.journalId && journal.ledger !== undefined
         ? { sends: journal.ledger.sends, token: journal.ledger.token }
-        : { sends, token: last };
-    this.#book = new AttemptRecorder({
-      ...options,
-      doubtMs: onAnyClock(options.guardMs + Math.max(options.inFlightMaxMs, inFlightMs)),
-      catchUpWithJournal: async () => this.#check.catchUpWithJournal(),
-    });
-    this.#check = new LedgerCheck({ ...options, isUnwritten: (token) => this.#book.isUnwritten(token) });
-    pacer.holdUntil(held.firstSendAt);
+        : { sends: sendCount, token: last };
+    const doubtMs = onAnyClock(guardMs + Math.max(inFlightMaxMs, inFlightMs));
+    const ownAttempts = this.#ownAttempts;
+    const check = (this.#check = new LedgerCheck({ ...options, ownAttempts }));
+    const outcomes = new OutcomeRecorder({ ...options, doubtMs });
+    const attempts = (this.#attempts = new AttemptRecorder({ ...options, ownAttempts, check, outcomes }));
+    this.recovery = new SendRecovery({ ...options, ownAttempts, check, attempts, outcomes, doubtMs });
+    pacer.holdUntil(heldLease.firstSendAt);
   }
 
   /**
@@ -85,13 +85,15 @@ export class Sender {
    * nothing was sent
    */
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
-    const { held, clock, journal, observer } = this.#options;
-    const either = AbortSignal.any([stop, held.lost]);
+    const { heldLease, clock, journal, gateway, pacer, observer } = this.#options;
+    const either = AbortSignal.any([stop, heldLease.lost]);
     try {
       await journal.ensureWritable();
     } catch (error) {
       const reason = (error as Error).message;
-      return error instanceof JournalDamagedError ? refuse({ kind: 'journal', reason }) : { kind: 'not_sent', reason };
+      return error instanceof JournalDamagedError
+        ? reportMismatch({ kind: 'journal', reason })
+        : { kind: 'not_sent', reason };
     }
     const payout = await this.#readQueued(payoutId);
     if (typeof payout === 'string' || payout === undefined) return { kind: 'skipped', state: payout };
@@ -99,42 +101,22 @@ export class Sender {
       return { kind: 'early', notBefore: Date.parse(payout.notBefore) };
     }
     if (journal.knows(payoutId, payout.attempt + 1)) {
-      return refuse({
+      return reportMismatch({
         kind: 'ledger',
         reason: `The send journal says that payout ${payoutId} was sent, the ledger says that it was not.`,
       });
     }
 
     const startedAt = clock.now();
-    const connection = await this.#connectInTime(either);
-    if ('kind' in connection) return held.lost.aborted ? { kind: 'lease_lost' } : connection;
+    const connection = await connectInTime(pacer, gateway, either);
+    if ('kind' in connection) return heldLease.lost.aborted ? { kind: 'lease_lost' } : connection;
     observer.pacerWaited(clock.now() - startedAt);
     try {
       return await this.#beginAndWrite(payout, connection);
     } finally {
-      this.#book.ended();
+      this.#ownAttempts.clearCurrent();
       connection.close();
     }
-  }
-
-  /**
-   * Compares the ledger with what this process knows, also while there is nothing to send, and tells it the last
-   * outcome again in case it came back without it.
-   * @returns why nothing may be sent from this ledger any more, or undefined
-   * @throws RedisUnavailableError
-   */
-  async checkLedger(): Promise<LedgerMismatch | undefined> {
-    const loss = await this.#check.findLoss();
-    if (loss === undefined) await this.#book.confirmLast();
-    return loss;
-  }
-
-  /**
-   * Clears attempts that the ledger has as under way although none of this process is.
-   * @throws RedisUnavailableError
-   */
-  async resolveLeftovers(): Promise<void> {
-    await this.#book.resolveLeftovers();
   }
 
   /** @returns the payout when it is queued, else its state */
@@ -142,37 +124,13 @@ export class Sender {
     const payout = await this.#options.ledger.readPayout(payoutId);
     if (payout?.state !== 'sending') return payout?.state === 'queued' ? payout : payout?.state;
     // A begin whose reply was lost left it there: this process knows that it did not send it.
-    await this.#book.resolveLeftovers();
+    await this.recovery.resolveLeftovers();
     const again = await this.#options.ledger.readPayout(payoutId);
     return again?.state === 'queued' ? again : again?.state;
   }
 
-  /** Waits until the slot is about to open, with a fresh connection at hand. @returns the connection, usable */
-  async #connectInTime(
-    stop: AbortSignal,
-  ): Promise<WithdrawConnection | Extract<SendReport, { kind: 'stopped' | 'not_sent' }>> {
-    const { pacer, gateway } = this.#options;
-    for (;;) {
-      await pacer.waitUntilOpen(stop, CONNECT_LEAD_MS);
-      if (isAborted(stop)) return { kind: 'stopped' };
-      let connection: WithdrawConnection;
-      try {
-        connection = await gateway.openConnection(stop);
-      } catch (error) {
-        return isAborted(stop) ? { kind: 'stopped' } : { kind: 'not_sent', reason: (error as Error).message };
-      }
-      const hadToWait = !pacer.isOpen;
-      await pacer.waitUntilOpen(stop, BEGIN_LEAD_MS);
-      if (!isAborted(stop) && connection.usable) return connection;
-      connection.close();
-      if (isAborted(stop)) return { kind: 'stopped' };
-      // A connection that ended while it waited is simply made again; one that ends at once is the gateway's trouble.
-      if (!hadToWait) return { kind: 'not_sent', reason: 'the gateway ended the connection before it was used' };
-    }
-  }
-
   async #beginAndWrite(payout: Payout, connection: WithdrawConnection): Promise<SendReport> {
-    const { clock, journal, held, pacer, makeToken } = this.#options;
+    const { clock, journal, heldLease, pacer, makeToken } = this.#options;
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, token: makeToken() };
     const request = toRequest(payout);
     // Before the ledger is touched: a begin that is put back would count the payout's attempts up and hide the fault.
@@ -184,43 +142,43 @@ export class Sender {
     if (doubt !== undefined) return { kind: 'not_sent', reason: doubt };
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
-    this.#book.mayBegin(attempt);
+    this.#ownAttempts.trackBegin(attempt);
     let hasOthers: boolean;
     try {
       const begun = await this.#begin(attempt);
       if (begun !== undefined) return begun;
-      const { sends } = this.#check.line;
+      const { sendCount: sends } = this.#check.line;
       const at = clock.wallNow();
-      await journal.append({ ...attempt, epoch: held.lease.epoch, sends, after: this.#after, request, at });
+      await journal.append({ ...attempt, epoch: heldLease.lease.epoch, sends, after: this.#after, request, at });
       this.#after = { sends, token: attempt.token };
       hasOthers = await journal.changedByOthers();
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }
     if (hasOthers) return await this.#standBack(attempt);
-    await pacer.waitUntilOpen(held.lost);
+    await pacer.waitUntilOpen(heldLease.lost);
     // A suspended machine's monotonic clock may stand still; its wall clock then forbids, as it may, and permits nothing.
     const isFresh = (): boolean =>
       clock.now() - beganAt < this.#options.guardMs && Math.abs(clock.wallNow() - beganOn) < this.#options.guardMs;
-    const mayWrite = (): boolean => pacer.isOpen && isFresh() && !held.lost.aborted;
+    const mayWrite = (): boolean => pacer.isOpen && isFresh() && !heldLease.lost.aborted;
     return await this.#write(attempt, request, connection, mayWrite);
   }
 
   /** @returns undefined when the ledger let the attempt begin */
   async #begin(attempt: SendAttempt): Promise<SendReport | undefined> {
-    const { ledger, held, journal, journalPlace, inFlightMaxMs, clock } = this.#options;
+    const { ledger, heldLease, journal, journalPlace, inFlightMaxMs, clock } = this.#options;
     const begun = await ledger.beginSend({
       ...attempt,
       ...this.#check.line,
-      lease: held.lease,
-      beat: held.beat(),
-      ledgerId: held.view.ledgerId,
+      lease: heldLease.lease,
+      heartbeat: heldLease.heartbeat(),
+      ledgerId: heldLease.view.ledgerId,
       journal: describeJournal(journal, journalPlace, clock.wallNow()),
       inFlightMs: inFlightMaxMs,
     });
-    if (begun.kind !== 'begun') return await this.#refused(begun);
-    this.#book.noteBegun(attempt);
-    this.#check.noteBegun({ sends: begun.sends, last: attempt.token });
+    if (begun.kind !== 'begun') return await reportRefusedBegin(begun, { check: this.#check, recovery: this.recovery });
+    this.#ownAttempts.confirmBegin(attempt);
+    this.#check.noteBegun({ sendCount: begun.sendCount, last: attempt.token });
     return undefined;
   }
 
@@ -243,14 +201,14 @@ export class Sender {
   ): Promise<SendReport> {
     const { pacer, clock, observer, logger } = this.#options;
     const writtenAt = clock.now();
-    this.#book.noteWritten(attempt);
+    this.#ownAttempts.release(attempt);
     const outcome = await connection.withdraw(request, { mayWrite });
     if (outcome.kind === 'not_sent') return await this.#notSent(attempt, outcome.reason);
 
     if (outcome.kind === 'unknown') pacer.unanswered();
     else pacer.answered();
     // Recorded before anybody else hears of it: a logger or an observer that throws must not cost the response.
-    await this.#book.finish(attempt, outcome);
+    await this.#attempts.finish(attempt, outcome);
     logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');
     observer.sent(outcome.kind, outcome.durationMs);
     if (this.#lastWriteAt !== undefined) observer.sendGap(writtenAt - this.#lastWriteAt);
@@ -259,47 +217,9 @@ export class Sender {
   }
 
   async #notSent(attempt: SendAttempt, reason: string): Promise<SendReport> {
-    await this.#book.revert(attempt, reason);
+    await this.#attempts.revert(attempt, reason);
     return { kind: 'not_sent', reason };
   }
-
-  /** The ledger did not let the attempt begin. */
-  async #refused(refusal: Refusal): Promise<SendReport> {
-    switch (refusal.kind) {
-      case 'lease_lost':
-        return { kind: 'lease_lost' };
-      case 'paused':
-        return { kind: 'paused', reason: refusal.reason };
-      case 'objected':
-        return { kind: 'objected', reason: refusal.reason };
-      case 'other_ledger':
-        return refuse(this.#check.otherLedger);
-      case 'sends_differ': {
-        const mismatch = this.#check.explainDifference(refusal);
-        return mismatch === undefined
-          ? { kind: 'not_sent', reason: 'send counter was behind; will retry' }
-          : refuse(mismatch);
-      }
-      case 'others_sending':
-        await this.#book.resolveLeftovers();
-        return { kind: 'not_sent', reason: `payouts were left in sending: ${refusal.payoutIds.join(', ')}` };
-      case 'wrong_state':
-        // Changed between the look and the begin; the next look tells.
-        return refusal.state === 'queued'
-          ? { kind: 'not_sent', reason: 'the payout changed' }
-          : { kind: 'skipped', state: refusal.state };
-      case 'not_found':
-      case 'txhash_taken':
-      case 'in_doubt':
-      case 'sent_since':
-      case 'paid_late':
-        throw new Error(`begin-send refused with ${refusal.kind}, which it never should`);
-    }
-  }
-}
-
-function refuse(mismatch: LedgerMismatch): SendReport {
-  return { kind: 'ledger_refused', mismatch };
 }
 
 function toRequest({ paymentId, amount, addressTo, symbol }: Payout): WithdrawRequest {

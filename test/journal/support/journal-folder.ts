@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSendJournal, type FileSendJournalOptions } from '../../../src/journal/file-send-journal.js';
-import type { JournaledSend, JournalLine } from '../../../src/journal/journal-line.js';
+import type { SendLine, JournalLine } from '../../../src/journal/journal-line.js';
 
 /** A folder for the journal of account 1, and the processes that have it open. */
 export interface JournalFolder {
@@ -57,7 +57,7 @@ export const HEADER: JournalLine = { v: 2, journalId: 'abcdef012345' };
 export const LEDGER = { ledgerId: 'ledger', epoch: 2, sends: 0, token: '' };
 
 /** The send of this number, after the one before it. */
-export function aSend(payoutId: string, sends: number, given: Partial<JournaledSend> = {}): JournaledSend {
+export function aSend(payoutId: string, sends: number, given: Partial<SendLine> = {}): SendLine {
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
   const after = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };
   return {
@@ -74,13 +74,13 @@ export function aSend(payoutId: string, sends: number, given: Partial<JournaledS
 }
 
 /** A send whose line is as long as this, in bytes or a little more. */
-export function aLongSend(payoutId: string, sends: number, bytes: number): JournaledSend {
+export function aLongSend(payoutId: string, sends: number, bytes: number): SendLine {
   const { request, ...send } = aSend(payoutId, sends);
   return { ...send, request: { ...request, addressTo: 'x'.repeat(bytes) } };
 }
 
 /** An outcome of a send, as it is written. */
-export function outcomeOf({ payoutId, attempt, token }: JournaledSend, kind: 'accepted' | 'not_sent'): JournalLine {
+export function outcomeOf({ payoutId, attempt, token }: SendLine, kind: 'accepted' | 'not_sent'): JournalLine {
   const outcome = kind === 'accepted' ? { kind, txhash: `h-${payoutId}` } : { kind, reason: 'the connection ended' };
   return { payoutId, attempt, token, outcome, at: 1_900_000_000_500 };
 }
@@ -94,6 +94,6 @@ export function fullFile(name: string, first = 1): JournalLine[] {
 }
 
 /** As many sends as fill a file, each a long one. */
-export function longSends(name: string, first: number): JournaledSend[] {
+export function longSends(name: string, first: number): SendLine[] {
   return Array.from({ length: FULL_MIB }, (_, index) => aLongSend(`${name}-${index + 1}`, first + index, MIB));
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import type { JournaledOutcome, JournaledSend } from '../../../src/journal/journal-line.js';
+import type { JournaledOutcome, SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { KnownJournal, SendAttempt } from '../../../src/ledger/sender-ledger.js';
@@ -89,12 +89,12 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
     const begin = async (payoutId: string) => {
       await journal.reload();
       const { view, lease } = await takeLease();
-      const { ledgerId, sends, last } = view;
+      const { ledgerId, sendCount, last } = view;
       const payout = await sender.readPayout(payoutId);
       const attempt = { payoutId, attempt: (payout?.attempt ?? 0) + 1, token: `${name}-${(tokens += 1)}` };
-      const asked = { ...attempt, lease, beat: 0, ledgerId, sends, last, journal: describe(), inFlightMs: 0 };
+      const asked = { ...attempt, lease, heartbeat: 0, ledgerId, sendCount, last, journal: describe(), inFlightMs: 0 };
       const begun = await sender.beginSend(asked);
-      return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends, token: last }, begun };
+      return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends: sendCount, token: last }, begun };
     };
     return {
       dir,
@@ -105,8 +105,8 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
         if (journal.ledger?.ledgerId !== before.ledgerId) await journal.bind(before);
         const { epoch, sends, token } = before;
         const { paymentId, amount, addressTo } = aPayout(payoutId);
-        const request: JournaledSend['request'] = { paymentId, amount, addressTo };
-        await journal.append({ ...attempt, epoch, sends: begun.sends, after: { sends, token }, request, at: 0 });
+        const request: SendLine['request'] = { paymentId, amount, addressTo };
+        await journal.append({ ...attempt, epoch, sends: begun.sendCount, after: { sends, token }, request, at: 0 });
         if (outcome !== undefined) journal.noteOutcome(attempt, outcome, 0);
         if (outcome?.kind === 'not_sent') await sender.revertSend(attempt, outcome.reason);
         else await sender.finishSend(attempt, outcome ?? { kind: 'unknown', reason: 'no answer' }, NO_BREAKER, 0);

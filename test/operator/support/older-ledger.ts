@@ -1,4 +1,4 @@
-import type { JournaledSend, JournalLine } from '../../../src/journal/journal-line.js';
+import type { SendLine, JournalLine } from '../../../src/journal/journal-line.js';
 import { readAccountStats } from '../../../src/ledger/account-stats.js';
 import type { SenderView } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
@@ -73,7 +73,7 @@ export function aJournal(journalId: string, ...lines: readonly JournalLine[]): A
 }
 
 /** The send of this number, the first attempt of its payout, as a journal has it. */
-export function sendOf(payoutId: string, sends: number, given: Partial<JournaledSend> = {}): JournaledSend {
+export function sendOf(payoutId: string, sends: number, given: Partial<SendLine> = {}): SendLine {
   const { paymentId, amount } = aPayout(payoutId);
   const request = { paymentId, amount, addressTo: `wallet-${payoutId}` };
   const after = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../../../src/clock.js';
 import { MAIN } from './account.js';
 import { endChild, hasEnded, startChild, untilEnded } from './child-processes.js';
 
@@ -49,7 +49,7 @@ export class WorkerHost {
     const child = this.#child;
     child.kill('SIGTERM');
     const ended = untilEnded(child).then(() => true);
-    if (!(await Promise.race([ended, delay(ENDS_WITHIN_MS, false, { ref: false })]))) {
+    if (!(await within(ENDS_WITHIN_MS, ended))) {
       this.#options.onDefect(`${this.name} did not end within ${ENDS_WITHIN_MS} ms after SIGTERM`);
       await endChild(child);
     } else if (child.exitCode !== 0 && child.signalCode !== 'SIGKILL' && !this.#wasStarting(child)) {

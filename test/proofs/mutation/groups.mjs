@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 const OF_PROCESSES = ['test/journal/journal-processes.test.ts', 'test/journal/journal-size.test.ts'];
 
 // What is mutated together, and the tests that have to notice. Small groups, because every test file of a group is loaded
-// anew for each of its mutants.
+// again for each of its mutants.
 export const groups = {
   states: {
     mutate: ['src/ledger/states.ts', 'src/ledger/keys.ts'],
@@ -75,9 +75,13 @@ export const groups = {
   sender: {
     mutate: [
       'src/worker/sender/sender.ts',
+      'src/worker/sender/connect-in-time.ts',
+      'src/worker/sender/refused-begin.ts',
       'src/worker/sender/pacer.ts',
       'src/worker/sender/lease-keeper.ts',
+      'src/worker/sender/own-attempts.ts',
       'src/worker/sender/attempt-recorder.ts',
+      'src/worker/sender/recover-sends.ts',
       'src/worker/sender/ledger-check.ts',
       'src/worker/sender/stop-grace.ts',
       'src/worker/sender/blocked-reason.ts',
@@ -90,13 +94,19 @@ export const groups = {
       'test/worker/sender/pacer.test.ts',
       'test/worker/sender/lease-keeper.test.ts',
       'test/worker/sender/attempt-recorder.test.ts',
+      'test/worker/sender/recover-sends.test.ts',
       'test/worker/sender/ledger-check.test.ts',
       'test/worker/sender/stop-grace.test.ts',
       'test/worker/sender/blocked-words.test.ts',
     ],
   },
-  role: {
-    mutate: ['src/worker/sender/sender-loop.ts'],
+  'sender-loop': {
+    mutate: [
+      'src/worker/sender/sender-loop.ts',
+      'src/worker/sender/sender-status.ts',
+      'src/worker/sender/journal-audit.ts',
+      'src/worker/sender/recovery-loop.ts',
+    ],
     tests: ['test/worker/sender/sender-loop.test.ts'],
   },
   watch: {
@@ -106,6 +116,9 @@ export const groups = {
   journal: {
     mutate: [
       'src/journal/file-send-journal.ts',
+      'src/journal/journal-reader.ts',
+      'src/journal/read-journal.ts',
+      'src/journal/journal-id.ts',
       'src/journal/journal-files.ts',
       'src/journal/journal-line.ts',
       'src/journal/journal-view.ts',
@@ -126,7 +139,7 @@ export const groups = {
 };
 
 function quickTestsIn(folder) {
-  return readdirSync(new URL(`../../${folder}`, import.meta.url))
+  return readdirSync(new URL(`../../../${folder}`, import.meta.url))
     .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts'))
     .map((name) => `${folder}/${name}`);
 }

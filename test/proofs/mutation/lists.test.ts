@@ -5,7 +5,7 @@ import { scriptTests } from './lua/script-tests.js';
 
 /** The lists name files, and `npm run mutation` is run seldom. */
 
-const inProject = (path: string): URL => new URL(`../../${path}`, import.meta.url);
+const inProject = (path: string): URL => new URL(`../../../${path}`, import.meta.url);
 const missing = (paths: readonly string[]): string[] => paths.filter((path) => !existsSync(inProject(path)));
 
 it.each(Object.entries(groups))('the files of the group %s are there', (_, { mutate, tests }) => {

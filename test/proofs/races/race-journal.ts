@@ -1,7 +1,7 @@
 import type {
   JournaledLedger,
   JournaledOutcome,
-  JournaledSend,
+  SendLine,
   JournalEntry,
   JournalLine,
   JournalPeer,
@@ -60,7 +60,7 @@ export class RaceJournal implements SendJournal {
     await this.#write({ peers }, 'peers');
   }
 
-  async append(send: JournaledSend): Promise<void> {
+  async append(send: SendLine): Promise<void> {
     await this.#write(send, `${send.payoutId} ${send.attempt}`);
   }
 

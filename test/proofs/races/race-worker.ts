@@ -67,17 +67,17 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
     const epoch = await ledger.acquireLease(name, view, describeJournal(journal, PLACE, clock.wallNow()), 0);
     if (epoch === undefined) return;
     const lease = { owner: name, epoch };
-    const held: HeldLease = {
+    const heldLease: HeldLease = {
       lease,
       view: await ledger.readSender(),
       firstSendAt: clock.now(),
-      beat: () => 0,
+      heartbeat: () => 0,
       lost: new AbortController().signal,
       release: async () => ledger.releaseLease(lease),
-      abandon: () => undefined,
+      stopHeartbeat: () => undefined,
     };
-    const { ledgerId, sends, last } = held.view;
-    if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends, token: last });
+    const { ledgerId, sendCount, last } = heldLease.view;
+    if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends: sendCount, token: last });
     let tokens = 0;
     const stop = new AbortController();
     const sender = makeSender({
@@ -86,7 +86,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       journal,
       gateway: gateway.linkOf(name),
       pacer: new Pacer({ clock, intervalMs: 1_000, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
-      held,
+      heldLease,
       hindrance: () => undefined,
       stopGrace: new StopGrace({ clock, stop: new AbortController().signal, graceMs: 0 }),
       journalPlace: PLACE,
@@ -101,18 +101,19 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       observer: noObserver,
       logger: silentLogger,
     });
-    await sender.resolveLeftovers();
+    const { recovery } = sender;
+    await recovery.resolveLeftovers();
     let refusal: LedgerMismatch | undefined;
-    const onRefused = (mismatch: LedgerMismatch): void => {
+    const onMismatch = (mismatch: LedgerMismatch): void => {
       refusal ??= mismatch;
       stop.abort();
     };
-    const recovery = recoverRegularly(
+    const recovering = recoverRegularly(
       {
         clock,
-        sender,
-        onRefused,
-        delivery: { relayOutbox: async () => Promise.resolve(0) },
+        recovery,
+        onMismatch,
+        relayOutbox: async () => Promise.resolve(0),
         logger: silentLogger,
       },
       stop.signal,
@@ -124,14 +125,14 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
           reason: String(error),
         }));
         world.note(`${name} ${payoutId}: ${JSON.stringify(report)}`);
-        if (report.kind === 'ledger_refused') onRefused(report.mismatch);
+        if (report.kind === 'ledger_mismatch') onMismatch(report.mismatch);
         if (isAborted(stop.signal)) break;
       }
       await clock.sleep(500, stop.signal);
     }
     stop.abort();
-    await recovery;
-    if (refusal === undefined) await held.release();
+    await recovering;
+    if (refusal === undefined) await heldLease.release();
     else await object(refusal);
   };
 

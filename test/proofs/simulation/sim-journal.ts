@@ -1,7 +1,7 @@
 import type {
   JournaledLedger,
   JournaledOutcome,
-  JournaledSend,
+  SendLine,
   JournalEntry,
   JournalItem,
   JournalLine,
@@ -133,7 +133,7 @@ export class SimJournal implements SendJournal {
     await this.#write({ peers });
   }
 
-  async append(send: JournaledSend): Promise<void> {
+  async append(send: SendLine): Promise<void> {
     if (this.ledger === undefined) throw new Error('The journal is bound to no ledger');
     await this.#write(send);
   }

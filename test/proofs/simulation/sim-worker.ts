@@ -4,7 +4,8 @@ import type { Logger } from '../../../src/logger.js';
 import type { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';
 import type { JournalPlace } from '../../../src/ledger/sender-ledger.js';
-import { SenderLoop, type ActiveSender } from '../../../src/worker/sender/sender-loop.js';
+import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
+import { SenderLoop } from '../../../src/worker/sender/sender-loop.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import type { WorkerLedger } from './ledger-link.js';
 import type { Settings } from './plan.js';
@@ -26,23 +27,23 @@ export interface SimWorkerOptions {
   readonly logger: Logger;
 }
 
-/** The simulated queue rings for every payout that is queued, so that no job is ever missing. */
-const nothingToDeliver = { relayOutbox: async () => Promise.resolve(0) };
+/** The simulated queue has a job for every payout that is queued. */
+const nothingToRelay = async (): Promise<number> => Promise.resolve(0);
 
-/** The real role of the sender, with a simulated queue in the place of BullMQ. */
+/** The real sender loop, with a simulated queue instead of BullMQ. */
 export class SimWorker {
   readonly #options: SimWorkerOptions;
-  readonly #role: SenderLoop;
+  readonly #loop: SenderLoop;
   readonly #stop = new AbortController();
   #owners = 0;
 
   constructor(options: SimWorkerOptions) {
     this.#options = options;
     const { process, ledger, journal, journalPlace, makeToken, gateway, pacer, settings, guardMs, logger } = options;
-    this.#role = new SenderLoop({
+    this.#loop = new SenderLoop({
       clock: process,
       ledger,
-      delivery: nothingToDeliver,
+      relayOutbox: nothingToRelay,
       journal,
       journalPlace,
       journalKeptMs: Infinity,
@@ -54,7 +55,7 @@ export class SimWorker {
       guardMs,
       hindrance: () => undefined,
       makeOwner: () => `${process.name}.${(this.#owners += 1)}`,
-      work: async (duty, end) => this.#work(duty, end),
+      work: async (active, end) => this.#work(active, end),
       observer: noObserver,
       logger,
     });
@@ -62,24 +63,24 @@ export class SimWorker {
 
   /** Why it must not send, where that is so. */
   get refusal(): string | undefined {
-    const { status } = this.#role;
+    const { status } = this.#loop;
     return status.role === 'refused' ? status.reason : undefined;
   }
 
   get #epoch(): number {
-    const { status } = this.#role;
+    const { status } = this.#loop;
     return status.role === 'sender' ? status.epoch : 0;
   }
 
   /** True while it takes itself for the sender. */
   get isSender(): boolean {
-    return this.#role.status.role === 'sender';
+    return this.#loop.status.role === 'sender';
   }
 
   /** Runs until it is stopped. */
   async run(): Promise<void> {
     await this.#options.journal.reload();
-    await this.#role.run();
+    await this.#loop.run();
   }
 
   /** Ends in good order. */
@@ -96,9 +97,9 @@ export class SimWorker {
     this.#stop.abort();
   }
 
-  async #work({ sender, onRefused }: ActiveSender, end: AbortSignal): Promise<void> {
+  async #work(active: ActiveSender, end: AbortSignal): Promise<void> {
     const { process, ledger, ringsTwice } = this.#options;
-    const queue = new SimQueue({ process, ledger, sender, ringsTwice, onRefused });
+    const queue = new SimQueue({ process, ledger, active, ringsTwice });
     const running = queue.run();
     await untilAborted(end);
     queue.stop();

@@ -13,7 +13,7 @@ export const STRUCTURES = ['active', 'wait', 'paused', 'prioritized', 'delayed']
 export interface QueueRig {
   readonly account: TestAccount;
   readonly queues: PayoutQueues;
-  readonly delivery: OutboxRelay;
+  readonly relay: OutboxRelay;
   readonly reconciler: JobReconciler;
   /** What was logged as an error: fields and text. */
   readonly errors: readonly (readonly [object, string])[];
@@ -32,29 +32,24 @@ export function openQueueRig(): QueueRig {
   const queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
   const errors: [object, string][] = [];
   const logger: Logger = { ...silentLogger, error: (fields, text) => void errors.push([fields, text]) };
-  const delivery = new OutboxRelay({ ledger, queues, firstPollAfterMs: 5_000, logger });
-  const reconciler = new JobReconciler({ ledger, queues, delivery });
+  const relay = new OutboxRelay({ ledger, queues, firstPollAfterMs: 5_000, logger });
+  const reconciler = new JobReconciler({ ledger, queues, relay });
   return {
     account,
     queues,
-    delivery,
+    relay,
     reconciler,
     errors,
     async enqueue(given) {
       const payouts = given.map((each) => (typeof each === 'string' ? aPayout(each) : each));
       await ledger.enqueue(payouts);
-      await queues.addWithdrawJobs(payouts);
-      await ledger.clearOutbox(
-        'queued',
-        payouts.map(({ payoutId }) => payoutId),
-      );
+      await relay.tryDeliverAccepted({ fresh: payouts, waiting: [] });
     },
     async accept(payoutId) {
       await queues.removeWithdrawJob({ payoutId });
       await ledger.change({ payoutId, from: 'queued', to: 'sending' });
       await ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `hash-${payoutId}` });
-      await delivery.addMissing('in_progress', [payoutId]);
-      await ledger.clearOutbox('in_progress', [payoutId]);
+      await relay.deliver('in_progress', [payoutId]);
     },
     places: async (queue) => readPlaces(account, queue),
     async close() {

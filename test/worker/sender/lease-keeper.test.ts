@@ -23,8 +23,8 @@ let before: SendRig['before'];
 let after: SendRig['after'];
 let said: string[];
 /** What the journal objects to, if anything, and how often it was asked. */
-let objection: string | undefined;
-let objectionsAsked: number;
+let mismatch: string | undefined;
+let comparisons: number;
 let stop: AbortController;
 let won: HeldLease[];
 
@@ -34,15 +34,15 @@ beforeEach(() => {
   before = {};
   after = {};
   said = [];
-  objection = undefined;
-  objectionsAsked = 0;
+  mismatch = undefined;
+  comparisons = 0;
   stop = new AbortController();
   won = [];
 });
 
 afterEach(() => {
   stop.abort();
-  for (const held of won) held.abandon();
+  for (const held of won) held.stopHeartbeat();
 });
 
 function makeKeeper(given: Partial<LeaseKeeperOptions> = {}): LeaseKeeper {
@@ -55,13 +55,15 @@ function makeKeeper(given: Partial<LeaseKeeperOptions> = {}): LeaseKeeper {
     intervalMs: INTERVAL_MS,
     describeJournal: () => ({ ...MINE, at: clock.wallNow() }),
     journalKeptMs: DAY_MS,
-    unansweredMs: (inFlightMs) => Math.max(IN_FLIGHT_MS, inFlightMs) + 2_000,
-    witnessesAll: ({ sends, lastJournalId }) => sends === 0 || lastJournalId === MINE.journalId,
-    onUnsupported: () => undefined,
-    findObjection: async () => {
-      objectionsAsked += 1;
-      return Promise.resolve(objection);
+    awaitingAnswerMs: (inFlightMs) => Math.max(IN_FLIGHT_MS, inFlightMs) + 2_000,
+    audit: {
+      hasAllSends: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
+      findMismatch: async () => {
+        comparisons += 1;
+        return Promise.resolve(mismatch);
+      },
     },
+    onUnsupported: () => undefined,
     logger: listeningLogger(said),
     ...given,
   });
@@ -186,7 +188,7 @@ describe('acquire', () => {
     const lease = await another();
     const watching = watch();
     for (let beats = 0; beats < 50; beats += 1) {
-      await ledger.beatLease(lease);
+      await ledger.renewLease(lease);
       await clock.advance(LEASE_MS / 2);
     }
     expect(watching.held).toBeUndefined();
@@ -205,7 +207,7 @@ describe('acquire', () => {
     const snapshot = ledger.snapshot();
     if (change === 'owner') ledger.restore({ ...snapshot, lease: { ...view, owner: 'somebody else' } });
     if (change === 'epoch') ledger.restore({ ...snapshot, lease: { ...view, epoch: 7 } });
-    if (change === 'beat') await ledger.beatLease(lease);
+    if (change === 'beat') await ledger.renewLease(lease);
     if (change === 'absence') ledger.restore({ ...snapshot, lease: undefined });
     await clock.advance(LEASE_MS - 1_000);
     expect(watching.held).toBeUndefined();
@@ -277,7 +279,7 @@ describe('acquire', () => {
     const lease = await another();
     before.readSender = async () => {
       looks += 1;
-      await ledger.beatLease(lease);
+      await ledger.renewLease(lease);
     };
     watch(makeKeeper({ leaseMs: 1_000 }));
     await clock.advance(999);
@@ -314,35 +316,35 @@ describe('acquire', () => {
 describe('an objection of the journal', () => {
   it('is asked for at the first sight, and before the lease is taken, but not at every look', async () => {
     await acquire();
-    expect(objectionsAsked).toBe(2);
+    expect(comparisons).toBe(2);
   });
 
   it('keeps the lease from being taken, given back or not, as long as it stands', async () => {
     await ledger.releaseLease(await another());
-    objection = 'an older copy';
+    mismatch = 'an older copy';
     const watching = watch();
     await clock.advance(60_000);
     expect(watching.held).toBeUndefined();
     expect((await ledger.readSender()).lease).toMatchObject({ epoch: 1 });
-    objection = undefined;
+    mismatch = undefined;
     await clock.advance(5_000);
     expect(watching.held).toBeDefined();
   });
 
   it('is looked for no more than every few seconds', async () => {
-    objection = 'an older copy';
+    mismatch = 'an older copy';
     watch();
     await clock.advance(39_000);
-    expect(objectionsAsked).toBe(10);
+    expect(comparisons).toBe(10);
   });
 
   it('has the lease watched again from the beginning', async () => {
     await another();
     const watching = watch();
     await clock.advance(LEASE_MS - 1_500);
-    objection = 'an older copy';
+    mismatch = 'an older copy';
     await clock.advance(3_000);
-    objection = undefined;
+    mismatch = undefined;
     await clock.advance(LEASE_MS - 2_000);
     expect(watching.held).toBeUndefined();
     await clock.advance(6_000);
@@ -370,13 +372,13 @@ describe('an objection of the journal', () => {
     await begin(lease);
     watch();
     await clock.advance(2_500);
-    expect(objectionsAsked).toBe(1);
+    expect(comparisons).toBe(1);
     ledger.restore(older);
     await change();
     await clock.advance(1_000);
-    expect(objectionsAsked).toBe(2);
+    expect(comparisons).toBe(2);
     await clock.advance(2_000);
-    expect(objectionsAsked).toBe(2);
+    expect(comparisons).toBe(2);
   });
 
   it('is not asked for again when the holder sends on', async () => {
@@ -385,28 +387,29 @@ describe('an objection of the journal', () => {
     await clock.advance(2_500);
     await begin(lease);
     await clock.advance(1_500);
-    expect(objectionsAsked).toBe(1);
+    expect(comparisons).toBe(1);
   });
 
   it('is asked for again every ten seconds, also where nothing seems to have changed', async () => {
     const lease = await another();
     const startedAt = clock.now();
-    const askedAt: number[] = [];
+    const comparedAt: number[] = [];
     watch(
       makeKeeper({
-        witnessesAll: ({ sends, lastJournalId }) => sends === 0 || lastJournalId === MINE.journalId,
-        onUnsupported: () => undefined,
-        findObjection: async () => {
-          askedAt.push(clock.now() - startedAt);
-          return Promise.resolve(undefined);
+        audit: {
+          hasAllSends: () => true,
+          findMismatch: async () => {
+            comparedAt.push(clock.now() - startedAt);
+            return Promise.resolve(undefined);
+          },
         },
       }),
     );
     for (let second = 0; second < 25; second += 1) {
-      await ledger.beatLease(lease);
+      await ledger.renewLease(lease);
       await clock.advance(1_000);
     }
-    expect(askedAt).toEqual([0, 10_000, 20_000]);
+    expect(comparedAt).toEqual([0, 10_000, 20_000]);
   });
 });
 
@@ -414,9 +417,9 @@ describe('the held lease', () => {
   it('beats at once and every second, in the quarantine too', async () => {
     await acquire();
     await clock.advance(0);
-    expect((await ledger.readSender()).lease?.beat).toBe(1);
+    expect((await ledger.readSender()).lease?.heartbeat).toBe(1);
     await clock.advance(5_500);
-    expect((await ledger.readSender()).lease?.beat).toBe(6);
+    expect((await ledger.readSender()).lease?.heartbeat).toBe(6);
   });
 
   it('is lost as soon as a beat finds another holder, who is not disturbed', async () => {
@@ -426,7 +429,7 @@ describe('the held lease', () => {
     expect(held.lost.aborted).toBe(true);
     expect(said).toContain('warn another process has taken the lease');
     await held.release();
-    expect((await ledger.readSender()).lease).toEqual({ ...other, beat: 0, released: false });
+    expect((await ledger.readSender()).lease).toEqual({ ...other, heartbeat: 0, released: false });
   });
 
   it('is lost when the ledger comes back as it was some signs of life ago', async () => {
@@ -434,7 +437,7 @@ describe('the held lease', () => {
     await clock.advance(3_000);
     const copy = ledger.snapshot();
     await clock.advance(3_000);
-    expect(held.beat()).toBe((await ledger.readSender()).lease?.beat);
+    expect(held.heartbeat()).toBe((await ledger.readSender()).lease?.heartbeat);
     ledger.restore(copy);
     await clock.advance(1_000);
     expect(held.lost.aborted).toBe(true);
@@ -445,7 +448,7 @@ describe('the held lease', () => {
     await acquire();
     await another();
     let beats = 0;
-    before.beatLease = () => void (beats += 1);
+    before.renewLease = () => void (beats += 1);
     let releases = 0;
     before.releaseLease = () => void (releases += 1);
     await clock.advance(5_000);
@@ -455,16 +458,16 @@ describe('the held lease', () => {
 
   it('is not lost while Redis is away', async () => {
     const held = await acquire();
-    before.beatLease = () => {
+    before.renewLease = () => {
       throw new Error('Redis is away');
     };
     await clock.advance(60_000);
     expect(held.lost.aborted).toBe(false);
-    expect(said).toContain('debug cannot show a sign of life');
-    delete before.beatLease;
+    expect(said).toContain('debug heartbeat failed');
+    delete before.renewLease;
     const { lease } = await ledger.readSender();
     await clock.advance(1_500);
-    expect((await ledger.readSender()).lease?.beat).toBeGreaterThan(lease?.beat ?? 0);
+    expect((await ledger.readSender()).lease?.heartbeat).toBeGreaterThan(lease?.heartbeat ?? 0);
   });
 
   it('is given back, and beats no more', async () => {
@@ -478,7 +481,7 @@ describe('the held lease', () => {
 
   it('is not called lost by a beat that was under way when it was given back', async () => {
     const held = await acquire();
-    before.beatLease = async () => clock.sleep(100);
+    before.renewLease = async () => clock.sleep(100);
     await clock.advance(1_050);
     await held.release();
     await clock.advance(1_000);
@@ -488,7 +491,7 @@ describe('the held lease', () => {
   it('that is abandoned beats no more, and is not given back', async () => {
     const held = await acquire();
     await clock.advance(1_500);
-    held.abandon();
+    held.stopHeartbeat();
     const { lease } = await ledger.readSender();
     await clock.advance(5_000);
     expect((await ledger.readSender()).lease).toEqual(lease);

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
+import { OwnAttempts } from '../../../src/worker/sender/own-attempts.js';
 import { journaled, makeSendRig, type SendRig } from '../support/send-rig.js';
 
 const OTHER_LEDGER = {
@@ -15,52 +16,52 @@ const LOSS = { kind: 'ledger', reason: 'Redis came back older than it was: it kn
 const STILL_TRUE = { peers: [] };
 
 let rig: SendRig;
-/** Tokens of attempts that this process began, or tried to, and did not write. */
-let unwritten: string[];
+/** Attempts that this process began, or tried to begin, and did not write. */
+let ownAttempts: OwnAttempts;
 let check: LedgerCheck;
 
 beforeEach(async () => {
   rig = await makeSendRig();
-  unwritten = [];
+  ownAttempts = new OwnAttempts();
   check = new LedgerCheck({
     ledger: rig.port,
     journal: rig.journal,
-    held: rig.held,
-    isUnwritten: (token) => unwritten.includes(token),
+    heldLease: rig.heldLease,
+    ownAttempts,
   });
 });
 
 /** This process begins a send, and hears of it. */
 async function begin(payoutId = 'p'): Promise<void> {
   const attempt = await rig.begin(payoutId);
-  check.noteBegun({ sends: check.line.sends + 1, last: attempt.token });
+  check.noteBegun({ sendCount: check.line.sendCount + 1, last: attempt.token });
   await rig.ledger.finishSend(attempt, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
 }
 
 describe('explainDifference', () => {
   it('is an older copy where sends are missing', async () => {
     await begin();
-    expect(check.explainDifference({ sends: 0, last: '' })).toEqual(LOSS);
+    expect(check.explainDifference({ sendCount: 0, last: '' })).toEqual(LOSS);
   });
 
-  it.each([1, 2])('is an older copy where %d sends are there, the last of them another', async (sends) => {
+  it.each([1, 2])('is an older copy where %d sends are there, the last of them another', async (sendCount) => {
     await begin();
-    expect(check.explainDifference({ sends, last: 'foreign' })).toEqual(OTHER_SENDS);
-    expect(check.line).toEqual({ sends: 1, last: 'behind-p-1' });
+    expect(check.explainDifference({ sendCount, last: 'foreign' })).toEqual(OTHER_SENDS);
+    expect(check.line).toEqual({ sendCount: 1, last: 'behind-p-1' });
   });
 
   it('is a begin of this process that took effect late, which it counts from then on', async () => {
     await begin();
-    unwritten.push('late');
-    expect(check.explainDifference({ sends: 2, last: 'late' })).toBeUndefined();
-    expect(check.line).toEqual({ sends: 2, last: 'late' });
+    ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
+    expect(check.explainDifference({ sendCount: 2, last: 'late' })).toBeUndefined();
+    expect(check.line).toEqual({ sendCount: 2, last: 'late' });
   });
 
   it('is an older copy also where a late begin of this process is the last of fewer sends', async () => {
     await begin();
     await begin('q');
-    unwritten.push('late');
-    expect(check.explainDifference({ sends: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
+    ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
+    expect(check.explainDifference({ sendCount: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
   });
 });
 
@@ -69,7 +70,7 @@ describe('findLoss', () => {
     expect(await check.findLoss()).toBeUndefined();
     await begin();
     expect(await check.findLoss()).toBeUndefined();
-    unwritten.push((await rig.begin('q')).token);
+    ownAttempts.trackUnwritten(await rig.begin('q'));
     expect(await check.findLoss()).toBeUndefined();
   });
 
@@ -121,10 +122,10 @@ describe('findLoss', () => {
     await rig.ledger.revertSend(late, 'the reply was lost');
     rig.after.readSender = async () => {
       delete rig.after.readSender;
-      unwritten.push(late.token);
-      check.explainDifference({ sends: 1, last: late.token });
+      ownAttempts.trackUnwritten(late);
+      check.explainDifference({ sendCount: 1, last: late.token });
       await begin();
-      unwritten = [];
+      ownAttempts.release(late);
     };
     expect(await check.findLoss()).toBeUndefined();
   });
@@ -156,10 +157,10 @@ describe('judgeJournal', () => {
 
   it('judges what was read on the way, too, though the journal is as this process knows it by now', async () => {
     rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
-    await check.catchUpWithJournal();
+    await check.mayAnotherHaveSent({ payoutId: 'p', attempt: 1, token: 'mine' });
     expect(await rig.journal.changedByOthers()).toBe(false);
     const refused = {
-      kind: 'ledger_refused',
+      kind: 'ledger_mismatch',
       mismatch: { kind: 'ledger', reason: expect.stringContaining('payout q') },
     };
     expect(await check.judgeJournal()).toEqual(refused);
@@ -181,13 +182,13 @@ describe('judgeJournal', () => {
     await takeLease(rig.ledger, 'two');
     expect(await check.judgeJournal()).toEqual({ kind: 'lease_lost' });
     rig.ledger.restore({ ...older, lease: undefined });
-    expect(await check.judgeJournal()).toEqual({ kind: 'ledger_refused', mismatch: LOSS });
+    expect(await check.judgeJournal()).toEqual({ kind: 'ledger_mismatch', mismatch: LOSS });
   });
 
   it('says that the journal was damaged', async () => {
     rig.journal.damage();
     expect(await check.judgeJournal()).toEqual({
-      kind: 'ledger_refused',
+      kind: 'ledger_mismatch',
       mismatch: { kind: 'journal', reason: 'The send journal was damaged while it was in use.' },
     });
   });

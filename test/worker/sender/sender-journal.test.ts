@@ -19,7 +19,7 @@ const THEIRS = { payoutId: 'p', attempt: 1, token: 'theirs' };
 const STILL_TRUE = { peers: [] };
 
 const refused = (reason: string | RegExp, kind = 'ledger') => ({
-  kind: 'ledger_refused',
+  kind: 'ledger_mismatch',
   mismatch: { kind, reason: expect.stringMatching(reason) },
 });
 
@@ -37,7 +37,7 @@ describe('the journal', () => {
     expect(rig.journal.lines.slice(1)).toEqual([
       {
         ...attempt,
-        epoch: rig.held.lease.epoch,
+        epoch: rig.heldLease.lease.epoch,
         sends: 1,
         after: { sends: 0, token: '' },
         request: { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' },
@@ -67,10 +67,10 @@ describe('the journal', () => {
     ['by the ledger, where another journal did', 'j-theirs', { sends: 6, token: 'sixth' }],
   ])('names the send before the first %s', async (_, lastJournalId, after) => {
     const journal = new MemoryJournal();
-    journal.given({ ledgerId: rig.held.view.ledgerId, epoch: 1, sends: 4, token: 'fourth' });
-    const view = { ...rig.held.view, lastJournalId, sends: 6, last: 'sixth' };
-    rig.ledger.restore({ ...rig.ledger.snapshot(), sends: 6, last: 'sixth' });
-    const next = await makeSendRig({ ledger: rig.ledger, journal, held: { ...rig.held, view } });
+    journal.given({ ledgerId: rig.heldLease.view.ledgerId, epoch: 1, sends: 4, token: 'fourth' });
+    const view = { ...rig.heldLease.view, lastJournalId, sendCount: 6, last: 'sixth' };
+    rig.ledger.restore({ ...rig.ledger.snapshot(), sendCount: 6, last: 'sixth' });
+    const next = await makeSendRig({ ledger: rig.ledger, journal, heldLease: { ...rig.heldLease, view } });
     await next.send('p');
     expect(journal.sends.at(-1)).toMatchObject({ sends: 7, after });
   });
@@ -117,7 +117,7 @@ describe('a journal to which another process has written', () => {
     ['with a send that the ledger forgot', () => journaled(THEIRS), /not know that payout p was sent/],
   ])('%s stops a send before it begins', async (_, theirs, reason) => {
     await rig.send('q');
-    const { ledgerId } = rig.held.view;
+    const { ledgerId } = rig.heldLease.view;
     rig.journal.othersWrite(theirs({ ledgerId, epoch: 1, sends: 1, token: 't-1' }));
     expect(await rig.send('p')).toEqual(refused(reason));
     expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 0 });
@@ -193,7 +193,7 @@ describe('a journal to which another process writes while a send begins', () => 
     });
     expect(await rig.send('p')).toEqual(refused('does not know that payout p was sent'));
     expect(await payoutState()).toBe('sending');
-    await rig.sender.resolveLeftovers();
+    await rig.sender.recovery.resolveLeftovers();
     expect(await payoutState()).toBe('unknown');
     expectNothingSent();
   });
@@ -227,7 +227,7 @@ describe('a journal to which another process writes while a send begins', () => 
   it('who took the lease is no mismatch; what was not written is put back all the same', async () => {
     whileItBegins(() => {
       rig.journal.othersWrite(STILL_TRUE);
-      void rig.ledger.adoptLedger({ epoch: 0, sends: 0 }, { read: [], givenUp: [] });
+      void rig.ledger.adoptLedger({ epoch: 0, sendCount: 0 }, { read: [], givenUp: [] });
     });
     expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
     expect(await payoutState()).toBe('queued');

@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
-import type { ActiveSender } from '../../../src/worker/sender/sender-loop.js';
+import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { JOURNAL, nextBegin, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { cutFromRedis, endAll, LEASE_MS, makeRole, makeRoleWorld, type RoleWorld } from '../support/role-rig.js';
+import { cutFromRedis, endAll, LEASE_MS, makeLoop, makeLoopWorld, type LoopWorld } from '../support/loop-rig.js';
 import { journaled } from '../support/send-rig.js';
 
 /** Two hosts, each with a journal of its own: what one of them alone knows. */
 
-let world: RoleWorld;
+let world: LoopWorld;
 beforeEach(() => {
-  world = makeRoleWorld();
+  world = makeLoopWorld();
 });
 afterEach(async () => endAll(world));
 
@@ -24,11 +24,11 @@ const stateOf = async (payoutId: string) => (await world.ledger.readPayout(payou
 /** Sends this payout whenever it is queued, and tells what the sender objects to. */
 const sendQueued =
   (payoutId: string) =>
-  async ({ sender, onRefused }: ActiveSender, end: AbortSignal): Promise<void> => {
+  async ({ sender, onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
     while (!end.aborted) {
       if ((await stateOf(payoutId)) === 'queued') {
         const report = await sender.send(payoutId, end).catch(() => undefined);
-        if (report?.kind === 'ledger_refused') onRefused(report.mismatch);
+        if (report?.kind === 'ledger_mismatch') onMismatch(report.mismatch);
       }
       await world.clock.sleep(200, end);
     }
@@ -54,7 +54,7 @@ describe('a Redis that comes back as it was when one host had given the lease ba
   const comeBack = async (journalOfB: () => MemoryJournal, laterMs: number): Promise<{ a: number; b: number }> => {
     for (const id of ['p0', 'p1']) world.ledger.enqueue(aPayout(id));
     const settings = { quarantineMs: QUARANTINE_MS };
-    const first = makeRole(world, { name: 'B', journal: journalOfB(), ...settings, work: sendQueued('p0') });
+    const first = makeLoop(world, { name: 'B', journal: journalOfB(), ...settings, work: sendQueued('p0') });
     first.gateway.outcome = { kind: 'accepted', txhash: 'h0', durationMs: 100 };
     first.start();
     await advance(LEASE_MS + QUARANTINE_MS + 5_000);
@@ -63,11 +63,11 @@ describe('a Redis that comes back as it was when one host had given the lease ba
     await first.ended();
     const copy = world.ledger.snapshot();
 
-    const a = makeRole(world, { name: 'A', ...settings, work: sendQueued('p1') });
+    const a = makeLoop(world, { name: 'A', ...settings, work: sendQueued('p1') });
     a.start();
     await advance(LEASE_MS + QUARANTINE_MS + 5_000);
     expect(await stateOf('p1')).toBe('in_progress');
-    const b = makeRole(world, { name: 'B2', journal: journalOfB(), ...settings, work: sendQueued('p1') });
+    const b = makeLoop(world, { name: 'B2', journal: journalOfB(), ...settings, work: sendQueued('p1') });
     b.start();
     await advance(2_000);
     const [joinA, joinB] = [cutFromRedis(a), cutFromRedis(b)];
@@ -105,21 +105,21 @@ describe('an answer that only the journal of one host knows', () => {
 
   it('is told to the ledger while another host has the lease', async () => {
     const journal = await answered();
-    makeRole(world, { name: 'B' }).start();
+    makeLoop(world, { name: 'B' }).start();
     await advance(LEASE_MS + 5_000);
     expect(await stateOf('p')).toBe('unknown');
-    const a = makeRole(world, { name: 'A', journal });
+    const a = makeLoop(world, { name: 'A', journal });
     a.start();
     await advance(60_000);
-    expect(a.role.status.role).toBe('standby');
+    expect(a.loop.status.role).toBe('standby');
     expect(await stateOf('p')).toBe('in_progress');
   });
 
   it('is told once the payout is not being sent any more', async () => {
     const journal = await answered();
     // Both wait for the lease, while the payout is still being sent; B gets it.
-    makeRole(world, { name: 'B' }).start();
-    const a = makeRole(world, { name: 'A', journal });
+    makeLoop(world, { name: 'B' }).start();
+    const a = makeLoop(world, { name: 'A', journal });
     a.start();
     await advance(60_000);
     expect(await stateOf('p')).toBe('in_progress');
@@ -127,18 +127,18 @@ describe('an answer that only the journal of one host knows', () => {
 
   it('keeps nobody from sending where Redis refuses it, and that is said', async () => {
     const journal = await answered();
-    const b = makeRole(world, { name: 'B' });
+    const b = makeLoop(world, { name: 'B' });
     b.start();
     await advance(LEASE_MS + 5_000);
     b.stop.abort();
     await b.ended();
-    const a = makeRole(world, { name: 'A', journal });
+    const a = makeLoop(world, { name: 'A', journal });
     a.before.finishSend = () => {
       throw new Error('ERR wrong kind of value');
     };
     a.start();
     await advance(60_000);
-    expect(a.role.status.role).toBe('sender');
+    expect(a.loop.status.role).toBe('sender');
     expect(a.said).toContain('error cannot record an outcome of the send journal');
   });
 
@@ -157,12 +157,16 @@ describe('an answer that only the journal of one host knows', () => {
     ]);
     await ledger.adoptSends([{ ...send, outcome }], { ...ANN, doubtMs: 0 });
     const read = [JOURNAL, { ...JOURNAL, journalId: 'j-A' }];
-    const { epoch: raised, sends, token } = await ledger.adoptLedger({ epoch, sends: 1 }, { read, givenUp: [] });
-    await journal.bind({ ledgerId, epoch: raised, sends, token, adopted: true });
-    const a = makeRole(world, { name: 'A', journal });
+    const {
+      epoch: raised,
+      sendCount,
+      token,
+    } = await ledger.adoptLedger({ epoch, sendCount: 1 }, { read, givenUp: [] });
+    await journal.bind({ ledgerId, epoch: raised, sends: sendCount, token, adopted: true });
+    const a = makeLoop(world, { name: 'A', journal });
     a.start();
     await advance(LEASE_MS + 5_000);
-    expect(a.role.status.role).toBe('sender');
+    expect(a.loop.status.role).toBe('sender');
     expect(await stateOf('p')).toBe('unknown');
   });
 });

@@ -4,7 +4,7 @@ import { RedisUnavailableError } from '../../../src/errors.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import type { Objection } from '../../../src/ledger/objections.js';
 import type { Lease, SendAttempt } from '../../../src/ledger/sender-ledger.js';
-import type { ActiveSender } from '../../../src/worker/sender/sender-loop.js';
+import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
@@ -12,16 +12,16 @@ import {
   DAY_MS,
   endAll,
   LEASE_MS,
-  makeRole,
-  makeRoleWorld,
-  type RoleRig,
-  type RoleWorld,
-} from '../support/role-rig.js';
+  makeLoop,
+  makeLoopWorld,
+  type LoopRig,
+  type LoopWorld,
+} from '../support/loop-rig.js';
 import { GUARD_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, journaled } from '../support/send-rig.js';
 
-let world: RoleWorld;
+let world: LoopWorld;
 beforeEach(() => {
-  world = makeRoleWorld();
+  world = makeLoopWorld();
 });
 afterEach(async () => endAll(world));
 
@@ -29,7 +29,7 @@ const UNAVAILABLE = new RedisUnavailableError('Redis unavailable');
 const REFUSED = 'the ledger contradicts it';
 
 const advance = async (ms: number): Promise<void> => world.clock.advance(ms);
-const errorsOf = ({ said }: RoleRig): string[] => said.filter((line) => line.startsWith('error'));
+const errorsOf = ({ said }: LoopRig): string[] => said.filter((line) => line.startsWith('error'));
 const objections = async (): Promise<readonly Objection[]> => (await world.ledger.readSender()).objections;
 const stateOf = async (payoutId: string) => (await world.ledger.readPayout(payoutId))?.state;
 
@@ -45,25 +45,25 @@ async function earlierSend(inFlightMs = 500): Promise<{ lease: Lease; attempt: S
 }
 
 /** Sends `p` as soon as it may, and tells what its sender objects to. */
-const sendP = async ({ sender, onRefused }: ActiveSender, end: AbortSignal): Promise<void> => {
+const sendP = async ({ sender, onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
   const report = await sender.send('p', end);
-  if (report.kind === 'ledger_refused') onRefused(report.mismatch);
+  if (report.kind === 'ledger_mismatch') onMismatch(report.mismatch);
   await untilAborted(end);
 };
 
-const refuse = async ({ onRefused }: ActiveSender, end: AbortSignal): Promise<void> => {
-  onRefused({ kind: 'ledger', reason: REFUSED });
+const refuse = async ({ onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
+  onMismatch({ kind: 'ledger', reason: REFUSED });
   await untilAborted(end);
 };
 
 describe('the role of the sender', () => {
   it('stands by until the lease has stood still, then binds the journal and works', async () => {
-    const one = makeRole(world);
+    const one = makeLoop(world);
     one.start();
     await advance(LEASE_MS - 1_000);
-    expect(one.role.status).toEqual({ role: 'standby' });
+    expect(one.loop.status).toEqual({ role: 'standby' });
     await advance(2_000);
-    expect(one.role.status).toEqual({ role: 'sender', epoch: 1 });
+    expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
     expect(one.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' });
     const [journal] = (await world.ledger.readSender()).journals;
     expect(journal).toMatchObject({ journalId: 'j-one', host: 'host-one', dir: '/one', sends: 0, token: '' });
@@ -72,7 +72,7 @@ describe('the role of the sender', () => {
   it('makes what an earlier sender left behind unknown before it works', async () => {
     await earlierSend();
     let found: string | undefined;
-    const one = makeRole(world, {
+    const one = makeLoop(world, {
       work: async (_, end) => {
         found = await stateOf('p');
         await untilAborted(end);
@@ -93,7 +93,7 @@ describe('the role of the sender', () => {
       at: 0,
     });
     let found: string | undefined;
-    const one = makeRole(world, {
+    const one = makeLoop(world, {
       journal,
       work: async (_, end) => {
         found = await stateOf('p');
@@ -108,7 +108,7 @@ describe('the role of the sender', () => {
 
   it('gives the lease back once its work is over, and not before', async () => {
     let endWork = (): void => undefined;
-    const one = makeRole(world, {
+    const one = makeLoop(world, {
       work: async (_, end) => {
         await untilAborted(end);
         await new Promise<void>((resolve) => (endWork = resolve));
@@ -125,19 +125,22 @@ describe('the role of the sender', () => {
   });
 
   it('says that a new journal witnesses nothing of before, where something was sent before', async () => {
-    const warning = 'warn the send journal of this host is new: it can witness nothing that was sent before';
-    const one = makeRole(world);
+    const warning = 'warn the send journal of this host is new: it has none of the earlier sends';
+    const one = makeLoop(world);
     one.start();
     await advance(LEASE_MS + 1_000);
     expect(one.said).not.toContain(warning);
     await endAll(world);
 
-    const { epoch, sends, token } = await world.ledger.adoptLedger({ epoch: 1, sends: 5 }, { read: [], givenUp: [] });
-    const two = makeRole(world, { name: 'two' });
+    const { epoch, sendCount, token } = await world.ledger.adoptLedger(
+      { epoch: 1, sendCount: 5 },
+      { read: [], givenUp: [] },
+    );
+    const two = makeLoop(world, { name: 'two' });
     two.start();
     await advance(LEASE_MS + 1_000);
     expect(two.said).toContain(warning);
-    expect(two.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: epoch + 1, sends, token });
+    expect(two.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: epoch + 1, sends: sendCount, token });
   });
 
   it.each([
@@ -146,7 +149,7 @@ describe('the role of the sender', () => {
   ])('waits for a request that may still be on its way, by %s', async (_, inFlightMs, waitMs) => {
     await earlierSend(inFlightMs);
     world.ledger.enqueue(aPayout('q'));
-    const one = makeRole(world, {
+    const one = makeLoop(world, {
       work: async ({ sender }, end) => {
         await sender.send('q', end);
         await untilAborted(end);
@@ -156,7 +159,7 @@ describe('the role of the sender', () => {
     one.start();
     const holdOffMs = (GUARD_MS + waitMs) * 1.001 + INTERVAL_MS;
     await advance(LEASE_MS + holdOffMs - 1_000);
-    expect({ status: one.role.status.role, sent: one.gateway.arrivals }).toEqual({ status: 'sender', sent: [] });
+    expect({ status: one.loop.status.role, sent: one.gateway.arrivals }).toEqual({ status: 'sender', sent: [] });
     await advance(3_000);
     expect(one.gateway.arrivals).toHaveLength(1);
     expect(one.gateway.arrivals[0]?.at).toBeGreaterThanOrEqual(startedAt + LEASE_MS + holdOffMs);
@@ -165,16 +168,16 @@ describe('the role of the sender', () => {
   it('notes in its journal which others witness sends of the account, each once', async () => {
     const { ledger } = world;
     await ledger.acquireLease('other', await ledger.readSender(), { ...JOURNAL, at: world.clock.wallNow() }, 0);
-    const one = makeRole(world);
+    const one = makeLoop(world);
     one.start();
     await advance(LEASE_MS + 15_000);
-    expect(one.role.status).toMatchObject({ role: 'sender' });
+    expect(one.loop.status).toMatchObject({ role: 'sender' });
     const peer = expect.objectContaining({ journalId: 'j-one', host: 'host-1', dir: '/journal' });
     // The account's own journal is named `j-one` too: it notes none of that name.
     expect(one.journal.peers).not.toContainEqual(peer);
     await endAll(world);
 
-    const two = makeRole(world, { name: 'two' });
+    const two = makeLoop(world, { name: 'two' });
     two.start();
     await advance(LEASE_MS + 15_000);
     await endAll(world);
@@ -185,7 +188,7 @@ describe('the role of the sender', () => {
   it('starts again where its work fails, without giving the lease back', async () => {
     const epochs: number[] = [];
     let works = 0;
-    const one = makeRole(world, {
+    const one = makeLoop(world, {
       work: async (_, end) => {
         works += 1;
         if (works === 1) throw new Error('no queue');
@@ -198,9 +201,9 @@ describe('the role of the sender', () => {
     one.start();
     await advance(LEASE_MS + 1_000);
     expect((await world.ledger.readSender()).lease).toMatchObject({ epoch: 1, released: false });
-    expect(one.role.status).toEqual({ role: 'standby' });
+    expect(one.loop.status).toEqual({ role: 'standby' });
     await advance(LEASE_MS + 4_000);
-    expect(one.role.status).toEqual({ role: 'sender', epoch: 2 });
+    expect(one.loop.status).toEqual({ role: 'sender', epoch: 2 });
     expect(epochs).toEqual([1, 2]);
     expect(one.said).toContain('error sender loop failed; restarting');
   });
@@ -216,14 +219,14 @@ describe('a role whose journal does not agree with the ledger, before it has the
   });
 
   it('does not take the ledger, says so once, and records one objection, until it agrees', async () => {
-    const one = makeRole(world);
+    const one = makeLoop(world);
     one.journal.given(other(), journaled({ payoutId: 'p', attempt: 1, token: 'mine' }));
     let recorded = 0;
     one.before.object = () => void (recorded += 1);
     one.start();
     await advance(LEASE_MS + 30_000);
     const reason = expect.stringContaining('flushed or exchanged');
-    expect(one.role.status).toEqual({ role: 'refused', reason });
+    expect(one.loop.status).toEqual({ role: 'refused', reason });
     expect((await world.ledger.readSender()).lease).toBeUndefined();
     expect(await objections()).toEqual([
       expect.objectContaining({ journalId: 'j-one', kind: 'ledger', reason, host: 'host-one', dir: '/one', sends: 7 }),
@@ -232,42 +235,45 @@ describe('a role whose journal does not agree with the ledger, before it has the
 
     one.journal.othersWrite(other({ ledgerId: 'ledger-1', epoch: 0, sends: 9 }));
     await advance(LEASE_MS);
-    expect(one.role.status).toEqual({ role: 'refused', reason: expect.stringContaining('older copy') });
+    expect(one.loop.status).toEqual({ role: 'refused', reason: expect.stringContaining('older copy') });
     expect({ recorded, errors: errorsOf(one).length }).toEqual({ recorded: 1, errors: 2 });
 
     // As an adoption does it.
     one.journal.lines.length = 1;
-    await world.ledger.adoptLedger({ epoch: 0, sends: 7 }, { read: [{ ...JOURNAL, journalId: 'j-one' }], givenUp: [] });
+    await world.ledger.adoptLedger(
+      { epoch: 0, sendCount: 7 },
+      { read: [{ ...JOURNAL, journalId: 'j-one' }], givenUp: [] },
+    );
     await advance(5_000);
-    expect(one.role.status).toEqual({ role: 'standby' });
+    expect(one.loop.status).toEqual({ role: 'standby' });
     await advance(LEASE_MS + 3_000);
-    expect(one.role.status).toMatchObject({ role: 'sender' });
+    expect(one.loop.status).toMatchObject({ role: 'sender' });
   });
 
   it('records its objection while another process holds the lease, too', async () => {
-    const holder = makeRole(world, { name: 'holder' });
+    const holder = makeLoop(world, { name: 'holder' });
     holder.start();
     await advance(LEASE_MS + 1_000);
-    const one = makeRole(world);
+    const one = makeLoop(world);
     one.journal.given(other({ ledgerId: 'ledger-1' }));
     one.start();
     await advance(1_000);
     expect(await objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger' }]);
-    expect(holder.role.status).toMatchObject({ role: 'sender' });
+    expect(holder.loop.status).toMatchObject({ role: 'sender' });
   });
 
   it('compares again every ten seconds while it stands by', async () => {
-    const holder = makeRole(world, { name: 'holder' });
+    const holder = makeLoop(world, { name: 'holder' });
     holder.start();
     await advance(LEASE_MS + 1_000);
-    const one = makeRole(world);
+    const one = makeLoop(world);
     one.start();
     await advance(1_500);
     one.journal.othersWrite(other({ ledgerId: 'ledger-1' }));
     await advance(7_000);
-    expect(one.role.status).toEqual({ role: 'standby' });
+    expect(one.loop.status).toEqual({ role: 'standby' });
     await advance(4_000);
-    expect(one.role.status).toMatchObject({ role: 'refused' });
+    expect(one.loop.status).toMatchObject({ role: 'refused' });
   });
 
   it.each<[string, (journal: MemoryJournal) => void, RegExp]>([
@@ -303,40 +309,40 @@ describe('a role whose journal does not agree with the ledger, before it has the
     const asked = await nextBegin(ledger, { owner: 'earlier', epoch }, 'q');
     await ledger.beginSend({ ...asked, journal: known });
 
-    const one = makeRole(world);
+    const one = makeLoop(world);
     spoil(one.journal);
     one.start();
     await advance(LEASE_MS + 2_000);
-    expect(one.role.status).toEqual({ role: 'refused', reason: expect.stringMatching(reason) });
+    expect(one.loop.status).toEqual({ role: 'refused', reason: expect.stringMatching(reason) });
     expect(await objections()).toEqual([]);
     expect(errorsOf(one)).toHaveLength(1);
-    const two = makeRole(world, { name: 'two' });
+    const two = makeLoop(world, { name: 'two' });
     two.start();
     await advance(LEASE_MS + 5_000);
-    expect(two.role.status).toMatchObject({ role: 'sender' });
+    expect(two.loop.status).toMatchObject({ role: 'sender' });
 
     one.journal.onReload = () => undefined;
     one.journal.damage(false);
     one.journal.othersWrite(other({ ledgerId: 'ledger-1', epoch: 1, sends: 1, token: asked.token }));
     await advance(5_000);
-    expect(one.role.status).toEqual({ role: 'standby' });
+    expect(one.loop.status).toEqual({ role: 'standby' });
   });
 });
 
 describe('a sender that finds that journal and ledger contradict each other', () => {
   it('records an objection, however long Redis is unavailable, and keeps the lease until then', async () => {
-    const one = makeRole(world, { work: refuse });
+    const one = makeLoop(world, { work: refuse });
     let isAway = true;
     one.before.object = () => {
       if (isAway) throw UNAVAILABLE;
     };
     one.start();
     await advance(LEASE_MS + 20_000);
-    expect(one.role.status).toEqual({ role: 'refused', reason: REFUSED });
+    expect(one.loop.status).toEqual({ role: 'refused', reason: REFUSED });
     expect(await objections()).toEqual([]);
-    const { beat = 0 } = (await world.ledger.readSender()).lease ?? {};
+    const { heartbeat = 0 } = (await world.ledger.readSender()).lease ?? {};
     await advance(5_000);
-    expect((await world.ledger.readSender()).lease?.beat).toBeGreaterThan(beat);
+    expect((await world.ledger.readSender()).lease?.heartbeat).toBeGreaterThan(heartbeat);
 
     isAway = false;
     await advance(1_000);
@@ -348,7 +354,7 @@ describe('a sender that finds that journal and ledger contradict each other', ()
   });
 
   it('tries no longer to record it than its grace, once it has to end', async () => {
-    const one = makeRole(world, { work: refuse });
+    const one = makeLoop(world, { work: refuse });
     one.before.object = () => {
       throw UNAVAILABLE;
     };
@@ -366,14 +372,14 @@ describe('a sender that finds that journal and ledger contradict each other', ()
     world.ledger.enqueue(aPayout('p'));
     await world.ledger.readSender();
     const older = world.ledger.snapshot();
-    const one = makeRole(world, { work: sendP });
+    const one = makeLoop(world, { work: sendP });
     one.start();
     await advance(LEASE_MS + 5_000);
     expect(one.gateway.arrivals).toHaveLength(1);
     const { lease } = await world.ledger.readSender();
     world.ledger.restore({ ...older, lease });
     await advance(4_000);
-    expect(one.role.status).toMatchObject({ role: 'refused', reason: expect.stringContaining('older') });
+    expect(one.loop.status).toMatchObject({ role: 'refused', reason: expect.stringContaining('older') });
     expect(await objections()).toMatchObject([
       { journalId: 'j-one', kind: 'ledger', reason: expect.stringContaining('came back older'), sends: 1 },
     ]);
@@ -381,7 +387,7 @@ describe('a sender that finds that journal and ledger contradict each other', ()
 
   it('says that it is the journal that lacks something, where that was deleted', async () => {
     world.ledger.enqueue(aPayout('p'));
-    const one = makeRole(world, { work: sendP });
+    const one = makeLoop(world, { work: sendP });
     one.start();
     await advance(LEASE_MS);
     one.journal.damage();
@@ -390,21 +396,21 @@ describe('a sender that finds that journal and ledger contradict each other', ()
     expect(await objections()).toMatchObject([
       { journalId: 'j-one', kind: 'journal', reason: expect.stringMatching(/was damaged/) },
     ]);
-    expect(one.role.status).toMatchObject({ role: 'refused', reason: expect.stringMatching(/was damaged/) });
+    expect(one.loop.status).toMatchObject({ role: 'refused', reason: expect.stringMatching(/was damaged/) });
   });
 });
 
 describe('a sender whose outcome cannot be recorded', () => {
   it('says so in its status while Redis refuses it, and is a sender again once it could be', async () => {
     world.ledger.enqueue(aPayout('p'));
-    const one = makeRole(world, { work: sendP });
+    const one = makeLoop(world, { work: sendP });
     let refusal: Error | undefined = new Error('OOM command not allowed');
     one.before.finishSend = () => {
       if (refusal !== undefined) throw refusal;
     };
     one.start();
     await advance(LEASE_MS + 10_000);
-    expect(one.role.status).toEqual({
+    expect(one.loop.status).toEqual({
       role: 'refused',
       reason: 'cannot record the outcome, payout p: OOM command not allowed',
     });
@@ -414,25 +420,25 @@ describe('a sender whose outcome cannot be recorded', () => {
     refusal = undefined;
     await advance(3_000);
     expect(await stateOf('p')).toBe('in_progress');
-    expect(one.role.status).toEqual({ role: 'sender', epoch: 1 });
+    expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
   });
 });
 
 describe('a sender that loses the lease while a send is under way', () => {
   const LONG_MS = 50_000;
 
-  const loseLease = async (): Promise<RoleRig> => {
+  const loseLease = async (): Promise<LoopRig> => {
     world.ledger.enqueue(aPayout('p'));
     await world.ledger.readSender();
     const older = world.ledger.snapshot();
-    const one = makeRole(world, { work: sendP });
+    const one = makeLoop(world, { work: sendP });
     one.gateway.answerMs = LONG_MS;
     one.start();
     await advance(LEASE_MS + 5_000);
     expect(one.gateway.arrivals).toHaveLength(1);
     // As many sends, so that only the journal can tell.
-    const lease = { owner: 'two', epoch: 7, beat: 0, released: false };
-    world.ledger.restore({ ...older, lease, sends: 1, last: 'theirs' });
+    const lease = { owner: 'two', epoch: 7, heartbeat: 0, released: false };
+    world.ledger.restore({ ...older, lease, sendCount: 1, last: 'theirs' });
     return one;
   };
 
@@ -442,7 +448,7 @@ describe('a sender that loses the lease while a send is under way', () => {
     expect(await objections()).toMatchObject([
       { journalId: 'j-one', kind: 'ledger', reason: expect.stringContaining('payout p was sent'), sends: 1 },
     ]);
-    expect(one.role.status).toMatchObject({ role: 'refused' });
+    expect(one.loop.status).toMatchObject({ role: 'refused' });
   });
 
   it('tries until Redis can be asked', async () => {
@@ -459,7 +465,7 @@ describe('a sender that loses the lease while a send is under way', () => {
 
   it('objects to nothing where the ledger knows its send', async () => {
     world.ledger.enqueue(aPayout('p'));
-    const one = makeRole(world, { work: sendP });
+    const one = makeLoop(world, { work: sendP });
     one.gateway.answerMs = LONG_MS;
     one.start();
     await advance(LEASE_MS + 5_000);
@@ -478,8 +484,8 @@ describe('a lease that goes from one process to the next', () => {
   const handOver = async (journals: readonly [MemoryJournal, MemoryJournal]): Promise<number> => {
     world.ledger.enqueue(aPayout('p'));
     const [first, second] = [
-      makeRole(world, { name: 'one', journal: journals[0], quarantineMs: QUARANTINE_MS, work: sendP }),
-      makeRole(world, {
+      makeLoop(world, { name: 'one', journal: journals[0], quarantineMs: QUARANTINE_MS, work: sendP }),
+      makeLoop(world, {
         name: 'two',
         journal: journals[1],
         quarantineMs: QUARANTINE_MS,
@@ -518,7 +524,7 @@ describe('a lease that goes from one process to the next', () => {
     const { ledger, clock } = world;
     const old = { ...JOURNAL, journalId: 'j-old', at: clock.wallNow() - DAY_MS - 60_000 };
     await ledger.acquireLease('other', await ledger.readSender(), old, 0);
-    makeRole(world).start();
+    makeLoop(world).start();
     await advance(LEASE_MS + 2_000);
     expect((await ledger.readSender()).journals.map(({ journalId }) => journalId)).toEqual(['j-one']);
   });

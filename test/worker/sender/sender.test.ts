@@ -10,7 +10,7 @@ import {
   journaled,
   makeSendRig,
   PLACE,
-  QUIET_MS,
+  HOLD_OFF_MS,
   type SendRig,
 } from '../support/send-rig.js';
 
@@ -22,7 +22,7 @@ beforeEach(async () => {
 const UNAVAILABLE = new RedisUnavailableError('Redis unavailable');
 const OTHER_SENDS = 'Redis came back older than it was: its last send is another than the one that this process began.';
 
-const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_refused', mismatch: { kind, reason } });
+const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mismatch', mismatch: { kind, reason } });
 const payoutState = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.state;
 const attemptOf = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.attempt;
 
@@ -53,7 +53,7 @@ describe('a send', () => {
     await rig.send('p');
     await rig.send('q');
     const view = await rig.ledger.readSender();
-    expect(view).toMatchObject({ sends: 2, last: 't-2', lastJournalId: 'j-mine', inFlightMs: IN_FLIGHT_MAX_MS });
+    expect(view).toMatchObject({ sendCount: 2, last: 't-2', lastJournalId: 'j-mine', inFlightMs: IN_FLIGHT_MAX_MS });
     // As the journal stood when the last send began.
     expect(view.journals).toEqual([
       { journalId: 'j-mine', ...PLACE, sends: 1, token: 't-1', at: rig.clock.wallNow() - 100 - 30 },
@@ -77,7 +77,7 @@ describe('a send', () => {
 
   it('tells what it measured', async () => {
     await rig.send('p');
-    expect(rig.seen).toEqual({ sent: [['accepted', 100]], gaps: [], waits: [QUIET_MS - 30] });
+    expect(rig.seen).toEqual({ sent: [['accepted', 100]], gaps: [], waits: [HOLD_OFF_MS - 30] });
     await rig.send('q');
     expect(rig.seen.gaps).toEqual([INTERVAL_MS + 100]);
   });
@@ -89,9 +89,9 @@ describe('the pace', () => {
     let beganAt = 0;
     rig.before.beginSend = () => void (beganAt = rig.clock.now());
     await rig.send('p');
-    expect(rig.gateway.arrivals[0]?.at).toBe(startedAt + QUIET_MS);
-    expect(rig.gateway.connections[0]?.openedAt).toBe(startedAt + QUIET_MS - 1_000);
-    expect(beganAt).toBe(startedAt + QUIET_MS - 30);
+    expect(rig.gateway.arrivals[0]?.at).toBe(startedAt + HOLD_OFF_MS);
+    expect(rig.gateway.connections[0]?.openedAt).toBe(startedAt + HOLD_OFF_MS - 1_000);
+    expect(beganAt).toBe(startedAt + HOLD_OFF_MS - 30);
   });
 
   it('is an interval from the answer to the next write', async () => {
@@ -205,7 +205,7 @@ describe('a connection', () => {
   });
 
   it('that ends at once, with the slot open, is the trouble of the gateway', async () => {
-    await rig.clock.advance(QUIET_MS);
+    await rig.clock.advance(HOLD_OFF_MS);
     rig.gateway.opensUsable = false;
     expect(await rig.send('p')).toEqual({
       kind: 'not_sent',
@@ -238,7 +238,7 @@ describe('a stop', () => {
 
   it.each([
     ['waits for its slot', 100],
-    ['waits with a connection', QUIET_MS - 500],
+    ['waits with a connection', HOLD_OFF_MS - 500],
   ])('ends a send that %s', async (_, afterMs) => {
     const stop = new AbortController();
     const sending = rig.sender.send('p', stop.signal);
@@ -411,8 +411,12 @@ describe('a begin whose reply is lost', () => {
   it('of an earlier sender becomes unknown at the look, and is skipped', async () => {
     await rig.begin('p');
     const epoch = await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0);
-    const held = { ...rig.held, lease: { owner: 'two', epoch: epoch ?? 0 }, view: await rig.ledger.readSender() };
-    const next = await makeSendRig({ ledger: rig.ledger, held });
+    const heldLease = {
+      ...rig.heldLease,
+      lease: { owner: 'two', epoch: epoch ?? 0 },
+      view: await rig.ledger.readSender(),
+    };
+    const next = await makeSendRig({ ledger: rig.ledger, heldLease });
     expect(await next.send('p')).toEqual({ kind: 'skipped', state: 'unknown' });
     expect(next.gateway.arrivals).toEqual([]);
   });
@@ -436,7 +440,7 @@ async function loseBegin(payoutId: string): Promise<{ payoutId: string; attempt:
 describe('the last checks before the write', () => {
   const REFUSED = { kind: 'not_sent', reason: 'permission to write was refused' };
 
-  beforeEach(async () => rig.clock.advance(QUIET_MS));
+  beforeEach(async () => rig.clock.advance(HOLD_OFF_MS));
 
   it.each([
     [GUARD_MS - 1, 'sent'],
@@ -497,9 +501,9 @@ describe('the last checks before the write', () => {
 
 describe('checkLedger', () => {
   it('finds nothing wrong with the ledger that it knows', async () => {
-    expect(await rig.sender.checkLedger()).toBeUndefined();
+    expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
     await rig.send('p');
-    expect(await rig.sender.checkLedger()).toBeUndefined();
+    expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
   });
 
   it('finds an older copy, to which it does not tell its last outcome', async () => {
@@ -509,7 +513,7 @@ describe('checkLedger', () => {
     rig.before.finishSend = () => {
       throw new Error('it should not be asked');
     };
-    expect(await rig.sender.checkLedger()).toMatchObject({ kind: 'ledger' });
+    expect(await rig.sender.recovery.checkLedger()).toMatchObject({ kind: 'ledger' });
   });
 
   it('tells the last outcome again to a ledger that came back without it', async () => {
@@ -518,7 +522,7 @@ describe('checkLedger', () => {
     await rig.send('p');
     rig.ledger.restore(older);
     expect(await payoutState()).toBe('sending');
-    expect(await rig.sender.checkLedger()).toBeUndefined();
+    expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
     expect(await payoutState()).toBe('in_progress');
   });
 });
@@ -527,18 +531,18 @@ describe('resolveLeftovers', () => {
   it('leaves the send alone that is under way', async () => {
     rig.gateway.answerMs = 5_000;
     const sending = rig.sender.send('p', new AbortController().signal);
-    await rig.clock.advance(QUIET_MS + 1_000);
+    await rig.clock.advance(HOLD_OFF_MS + 1_000);
     expect(rig.gateway.arrivals).toHaveLength(1);
-    await rig.sender.resolveLeftovers();
+    await rig.sender.recovery.resolveLeftovers();
     expect(await payoutState()).toBe('sending');
     expect(await rig.clock.until(sending)).toMatchObject({ kind: 'sent' });
   });
 
   it('says until when the requests of the longest known time may be on their way', async () => {
-    const view = { ...rig.held.view, inFlightMs: 4 * IN_FLIGHT_MAX_MS };
-    const patient = await makeSendRig({ ledger: rig.ledger, held: { ...rig.held, view } });
+    const view = { ...rig.heldLease.view, inFlightMs: 4 * IN_FLIGHT_MAX_MS };
+    const patient = await makeSendRig({ ledger: rig.ledger, heldLease: { ...rig.heldLease, view } });
     await rig.begin('p');
-    await patient.sender.resolveLeftovers();
+    await patient.sender.recovery.resolveLeftovers();
     const resolve = { payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'not there' } as const;
     expect(rig.ledger.change(resolve)).toMatchObject({
       kind: 'in_doubt',

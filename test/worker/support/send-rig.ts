@@ -1,4 +1,4 @@
-import type { JournaledSend } from '../../../src/journal/journal-line.js';
+import type { SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { Logger } from '../../../src/logger.js';
@@ -18,7 +18,7 @@ import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
 export const INTERVAL_MS = 1_010;
 export const IN_FLIGHT_MAX_MS = 30_000;
 export const GUARD_MS = 1_000;
-export const QUIET_MS = 3_000;
+export const HOLD_OFF_MS = 3_000;
 /** For how long Redis is waited for once the process is to end. */
 export const GRACE_MS = 10_000;
 export const PLACE = { host: 'host-1', dir: '/journal' };
@@ -35,7 +35,7 @@ export interface SendRig {
   readonly port: SenderLedger;
   readonly journal: MemoryJournal;
   readonly gateway: ScriptedGateway;
-  readonly held: HeldLease;
+  readonly heldLease: HeldLease;
   readonly lost: AbortController;
   /** Aborted when the process is to end. */
   readonly ending: AbortController;
@@ -73,17 +73,17 @@ export async function makeSendRig(
   const after: SendRig['after'] = {};
   const port = hooked(ledger, before, after);
   for (const payoutId of ['p', 'q']) ledger.enqueue(aPayout(payoutId));
-  const held = given.held ?? (await holdLease(ledger, journal, lost.signal, clock.now() + QUIET_MS));
-  const { lease, view } = held;
+  const heldLease = given.heldLease ?? (await holdLease(ledger, journal, lost.signal, clock.now() + HOLD_OFF_MS));
+  const { lease, view } = heldLease;
   if (journal.ledger === undefined) {
-    await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sends, token: view.last });
+    await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sendCount, token: view.last });
   }
   const sender = new Sender({
     clock,
     ledger: port,
     journal,
     gateway,
-    held,
+    heldLease,
     hindrance: () => undefined,
     pacer: new Pacer({ clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
     stopGrace,
@@ -108,15 +108,15 @@ export async function makeSendRig(
   const send = async (payoutId: string, stop = new AbortController().signal): Promise<SendReport> =>
     clock.until(sender.send(payoutId, stop));
   const begin: SendRig['begin'] = async (payoutId, change = {}) => {
-    const { ledgerId, sends, last } = await ledger.readSender();
+    const { ledgerId, sendCount, last } = await ledger.readSender();
     const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
     const token = `behind-${payoutId}-${attempt}`;
-    const asked = { payoutId, attempt, token, ledgerId, sends, last, lease: held.lease, ...change };
-    const begun = await ledger.beginSend({ beat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
+    const asked = { payoutId, attempt, token, ledgerId, sendCount, last, lease: heldLease.lease, ...change };
+    const begun = await ledger.beginSend({ heartbeat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
-  const hands = { clock, ledger, port, journal, gateway, held, lost, ending, stopGrace };
+  const hands = { clock, ledger, port, journal, gateway, heldLease, lost, ending, stopGrace };
   return { ...hands, unrecordable, sender, seen, said, before, after, send, begin };
 }
 
@@ -133,15 +133,15 @@ async function holdLease(
     lease,
     view: await ledger.readSender(),
     firstSendAt,
-    beat: () => 0,
+    heartbeat: () => 0,
     lost,
     release: async () => ledger.releaseLease(lease),
-    abandon: () => undefined,
+    stopHeartbeat: () => undefined,
   };
 }
 
 /** A send as a journal has it. */
-export function journaled(attempt: SendAttempt, given: Partial<JournaledSend> = {}): JournaledSend {
+export function journaled(attempt: SendAttempt, given: Partial<SendLine> = {}): SendLine {
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
   return { ...attempt, epoch: 1, sends: 1, after: { sends: 0, token: '' }, at: 0, request, ...given };
 }

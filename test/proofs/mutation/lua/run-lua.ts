@@ -1,13 +1,13 @@
 import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { runCLI, type Config } from 'jest';
+import { within } from '../../../../src/clock.js';
 import { startLocalRedis, type LocalRedis } from '../../../../src/local-redis.js';
 import { makeLuaMutants } from './lua-mutants.js';
 import { scriptTests } from './script-tests.js';
 
-/** A mutant that loops for ever keeps Redis from answering anybody. */
+/** A mutant that loops endlessly keeps Redis from answering. */
 const DEADLINE_MS = 60_000;
 
 /**
@@ -56,13 +56,13 @@ async function startRedis(): Promise<LocalRedis> {
 }
 
 async function runTests(sandbox: string, script: string, redis: LocalRedis): Promise<'passed' | 'failed' | 'hung'> {
-  const running = new AbortController();
-  const late = delay(DEADLINE_MS, true, { signal: running.signal }).catch(() => false);
   const ended = runJest(sandbox, script);
-  const hung = await Promise.race([ended.then(() => false), late]);
+  const hung = !(await within(
+    DEADLINE_MS,
+    ended.then(() => true),
+  ));
   // Without its Redis every test that still waits for it ends.
   if (hung) await redis.stop();
-  running.abort();
   const passed = await ended;
   if (hung) return 'hung';
   return passed ? 'passed' : 'failed';
@@ -78,7 +78,7 @@ async function runJest(sandbox: string, script: string): Promise<boolean> {
       ...base,
       rootDir: sandbox,
       testMatch: [`<rootDir>/test/${name}`],
-      testEnvironment: '<rootDir>/test/mutation/lua/fail-fast-environment.mjs',
+      testEnvironment: '<rootDir>/test/proofs/mutation/lua/fail-fast-environment.mjs',
       testTimeout: 5_000,
     };
     const argv = { _: [], $0: '', config: JSON.stringify(config), runInBand: true, silent: true, reporters: [] };

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../../src/clock.js';
 import { toLine, type HistoryEntry, type Payout } from '../../../../src/ledger/payout.js';
-import { TRANSITIONS, type PayoutState } from '../../../../src/ledger/states.js';
+import type { PayoutState } from '../../../../src/ledger/states.js';
+import { TRANSITIONS } from '../../../../src/ledger/transitions.js';
 
 /** A payout, and what the ledger alone knows of it. Replaced at every change, never altered, so that a snapshot is cheap. */
 export interface Entry {

@@ -2,7 +2,8 @@ import { untilAborted } from '../../../src/clock.js';
 import { RedisUnavailableError } from '../../../src/errors.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
-import { SenderLoop, type ActiveSender } from '../../../src/worker/sender/sender-loop.js';
+import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
+import { SenderLoop } from '../../../src/worker/sender/sender-loop.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { MemoryLedger } from '../../doubles/memory-ledger.js';
 import { countLedgers } from '../../proofs/simulation/support/memory-rig.js';
@@ -15,8 +16,8 @@ export const LEASE_MS = 10_000;
 export const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** One worker process of an account. */
-export interface RoleRig {
-  readonly role: SenderLoop;
+export interface LoopRig {
+  readonly loop: SenderLoop;
   readonly journal: MemoryJournal;
   readonly gateway: ScriptedGateway;
   /** What was said in the log, as `level message`. */
@@ -31,26 +32,26 @@ export interface RoleRig {
 }
 
 /** The ledger and the time that all processes share. */
-export interface RoleWorld {
+export interface LoopWorld {
   readonly clock: ManualClock;
   readonly ledger: MemoryLedger;
-  readonly rigs: RoleRig[];
+  readonly rigs: LoopRig[];
 }
 
-export function makeRoleWorld(): RoleWorld {
+export function makeLoopWorld(): LoopWorld {
   const clock = new ManualClock();
   return { clock, ledger: new MemoryLedger({ clock, nextLedgerId: countLedgers() }), rigs: [] };
 }
 
-export interface RoleRigOptions {
+export interface LoopRigOptions {
   readonly name?: string;
   readonly journal?: MemoryJournal;
   readonly quarantineMs?: number;
   /** What is done while the lease is held. */
-  readonly work?: (duty: ActiveSender, end: AbortSignal) => Promise<void>;
+  readonly work?: (active: ActiveSender, end: AbortSignal) => Promise<void>;
 }
 
-export function makeRole(world: RoleWorld, options: RoleRigOptions = {}): RoleRig {
+export function makeLoop(world: LoopWorld, options: LoopRigOptions = {}): LoopRig {
   const { clock, ledger } = world;
   const { name = 'one', journal = new MemoryJournal(`j-${name}`), quarantineMs = 0 } = options;
   const { work = async (_: ActiveSender, end: AbortSignal) => untilAborted(end) } = options;
@@ -62,10 +63,10 @@ export function makeRole(world: RoleWorld, options: RoleRigOptions = {}): RoleRi
   const port: SenderLedger = hooked(ledger, before, after);
   let owners = 0;
   let tokens = 0;
-  const role = new SenderLoop({
+  const loop = new SenderLoop({
     clock,
     ledger: port,
-    delivery: { relayOutbox: async () => Promise.resolve(0) },
+    relayOutbox: async () => Promise.resolve(0),
     journal,
     gateway,
     pacer: new Pacer({ clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
@@ -89,8 +90,8 @@ export function makeRole(world: RoleWorld, options: RoleRigOptions = {}): RoleRi
     logger: listeningLogger(said),
   });
   let running = Promise.resolve();
-  const rig: RoleRig = {
-    role,
+  const rig: LoopRig = {
+    loop,
     journal,
     gateway,
     said,
@@ -98,7 +99,7 @@ export function makeRole(world: RoleWorld, options: RoleRigOptions = {}): RoleRi
     after,
     stop,
     start: () => {
-      running = role.run();
+      running = loop.run();
     },
     ended: async () => clock.until(running),
   };
@@ -107,7 +108,7 @@ export function makeRole(world: RoleWorld, options: RoleRigOptions = {}): RoleRi
 }
 
 /** Ends every process, and waits until it has ended. */
-export async function endAll({ rigs }: RoleWorld): Promise<void> {
+export async function endAll({ rigs }: LoopWorld): Promise<void> {
   for (const { stop } of rigs) stop.abort();
   for (const { ended } of rigs) await ended();
 }
@@ -115,7 +116,7 @@ export async function endAll({ rigs }: RoleWorld): Promise<void> {
 const CALLS = [
   'readSender',
   'acquireLease',
-  'beatLease',
+  'renewLease',
   'releaseLease',
   'readPayout',
   'findForgottenSends',
@@ -128,7 +129,7 @@ const CALLS = [
 ] as const satisfies readonly (keyof SenderLedger)[];
 
 /** A process can ask Redis nothing, until what this returns is called. */
-export function cutFromRedis({ before }: RoleRig): () => void {
+export function cutFromRedis({ before }: LoopRig): () => void {
   for (const call of CALLS) {
     before[call] = () => {
       throw new RedisUnavailableError('Redis unavailable');

@@ -1,0 +1,54 @@
+import type { PayoutState } from './states.js';
+
+/** Every way from one state to another. A script cannot make a transition that is not in this table. */
+
+export interface Transition {
+  readonly from: PayoutState;
+  readonly to: PayoutState;
+  /** Who makes the change, and on what ground. */
+  readonly when: string;
+  /** Only where something was forgotten or mistaken before, by the gateway as well: nobody is offered it as the next step. */
+  readonly isExceptional?: true;
+}
+
+const FORGOTTEN = 'an operator adopts a ledger that forgot a send which the journal knows';
+
+export const TRANSITIONS: readonly Transition[] = [
+  { from: 'queued', to: 'sending', when: 'the sender begins the one attempt' },
+  { from: 'queued', to: 'cancelled', when: 'the application or an operator cancels it' },
+  { from: 'sending', to: 'in_progress', when: 'the gateway accepted it and gave a txhash' },
+  { from: 'sending', to: 'rejected', when: 'the gateway answered that the call failed' },
+  { from: 'sending', to: 'unknown', when: 'no trustworthy answer came, or the sender ended before it' },
+  { from: 'sending', to: 'queued', when: 'it is proved that nothing was sent' },
+  { from: 'in_progress', to: 'completed', when: 'the gateway answers approve 1' },
+  { from: 'in_progress', to: 'failed', when: 'the gateway answers approve 2' },
+  {
+    from: 'in_progress',
+    to: 'unknown',
+    when: "the gateway's status is about another payment, or another payout gets the same txhash",
+    isExceptional: true,
+  },
+  { from: 'rejected', to: 'queued', when: 'an operator retries it' },
+  { from: 'rejected', to: 'cancelled', when: 'the application or an operator cancels it' },
+  { from: 'unknown', to: 'in_progress', when: "an operator gives the txhash, or the attempt's own late answer does" },
+  { from: 'unknown', to: 'rejected', when: "the attempt's own late answer says that the call failed" },
+  { from: 'unknown', to: 'queued', when: 'an operator states that it was not sent' },
+  { from: 'unknown', to: 'cancelled', when: 'an operator writes it off' },
+  {
+    from: 'queued',
+    to: 'in_progress',
+    when: 'the late acceptance of an attempt that an operator took for not sent, or one that an adoption brings back',
+    isExceptional: true,
+  },
+  { from: 'queued', to: 'unknown', when: `${FORGOTTEN}, or gives up sends that nobody knows`, isExceptional: true },
+  { from: 'queued', to: 'rejected', when: `${FORGOTTEN}, and that it was rejected`, isExceptional: true },
+  { from: 'rejected', to: 'unknown', when: FORGOTTEN, isExceptional: true },
+  { from: 'rejected', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
+  { from: 'cancelled', to: 'unknown', when: FORGOTTEN, isExceptional: true },
+  { from: 'cancelled', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
+];
+
+/** The states to which a payout in `state` goes in normal operation. */
+export function reachableFrom(state: PayoutState): readonly PayoutState[] {
+  return TRANSITIONS.filter(({ from, isExceptional }) => from === state && !isExceptional).map(({ to }) => to);
+}

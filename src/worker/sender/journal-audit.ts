@@ -1,0 +1,123 @@
+import type { Clock } from '../../clock.js';
+import { RedisUnavailableError } from '../../errors.js';
+import { findMismatch, type LedgerMismatch } from '../../journal/find-mismatch.js';
+import type { SendJournal } from '../../journal/send-journal.js';
+import type { JournalPlace, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
+import type { Logger } from '../../logger.js';
+import type { OutcomeRecorder } from './outcome-recorder.js';
+import type { StatusTracker } from './sender-status.js';
+
+export interface JournalAuditOptions {
+  readonly clock: Clock;
+  readonly ledger: Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'object'>;
+  readonly journal: SendJournal;
+  readonly journalPlace: JournalPlace;
+  readonly outcomes: OutcomeRecorder;
+  readonly status: StatusTracker;
+  readonly logger: Logger;
+}
+
+/** What an operator does about a refusal, in the log. */
+export const ADOPT_HINT =
+  'nothing is sent: journal and ledger contradict each other. Bring back the newest copy of the Redis data if there is one; ' +
+  'else `payouts stats` shows the `payouts adopt-ledger` command that ends this';
+const JOURNAL_HINT =
+  'this process sends nothing: its send journal cannot be trusted. See "The send journal" in docs/operations.md';
+
+/** Compares journal and ledger where this process does not hold the lease, and exchanges what only one of them knows. */
+export class JournalAudit {
+  readonly #options: JournalAuditOptions;
+  /** The ledger has the journal's outcomes since this process was the sender last. */
+  #hasReplayed = false;
+
+  constructor(options: JournalAuditOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Compares the two: the journal first, the ledger after, because the present holder of the lease may add to both in
+   * between, and the ledger leads.
+   *
+   * A mismatch that lies with this process alone (a journal that it cannot read, or that lost entries) stops nobody
+   * else: another process may send for the account.
+   * @returns why nothing may be sent, or undefined
+   * @throws RedisUnavailableError
+   */
+  async findMismatch(): Promise<string | undefined> {
+    const { journal, ledger, status } = this.#options;
+    try {
+      await journal.reload();
+    } catch (error) {
+      const { message } = error as Error;
+      status.refuse(message, JOURNAL_HINT);
+      return message;
+    }
+    const view = await ledger.readSender();
+    const mismatch = await findMismatch(journal, view, ledger);
+    if (mismatch === undefined) {
+      status.endRefusal();
+      await this.#notePeers(view);
+      await this.#replayOutcomes();
+      return undefined;
+    }
+    status.refuse(mismatch.reason, mismatch.kind === 'ledger' ? ADOPT_HINT : JOURNAL_HINT);
+    const isNoted = view.objections.some(({ journalId }) => journalId === journal.journalId);
+    if (mismatch.kind === 'ledger' && !isNoted) await this.object(mismatch);
+    return mismatch.reason;
+  }
+
+  /** Records the mismatch in the ledger: from then on no process begins a send. @throws RedisUnavailableError */
+  async object({ kind, reason }: LedgerMismatch): Promise<void> {
+    const { journal, journalPlace, ledger, clock } = this.#options;
+    const { journalId, ledger: known } = journal;
+    await ledger.object({ journalId, kind, reason, ...journalPlace, sends: known?.sends ?? 0, at: clock.wallNow() });
+  }
+
+  /** This process was the sender: its last outcomes may be in the journal only. */
+  replayAgain(): void {
+    this.#hasReplayed = false;
+  }
+
+  /** Whether the journal has all sends of the account. The ledger alone cannot tell: one that came back older does not know who has sent since. */
+  hasAllSends({ sendCount, lastJournalId, journals }: SenderView): boolean {
+    const { journalId, peers } = this.#options.journal;
+    if (sendCount > 0 && lastJournalId !== journalId) return false;
+    return [...journals, ...peers].every((known) => known.journalId === journalId);
+  }
+
+  /** Binds a journal that is new on this host, or whose ledger was adopted elsewhere, to the ledger that it is used with. */
+  async bind(view: SenderView, epoch: number): Promise<void> {
+    const { journal, logger } = this.#options;
+    if (journal.ledger?.ledgerId === view.ledgerId) return;
+    if (journal.ledger === undefined && view.sendCount > 0) {
+      logger.warn(
+        { sendCount: view.sendCount },
+        'the send journal of this host is new: it has none of the earlier sends',
+      );
+    }
+    const { ledgerId, sendCount, last } = view;
+    await journal.bind({ ledgerId, epoch, sends: sendCount, token: last });
+  }
+
+  /** Also while another process sends: only this journal may know what came of a payout that is `unknown`. */
+  async #replayOutcomes(): Promise<void> {
+    if (this.#hasReplayed) return;
+    const { outcomes, logger } = this.#options;
+    try {
+      this.#hasReplayed = await outcomes.replayAll();
+    } catch (error) {
+      if (error instanceof RedisUnavailableError) throw error;
+      // An outcome that Redis refuses must not keep the account from sending, but must be seen.
+      logger.error({ error: (error as Error).message }, 'cannot record an outcome of the send journal');
+      this.#hasReplayed = true;
+    }
+  }
+
+  /** If Redis forgets them, this journal still knows which others have to be read. */
+  async #notePeers({ journals }: SenderView): Promise<void> {
+    const { journal } = this.#options;
+    const known = [journal.journalId, ...journal.peers.map(({ journalId }) => journalId)];
+    const unknown = journals.filter(({ journalId }) => !known.includes(journalId));
+    if (unknown.length > 0) await journal.notePeers(unknown);
+  }
+}

@@ -1,0 +1,89 @@
+import { isAborted, type Clock } from '../../clock.js';
+import type { LedgerMismatch } from '../../journal/find-mismatch.js';
+import type { SenderLedger } from '../../ledger/sender-ledger.js';
+import type { Logger } from '../../logger.js';
+import type { SendReport } from './send-report.js';
+import type { Sender } from './sender.js';
+
+/** A sender whose lease is held. */
+export interface ActiveSender {
+  readonly sender: Pick<Sender, 'send'>;
+  readonly ledger: Pick<SenderLedger, 'readSender'>;
+  readonly clock: Clock;
+  /** Told when journal and ledger contradict each other. */
+  readonly onMismatch: (mismatch: LedgerMismatch) => void;
+  readonly logger: Logger;
+}
+
+/** What becomes of the job of a payout. */
+export type SendDecision =
+  | Extract<SendReport, { kind: 'sent' | 'skipped' | 'early' }>
+  /** This process sends no more, and the payout still waits. */
+  | { readonly kind: 'put_back' };
+
+const RETRY_MIN_MS = 250;
+const RETRY_MAX_MS = 30_000;
+const PAUSED_POLL_MS = 1_000;
+
+/**
+ * Tries to send one payout until its job is decided: again while nothing was sent, and after a pause. At most one
+ * attempt is written. Call it for one payout at a time.
+ * @param stop - aborted when no new send may begin; a send in progress still gets its response
+ */
+export async function sendUntilDecided(
+  payoutId: string,
+  active: ActiveSender,
+  stop: AbortSignal,
+): Promise<SendDecision> {
+  const { clock, onMismatch, logger } = active;
+  for (let delayMs = RETRY_MIN_MS; !isAborted(stop); delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
+    const report = await trySend(payoutId, active, stop);
+    switch (report.kind) {
+      case 'sent':
+      case 'skipped':
+      case 'early':
+        return report;
+      case 'not_sent':
+        logger.warn({ payoutId, reason: report.reason, retryInMs: delayMs }, 'not sent, will try again');
+        await clock.sleep(delayMs, stop);
+        break;
+      case 'paused':
+      case 'objected':
+        logger.warn({ payoutId, reason: report.reason }, WAITS[report.kind]);
+        await waitUntilResumed(active, stop);
+        break;
+      case 'ledger_mismatch':
+        onMismatch(report.mismatch);
+        return { kind: 'put_back' };
+      case 'lease_lost':
+      case 'stopped':
+        return { kind: 'put_back' };
+    }
+  }
+  return { kind: 'put_back' };
+}
+
+const WAITS = {
+  paused: 'the account is paused, its payouts wait; `payouts resume` lets it send again',
+  objected: 'a send journal contradicts the ledger, payouts wait; `payouts stats` shows the command that ends this',
+};
+
+async function trySend(payoutId: string, { sender }: ActiveSender, stop: AbortSignal): Promise<SendReport> {
+  try {
+    return await sender.send(payoutId, stop);
+  } catch (error) {
+    return { kind: 'not_sent', reason: (error as Error).message };
+  }
+}
+
+async function waitUntilResumed({ clock, ledger }: ActiveSender, stop: AbortSignal): Promise<void> {
+  while (!isAborted(stop)) {
+    await clock.sleep(PAUSED_POLL_MS, stop);
+    try {
+      const { pausedReason, objections } = await ledger.readSender();
+      if (pausedReason === undefined && objections.length === 0) return;
+    } catch {
+      // Redis unavailable: whether the account may send is read again, and begin-send checks it in any case.
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
+import { AttemptRecorder } from '../../../src/worker/sender/attempt-recorder.js';
+import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
+import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
+import { OwnAttempts } from '../../../src/worker/sender/own-attempts.js';
+import { SendRecovery } from '../../../src/worker/sender/recover-sends.js';
+import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
+import { DOUBT_MS, listeningLogger, type SendRig } from './send-rig.js';
+
+/** The parts of a sender that record and recover attempts, without the one that sends. */
+export interface Recorders {
+  readonly ownAttempts: OwnAttempts;
+  readonly attempts: AttemptRecorder;
+  readonly recovery: SendRecovery;
+}
+
+export function makeRecorders(rig: SendRig, heldLease: HeldLease = rig.heldLease): Recorders {
+  const { clock, port: ledger, journal, stopGrace, unrecordable, said } = rig;
+  const logger = listeningLogger(said);
+  const ownAttempts = new OwnAttempts();
+  const check = new LedgerCheck({ ledger, journal, heldLease, ownAttempts });
+  const limits = { maxRejectionsInARow: 2, maxUnknownsInARow: 2 };
+  const outcomes = new OutcomeRecorder({ ledger, journal, doubtMs: DOUBT_MS, ...limits, logger });
+  const onUnrecordable = (reason: string | undefined): void => void unrecordable.push(reason);
+  const parts = { clock, ledger, journal, ownAttempts, check, outcomes, logger };
+  const attempts = new AttemptRecorder({ ...parts, stopGrace, onUnrecordable });
+  const recovery = new SendRecovery({ ...parts, heldLease, attempts, doubtMs: DOUBT_MS });
+  return { ownAttempts, attempts, recovery };
+}
+
+/** The lease goes to another process, which knows nothing of what was begun before. */
+export async function recordersOfTheNext(rig: SendRig): Promise<Recorders> {
+  const epoch = (await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0)) ?? 0;
+  return makeRecorders(rig, { ...rig.heldLease, lease: { owner: 'two', epoch } });
+}
