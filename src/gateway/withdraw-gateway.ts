@@ -1,4 +1,4 @@
-/** The gateway as the sender sees it: one prepared connection for one withdrawal, and its outcome as a value. */
+/** Sending: one prepared connection for one withdrawal, and its outcome as a value. */
 
 /** What to pay to whom. Amounts are decimal strings. */
 export interface WithdrawRequest {
@@ -47,6 +47,7 @@ export interface WithdrawConnection {
   close(): void;
 }
 
+/** The gateway as the sender sees it. */
 export interface WithdrawGateway {
   /**
    * Prepares a connection.
