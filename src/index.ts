@@ -45,11 +45,6 @@ export {
 export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/monitoring/health-server.js';
 export { createGatewayClient, type GatewayClient, type GatewayClientOptions } from './gateway/gateway-client.js';
 export type { Gateway, GatewayCapabilities, PaymentStatus, StatusGateway } from './gateway/gateway.js';
-export type {
-  SentOutcome,
-  WithdrawConnection,
-  WithdrawOutcome,
-  WithdrawRequest,
-} from './gateway/withdraw-gateway.js';
+export type { SentOutcome, WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './gateway/withdraw-gateway.js';
 export type { Currency, PaymentWallet, TransactionStatus } from './gateway/endpoints.js';
 export { GatewayInvalidResponseError, GatewayRejectedError, GatewayUnavailableError } from './gateway/errors.js';

@@ -22,7 +22,7 @@ export type SentOutcome = Exchanged &
     | { readonly kind: 'unknown'; readonly reason: string; readonly httpStatus?: number }
   );
 
-/** Absent where an outcome was read back from a journal. */
+/** Absent where an outcome was read back from a journal; `httpStatus` also where there was no response. */
 interface Exchanged {
   /** From the first byte written to the end of the exchange, in ms. */
   readonly durationMs?: number;

@@ -24,6 +24,7 @@ export const FAULT_DESCRIPTIONS = {
   block: 'call not processed, response as for a blocked account, which it is not',
 } as const;
 
+/** The name of a fault. */
 export type FaultKind = keyof typeof FAULT_DESCRIPTIONS;
 
 export const FAULT_KINDS = Object.keys(FAULT_DESCRIPTIONS) as [FaultKind, ...FaultKind[]];

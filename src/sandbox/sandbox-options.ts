@@ -19,6 +19,7 @@ export interface SandboxAccountSettings {
   readonly balance?: string | undefined;
 }
 
+/** The accounts that a sandbox serves, and how it behaves. */
 export interface SandboxOptions {
   readonly accounts: readonly SandboxAccountSettings[];
   /** @defaultValue `0`: any free port */
