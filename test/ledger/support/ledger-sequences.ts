@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import type { BreakerRule, Lease, SendAttempt, SenderView, SendResult } from '../../../src/ledger/sender-ledger.js';
 import { TRANSITIONS } from '../../../src/ledger/transitions.js';
-import { makeMemoryRig } from '../../proofs/simulation/support/memory-rig.js';
+import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
 import { JOURNAL, nextBegin, OBJECTION, type LedgerRig } from '../contract/ledger-rig.js';
 import { makeRedisRig } from './redis-rig.js';
 
