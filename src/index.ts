@@ -1,6 +1,12 @@
 /** The public names of the package, one by one. */
 export { PayoutProducer, type BulkEnqueue, type BulkResult, type EnqueuedPayout } from './producer/payout-producer.js';
 export type { PayoutProducerOptions } from './queues/open-account.js';
+export { PayoutOperator, type PayoutOperatorOptions } from './operator/payout-operator.js';
+export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
+export type { PauseState } from './operator/set-pause.js';
+export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-ledger.js';
+export type { Adoption, AdoptionPlan } from './operator/adoption.js';
+export type { Actor } from './ledger/actor.js';
 export type { EventsOptions } from './producer/events/event-group.js';
 export type { PayoutEventListener, PayoutEventName } from './producer/events/event-listeners.js';
 export type { PayoutEvent, PayoutEventType } from './producer/events/payout-events.js';
@@ -20,6 +26,7 @@ export {
   PayoutError,
   RedisUnavailableError,
   StoppedError,
+  TransactionMismatchError,
   UnsupportedFormatError,
   WaitTimeoutError,
   type ErrorCode,

@@ -60,7 +60,7 @@ class PayoutPages {
   async showPayout(request: Request, response: Response, payoutId: string): Promise<void> {
     const payout = await this.#find(payoutId);
     if (payout !== undefined) response.send(payoutPage(this.#site(request), payout));
-    else this.notFound(request, response, { title: 'Not found', text: `There is no payout ${payoutId}.` });
+    else this.notFound(request, response, { title: 'Not found', text: `Payout ${payoutId} not found.` });
   }
 
   notFound(request: Request, response: Response, message: Message): void {

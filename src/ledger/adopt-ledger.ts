@@ -1,15 +1,17 @@
+import type { Actor } from './actor.js';
+import type { SentOutcome } from '../gateway/withdraw-gateway.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toHashValue } from './objections.js';
 import { toLine, type ValidPayout } from './payout.js';
 import { listPayoutIds } from './payout-list.js';
 import { toRecordFields } from './payout-record.js';
-import type { KnownJournal, SendAttempt, SendResult } from './sender-ledger.js';
+import type { KnownJournal, SendAttempt } from './sender-ledger.js';
 import { isPayoutState, UNSENT_STATES, type PayoutState } from './states.js';
 
 /** A send that a witness outside the ledger remembers, with all that was sent, and what came of it where that is known. */
 export interface WitnessedSend extends SendAttempt {
   readonly request: Pick<ValidPayout, 'paymentId' | 'amount' | 'addressTo' | 'symbol'>;
-  readonly outcome?: Exclude<SendResult, { kind: 'unknown' }> | undefined;
+  readonly outcome?: Exclude<SentOutcome, { kind: 'unknown' }> | undefined;
 }
 
 /** A witnessed send that the ledger does not know of. */
@@ -23,12 +25,6 @@ export interface ForgottenSend<Send extends SendAttempt> {
 export interface AdoptedPayout {
   readonly payoutId: string;
   readonly state: PayoutState;
-}
-
-/** Who does something to an account, and why. */
-export interface Actor {
-  readonly by: string;
-  readonly reason: string;
 }
 
 /** An actor's reason for payouts that become `unknown`. */

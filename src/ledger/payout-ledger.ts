@@ -86,6 +86,13 @@ export class PayoutLedger {
     return readPayout(this.connection, payoutId);
   }
 
+  /** As {@link get}. @throws NotFoundError when there is no such payout */
+  async require(payoutId: string): Promise<Payout> {
+    const payout = await this.get(payoutId);
+    if (payout === undefined) throw new NotFoundError(`Payout ${payoutId} not found`);
+    return payout;
+  }
+
   /** The id of the payout that has this transaction. */
   async findByTxhash(txhash: string): Promise<string | undefined> {
     const { redis, keys } = this.connection;
@@ -205,7 +212,7 @@ function toChangeError(refusal: ScriptRejection, { payoutId, from, to, txhash = 
         ['lateTxhash'],
       );
     case 'not_found':
-      return new NotFoundError(`There is no payout ${payoutId}`);
+      return new NotFoundError(`Payout ${payoutId} not found`);
     default:
       return new Error(`change-state refused payout ${payoutId} as ${refusal.kind}`);
   }
@@ -246,10 +253,9 @@ export function wrongStateError(
 ): ConflictError {
   const needed = [from].flat().join(' or ');
   if (found === undefined) return new ConflictError(`Payout ${payoutId} is not ${needed}`, ['state']);
-  const allowed = reachableFrom(found);
-  const next = allowed.length === 0 ? 'which is final' : `from where it can go to ${allowed.join(', ')}`;
+  const allowed = reachableFrom(found).join(', ') || 'none, it is final';
   return new ConflictError(
-    `Payout ${payoutId} is ${found}, ${next}; only a payout that is ${needed} can become ${to} this way`,
+    `Cannot move payout ${payoutId} from ${found} to ${to}: that needs ${needed}. Allowed from ${found}: ${allowed}`,
     ['state'],
   );
 }

@@ -89,9 +89,6 @@ export interface BeginSend extends SendAttempt {
 
 export type BeginResult = { readonly kind: 'begun'; readonly sendCount: number } | ScriptRejection;
 
-/** What is recorded of an attempt. */
-export type SendResult = SentOutcome;
-
 /** When the account is to be paused in the same step. */
 export interface BreakerRule {
   readonly maxRejectionsInARow: number;
@@ -133,7 +130,7 @@ export interface SenderLedger {
   /** Puts back an attempt that is proved not to have been sent. Without effect when it never began. */
   revertSend(attempt: SendAttempt, reason: string): Promise<void>;
   /** @param doubtMs - for how long the request may be on its way where there is no response, in ms */
-  finishSend(attempt: SendAttempt, result: SendResult, rule: BreakerRule, doubtMs: number): Promise<FinishResult>;
+  finishSend(attempt: SendAttempt, result: SentOutcome, rule: BreakerRule, doubtMs: number): Promise<FinishResult>;
   /** The attempts that are under way as the ledger sees it, whoever began them. */
   readSending(): Promise<readonly SendAttempt[]>;
   /**

@@ -4,7 +4,8 @@ import { onAnyClock } from '../clock.js';
 import { findMismatch } from '../journal/find-mismatch.js';
 import { wasSent } from '../journal/journal-view.js';
 import { describeJournal, type ReadableJournal } from '../journal/send-journal.js';
-import type { Actor, AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../ledger/adopt-ledger.js';
+import type { Actor } from '../ledger/actor.js';
+import type { AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../ledger/adopt-ledger.js';
 import type { Objection } from '../ledger/objections.js';
 import type { JournalPlace, KnownJournal, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 import { inSteps, isSend, surveySends, type JournalItems, type SendSurvey } from './survey-sends.js';
@@ -44,6 +45,12 @@ export interface AdoptionContext {
   readonly inFlightMaxMs: number;
 }
 
+/** A journal that may have forgotten sends, and was not read as a whole. */
+export interface UnreadJournal extends KnownJournal {
+  /** The number of the last send in the copy that was read; undefined where none was read. */
+  readonly readTo?: number | undefined;
+}
+
 /** What an adoption would do, and what it lacks. Nothing was changed to find it out. */
 export interface AdoptionPlan extends SendSurvey {
   /** What contradicts what; empty where there is nothing to adopt. */
@@ -51,7 +58,7 @@ export interface AdoptionPlan extends SendSurvey {
   /** Whether it is the ledger that forgot something, not a journal. */
   readonly isOlder: boolean;
   /** Journals that may witness forgotten sends, and were neither read as a whole nor given up. */
-  readonly unread: readonly KnownJournal[];
+  readonly unread: readonly UnreadJournal[];
   /** Whether sends are given up that nobody can name: then every queued or rejected payout becomes `unknown`. */
   readonly holdsSendable: boolean;
   /** How many are queued or rejected now. */
@@ -102,13 +109,20 @@ export async function planAdoption(
     isOlder,
     unwitnessed: isOlder && !giveUp.includes(UNWITNESSED) ? survey.unwitnessed : [],
     unread: isOlder
-      ? findKnownJournals(view, survey.peers).filter(({ journalId }) => ![...readIds, ...giveUp].includes(journalId))
+      ? findKnownJournals(view, survey.peers)
+          .filter(({ journalId }) => ![...readIds, ...giveUp].includes(journalId))
+          .map((known) => ({ ...known, readTo: findEnd(journals, known.journalId) }))
       : [],
     holdsSendable: isOlder && giveUp.length > 0,
     sendable: await ledger.countSendable(),
     highest: findHighest(journals, view),
     giveUp,
   };
+}
+
+function findEnd(journals: readonly ReadableJournal[], journalId: string): number | undefined {
+  const read = journals.find((journal) => journal.journalId === journalId);
+  return read === undefined ? undefined : (read.ledger?.sends ?? 0);
 }
 
 /** An older copy of a journal, as from a backup, does not witness what was sent since. */

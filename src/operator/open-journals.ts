@@ -22,7 +22,7 @@ export async function readJournals(dirs: readonly string[], platformId: number):
     const journal = await readJournal(dir, platformId);
     if (journal === undefined) {
       throw new NotFoundError(
-        `There is no send journal of account ${platformId} in ${resolve(dir)}: name the folder of each with --journal, as SEND_JOURNAL_DIR names it to the worker`,
+        `No send journal of account ${platformId} in ${resolve(dir)}. Name the folder of each journal, as SEND_JOURNAL_DIR names it to the worker`,
       );
     }
     const refuse = async (): Promise<void> => Promise.reject(new Error('This journal was opened for reading'));

@@ -1,7 +1,7 @@
+import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { AccountAccess } from '../queues/open-account.js';
-import type { Actor } from './actor.js';
 
 /** The payout, the state that it is in, and the attempt, where a later one is not meant. */
 export interface Requeue {
@@ -16,12 +16,8 @@ export interface Requeue {
  * @throws ConflictError when it is not in the state `from`, was sent again since, or may still be on its way
  * @throws RedisUnavailableError
  */
-export async function requeuePayout(account: AccountAccess, requeue: Requeue, actor: Actor): Promise<Payout> {
-  const { ledger } = account;
-  const { payoutId } = requeue;
+export async function requeuePayout({ ledger, relay }: AccountAccess, requeue: Requeue, actor: Actor): Promise<Payout> {
   await ledger.change({ ...requeue, to: 'queued', ...actor });
-  const payout = await ledger.get(payoutId);
-  if (payout === undefined) throw new Error(`Payout ${payoutId} vanished from the ledger after it was put back`);
-  await account.relay.tryDeliver('queued', [payoutId]);
-  return payout;
+  await relay.tryDeliver('queued', [requeue.payoutId]);
+  return ledger.require(requeue.payoutId);
 }

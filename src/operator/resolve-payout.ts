@@ -1,83 +1,97 @@
-import { NotFoundError } from '../errors.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
+import { z } from 'zod';
+import { InvalidConfigError } from '../errors.js';
+import { parseInput, txhashField } from '../fields.js';
+import type { StatusGateway } from '../gateway/gateway.js';
+import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import { wrongStateError } from '../ledger/payout-ledger.js';
 import type { AccountAccess } from '../queues/open-account.js';
-import { checkTransaction } from './verify-transaction.js';
-import type { Actor } from './actor.js';
 import { requeuePayout } from './requeue-payout.js';
+import { verifyTransaction } from './verify-transaction.js';
 
-/** What an operator says became of a payout that is `unknown`. */
-export type Decision =
-  /** `gateway`: asked whether the transaction is the payout's; without it the operator vouches for that. */
-  | { readonly kind: 'sent'; readonly txhash: string; readonly gateway?: GatewayClient }
+/** What became of a payout that is `unknown`. */
+export type Resolution =
+  | {
+      /** It was sent: from now on this transaction is followed until it is completed or failed. */
+      readonly kind: 'sent';
+      readonly txhash: string;
+      /** Do not ask the gateway whether the transaction is the payout's: the operator vouches for it. @defaultValue false */
+      readonly unchecked?: boolean;
+    }
+  /** It was not sent: it is queued again and will be paid. */
   | { readonly kind: 'not_sent' }
+  /** It is settled in another way: it is cancelled, and never sent again. */
   | { readonly kind: 'write_off' };
 
-/** The payout that was decided about, and the attempt, where the decision is not about a later one. */
-export interface Decided {
+/** The payout that was decided about. */
+export interface DecidedPayout {
   readonly payoutId: string;
+  /** The attempt that was decided about: refused once the payout was sent again. @defaultValue whichever is the last */
   readonly attempt?: number;
 }
 
 /**
  * Carries out what an operator decided about a payout that is `unknown`.
+ * @param gateway - asked whether a transaction is the payout's
  * @returns the payout as it is now
+ * @throws InvalidInputError when the txhash names no transaction
+ * @throws InvalidConfigError when a txhash is to be checked and there is no gateway
  * @throws NotFoundError
- * @throws ConflictError when it is not `unknown`, or was sent again since, or the transaction is not its payment
+ * @throws ConflictError when it is not `unknown`, was sent again since, or may still be on its way
+ * @throws TransactionMismatchError when the transaction is not its payment
  * @throws RedisUnavailableError
  * @throws GatewayUnavailableError
  * @throws GatewayInvalidResponseError
  */
 export async function resolvePayout(
   account: AccountAccess,
-  decided: Decided,
-  decision: Decision,
+  gateway: StatusGateway | undefined,
+  decided: DecidedPayout,
+  resolution: Resolution,
   actor: Actor,
 ): Promise<Payout> {
-  const { ledger } = account;
-  switch (decision.kind) {
+  switch (resolution.kind) {
     case 'sent':
-      return resolveSent(account, decided, decision, actor);
+      return resolveSent(account, gateway, decided, resolution, actor);
     case 'not_sent':
       return requeuePayout(account, { ...decided, from: 'unknown' }, actor);
     case 'write_off':
-      await ledger.change({ ...decided, from: 'unknown', to: 'cancelled', ...actor });
-      return readPayout(ledger, decided.payoutId);
+      await account.ledger.change({ ...decided, from: 'unknown', to: 'cancelled', ...actor });
+      return account.ledger.require(decided.payoutId);
   }
 }
 
 async function resolveSent(
   account: AccountAccess,
-  decided: Decided,
-  { txhash, gateway }: Extract<Decision, { kind: 'sent' }>,
+  gateway: StatusGateway | undefined,
+  decided: DecidedPayout,
+  { txhash: given, unchecked = false }: Extract<Resolution, { kind: 'sent' }>,
   actor: Actor,
 ): Promise<Payout> {
-  if (gateway === undefined) {
+  const { txhash } = parseInput(z.object({ txhash: txhashField }), { txhash: given });
+  if (unchecked) {
     const reason = `${actor.reason} (txhash not checked with the gateway)`;
     return followTransaction(account, decided, txhash, { ...actor, reason });
   }
-  const payout = await readPayout(account.ledger, decided.payoutId);
-  // The gateway is asked about payouts only that the answer can still change.
+  if (gateway === undefined) {
+    throw new InvalidConfigError([
+      { field: 'gateway', message: 'is needed to check a txhash, unless it is unchecked' },
+    ]);
+  }
+  const payout = await account.ledger.require(decided.payoutId);
+  // The gateway is asked about payouts only that its response can still change.
   if (payout.state !== 'unknown') throw wrongStateError(payout.payoutId, payout.state, 'unknown', 'in_progress');
-  await checkTransaction(gateway, txhash, payout);
+  await verifyTransaction(gateway, txhash, payout);
   return followTransaction(account, decided, txhash, actor);
 }
 
 async function followTransaction(
   { ledger, relay }: AccountAccess,
-  decided: Decided,
+  decided: DecidedPayout,
   txhash: string,
   actor: Actor,
 ): Promise<Payout> {
-  const { payoutId } = decided;
   await ledger.change({ ...decided, from: 'unknown', to: 'in_progress', txhash, ...actor });
-  await relay.tryDeliver('in_progress', [payoutId]);
-  return readPayout(ledger, payoutId);
-}
-
-async function readPayout(ledger: AccountAccess['ledger'], payoutId: string): Promise<Payout> {
-  const payout = await ledger.get(payoutId);
-  if (payout === undefined) throw new NotFoundError(`There is no payout ${payoutId}`);
-  return payout;
+  await relay.tryDeliver('in_progress', [decided.payoutId]);
+  return ledger.require(decided.payoutId);
 }

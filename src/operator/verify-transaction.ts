@@ -1,4 +1,4 @@
-import { ConflictError } from '../errors.js';
+import { TransactionMismatchError } from '../errors.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
 import { GatewayRejectedError } from '../gateway/errors.js';
 import type { PaymentStatus, StatusGateway } from '../gateway/gateway.js';
@@ -6,12 +6,12 @@ import type { Payout } from '../ledger/payout.js';
 
 /**
  * Verifies that a transaction is the payment of a payout: same currency, address and amount, all three named by the gateway.
- * @throws ConflictError when the gateway does not know the transaction, or describes another payment
+ * @throws TransactionMismatchError when the gateway does not know the transaction, or describes another payment
  * @throws InvalidInputError when the txhash names no transaction
  * @throws GatewayUnavailableError when no complete response came
  * @throws GatewayInvalidResponseError when the response is not as documented
  */
-export async function checkTransaction(gateway: StatusGateway, txhash: string, payout: Payout): Promise<void> {
+export async function verifyTransaction(gateway: StatusGateway, txhash: string, payout: Payout): Promise<void> {
   const status = await fetchStatus(gateway, txhash);
   const differences = comparePayment(status, payout);
   if (differences.length === 0) return;
@@ -30,6 +30,6 @@ async function fetchStatus(gateway: StatusGateway, txhash: string): Promise<Paym
   }
 }
 
-function refusal(finding: string, fields: readonly string[]): ConflictError {
-  return new ConflictError(`${finding} Nothing was changed; --force takes the txhash unchecked`, fields);
+function refusal(finding: string, fields: readonly string[]): TransactionMismatchError {
+  return new TransactionMismatchError(`${finding} Nothing was changed`, fields);
 }

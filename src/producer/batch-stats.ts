@@ -29,7 +29,7 @@ export async function readBatchStats(connection: LedgerConnection, batch: string
     total += payoutIds.length;
     cursor = next;
   } while (cursor !== undefined);
-  if (total === 0) throw new NotFoundError(`There is no batch ${batch}`);
+  if (total === 0) throw new NotFoundError(`Batch ${batch} not found`);
   const byState = Object.fromEntries(PAYOUT_STATES.map((state) => [state, counts.get(state) ?? 0]));
   return { batch, total, ...(byState as Record<PayoutState, number>) };
 }

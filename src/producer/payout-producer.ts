@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { ClosedError, ConflictError, NotFoundError } from '../errors.js';
+import { ClosedError, ConflictError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
 import { batchField, lineField, payoutInputSchema, type Payout, type PayoutInput } from '../ledger/payout.js';
-import { wrongStateError, type EnqueueResult } from '../ledger/payout-ledger.js';
+import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { listPayouts, type ListOptions, type PayoutPage } from '../ledger/payout-list.js';
-import { PAYOUT_STATES, UNSENT_STATES, type PayoutState } from '../ledger/states.js';
+import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
+import { cancelPayout } from '../queues/cancel-payout.js';
 import { openAccount, type AccountAccess, type PayoutProducerOptions } from '../queues/open-account.js';
 import { readBatchStats, type BatchStats } from './batch-stats.js';
 import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
@@ -99,12 +100,12 @@ export class PayoutProducer {
     const { payoutId, state, fields, removed } = result;
     if (removed) {
       throw new ConflictError(
-        `Payout ${payoutId} was ${state} and has been removed (PAYOUT_RETENTION_DAYS): it is never paid again; use another payoutId for another payout`,
+        `Payout ${payoutId} was ${state} and has been removed (PAYOUT_RETENTION_DAYS). It is never paid again; use a new payoutId for another payout.`,
         ['payoutId'],
       );
     }
     throw new ConflictError(
-      `Payout ${payoutId} is there already (${state}) with another ${fields.join(', ')}: use another payoutId, or the same data`,
+      `Payout ${payoutId} already exists (${state}) with a different ${fields.join(', ')}. Use a new payoutId, or send identical data.`,
       fields,
     );
   }
@@ -158,22 +159,7 @@ export class PayoutProducer {
    * says that it had
    */
   async cancel(payoutId: string, options: { readonly by?: string; readonly reason?: string } = {}): Promise<Payout> {
-    const { ledger, queues, logger } = this.#use();
-    const said = parseInput(cancelSchema, options);
-    const found = await ledger.get(payoutId);
-    if (found === undefined) throw new NotFoundError(`There is no payout ${payoutId}`);
-    const { state } = found;
-    if (!UNSENT_STATES.includes(state)) throw wrongStateError(payoutId, state, UNSENT_STATES, 'cancelled');
-    await ledger.change({ payoutId, from: state, to: 'cancelled', ...said });
-    const payout = await ledger.get(payoutId);
-    if (payout === undefined) throw new Error(`Payout ${payoutId} vanished from the ledger after it was cancelled`);
-    try {
-      await queues.removeWithdrawJob(payout);
-    } catch (error) {
-      // A job that stays finds a payout that is not queued, and does nothing.
-      logger.debug({ payoutId, reason: (error as Error).message }, 'the job of a cancelled payout stays');
-    }
-    return payout;
+    return cancelPayout(this.#use(), payoutId, parseInput(cancelSchema, options));
   }
 
   /**
@@ -230,7 +216,7 @@ export class PayoutProducer {
   }
 
   #use(): AccountAccess {
-    if (this.#closed.signal.aborted) throw new ClosedError('The producer was closed: make a new one');
+    if (this.#closed.signal.aborted) throw new ClosedError('Producer is closed; create a new one');
     return this.#account;
   }
 }

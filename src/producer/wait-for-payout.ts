@@ -31,7 +31,7 @@ export async function waitForPayout(
       throw new WaitTimeoutError(`Payout ${payoutId} is not settled after ${timeoutMs} ms: ${found}`);
     }
     await clock.sleep(Math.min(pauseMs, leftMs), closed);
-    if (closed.aborted) throw new ClosedError(`The producer was closed while it waited for payout ${payoutId}`);
+    if (closed.aborted) throw new ClosedError(`Producer was closed while waiting for payout ${payoutId}`);
   }
 }
 
@@ -47,5 +47,5 @@ async function look(
     if (error instanceof RedisUnavailableError) return error.message;
     throw error;
   }
-  throw new NotFoundError(`There is no payout ${payoutId}`);
+  throw new NotFoundError(`Payout ${payoutId} not found`);
 }

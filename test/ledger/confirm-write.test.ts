@@ -95,7 +95,7 @@ describe('a change that an operator or the application makes', () => {
     await expect(changes[0]?.[1]()).rejects.toBeInstanceOf(RedisUnavailableError);
     await expect(payouts.pause('ann', 'lunch')).rejects.toBeInstanceOf(RedisUnavailableError);
     servers.link.heal();
-    await expect(changes[0]?.[1]()).rejects.toThrow('Payout p is cancelled, which is final');
+    await expect(changes[0]?.[1]()).rejects.toThrow('Allowed from cancelled: none, it is final');
     expect(await payouts.pause('ann', 'lunch')).toBe(false);
     expect((await payouts.get('p'))?.history.map(({ to }) => to)).toEqual(['queued', 'cancelled']);
   });

@@ -113,7 +113,7 @@ describe('a change whose server is asked with WAITAOF', () => {
       await expect(cancel()).rejects.toBeInstanceOf(RedisUnavailableError);
     });
     server.answer = [1, 0];
-    await expect(cancel()).rejects.toThrow('Payout p is cancelled, which is final');
+    await expect(cancel()).rejects.toThrow('Allowed from cancelled: none, it is final');
     expect((await payouts.get('p'))?.history).toHaveLength(2);
   });
 

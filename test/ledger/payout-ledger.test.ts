@@ -127,7 +127,7 @@ describe('change', () => {
 
   it('says that there is no such payout', async () => {
     const change = ledger.change({ payoutId: 'nobody', from: 'queued', to: 'cancelled' });
-    await expect(change).rejects.toThrow(new NotFoundError('There is no payout nobody'));
+    await expect(change).rejects.toThrow(new NotFoundError('Payout nobody not found'));
   });
 
   it('says what was found and what would be allowed, and changes nothing', async () => {
@@ -135,13 +135,13 @@ describe('change', () => {
     const before = await account.dump();
     const change = ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', txhash: 'h', fee: '1' });
     await expect(change).rejects.toThrow(
-      'Payout p is queued, from where it can go to sending, cancelled; only a payout that is rejected can become queued this way',
+      'Cannot move payout p from queued to queued: that needs rejected. Allowed from queued: sending, cancelled',
     );
     await expect(change).rejects.toBeInstanceOf(ConflictError);
     expect(await account.dump()).toEqual(before);
     await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
     await expect(ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' })).rejects.toThrow(
-      'Payout p is cancelled, which is final',
+      'Allowed from cancelled: none, it is final',
     );
   });
 

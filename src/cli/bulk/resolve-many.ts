@@ -10,13 +10,16 @@ import type { CliContext } from '../context/cli-context.js';
 import { requireTerminal, stdinIsTaken } from '../context/confirm.js';
 import { openSource, STDIN } from '../import/open-source.js';
 import { RowMessages } from '../import/row-messages.js';
-import type { Actor } from '../../operator/actor.js';
-import { resolvePayout, type Decided, type Decision } from '../../operator/resolve-payout.js';
+import type { Actor } from '../../ledger/actor.js';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import { PayoutOperator } from '../../operator/payout-operator.js';
+import type { DecidedPayout, Resolution } from '../../operator/resolve-payout.js';
+import { nameFlags } from '../context/name-flags.js';
 import { withAccount } from '../context/with-account.js';
 import { withGateway } from '../context/with-gateway.js';
 
 export interface ResolveManyOptions {
-  readonly kind: Decision['kind'];
+  readonly kind: Resolution['kind'];
   /** Take the transactions without asking the gateway. */
   readonly force: boolean;
   /** The file that names the payouts; without it all that are `unknown`. */
@@ -30,7 +33,7 @@ type BulkPace = Pick<BulkChange, 'atOnce' | 'everyMs'>;
 
 const LEDGER_PACE: BulkPace = { atOnce: 50, everyMs: 0 };
 
-const TEXTS: Readonly<Record<Decision['kind'], Pick<BulkChange, 'describe' | 'describeDone'>>> = {
+const TEXTS: Readonly<Record<Resolution['kind'], Pick<BulkChange, 'describe' | 'describeDone'>>> = {
   sent: {
     describe: (payouts) => `Follow the transactions of ${payouts}`,
     describeDone: (payouts) => `${payouts} in progress: their transactions are followed`,
@@ -47,30 +50,31 @@ const TEXTS: Readonly<Record<Decision['kind'], Pick<BulkChange, 'describe' | 'de
 
 /**
  * Carries out one decision about many payouts that are `unknown`.
- * @throws as `runBulk` and `resolvePayout` do
+ * @throws as `runBulk` and `PayoutOperator.resolve` do
  */
 export async function resolveMany(context: CliContext, options: ResolveManyOptions, actor: Actor): Promise<void> {
   const { kind, force, dryRun } = options;
   requireSomebody(options, context);
   const signal = context.stopSignal();
   const selected = options.file === undefined ? 'all' : await readFile(context, options.file, kind, signal);
-  const run = async (decide: (payout: ChosenPayout) => Decision, pace: BulkPace): Promise<void> =>
+  const run = async (pace: BulkPace, gateway?: GatewayClient): Promise<void> =>
     withAccount(context, async (account) => {
+      const operator = new PayoutOperator({ account, gateway });
       const change: BulkChange = {
         from: 'unknown',
         wasChanged: ({ history }) => kind === 'not_sent' && history.some((entry) => isDecision(entry, actor)),
         ...pace,
         ...TEXTS[kind],
-        apply: async (payout) => resolvePayout(account, toDecided(payout), decide(payout), actor),
+        apply: async (payout) =>
+          nameFlags(async () => operator.resolve(toDecided(payout), toResolution(payout, options), actor)),
       };
       await runBulk(context, account, change, { ...options, selected, signal });
     });
-  if (kind !== 'sent') await run(() => ({ kind }), LEDGER_PACE);
-  else if (force || dryRun) await run(({ txhash = '' }) => ({ kind, txhash }), LEDGER_PACE);
+  if (kind !== 'sent' || force || dryRun) await run(LEDGER_PACE);
   else {
     const { STATUS_POLL_RATE: atOnce } = readConfig(['STATUS_POLL_RATE'], context.environment);
     const pace = { atOnce, everyMs: 1_000 };
-    await withGateway(context, async (gateway) => run(({ txhash = '' }) => ({ kind, txhash, gateway }), pace));
+    await withGateway(context, async (gateway) => run(pace, gateway));
   }
 }
 
@@ -79,8 +83,12 @@ function isDecision({ from, to, by, reason }: HistoryEntry, actor: Actor): boole
   return from === 'unknown' && to === 'queued' && by === toLine(actor.by) && reason === toLine(actor.reason);
 }
 
-function toDecided({ payoutId, attempt }: ChosenPayout): Decided {
+function toDecided({ payoutId, attempt }: ChosenPayout): DecidedPayout {
   return { payoutId, attempt };
+}
+
+function toResolution({ txhash = '' }: ChosenPayout, { kind, force }: ResolveManyOptions): Resolution {
+  return kind === 'sent' ? { kind, txhash, unchecked: force } : { kind };
 }
 
 /** @throws InvalidInputError when nobody can be asked */
@@ -93,7 +101,7 @@ function requireSomebody({ yes, dryRun, file }: ResolveManyOptions, { terminal }
 async function readFile(
   context: CliContext,
   path: string,
-  kind: Decision['kind'],
+  kind: Resolution['kind'],
   signal: AbortSignal,
 ): Promise<readonly SelectedPayout[]> {
   const source = await openSource(path, signal, readSelectionRows);

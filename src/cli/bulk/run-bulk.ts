@@ -104,7 +104,7 @@ async function surveyAll({ context, account, change, options }: BulkRun): Promis
 function refuseMissing(context: CliContext, missing: readonly SelectedPayout[]): void {
   if (missing.length === 0) return;
   const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
-  for (const { line = 0, payoutId } of missing) messages.add(`line ${line}: there is no payout ${payoutId}`);
+  for (const { line = 0, payoutId } of missing) messages.add(`line ${line}: payout ${payoutId} not found`);
   messages.end();
   const message = `names ${formatCount(missing.length, 'payout')} that this account does not have; nothing was changed`;
   throw new InvalidInputError([{ field: '--file', message }]);
@@ -142,7 +142,7 @@ async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
     }
   } catch (error) {
     const done = counts.changed + counts.refused;
-    ended = `${done} of ${formatCount(chosen.length, 'payout')} done; the same command again goes on.\n`;
+    ended = `${done} of ${formatCount(chosen.length, 'payout')} done; run the same command again to continue.\n`;
     throw error;
   } finally {
     progress.stop();

@@ -1,28 +1,18 @@
-import { systemClock } from '../../clock.js';
 import type { Command } from 'commander';
 import { readConfig } from '../../config.js';
-import { ConflictError, InvalidConfigError, InvalidInputError, PayoutError } from '../../errors.js';
+import { ConflictError } from '../../errors.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
-import {
-  carryOutAdoption,
-  findKnownJournals,
-  isComplete,
-  planAdoption,
-  UNWITNESSED,
-  type AdoptableJournal,
-  type Adoption,
-  type AdoptionPlan,
-} from '../../operator/adoption.js';
-import { openJournals, readJournals } from '../../operator/open-journals.js';
-import { redisAdoptionLedger } from '../../operator/redis-adoption-ledger.js';
+import { describeMissing } from '../../operator/adopt-ledger.js';
+import { isComplete, UNWITNESSED, type Adoption, type AdoptionPlan } from '../../operator/adoption.js';
+import { readJournals } from '../../operator/open-journals.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import { formatTable } from '../output/format-table.js';
 import { formatTime, shorten } from '../output/format-text.js';
-import type { Actor } from '../../operator/actor.js';
+import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withAccount } from '../context/with-account.js';
+import { withOperator } from '../context/with-account.js';
 
 interface Flags extends Actor {
   readonly journal?: readonly string[];
@@ -71,33 +61,21 @@ export function registerAdoptLedgerCommand(program: Command, context: CliContext
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
       const actor = await readActor(flags);
-      await withAccount(context, async (account) => {
-        const { giveUp = [] } = flags;
-        const { platformId } = account.ledger.connection;
-        const dirs = flags.journal ?? (await defaultDirs(context, giveUp));
-        const ledger = redisAdoptionLedger(account.ledger);
-        const journals = await read(dirs, platformId);
-        const plan = await planAdoption(ledger, journals, giveUp);
-        checkGivenUp(giveUp, findKnownJournals(await ledger.readSender(), plan.peers));
-        if (plan.reasons.length === 0) {
-          if (flags.json) context.writeJson({ disagreement: null, unknown: [] });
-          else context.write('The send journals and the ledger agree: there is nothing to adopt.\n');
-          return;
-        }
+      const { giveUp = [], json, yes } = flags;
+      const journalDirs = flags.journal ?? (await defaultDirs(context, giveUp));
+      const { IN_FLIGHT_MAX_MS: inFlightMaxMs } = readConfig(['IN_FLIGHT_MAX_MS'], context.environment);
+      const review = async (plan: AdoptionPlan): Promise<void> => {
         context.writeError(describePlan(plan));
-        if (!isComplete(plan)) throw incomplete(dirs, journals, plan);
-        if (!flags.yes) await confirm('Adopt this ledger?', { terminal: context.terminal });
-        const opened = await openJournals(dirs, platformId);
-        try {
-          const { IN_FLIGHT_MAX_MS: inFlightMaxMs } = readConfig(['IN_FLIGHT_MAX_MS'], context.environment);
-          const at = systemClock.wallNow();
-          const adoption = await carryOutAdoption(ledger, opened.journals, plan, { actor, at, inFlightMaxMs });
-          if (flags.json) context.writeJson(toJson(plan, adoption));
-          else context.write(describeAdoption(adoption, giveUp.length > 0));
-        } finally {
-          await opened.close();
-        }
-      });
+        if (!isComplete(plan)) throw incomplete(journalDirs, plan);
+        if (!yes) await confirm('Adopt this ledger?', { terminal: context.terminal });
+      };
+      const { plan, adoption } = await withOperator(context, async (operator) =>
+        operator.adoptLedger({ journalDirs, giveUp, inFlightMaxMs, review }, actor),
+      );
+      if (json)
+        context.writeJson(adoption === undefined ? { disagreement: null, unknown: [] } : toJson(plan, adoption));
+      else if (adoption === undefined) context.write('The send journals and the ledger agree: nothing to adopt.\n');
+      else context.write(describeAdoption(adoption, giveUp.length > 0));
     });
 }
 
@@ -112,56 +90,18 @@ async function defaultDirs({ environment }: CliContext, giveUp: readonly string[
   return there.some(({ journalId }) => !giveUp.includes(journalId)) ? [dir] : [];
 }
 
-async function read(dirs: readonly string[], platformId: number): Promise<AdoptableJournal[]> {
-  try {
-    return await readJournals(dirs, platformId);
-  } catch (error) {
-    if (error instanceof PayoutError) throw error;
-    throw new InvalidConfigError([{ field: 'SEND_JOURNAL_DIR', message: (error as Error).message }]);
-  }
-}
-
-function checkGivenUp(giveUp: readonly string[], known: readonly { readonly journalId: string }[]): void {
-  const ids = known.map(({ journalId }) => journalId);
-  for (const id of giveUp) {
-    if (id === UNWITNESSED || ids.includes(id)) continue;
-    const message = `must be the id of a journal that the ledger knows (${ids.join(', ') || 'none'}) or ${UNWITNESSED} (got "${id}")`;
-    throw new InvalidInputError([{ field: '--give-up', message }]);
-  }
-}
-
-/** The error that says what is lacking, and the command that goes on from there. */
-function incomplete(
-  dirs: readonly string[],
-  journals: readonly AdoptableJournal[],
-  { unread, unwitnessed, giveUp }: AdoptionPlan,
-): ConflictError {
-  const endsOf = new Map(journals.map(({ journalId, ledger }) => [journalId, ledger?.sends ?? 0]));
-  const notThere = unread.filter(({ journalId }) => !endsOf.has(journalId));
-  const cutOff = unread.filter(({ journalId }) => endsOf.has(journalId));
-  const lacking = [
-    ...cutOff.map(
-      ({ journalId, sends }) =>
-        `journal ${journalId} ends with send number ${endsOf.get(journalId)}, but had number ${sends}: it is an older copy, or lost its end`,
-    ),
-    ...notThere.map(
-      ({ journalId, host, dir }) =>
-        `journal ${journalId} was not read (${dir === '' ? 'its place is not known' : `${dir} on ${host}`})`,
-    ),
-    ...unwitnessed.map(({ first, last }) =>
-      first === last
-        ? `nobody witnesses send number ${first}`
-        : `nobody witnesses the sends number ${first} to ${last}`,
-    ),
-  ];
-  const readable = notThere.filter(({ dir }) => dir !== '');
+/** Says what is missing, and the command that adopts with it. */
+function incomplete(dirs: readonly string[], plan: AdoptionPlan): ConflictError {
+  const { unread, unwitnessed, giveUp } = plan;
+  const readable = unread.filter(({ dir, readTo }) => dir !== '' && readTo === undefined);
   const command = adoptCommand([...dirs, ...foldersOf(readable, dirs)], giveUp);
+  const lost = [...unread.map(({ journalId }) => journalId), ...(unwitnessed.length > 0 ? [UNWITNESSED] : [])];
   const way =
     readable.length > 0
       ? `Run it where all the folders can be read: \`${command}\`. Where a journal is lost for good, --give-up its id instead`
-      : `Name the journals that witness them with --journal; where there is none any more, --give-up ${[...unread.map(({ journalId }) => journalId), ...(unwitnessed.length > 0 ? [UNWITNESSED] : [])].join(' ')}`;
+      : `Name the journals that have them with --journal; where there is none any more, --give-up ${lost.join(' ')}`;
   return new ConflictError(
-    `Nothing was adopted, and the account stays stopped: ${lacking.join('; ')}. ${way}: every payout that is queued or rejected then becomes unknown`,
+    `Nothing was adopted, and the account stays stopped: ${describeMissing(plan).join('; ')}. ${way}: every payout that is queued or rejected then becomes unknown`,
     ['journals'],
   );
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
-import type { Actor } from '../../operator/actor.js';
+import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withProducer } from '../context/with-account.js';
+import { withOperator } from '../context/with-account.js';
 
 const HELP_AFTER = `
 Only a payout that is queued or rejected can be cancelled: one that may have been paid is never called back (exit code 4).
@@ -20,7 +20,7 @@ export function registerCancelCommand(program: Command, context: CliContext): vo
     .addHelpText('after', HELP_AFTER)
     .action(async (payoutId: string, flags: Actor & { readonly json?: true }) => {
       const actor = await readActor(flags);
-      const payout = await withProducer(context, (producer) => producer.cancel(payoutId, actor));
+      const payout = await withOperator(context, async (operator) => operator.cancel(payoutId, actor));
       if (flags.json) context.writeJson(payout);
       else context.write(`Payout ${payoutId} is cancelled; it will not be sent.\n`);
     });

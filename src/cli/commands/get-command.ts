@@ -28,7 +28,7 @@ export function registerGetCommand(program: Command, context: CliContext): void 
       );
       if (payout === undefined) {
         throw new NotFoundError(
-          txhash === undefined ? `There is no payout ${payoutId ?? ''}` : `No payout has the txhash ${txhash}`,
+          txhash === undefined ? `Payout ${payoutId ?? ''} not found` : `No payout has txhash ${txhash}`,
         );
       }
       if (json) context.writeJson(payout);

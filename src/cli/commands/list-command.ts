@@ -88,7 +88,7 @@ async function writePages(
   for (;;) {
     const { payouts, next } = await producer.list({ ...filter, ...cursor, limit: Math.min(left, PAGE_SIZE) });
     if ('batch' in filter && payouts.length === 0 && left === limit) {
-      throw new NotFoundError(`There is no batch ${filter.batch}`);
+      throw new NotFoundError(`Batch ${filter.batch} not found`);
     }
     write(payouts);
     left -= payouts.length;

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
-import type { Actor } from '../../operator/actor.js';
+import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { setPause } from './set-pause.js';
+import { withOperator } from '../context/with-account.js';
 
 const HELP_AFTER = `
 Nothing is sent once this has returned, except the one payout that may be on its way already. Payouts go on being
@@ -18,8 +18,8 @@ export function registerPauseCommand(program: Command, context: CliContext): voi
     .option('--json', 'print {changed, paused, pausedReason, pausedBy, pausedAt} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Actor & { readonly json?: true }) => {
-      const { by, reason } = await readActor(flags);
-      const result = await setPause(context, (ledger) => ledger.pause(by, reason));
+      const actor = await readActor(flags);
+      const result = await withOperator(context, async (operator) => operator.pause(actor));
       const { platformId, changed, pausedReason, pausedBy } = result;
       const why = `${pausedReason ?? ''} (by ${pausedBy ?? ''})`;
       if (flags.json) context.writeJson(result);

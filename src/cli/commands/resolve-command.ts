@@ -1,12 +1,13 @@
 import { Option, type Command } from 'commander';
-import { z } from 'zod';
-import { parseInput, txhashField } from '../../fields.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirmSendAgain } from '../context/confirm-send-again.js';
-import type { Actor } from '../../operator/actor.js';
+import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
 import { resolveMany } from '../bulk/resolve-many.js';
-import { resolvePayout, type Decision } from '../../operator/resolve-payout.js';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import { PayoutOperator } from '../../operator/payout-operator.js';
+import type { Resolution } from '../../operator/resolve-payout.js';
+import { nameFlags } from '../context/name-flags.js';
 import { withAccount } from '../context/with-account.js';
 import { withGateway } from '../context/with-gateway.js';
 
@@ -71,7 +72,7 @@ export function registerResolveCommand(program: Command, context: CliContext): v
     });
 }
 
-const OUTCOME: Readonly<Record<Decision['kind'], string>> = {
+const OUTCOME: Readonly<Record<Resolution['kind'], string>> = {
   sent: 'its transaction is followed until it is completed or failed',
   not_sent: 'it is sent again as soon as it is its turn',
   write_off: 'it is not sent again',
@@ -80,26 +81,27 @@ const OUTCOME: Readonly<Record<Decision['kind'], string>> = {
 async function resolveOne(
   context: CliContext,
   payoutId: string,
-  decision: Decision,
+  decision: Resolution,
   { force = false, yes = false, json }: Flags,
   actor: Actor,
 ): Promise<void> {
-  const resolve = async (sure: Decision): Promise<void> => {
+  const resolve = async (gateway?: GatewayClient): Promise<void> => {
     const payout = await withAccount(context, async (account) => {
       const asks = decision.kind === 'not_sent' && !yes && context.terminal.input.isTTY === true;
       const decided = asks ? await confirmSendAgain(context, account.ledger, payoutId) : { payoutId };
-      return resolvePayout(account, decided, sure, actor);
+      const operator = new PayoutOperator({ account, gateway });
+      return nameFlags(async () => operator.resolve(decided, decision, actor));
     });
     if (json) context.writeJson(payout);
     else context.write(`Payout ${payoutId} is ${payout.state}: ${OUTCOME[decision.kind]}.\n`);
   };
-  if (decision.kind !== 'sent' || force) await resolve(decision);
-  else await withGateway(context, async (gateway) => resolve({ ...decision, gateway }));
+  if (decision.kind !== 'sent' || force) await resolve();
+  else await withGateway(context, resolve);
 }
 
 async function resolveSeveral(
   context: CliContext,
-  kind: Decision['kind'],
+  kind: Resolution['kind'],
   { txhash, force = false, file, state, dryRun = false, yes = false, json = false }: Flags,
   actor: Actor,
   command: Command,
@@ -112,7 +114,7 @@ async function resolveSeveral(
   await resolveMany(context, { kind, force, file, dryRun, yes, json }, actor);
 }
 
-function readKind({ sent, notSent, writeOff, force }: Flags, command: Command): Decision['kind'] {
+function readKind({ sent, notSent, writeOff, force }: Flags, command: Command): Resolution['kind'] {
   if ([sent, notSent, writeOff].filter(Boolean).length !== 1) {
     command.error('error: give one of --sent, --not-sent and --write-off');
   }
@@ -121,7 +123,11 @@ function readKind({ sent, notSent, writeOff, force }: Flags, command: Command): 
   return notSent ? 'not_sent' : 'write_off';
 }
 
-function readDecision(kind: Decision['kind'], { txhash, file, state, dryRun }: Flags, command: Command): Decision {
+function readDecision(
+  kind: Resolution['kind'],
+  { txhash, force = false, file, state, dryRun }: Flags,
+  command: Command,
+): Resolution {
   if (file !== undefined || state !== undefined || dryRun) {
     command.error('error: --file, --state and --dry-run are for many payouts: leave the payoutId out');
   }
@@ -130,6 +136,5 @@ function readDecision(kind: Decision['kind'], { txhash, file, state, dryRun }: F
     return { kind };
   }
   if (txhash === undefined) command.error('error: --sent needs --txhash, the transaction of the payment');
-  const parsed = parseInput(z.object({ '--txhash': txhashField }), { '--txhash': txhash });
-  return { kind, txhash: parsed['--txhash'] };
+  return { kind, txhash, unchecked: force };
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
-import type { Actor } from '../../operator/actor.js';
+import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { setPause } from './set-pause.js';
+import { withOperator } from '../context/with-account.js';
 
 const HELP_AFTER = `
 Look first at why the account was paused (\`payouts stats\`): when the gateway blocked it, the next send may prolong that.
@@ -19,8 +19,8 @@ export function registerResumeCommand(program: Command, context: CliContext): vo
     .option('--json', 'print {changed, paused, …} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Actor & { readonly json?: true }) => {
-      const { by, reason } = await readActor(flags);
-      const result = await setPause(context, (ledger) => ledger.resume(by, reason));
+      const actor = await readActor(flags);
+      const result = await withOperator(context, async (operator) => operator.resume(actor));
       if (flags.json) context.writeJson(result);
       else context.write(`Account ${result.platformId} ${result.changed ? 'sends again' : 'was not paused'}.\n`);
     });

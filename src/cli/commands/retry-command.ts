@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
-import type { Actor } from '../../operator/actor.js';
+import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { requeuePayout } from '../../operator/requeue-payout.js';
-import { withAccount } from '../context/with-account.js';
+import { withOperator } from '../context/with-account.js';
 
 const HELP_AFTER = `
 Only a payout that the gateway rejected can be retried. One that is unknown may have been paid: see \`payouts resolve\`.
@@ -20,9 +19,7 @@ export function registerRetryCommand(program: Command, context: CliContext): voi
     .addHelpText('after', HELP_AFTER)
     .action(async (payoutId: string, flags: Actor & { readonly json?: true }) => {
       const actor = await readActor(flags);
-      const payout = await withAccount(context, (account) =>
-        requeuePayout(account, { payoutId, from: 'rejected' }, actor),
-      );
+      const payout = await withOperator(context, async (operator) => operator.retry(payoutId, actor));
       if (flags.json) context.writeJson(payout);
       else context.write(`Payout ${payoutId} is queued again.\n`);
     });

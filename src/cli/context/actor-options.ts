@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { parseActor, type Actor } from '../../operator/actor.js';
+import { parseActor, type Actor } from '../../ledger/actor.js';
 import { nameFlags } from './name-flags.js';
 
 /**

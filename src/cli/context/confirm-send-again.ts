@@ -1,10 +1,9 @@
-import { NotFoundError } from '../../errors.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { CliContext } from './cli-context.js';
 import { confirm } from './confirm.js';
 import { formatTable } from '../output/format-table.js';
 import { formatTime } from '../output/format-text.js';
-import type { Decided } from '../../operator/resolve-payout.js';
+import type { DecidedPayout } from '../../operator/resolve-payout.js';
 
 /**
  * Shows what would be paid once more, and asks.
@@ -17,9 +16,8 @@ export async function confirmSendAgain(
   { terminal, colours, writeError }: CliContext,
   ledger: PayoutLedger,
   payoutId: string,
-): Promise<Required<Decided>> {
-  const payout = await ledger.get(payoutId);
-  if (payout === undefined) throw new NotFoundError(`There is no payout ${payoutId}`);
+): Promise<Required<DecidedPayout>> {
+  const payout = await ledger.require(payoutId);
   const facts = [
     ['amount', payout.amount],
     ['payment id', String(payout.paymentId)],

@@ -1,7 +1,9 @@
 import { readConfig } from '../../config.js';
 import { openAccount, type AccountAccess, type PayoutProducerOptions } from '../../queues/open-account.js';
+import { PayoutOperator } from '../../operator/payout-operator.js';
 import { PayoutProducer } from '../../producer/payout-producer.js';
 import type { CliContext } from './cli-context.js';
+import { nameFlags } from './name-flags.js';
 
 /**
  * Runs `use` with the producer of the environment's account, and closes it on every way out.
@@ -19,7 +21,20 @@ export async function withProducer<Result>(
   }
 }
 
-/** As {@link withProducer}, for what only people do: the account's ledger and queues themselves. */
+/** As {@link withProducer}, for what an operator decides. Input errors name the flags. */
+export async function withOperator<Result>(
+  context: CliContext,
+  use: (operator: PayoutOperator) => Promise<Result>,
+): Promise<Result> {
+  const operator = new PayoutOperator(readAccountOptions(context));
+  try {
+    return await nameFlags(async () => use(operator));
+  } finally {
+    await operator.close();
+  }
+}
+
+/** As {@link withProducer}, for commands that need the account's ledger itself. */
 export async function withAccount<Result>(
   context: CliContext,
   use: (account: AccountAccess) => Promise<Result>,

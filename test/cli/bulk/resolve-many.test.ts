@@ -126,7 +126,7 @@ describe('payouts resolve --file', () => {
       ['payout_id,txhash\np-1,h-1\np-1,h-2\n', /line 3: payout_id: stands in line 2 already, with another txhash/],
       ['payout_id,txhash\np-1,h-1\np-2,h-1\n', /line 3: txhash: stands in line 2 already, for payout p-1/],
       ['payout_id,txhash\np-1,\n', /line 2: txhash: /],
-      ['payout_id,txhash\np-1,h-1\np-9,h-9\n', /line 3: there is no payout p-9/],
+      ['payout_id,txhash\np-1,h-1\np-9,h-9\n', /line 3: payout p-9 not found/],
       ['payout_id,txhash,notes\np-1,h-1,hello\n', /line 1: "notes": is no column/],
       ['txhash\nh-1\n', /line 1: payout_id: is missing/],
       ['payout_id\n', /names no payout/],

@@ -22,7 +22,9 @@ describe('payouts cancel', () => {
     expect((await account.ledger.get('p-1'))?.history.at(-1)).toMatchObject({ by: userInfo().username });
     const again = await account.run('cancel', 'p-1', '--json');
     expect(again).toMatchObject({ code: 4, stdout: '' });
-    expect(again.stderr).toMatch(/^payouts: Payout p-1 is cancelled, which is final; only a payout that is queued/);
+    expect(again.stderr).toMatch(
+      /^payouts: Cannot move payout p-1 from cancelled to cancelled: that needs queued or rejected\. .* it is final/,
+    );
     await account.enqueue('p-2');
     await account.force('p-2', 'rejected');
     expect(await account.run('cancel', 'p-2', '--reason', 'wrong address')).toMatchObject({ code: 0, stderr: '' });

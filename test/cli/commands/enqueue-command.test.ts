@@ -40,7 +40,9 @@ describe('payouts enqueue', () => {
     );
     const conflict = await account.enqueue('p-1', '--amount', '13');
     expect(conflict).toMatchObject({ code: 4, stdout: '' });
-    expect(conflict.stderr).toMatch(/^payouts: Payout p-1 is there already \(queued\) with another amount: .*\n$/);
+    expect(conflict.stderr).toMatch(
+      /^payouts: Payout p-1 already exists \(queued\) with a different amount\. Use a new payoutId, .*\n$/,
+    );
   });
 
   it('names every option that is wrong, one a line, with exit code 2', async () => {

@@ -46,7 +46,7 @@ describe('payouts get', () => {
 
   it('ends with 3 for a payout that does not exist, and 2 without one', async () => {
     const missing = await account.run('get', 'p-9');
-    expect(missing).toMatchObject({ code: 3, stdout: '', stderr: 'payouts: There is no payout p-9\n' });
+    expect(missing).toMatchObject({ code: 3, stdout: '', stderr: 'payouts: Payout p-9 not found\n' });
     expect(await account.run('get', '--txhash', '0x1')).toMatchObject({ code: 3 });
     expect(await account.run('get')).toMatchObject({ code: 2, stderr: 'payouts: give a payoutId or --txhash\n' });
   });

@@ -63,7 +63,11 @@ describe('payouts resolve --sent', () => {
   it.each([
     ['currency', { ...PAYMENT, paymentId: 7 }, /paymentId is 7 at the gateway, 6 in the payout/],
     ['address', { ...PAYMENT, addressTo: 'TXYZ8' }, /addressTo is TXYZ8 at the gateway, TXYZ9 in the payout/],
-    ['amount', { ...PAYMENT, amount: '12.500000000000000001' }, /amount is 12\.500000000000000001 at the gateway, 12\.5 in/],
+    [
+      'amount',
+      { ...PAYMENT, amount: '12.500000000000000001' },
+      /amount is 12\.500000000000000001 at the gateway, 12\.5 in/,
+    ],
   ])('refuses a transaction with another %s, unless --force', async (_, payment, message) => {
     await makeUnknown('p-1');
     const txhash = await pay(payment);
@@ -131,7 +135,9 @@ describe('payouts resolve', () => {
     const txhash = decision === '--sent' ? ['--txhash', 'abc'] : [];
     const refused = await account.run('resolve', 'p-1', decision, ...txhash, ...WHY);
     expect(refused).toMatchObject({ code: 4, stdout: '' });
-    expect(refused.stderr).toMatch(/p-1 is queued, from where it can go to sending, cancelled; only .* unknown can/);
+    expect(refused.stderr).toMatch(
+      /Cannot move payout p-1 from queued to \w+: that needs unknown\. Allowed from queued: sending, cancelled/,
+    );
     expect(await account.run('resolve', 'p-2', decision, ...txhash, ...WHY)).toMatchObject({ code: 3 });
     expect((await account.ledger.get('p-1'))?.state).toBe('queued');
   });

@@ -28,7 +28,7 @@ describe('payouts retry', () => {
     await account.force('p-1', 'unknown');
     const refused = await account.run('retry', 'p-1', '--reason', 'again');
     expect(refused.code).toBe(4);
-    expect(refused.stderr).toMatch(/p-1 is unknown, from where it can go to .*; only a payout that is rejected/);
+    expect(refused.stderr).toMatch(/Cannot move payout p-1 from unknown to queued: that needs rejected\. Allowed/);
     expect(await account.run('retry', 'p-1')).toMatchObject({ code: 2 });
     expect((await account.ledger.get('p-1'))?.state).toBe('unknown');
   });

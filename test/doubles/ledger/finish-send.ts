@@ -1,5 +1,6 @@
 import { toLine } from '../../../src/ledger/payout.js';
-import type { BreakerRule, FinishResult, SendAttempt, SendResult } from '../../../src/ledger/sender-ledger.js';
+import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import type { BreakerRule, FinishResult, SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { noteResponse, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
 import { knows, type Entry } from './payout-book.js';
@@ -8,7 +9,7 @@ import { knows, type Entry } from './payout-book.js';
 export function finishSend(
   all: LedgerSnapshot,
   send: SendAttempt,
-  result: SendResult,
+  result: SentOutcome,
   rule: BreakerRule,
   doubtMs: number,
 ): FinishResult {
@@ -38,7 +39,7 @@ export function finishSend(
 function finish(
   all: LedgerSnapshot,
   send: SendAttempt,
-  result: SendResult,
+  result: SentOutcome,
   rule: BreakerRule,
   doubtMs: number,
 ): FinishResult {
@@ -63,7 +64,7 @@ function finishTooLate(
   all: LedgerSnapshot,
   { payout }: Entry,
   { token }: SendAttempt,
-  result: SendResult,
+  result: SentOutcome,
 ): FinishResult {
   if (result.kind !== 'unknown') noteResponse(all, token);
   if (result.kind !== 'accepted' || payout.txhash === result.txhash) return { recorded: false };
@@ -72,7 +73,7 @@ function finishTooLate(
   return { recorded: false, latePayment: true };
 }
 
-export function otherHolder(all: LedgerSnapshot, payoutId: string, result: SendResult): string | undefined {
+export function otherHolder(all: LedgerSnapshot, payoutId: string, result: SentOutcome): string | undefined {
   const holder = result.kind === 'accepted' ? all.book.holderOf(result.txhash) : undefined;
   return holder === payoutId ? undefined : holder;
 }
@@ -82,7 +83,7 @@ function finishShared(
   all: LedgerSnapshot,
   { payout }: Entry,
   send: SendAttempt,
-  { result, rule, doubtMs, holder }: { result: SendResult; rule: BreakerRule; doubtMs: number; holder: string },
+  { result, rule, doubtMs, holder }: { result: SentOutcome; rule: BreakerRule; doubtMs: number; holder: string },
 ): FinishResult {
   const txhash = result.kind === 'accepted' ? result.txhash : '';
   const message = `the gateway gave the txhash of payout ${holder}: ${txhash}`;
@@ -104,7 +105,7 @@ function finishShared(
 function countResult(
   all: LedgerSnapshot,
   token: string,
-  result: SendResult,
+  result: SentOutcome,
   message: string,
   rule: BreakerRule,
 ): string | undefined {
@@ -121,7 +122,7 @@ function countResult(
 
 function findBreakerReason(
   all: LedgerSnapshot,
-  result: SendResult,
+  result: SentOutcome,
   message: string,
   rule: BreakerRule,
 ): string | undefined {
@@ -137,16 +138,16 @@ function findBreakerReason(
 }
 
 /** An outcome that is recorded again changes nothing: what was decided since stays. */
-export function toldAs({ token }: SendAttempt, result: SendResult): string {
+export function toldAs({ token }: SendAttempt, result: SentOutcome): string {
   return `${token} ${result.kind} ${result.kind === 'accepted' ? result.txhash : ''}`;
 }
 
 /** The txhash that the payout has although it is unknown turned out to be of another payment. */
-function isFormerTxhash({ payout }: Entry, result: SendResult): boolean {
+function isFormerTxhash({ payout }: Entry, result: SentOutcome): boolean {
   return payout.state === 'unknown' && result.kind === 'accepted' && payout.txhash === result.txhash;
 }
 
-function describeResult(result: SendResult): { to: PayoutState; txhash?: string; message: string } {
+function describeResult(result: SentOutcome): { to: PayoutState; txhash?: string; message: string } {
   switch (result.kind) {
     case 'accepted':
       return { to: 'in_progress', txhash: result.txhash, message: '' };

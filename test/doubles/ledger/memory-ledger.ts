@@ -1,4 +1,5 @@
 import type { Clock } from '../../../src/clock.js';
+import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type {
   AdoptedPayout,
   Doubt,
@@ -21,17 +22,9 @@ import type {
   SendAttempt,
   SenderLedger,
   SenderView,
-  SendResult,
 } from '../../../src/ledger/sender-ledger.js';
 import type { AdoptionLedger } from '../../../src/operator/adoption.js';
-import {
-  emptyLedger,
-  heldBy,
-  NO_SENDER,
-  noteJournal,
-  pauseAccount,
-  type LedgerSnapshot,
-} from './ledger-snapshot.js';
+import { emptyLedger, heldBy, NO_SENDER, noteJournal, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
 import { isNewest, knows } from './payout-book.js';
 import { adoptLedger, adoptSend, holdSendable, sendableIn } from './adopt-sends.js';
 import { refuseToBegin, revertSend } from './begin-send.js';
@@ -139,7 +132,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     return Promise.resolve();
   }
 
-  finishSend(send: SendAttempt, result: SendResult, rule: BreakerRule, doubtMs: number): Promise<FinishResult> {
+  finishSend(send: SendAttempt, result: SentOutcome, rule: BreakerRule, doubtMs: number): Promise<FinishResult> {
     return Promise.resolve(finishSend(this.#all, send, result, rule, doubtMs));
   }
 

@@ -46,7 +46,7 @@ export class Operator {
     const { code, text } = await this.#run(answered);
     this.#options.note(`operator: ${answered}: exit code ${code}`);
     if (isAdoption && code === 0) this.adoptions += 1;
-    if (isAdoption && /nobody witnesses/.test(text)) this.lacking.push(text.trim());
+    if (isAdoption && /no journal has/.test(text)) this.lacking.push(text.trim());
     return text;
   }
 

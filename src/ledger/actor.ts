@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { parseInput } from '../fields.js';
-import { lineField } from '../ledger/payout.js';
+import { lineField } from './payout.js';
 
 /** Who decided, and why: recorded with every change that an operator makes. */
 export interface Actor {
+  /** Who: a name, one line. */
   readonly by: string;
+  /** Why: one line, such as the number of a support ticket. */
   readonly reason: string;
 }
 

@@ -1,0 +1,106 @@
+import { DEFAULT_ACCOUNT_SETTINGS } from '../account-settings.js';
+import { ConflictError, InvalidInputError, PayoutError } from '../errors.js';
+import type { Actor } from '../ledger/actor.js';
+import type { AccountAccess } from '../queues/open-account.js';
+import {
+  carryOutAdoption,
+  findKnownJournals,
+  isComplete,
+  planAdoption,
+  UNWITNESSED,
+  type AdoptableJournal,
+  type Adoption,
+  type AdoptionLedger,
+  type AdoptionPlan,
+} from './adoption.js';
+import { openJournals, readJournals } from './open-journals.js';
+import { redisAdoptionLedger } from './redis-adoption-ledger.js';
+
+export interface AdoptLedgerOptions {
+  /** The folder of every send journal of the account, those of other hosts too. */
+  readonly journalDirs: readonly string[];
+  /** Ids of journals that are lost for good; `unwitnessed` for sends of which not even the journal is known. @defaultValue none */
+  readonly giveUp?: readonly string[];
+  /**
+   * For how long a written request may be on its way, in ms: the longest of any worker's `inFlightMaxMs`.
+   * @defaultValue that of `DEFAULT_ACCOUNT_SETTINGS`
+   */
+  readonly inFlightMaxMs?: number;
+  /**
+   * Gets what the adoption would do, and what it lacks, before anything is changed; what it throws ends the adoption. Not
+   * called where there is nothing to adopt.
+   */
+  readonly review?: (plan: AdoptionPlan) => void | Promise<void>;
+}
+
+/** What became of an adoption. */
+export interface AdoptLedgerResult {
+  readonly plan: AdoptionPlan;
+  /** Undefined where journals and ledger agreed: nothing was changed. */
+  readonly adoption: Adoption | undefined;
+}
+
+/** Adopts the ledger of an account as `PayoutOperator.adoptLedger` says. */
+export async function adoptLedger(
+  { ledger: payouts, clock }: AccountAccess,
+  { journalDirs, giveUp = [], inFlightMaxMs = DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs, review }: AdoptLedgerOptions,
+  actor: Actor,
+): Promise<AdoptLedgerResult> {
+  const { platformId } = payouts.connection;
+  const ledger = redisAdoptionLedger(payouts);
+  const plan = await planAdoption(ledger, await readAll(journalDirs, platformId), giveUp);
+  await checkGivenUp(ledger, plan);
+  if (plan.reasons.length === 0) return { plan, adoption: undefined };
+  await review?.(plan);
+  if (!isComplete(plan)) throw incompleteError(plan);
+  const opened = await openJournals(journalDirs, platformId);
+  try {
+    const at = clock.wallNow();
+    return { plan, adoption: await carryOutAdoption(ledger, opened.journals, plan, { actor, at, inFlightMaxMs }) };
+  } finally {
+    await opened.close();
+  }
+}
+
+async function readAll(dirs: readonly string[], platformId: number): Promise<AdoptableJournal[]> {
+  try {
+    return await readJournals(dirs, platformId);
+  } catch (error) {
+    if (error instanceof PayoutError) throw error;
+    throw new InvalidInputError([{ field: 'journalDirs', message: (error as Error).message }]);
+  }
+}
+
+async function checkGivenUp(ledger: AdoptionLedger, { giveUp, peers }: AdoptionPlan): Promise<void> {
+  const ids = findKnownJournals(await ledger.readSender(), peers).map(({ journalId }) => journalId);
+  const strange = giveUp.find((id) => id !== UNWITNESSED && !ids.includes(id));
+  if (strange === undefined) return;
+  const message = `must be the id of a journal that the ledger knows (${ids.join(', ') || 'none'}) or ${UNWITNESSED} (got "${strange}")`;
+  throw new InvalidInputError([{ field: 'giveUp', message }]);
+}
+
+function incompleteError(plan: AdoptionPlan): ConflictError {
+  return new ConflictError(
+    `Nothing was adopted, and the account stays stopped: ${describeMissing(plan).join('; ')}. Name the journals that know of these sends in journalDirs, or those that are lost for good in giveUp: then every payout that is queued or rejected becomes unknown`,
+    ['journals'],
+  );
+}
+
+/** What a plan that is not complete lacks, one line each. */
+export function describeMissing({ unread, unwitnessed }: AdoptionPlan): string[] {
+  const cutOff = unread.filter(({ readTo }) => readTo !== undefined);
+  const notThere = unread.filter(({ readTo }) => readTo === undefined);
+  return [
+    ...cutOff.map(
+      ({ journalId, sends, readTo }) =>
+        `journal ${journalId} ends with send number ${readTo}, but had number ${sends}: it is an older copy, or lost its end`,
+    ),
+    ...notThere.map(
+      ({ journalId, host, dir }) =>
+        `journal ${journalId} was not read (${dir === '' ? 'its place is not known' : `${dir} on ${host}`})`,
+    ),
+    ...unwitnessed.map(({ first, last }) =>
+      first === last ? `no journal has send number ${first}` : `no journal has the sends number ${first} to ${last}`,
+    ),
+  ];
+}

@@ -1,0 +1,160 @@
+import { ClosedError } from '../errors.js';
+import type { StatusGateway } from '../gateway/gateway.js';
+import { parseActor, type Actor } from '../ledger/actor.js';
+import type { Payout } from '../ledger/payout.js';
+import { cancelPayout } from '../queues/cancel-payout.js';
+import { openAccount, type AccountAccess, type PayoutProducerOptions } from '../queues/open-account.js';
+import { adoptLedger, type AdoptLedgerOptions, type AdoptLedgerResult } from './adopt-ledger.js';
+import { requeuePayout } from './requeue-payout.js';
+import { resolvePayout, type DecidedPayout, type Resolution } from './resolve-payout.js';
+import { setPause, type PauseState } from './set-pause.js';
+
+export interface PayoutOperatorOptions extends PayoutProducerOptions {
+  /**
+   * Asked by {@link PayoutOperator.resolve} whether a transaction is a payout's payment. It stays open when the operator is
+   * closed. @defaultValue none: a txhash is taken unchecked only
+   */
+  readonly gateway?: StatusGateway | undefined;
+}
+
+/** An account that is open already, and stays open: for the commands of this package. */
+interface SharedAccount {
+  readonly account: AccountAccess;
+  readonly gateway?: StatusGateway | undefined;
+}
+
+/**
+ * What an operator may do to an account: decide about payouts that are `unknown` or `rejected`, cancel, pause, resume, and
+ * adopt a ledger that forgot sends. The `payouts` commands do the same through it. Every change is recorded with the actor's
+ * name and reason. It needs no running worker, and every call but an adoption fails within seconds when Redis is
+ * unavailable.
+ * @example
+ * const operator = new PayoutOperator({ platformId, redisUrl });
+ * await operator.retry('invoice-77', { by: 'ann', reason: 'balance topped up' });
+ * await operator.close();
+ */
+export class PayoutOperator {
+  readonly #account: AccountAccess;
+  readonly #gateway: StatusGateway | undefined;
+  readonly #closeAccount: () => Promise<void>;
+  #closing: Promise<void> | undefined;
+
+  /** @throws InvalidConfigError when the options cannot be used */
+  constructor(options: PayoutOperatorOptions | SharedAccount) {
+    this.#gateway = options.gateway;
+    if ('account' in options) {
+      this.#account = options.account;
+      this.#closeAccount = async () => Promise.resolve();
+    } else {
+      const account = openAccount(options);
+      this.#account = account;
+      this.#closeAccount = async () => account.close();
+    }
+  }
+
+  /**
+   * Puts a payout that the gateway rejected back into the queue: it is sent again.
+   * @returns the payout, `queued`
+   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
+   * @throws NotFoundError when there is no such payout
+   * @throws ConflictError when it is not `rejected`, or a payment was proved too late (`lateTxhash`)
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   * @throws UnsupportedFormatError when the ledger was written by a newer version
+   * @throws ClosedError after {@link close}
+   */
+  async retry(payoutId: string, actor: Actor): Promise<Payout> {
+    return requeuePayout(this.#use(), { payoutId, from: 'rejected' }, parseActor(actor));
+  }
+
+  /**
+   * Decides what became of a payout that is `unknown`. A wrong `not_sent` pays twice: it is refused while the request may
+   * still be on its way, and beyond that the operator's word counts.
+   * @param payout - its id, or with the attempt that was decided about, so that a later one is not meant
+   * @returns the payout, now `in_progress` (sent), `queued` (not sent) or `cancelled` (written off)
+   * @throws InvalidInputError when the txhash names no transaction, or a text of the actor is unusable
+   * @throws InvalidConfigError when a txhash is to be checked and the operator has no gateway
+   * @throws NotFoundError when there is no such payout
+   * @throws ConflictError when it is not `unknown`, was sent again since, its request may still be on its way, or the txhash
+   * belongs to another payout
+   * @throws TransactionMismatchError when the gateway does not know the transaction, or its currency, address or amount are
+   * not the payout's; a {@link ConflictError}
+   * @throws GatewayUnavailableError when the gateway could not be asked
+   * @throws GatewayInvalidResponseError when the gateway's response makes no sense
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   * @throws UnsupportedFormatError when the ledger was written by a newer version
+   * @throws ClosedError after {@link close}
+   */
+  async resolve(payout: string | DecidedPayout, resolution: Resolution, actor: Actor): Promise<Payout> {
+    const decided = typeof payout === 'string' ? { payoutId: payout } : payout;
+    return resolvePayout(this.#use(), this.#gateway, decided, resolution, parseActor(actor));
+  }
+
+  /**
+   * Cancels a payout that is still queued, or gives up one that was rejected. It is never sent again.
+   * @returns the payout, `cancelled`
+   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
+   * @throws NotFoundError when there is no such payout
+   * @throws ConflictError when it is neither queued nor rejected
+   * @throws RedisUnavailableError when it may or may not have happened: asked again, a ConflictError that names `cancelled`
+   * says that it had
+   * @throws UnsupportedFormatError when the ledger was written by a newer version
+   * @throws ClosedError after {@link close}
+   */
+  async cancel(payoutId: string, actor: Actor): Promise<Payout> {
+    return cancelPayout(this.#use(), payoutId, parseActor(actor));
+  }
+
+  /**
+   * Stops sending. Once it returns, nothing more is sent but the one payout that may be on its way; payouts are still
+   * accepted, and the status of sent ones is still polled.
+   * @returns the pause; `changed` is false when the account was paused already, and its first reason stays
+   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   * @throws UnsupportedFormatError when the ledger was written by a newer version
+   * @throws ClosedError after {@link close}
+   */
+  async pause(actor: Actor): Promise<PauseState> {
+    return setPause(this.#use().ledger, 'pause', parseActor(actor));
+  }
+
+  /**
+   * Sends again after a pause. Settle its reason with the gateway first.
+   * @returns how the account stands; `changed` is false when it was not paused
+   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
+   * @throws ConflictError while a send journal objects to the ledger: {@link adoptLedger} ends that
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   * @throws UnsupportedFormatError when the ledger was written by a newer version
+   * @throws ClosedError after {@link close}
+   */
+  async resume(actor: Actor): Promise<PauseState> {
+    return setPause(this.#use().ledger, 'resume', parseActor(actor));
+  }
+
+  /**
+   * Accepts a ledger that forgot sends which the send journals have, as after Redis was flushed or restored from an older
+   * copy: each forgotten send comes back as what its journal says of it, and the workers send again. Carrying it out needs
+   * every journal of the account, or that the missing ones are given up.
+   * @returns what was found and what was changed; no adoption where journals and ledger agree
+   * @throws NotFoundError when a folder holds no journal of the account
+   * @throws InvalidInputError when a folder cannot be read, `giveUp` names no journal, or a text of the actor is unusable
+   * @throws ConflictError when journals or sends are missing and not given up; nothing was adopted
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   * @throws UnsupportedFormatError when the ledger or a journal was written by a newer version
+   * @throws Error when a journal cannot be read or written; asking again is safe
+   * @throws ClosedError after {@link close}
+   */
+  async adoptLedger(options: AdoptLedgerOptions, actor: Actor): Promise<AdoptLedgerResult> {
+    return adoptLedger(this.#use(), options, parseActor(actor));
+  }
+
+  /** Ends the connection that the operator opened. Safe to call twice; never waits for a Redis that is unavailable. */
+  async close(): Promise<void> {
+    this.#closing ??= this.#closeAccount();
+    await this.#closing;
+  }
+
+  #use(): AccountAccess {
+    if (this.#closing !== undefined) throw new ClosedError('Operator is closed; create a new one');
+    return this.#account;
+  }
+}

@@ -1,0 +1,30 @@
+import type { Actor } from '../ledger/actor.js';
+import type { Payout } from '../ledger/payout.js';
+import { wrongStateError } from '../ledger/payout-ledger.js';
+import { UNSENT_STATES } from '../ledger/states.js';
+import type { AccountAccess } from './open-account.js';
+
+/**
+ * Cancels a payout that was not sent, or gives up one that was rejected.
+ * @returns the cancelled payout
+ * @throws NotFoundError
+ * @throws ConflictError when something was sent, naming its state
+ * @throws RedisUnavailableError when it may or may not have happened
+ */
+export async function cancelPayout(
+  { ledger, queues, logger }: AccountAccess,
+  payoutId: string,
+  actor: Actor,
+): Promise<Payout> {
+  const { state } = await ledger.require(payoutId);
+  if (!UNSENT_STATES.includes(state)) throw wrongStateError(payoutId, state, UNSENT_STATES, 'cancelled');
+  await ledger.change({ payoutId, from: state, to: 'cancelled', ...actor });
+  const payout = await ledger.require(payoutId);
+  try {
+    await queues.removeWithdrawJob(payout);
+  } catch (error) {
+    // A job that stays finds a payout that is not queued, and does nothing.
+    logger.debug({ payoutId, reason: (error as Error).message }, 'the job of a cancelled payout stays');
+  }
+  return payout;
+}

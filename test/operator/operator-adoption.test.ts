@@ -1,0 +1,84 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../src/errors.js';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import type { AdoptionPlan } from '../../src/operator/adoption.js';
+import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
+import { sendOf } from './support/older-ledger.js';
+
+let rig: OperatorRig;
+let dir: string;
+
+beforeEach(async () => {
+  rig = await openOperatorRig();
+  dir = await mkdtemp(join(tmpdir(), 'payouts-operator-'));
+});
+
+afterEach(async () => {
+  await rig.close();
+  await rm(dir, { recursive: true });
+});
+
+/** A journal of another ledger, with sends of these numbers. */
+async function journalOf(...numbers: readonly number[]): Promise<void> {
+  const { platformId } = rig.account.connection;
+  const journal = await FileSendJournal.open({ dir, platformId });
+  const before = (numbers[0] ?? 1) - 1;
+  await journal.bind({ ledgerId: 'former', epoch: 1, sends: before, token: before === 0 ? '' : `t-${before}` });
+  for (const number of numbers) await journal.append(sendOf(`p-${number}`, number));
+  await journal.close();
+}
+
+describe('adoptLedger', () => {
+  it('brings back what the journals have, shows its plan first, and then has nothing to do', async () => {
+    await journalOf(1, 2);
+    const plans: AdoptionPlan[] = [];
+    const review = (plan: AdoptionPlan): void => void plans.push(plan);
+    const { plan, adoption } = await rig.operator.adoptLedger({ journalDirs: [dir], review }, ANN);
+    expect(plans).toEqual([plan]);
+    expect(plan).toMatchObject({ forgotten: 2, unread: [], unwitnessed: [] });
+    expect(adoption).toMatchObject({
+      adopted: [
+        { payoutId: 'p-1', state: 'unknown' },
+        { payoutId: 'p-2', state: 'unknown' },
+      ],
+      objections: 0,
+    });
+    expect((await rig.account.ledger.get('p-1'))?.history.at(-1)).toMatchObject({ by: 'ann' });
+    expect(await rig.operator.adoptLedger({ journalDirs: [dir], review }, ANN)).toMatchObject({ adoption: undefined });
+    expect(plans).toHaveLength(1);
+  });
+
+  it('changes nothing where the review throws', async () => {
+    await journalOf(1);
+    const review = async () => Promise.reject(new StoppedError('no'));
+    await expect(rig.operator.adoptLedger({ journalDirs: [dir], review }, ANN)).rejects.toThrow(StoppedError);
+    expect(await rig.account.ledger.get('p-1')).toBeUndefined();
+  });
+
+  it('refuses where sends are missing, until they are given up', async () => {
+    await journalOf(3);
+    const refused = rig.operator.adoptLedger({ journalDirs: [dir] }, ANN);
+    await expect(refused).rejects.toThrow(ConflictError);
+    await expect(refused).rejects.toThrow(/no journal has the sends number 1 to 2\. Name the journals .* journalDirs/);
+    expect(await rig.account.ledger.get('p-3')).toBeUndefined();
+    const { adoption } = await rig.operator.adoptLedger({ journalDirs: [dir], giveUp: ['unwitnessed'] }, ANN);
+    expect(adoption).toMatchObject({ adopted: [{ payoutId: 'p-3', state: 'unknown' }] });
+  });
+
+  it('refuses to give up a journal that the ledger does not know', async () => {
+    await journalOf(1);
+    const refused = rig.operator.adoptLedger({ journalDirs: [dir], giveUp: ['j-nobody'] }, ANN);
+    await expect(refused).rejects.toThrow(InvalidInputError);
+    await expect(refused).rejects.toThrow(/^giveUp: must be the id of a journal .* \(got "j-nobody"\)$/);
+  });
+
+  it('refuses a folder without a journal of the account, and one that cannot be read', async () => {
+    await expect(rig.operator.adoptLedger({ journalDirs: [dir] }, ANN)).rejects.toThrow(NotFoundError);
+    await writeFile(join(dir, 'a-file'), '');
+    const refused = rig.operator.adoptLedger({ journalDirs: [join(dir, 'a-file')] }, ANN);
+    await expect(refused).rejects.toMatchObject({ problems: [{ field: 'journalDirs' }] });
+  });
+});
