@@ -1,11 +1,11 @@
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { AdoptedPayout, RaisedLedger, WitnessedSend } from '../../../src/ledger/adopt-ledger.js';
-import type { Objection } from '../../../src/ledger/objections.js';
 import type {
   BeginSend,
   BreakerRule,
   KnownJournal,
   Lease,
+  Objection,
   SendAttempt,
   SenderLedger,
   SendResult,
