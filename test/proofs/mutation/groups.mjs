@@ -12,7 +12,12 @@ export const groups = {
   },
   payouts: {
     mutate: ['src/ledger/payout.ts', 'src/ledger/payout-record.ts', 'src/ledger/payout-ledger.ts'],
-    tests: ['test/ledger/payout.test.ts', 'test/ledger/payout-record.test.ts', 'test/ledger/payout-ledger.test.ts'],
+    tests: [
+      'test/ledger/payout.test.ts',
+      'test/ledger/payout-record.test.ts',
+      'test/ledger/payout-ledger.test.ts',
+      'test/ledger/outbox.test.ts',
+    ],
   },
   views: {
     mutate: ['src/ledger/payout-queries.ts', 'src/ledger/account-stats.ts'],
