@@ -1,10 +1,10 @@
-import { findForgottenSends, type ForgottenSend } from './adopt-ledger.js';
 import type { SentOutcome } from '../gateway/withdraw-gateway.js';
+import { findForgottenSends } from './adopt-ledger.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
 import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
-import { toHashValue, type Objection } from './objections.js';
+import { toHashValue } from './objections.js';
 import { toLine, type Payout } from './payout.js';
-import { readPayout } from './read-payouts.js';
+import { readPayout } from './payout-queries.js';
 import { readSenderView } from './read-sender-view.js';
 import { parseRejection } from './script-rejection.js';
 import type {
@@ -12,8 +12,10 @@ import type {
   BeginSend,
   BreakerRule,
   FinishResult,
+  ForgottenSend,
   KnownJournal,
   Lease,
+  Objection,
   SendAttempt,
   SenderLedger,
   SenderView,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { SentOutcome } from '../../src/gateway/withdraw-gateway.js';
 import { ConflictError, UnsupportedFormatError } from '../../src/errors.js';
 import { readAccountStats } from '../../src/ledger/account-stats.js';
-import { listPayoutIds } from '../../src/ledger/payout-list.js';
+import { listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { peekSenderView } from '../../src/ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { SCRIPT_NAMES } from '../../src/ledger/scripts.js';

@@ -1,6 +1,5 @@
 import type { Clock } from '../../../src/clock.js';
-import type { Objection } from '../../../src/ledger/objections.js';
-import type { KnownJournal, Lease, LeaseView } from '../../../src/ledger/sender-ledger.js';
+import type { KnownJournal, Lease, LeaseView, Objection } from '../../../src/ledger/sender-ledger.js';
 import { PayoutBook } from './payout-book.js';
 
 /** Everything that the ledger holds. Opaque to callers: take one with `snapshot`, put it back with `restore`. */

@@ -1,13 +1,6 @@
 import type { Clock } from '../../../src/clock.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
-import type {
-  AdoptedPayout,
-  Doubt,
-  ForgottenSend,
-  RaisedLedger,
-  WitnessedSend,
-} from '../../../src/ledger/adopt-ledger.js';
-import type { Objection } from '../../../src/ledger/objections.js';
+import type { AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../../../src/ledger/adopt-ledger.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import { toLine, type Payout, type ValidPayout } from '../../../src/ledger/payout.js';
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
@@ -16,9 +9,11 @@ import type {
   BeginSend,
   BreakerRule,
   FinishResult,
+  ForgottenSend,
   KnownJournal,
   Lease,
   LeaseView,
+  Objection,
   SendAttempt,
   SenderLedger,
   SenderView,

@@ -1,12 +1,12 @@
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type { AdoptedPayout, RaisedLedger, WitnessedSend } from '../../../src/ledger/adopt-ledger.js';
-import type { Objection } from '../../../src/ledger/objections.js';
 import type {
   BeginSend,
   BreakerRule,
   KnownJournal,
   Lease,
+  Objection,
   SendAttempt,
   SenderLedger,
 } from '../../../src/ledger/sender-ledger.js';
