@@ -12,10 +12,9 @@ export type { PayoutEventListener, PayoutEventName } from './producer/events/eve
 export type { PayoutEvent, PayoutEventType } from './producer/events/payout-events.js';
 export type { BatchStats } from './producer/batch-stats.js';
 export type { AccountStats } from './ledger/account-stats.js';
-export type { Objection } from './ledger/objections.js';
-export type { KnownJournal } from './ledger/sender-ledger.js';
+export type { KnownJournal, Objection } from './ledger/sender-ledger.js';
 export type { HistoryEntry, Payout, PayoutInput } from './ledger/payout.js';
-export type { ListOptions, PayoutPage } from './ledger/payout-list.js';
+export type { ListOptions, PayoutPage } from './ledger/payout-queries.js';
 export { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, type PayoutState } from './ledger/states.js';
 export {
   ClosedError,
@@ -51,6 +50,7 @@ export {
 } from './worker/monitoring/worker-metrics.js';
 export { startHealthServer, type HealthServer, type HealthServerOptions } from './worker/monitoring/health-server.js';
 export { createGatewayClient, type GatewayClient, type GatewayClientOptions } from './gateway/gateway-client.js';
-export type { WithdrawOutcome, WithdrawRequest } from './gateway/withdraw-gateway.js';
+export type { Gateway, GatewayCapabilities, PaymentStatus, StatusGateway } from './gateway/gateway.js';
+export type { SentOutcome, WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './gateway/withdraw-gateway.js';
 export type { Currency, PaymentWallet, TransactionStatus } from './gateway/endpoints.js';
 export { GatewayInvalidResponseError, GatewayRejectedError, GatewayUnavailableError } from './gateway/errors.js';

@@ -3,7 +3,7 @@ import type { JobStatus, QueueJobJson } from '@bull-board/api/typings/app';
 import type { Job, Queue } from 'bullmq';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Payout } from '../ledger/payout.js';
-import { readPayouts } from '../ledger/read-payouts.js';
+import { readPayouts } from '../ledger/payout-queries.js';
 import type { PayoutJobData } from '../queues/payout-queues.js';
 import { payoutPath, shortenAddress, toCurrency } from '../format.js';
 

@@ -4,7 +4,7 @@ import { RedisUnavailableError } from '../errors.js';
 import { payoutIdField, txhashField } from '../fields.js';
 import { readAccountStats } from '../ledger/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import { listPayouts } from '../ledger/payout-list.js';
+import { listPayouts } from '../ledger/payout-queries.js';
 import type { Payout } from '../ledger/payout.js';
 import { isPayoutState, URGENT_STATES, type PayoutState } from '../ledger/states.js';
 import type { Logger } from '../logger.js';

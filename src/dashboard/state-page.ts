@@ -1,5 +1,5 @@
 import type { AccountStats } from '../ledger/account-stats.js';
-import type { PayoutPage } from '../ledger/payout-list.js';
+import type { PayoutPage } from '../ledger/payout-queries.js';
 import { FINAL_STATES, STATE_MEANING, type PayoutState } from '../ledger/states.js';
 import { stateTiles } from './account-view.js';
 import { html, type Html } from './html.js';

@@ -18,6 +18,7 @@ import type { WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './wit
  * four are queries, and throw.
  */
 
+/** Where the gateway is, for which account, and how long to wait. */
 export interface GatewayClientOptions {
   /** https, or http on loopback only; a path is kept. */
   readonly baseUrl: string;

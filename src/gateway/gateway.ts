@@ -23,6 +23,7 @@ export interface StatusGateway {
 
 /** How far a payment is, with the payment's details as far as the gateway returns them. */
 export interface PaymentStatus {
+  /** `paid` and `failed` are final. */
   readonly kind: 'pending' | 'paid' | 'failed';
   readonly paymentId?: number;
   readonly addressTo?: string;

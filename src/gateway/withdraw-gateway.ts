@@ -1,4 +1,4 @@
-/** The gateway as the sender sees it: one prepared connection for one withdrawal, and its outcome as a value. */
+/** Sending: one prepared connection for one withdrawal, and its outcome as a value. */
 
 /** What to pay to whom. Amounts are decimal strings. */
 export interface WithdrawRequest {
@@ -15,22 +15,25 @@ export interface WithdrawRequest {
  * - `rejected`: the gateway responded that the call failed; nothing was paid.
  * - `unknown`: no trustworthy response came. Sending it again might pay twice.
  */
-export type SentOutcome = Exchanged &
+export type SentOutcome = Timed &
   (
     | { readonly kind: 'accepted'; readonly txhash: string }
-    | { readonly kind: 'rejected'; readonly message: string; readonly httpStatus?: number }
-    | { readonly kind: 'unknown'; readonly reason: string; readonly httpStatus?: number }
+    | ({ readonly kind: 'rejected'; readonly message: string } & Responded)
+    | ({ readonly kind: 'unknown'; readonly reason: string } & Responded)
   );
 
-/** Absent where an outcome was read back from a journal. */
-interface Exchanged {
-  /** From the first byte written to the end of the exchange, in ms. */
+interface Timed {
+  /** From the first byte written to the end of the exchange, in ms; absent in an outcome read from a journal. */
   readonly durationMs?: number;
 }
 
+interface Responded {
+  /** Absent if no complete response came, and in an outcome read from a journal. */
+  readonly httpStatus?: number;
+}
+
 /** What is known after a withdrawal. `not_sent`: not one byte of the request was written; sending it later is safe. */
-export type WithdrawOutcome =
-  { readonly kind: 'not_sent'; readonly reason: string } | (SentOutcome & Required<Exchanged>);
+export type WithdrawOutcome = { readonly kind: 'not_sent'; readonly reason: string } | (SentOutcome & Required<Timed>);
 
 /** A connection (TCP, and TLS where it applies) prepared for exactly one withdrawal. */
 export interface WithdrawConnection {
@@ -47,6 +50,7 @@ export interface WithdrawConnection {
   close(): void;
 }
 
+/** The gateway as the sender sees it. */
 export interface WithdrawGateway {
   /**
    * Prepares a connection.

@@ -1,9 +1,9 @@
 import type { ChainableCommander } from 'ioredis';
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
-import { readJournals, readObjections, type Objection } from './objections.js';
+import { readJournals, readObjections } from './objections.js';
 import { readLease } from './read-sender-view.js';
 import { checkFormat } from './scripts.js';
-import type { KnownJournal } from './sender-ledger.js';
+import type { KnownJournal, Objection } from './sender-ledger.js';
 import { PAYOUT_STATES, WATCHED_STATES, type PayoutState, type WatchedState } from './states.js';
 
 /** An account at a glance. The names of the fields are relied on by programs that read `payouts stats --json`. */

@@ -1,23 +1,17 @@
 import type { Actor } from './actor.js';
+import type { SentOutcome } from '../gateway/withdraw-gateway.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toHashValue } from './objections.js';
 import { toLine, type ValidPayout } from './payout.js';
-import { listPayoutIds } from './payout-list.js';
+import { listPayoutIds } from './payout-queries.js';
 import { toRecordFields } from './payout-record.js';
-import type { KnownJournal, SendAttempt, SendResult } from './sender-ledger.js';
+import type { ForgottenSend, KnownJournal, SendAttempt } from './sender-ledger.js';
 import { isPayoutState, UNSENT_STATES, type PayoutState } from './states.js';
 
 /** A send that a witness outside the ledger remembers, with all that was sent, and what came of it where that is known. */
 export interface WitnessedSend extends SendAttempt {
   readonly request: Pick<ValidPayout, 'paymentId' | 'amount' | 'addressTo' | 'symbol'>;
-  readonly outcome?: Exclude<SendResult, { kind: 'unknown' }> | undefined;
-}
-
-/** A witnessed send that the ledger does not know of. */
-export interface ForgottenSend<Send extends SendAttempt> {
-  readonly send: Send;
-  /** In which the ledger has the payout; undefined when it has no such payout. */
-  readonly state: PayoutState | undefined;
+  readonly outcome?: Exclude<SentOutcome, { kind: 'unknown' }> | undefined;
 }
 
 /** A payout that an adoption changed, and the state into which it came. */

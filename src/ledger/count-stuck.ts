@@ -1,5 +1,5 @@
 import { ask, type LedgerConnection } from './ledger-connection.js';
-import { readPayout } from './read-payouts.js';
+import { readPayout } from './payout-queries.js';
 
 /**
  * Counts the payouts that have been `in_progress` for longer than a time. The ledger keeps them in the order in which

@@ -1,21 +1,5 @@
 import { z } from 'zod';
-import type { JournalPlace, KnownJournal } from './sender-ledger.js';
-
-/**
- * Why a send journal and the ledger contradict each other.
- *
- * - `ledger`: the ledger does not know sends that the journal witnesses. It came back older, or empty.
- * - `journal`: the journal lost entries: its file was deleted, truncated or replaced.
- */
-export interface Objection extends JournalPlace {
-  readonly journalId: string;
-  readonly kind: 'ledger' | 'journal';
-  readonly reason: string;
-  /** The highest number of a send that the journal knows. */
-  readonly sends: number;
-  /** Wall clock, ms. */
-  readonly at: number;
-}
+import type { KnownJournal, Objection } from './sender-ledger.js';
 
 const objectionSchema = z.object({
   kind: z.enum(['ledger', 'journal']).catch('ledger'),

@@ -4,7 +4,7 @@ import type { LedgerKeys } from './keys.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toLine, type Payout, type ValidPayout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
-import { readPayout } from './read-payouts.js';
+import { readPayout } from './payout-queries.js';
 import { parseRejection, type ScriptRejection } from './script-rejection.js';
 import { STATES_WITH_JOB, type PayoutState, type StateWithJob } from './states.js';
 import { reachableFrom } from './transitions.js';

@@ -1,9 +1,10 @@
-import { findForgottenSends, type ForgottenSend } from './adopt-ledger.js';
+import type { SentOutcome } from '../gateway/withdraw-gateway.js';
+import { findForgottenSends } from './adopt-ledger.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
 import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
-import { toHashValue, type Objection } from './objections.js';
+import { toHashValue } from './objections.js';
 import { toLine, type Payout } from './payout.js';
-import { readPayout } from './read-payouts.js';
+import { readPayout } from './payout-queries.js';
 import { readSenderView } from './read-sender-view.js';
 import { parseRejection } from './script-rejection.js';
 import type {
@@ -11,12 +12,13 @@ import type {
   BeginSend,
   BreakerRule,
   FinishResult,
+  ForgottenSend,
   KnownJournal,
   Lease,
+  Objection,
   SendAttempt,
   SenderLedger,
   SenderView,
-  SendResult,
 } from './sender-ledger.js';
 
 /** The sender's view of the ledger, in Redis. Its connection must not send a command twice: `connectRedis(url, 'sender')`. */
@@ -93,7 +95,7 @@ export class RedisSenderLedger implements SenderLedger {
 
   async finishSend(
     attempt: SendAttempt,
-    result: SendResult,
+    result: SentOutcome,
     rule: BreakerRule,
     doubtMs: number,
   ): Promise<FinishResult> {
@@ -111,7 +113,7 @@ export class RedisSenderLedger implements SenderLedger {
   /** @param holder - the payout that has the txhash, where it is another one */
   async #finish(
     { payoutId, attempt, token }: SendAttempt,
-    { result, rule, doubtMs }: { result: SendResult; rule: BreakerRule; doubtMs: number },
+    { result, rule, doubtMs }: { result: SentOutcome; rule: BreakerRule; doubtMs: number },
     holder: string,
   ): Promise<unknown> {
     const { clock, run, keys } = this.#connection;
@@ -178,7 +180,7 @@ export class RedisSenderLedger implements SenderLedger {
 }
 
 /** The state, txhash and message of a result, as finish-send.lua takes them. */
-function describeResult(result: SendResult): [to: string, txhash: string, message: string] {
+function describeResult(result: SentOutcome): [to: string, txhash: string, message: string] {
   switch (result.kind) {
     case 'accepted':
       return ['in_progress', result.txhash, ''];

@@ -1,8 +1,7 @@
 import type { SentOutcome } from '../gateway/withdraw-gateway.js';
-import type { ForgottenSend } from './adopt-ledger.js';
-import type { Objection } from './objections.js';
 import type { Payout } from './payout.js';
 import type { ScriptRejection } from './script-rejection.js';
+import type { PayoutState } from './states.js';
 
 /** The ledger as the sender needs it. Narrow, so that the sending rules also run on a simulated ledger. */
 
@@ -64,6 +63,22 @@ export interface JournalPlace {
 }
 
 /**
+ * Why a send journal and the ledger contradict each other.
+ *
+ * - `ledger`: the ledger does not know sends that the journal witnesses. It came back older, or empty.
+ * - `journal`: the journal lost entries: its file was deleted, truncated or replaced.
+ */
+export interface Objection extends JournalPlace {
+  readonly journalId: string;
+  readonly kind: 'ledger' | 'journal';
+  readonly reason: string;
+  /** The highest number of a send that the journal knows. */
+  readonly sends: number;
+  /** Wall clock, ms. */
+  readonly at: number;
+}
+
+/**
  * One attempt of one payout. The token is its identity: neither another process nor a ledger that came back older can
  * give it out again. The number only orders the attempts of a payout.
  */
@@ -71,6 +86,13 @@ export interface SendAttempt {
   readonly payoutId: string;
   readonly attempt: number;
   readonly token: string;
+}
+
+/** A journaled send that the ledger does not know of. */
+export interface ForgottenSend<Send extends SendAttempt> {
+  readonly send: Send;
+  /** In which the ledger has the payout; undefined when it has no such payout. */
+  readonly state: PayoutState | undefined;
 }
 
 export interface BeginSend extends SendAttempt {
@@ -88,9 +110,6 @@ export interface BeginSend extends SendAttempt {
 }
 
 export type BeginResult = { readonly kind: 'begun'; readonly sendCount: number } | ScriptRejection;
-
-/** What is recorded of an attempt. */
-export type SendResult = SentOutcome;
 
 /** When the account is to be paused in the same step. */
 export interface BreakerRule {
@@ -133,7 +152,7 @@ export interface SenderLedger {
   /** Puts back an attempt that is proved not to have been sent. Without effect when it never began. */
   revertSend(attempt: SendAttempt, reason: string): Promise<void>;
   /** @param doubtMs - for how long the request may be on its way where there is no response, in ms */
-  finishSend(attempt: SendAttempt, result: SendResult, rule: BreakerRule, doubtMs: number): Promise<FinishResult>;
+  finishSend(attempt: SendAttempt, result: SentOutcome, rule: BreakerRule, doubtMs: number): Promise<FinishResult>;
   /** The attempts that are under way as the ledger sees it, whoever began them. */
   readSending(): Promise<readonly SendAttempt[]>;
   /**

@@ -57,7 +57,7 @@ const STATES = {
     tone: 'active',
   },
   completed: {
-    meaning: 'the gateway says it is completed (approve 1); final',
+    meaning: 'the gateway reports it as paid; final',
     final: true,
     needsJob: false,
     queue: null,
@@ -67,7 +67,7 @@ const STATES = {
     tone: 'good',
   },
   failed: {
-    meaning: 'the gateway says it ended in an error (approve 2); final',
+    meaning: 'the gateway reports that the payment failed; final',
     final: true,
     needsJob: false,
     queue: null,

@@ -20,8 +20,8 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'sending', to: 'rejected', when: 'the gateway answered that the call failed' },
   { from: 'sending', to: 'unknown', when: 'no trustworthy answer came, or the sender ended before it' },
   { from: 'sending', to: 'queued', when: 'it is proved that nothing was sent' },
-  { from: 'in_progress', to: 'completed', when: 'the gateway answers approve 1' },
-  { from: 'in_progress', to: 'failed', when: 'the gateway answers approve 2' },
+  { from: 'in_progress', to: 'completed', when: 'the gateway reports it as paid' },
+  { from: 'in_progress', to: 'failed', when: 'the gateway reports that the payment failed' },
   {
     from: 'in_progress',
     to: 'unknown',

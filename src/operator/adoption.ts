@@ -6,8 +6,7 @@ import { wasSent } from '../journal/journal-view.js';
 import { describeJournal, type ReadableJournal } from '../journal/send-journal.js';
 import type { Actor } from '../ledger/actor.js';
 import type { AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../ledger/adopt-ledger.js';
-import type { Objection } from '../ledger/objections.js';
-import type { JournalPlace, KnownJournal, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
+import type { JournalPlace, KnownJournal, Objection, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 import { inSteps, isSend, surveySends, type JournalItems, type SendSurvey } from './survey-sends.js';
 
 /** The ledger as an adoption needs it. Narrow, so that the simulation's operators run the same code. */

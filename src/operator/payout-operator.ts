@@ -1,5 +1,5 @@
 import { ClosedError } from '../errors.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { StatusGateway } from '../gateway/gateway.js';
 import { parseActor, type Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import { cancelPayout } from '../queues/cancel-payout.js';
@@ -15,13 +15,13 @@ export interface PayoutOperatorOptions extends PayoutProducerOptions {
    * Asked by {@link PayoutOperator.resolve} whether a transaction is a payout's payment. It stays open when the operator is
    * closed. @defaultValue none: a txhash is taken unchecked only
    */
-  readonly gateway?: GatewayClient | undefined;
+  readonly gateway?: StatusGateway | undefined;
 }
 
 /** An account that is open already, and stays open: for the commands of this package. */
 interface SharedAccount {
   readonly account: AccountAccess;
-  readonly gateway?: GatewayClient | undefined;
+  readonly gateway?: StatusGateway | undefined;
 }
 
 /**
@@ -36,7 +36,7 @@ interface SharedAccount {
  */
 export class PayoutOperator {
   readonly #account: AccountAccess;
-  readonly #gateway: GatewayClient | undefined;
+  readonly #gateway: StatusGateway | undefined;
   readonly #closeAccount: () => Promise<void>;
   #closing: Promise<void> | undefined;
 

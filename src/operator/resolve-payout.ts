@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { InvalidConfigError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { StatusGateway } from '../gateway/gateway.js';
 import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import { wrongStateError } from '../ledger/payout-ledger.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import { requeuePayout } from './requeue-payout.js';
-import { checkTransaction } from './verify-transaction.js';
+import { verifyTransaction } from './verify-transaction.js';
 
 /** What became of a payout that is `unknown`. */
 export type Resolution =
@@ -45,7 +45,7 @@ export interface DecidedPayout {
  */
 export async function resolvePayout(
   account: AccountAccess,
-  gateway: GatewayClient | undefined,
+  gateway: StatusGateway | undefined,
   decided: DecidedPayout,
   resolution: Resolution,
   actor: Actor,
@@ -63,7 +63,7 @@ export async function resolvePayout(
 
 async function resolveSent(
   account: AccountAccess,
-  gateway: GatewayClient | undefined,
+  gateway: StatusGateway | undefined,
   decided: DecidedPayout,
   { txhash: given, unchecked = false }: Extract<Resolution, { kind: 'sent' }>,
   actor: Actor,
@@ -81,7 +81,7 @@ async function resolveSent(
   const payout = await account.ledger.require(decided.payoutId);
   // The gateway is asked about payouts only that its response can still change.
   if (payout.state !== 'unknown') throw wrongStateError(payout.payoutId, payout.state, 'unknown', 'in_progress');
-  await checkTransaction(gateway, txhash, payout);
+  await verifyTransaction(gateway, txhash, payout);
   return followTransaction(account, decided, txhash, actor);
 }
 

@@ -6,8 +6,7 @@ import type {
   JournalPeer,
 } from '../journal/journal-line.js';
 import { wasSent } from '../journal/journal-view.js';
-import type { ForgottenSend } from '../ledger/adopt-ledger.js';
-import type { SenderLedger } from '../ledger/sender-ledger.js';
+import type { ForgottenSend, SenderLedger } from '../ledger/sender-ledger.js';
 
 /** A journal as it is on disk: everything that is kept, the oldest first. */
 export interface JournalItems {

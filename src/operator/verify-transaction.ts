@@ -11,7 +11,7 @@ import type { Payout } from '../ledger/payout.js';
  * @throws GatewayUnavailableError when no complete response came
  * @throws GatewayInvalidResponseError when the response is not as documented
  */
-export async function checkTransaction(gateway: StatusGateway, txhash: string, payout: Payout): Promise<void> {
+export async function verifyTransaction(gateway: StatusGateway, txhash: string, payout: Payout): Promise<void> {
   const status = await fetchStatus(gateway, txhash);
   const differences = comparePayment(status, payout);
   if (differences.length === 0) return;

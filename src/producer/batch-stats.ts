@@ -1,6 +1,6 @@
 import { NotFoundError } from '../errors.js';
 import { pipelined, type LedgerConnection } from '../ledger/ledger-connection.js';
-import { listPayoutIds } from '../ledger/payout-list.js';
+import { listPayoutIds } from '../ledger/payout-queries.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
 
 /** How far the payouts of a batch are. */

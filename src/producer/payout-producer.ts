@@ -4,7 +4,7 @@ import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
 import { batchField, lineField, payoutInputSchema, type Payout, type PayoutInput } from '../ledger/payout.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
-import { listPayouts, type ListOptions, type PayoutPage } from '../ledger/payout-list.js';
+import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/payout-queries.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
 import { cancelPayout } from '../queues/cancel-payout.js';
 import { openAccount, type AccountAccess, type PayoutProducerOptions } from '../queues/open-account.js';

@@ -2,7 +2,7 @@ import { isAborted } from '../clock.js';
 import { ask } from '../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { StateWithJob } from '../ledger/states.js';
-import { readPayouts } from '../ledger/read-payouts.js';
+import { readPayouts } from '../ledger/payout-queries.js';
 import type { OutboxRelay } from './outbox-relay.js';
 import { readJobPlaces, type JobPlaces } from './job-places.js';
 import { JobRecords, type JobSuspect } from './job-records.js';

@@ -5,49 +5,53 @@ import type {
   JournalEntry,
   JournalLine,
   JournalPeer,
+  OutcomeLine,
 } from '../../src/journal/journal-line.js';
 import { JournalView } from '../../src/journal/journal-view.js';
 import { JournalDamagedError, type SendJournal } from '../../src/journal/send-journal.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 
-/** A send journal in memory, with what can go wrong with one, and what other processes write to it. */
+/**
+ * A send journal in memory, with what can go wrong with one, and what other processes write to it. The proofs derive
+ * theirs from it: what differs there is when a line is written, and whether it is.
+ */
 export class MemoryJournal implements SendJournal {
   readonly journalId: string;
-  /** What is on disk, whoever wrote it. Processes of one host share it. */
+  /** What is in the file, from any process. Processes of one host share it. */
   readonly lines: JournalLine[];
-  /** Thrown by every write, and by `ensureWritable`, while it is there. Outcomes are then lost. */
+  /** Thrown by every write, and by `ensureWritable`, while it is set. Outcomes are then lost. */
   failWith: Error | undefined;
   /** Before a send is written; may throw. */
   onAppend: () => void | Promise<void> = () => undefined;
   /** Before the file is read again; may throw. */
   onReload: () => void = () => undefined;
   #view = new JournalView();
-  /** How many of the lines this process has read, or written itself. */
+  /** The number of lines that this process has read, or written itself. */
   #known = 0;
   #isDamaged = false;
 
   constructor(journalId = 'j-mine', lines: JournalLine[] = []) {
     this.journalId = journalId;
     this.lines = lines;
-    this.#readAll();
+    this.readAll();
   }
 
-  /** The sends on disk, whoever wrote them. */
+  /** The sends in the file, from any process. */
   get sends(): readonly SendLine[] {
     return this.lines.filter((line) => 'payoutId' in line && 'request' in line);
   }
 
-  /** The outcomes on disk, as `payoutId attempt kind`. */
+  /** The outcomes in the file, as `payoutId attempt kind`. */
   get outcomes(): readonly string[] {
     return this.lines.flatMap((line) =>
       'outcome' in line ? [`${line.payoutId} ${line.attempt} ${line.outcome.kind}`] : [],
     );
   }
 
-  /** Lines that were there before this process began. */
+  /** Lines that the file had before this process began. */
   given(...lines: JournalLine[]): void {
     this.lines.push(...lines);
-    this.#readAll();
+    this.readAll();
   }
 
   /** Lines that another process adds: this one sees them when it reads the file again. */
@@ -81,30 +85,31 @@ export class MemoryJournal implements SendJournal {
   }
 
   async bind(ledger: JournaledLedger): Promise<void> {
-    return this.#write(ledger);
+    await this.write(ledger);
   }
 
   async notePeers(peers: readonly JournalPeer[]): Promise<void> {
-    return this.#write({ peers });
+    await this.write({ peers });
   }
 
   async append(send: SendLine): Promise<void> {
+    if (this.ledger === undefined) throw new Error('The journal is bound to no ledger');
     await this.onAppend();
-    return this.#write(send);
+    await this.write(send);
   }
 
   noteOutcome({ payoutId, attempt, token }: SendAttempt, outcome: JournaledOutcome, at: number): void {
-    if (this.failWith === undefined) this.#add({ payoutId, attempt, token, outcome, at });
+    this.writeOutcome({ payoutId, attempt, token, outcome, at });
   }
 
   async changedByOthers(): Promise<boolean> {
-    return Promise.resolve(this.#isDamaged || this.#known !== this.lines.length);
+    return Promise.resolve(this.#isDamaged || this.hasUnreadLines);
   }
 
   async reload(): Promise<void> {
     this.onReload();
     if (this.#isDamaged) throw new JournalDamagedError('The send journal was damaged while it was in use.');
-    this.#readAll();
+    this.readAll();
     return Promise.resolve();
   }
 
@@ -117,18 +122,33 @@ export class MemoryJournal implements SendJournal {
     return Promise.resolve();
   }
 
-  async #write(line: JournalLine): Promise<void> {
+  /** Writes a line other than an outcome. Resolves once it is on disk. */
+  protected async write(line: JournalLine): Promise<void> {
     await this.ensureWritable();
-    this.#add(line);
+    this.add(line);
   }
 
-  #add(line: JournalLine): void {
+  /** Nobody waits for it. */
+  protected writeOutcome(line: OutcomeLine): void {
+    if (this.failWith === undefined) this.add(line);
+  }
+
+  protected add(line: JournalLine): void {
     this.lines.push(line);
+    this.noteOwn(line);
+  }
+
+  /** This process knows the line that it has added to the file. */
+  protected noteOwn(line: JournalLine): void {
     this.#known += 1;
     this.#view.note(line);
   }
 
-  #readAll(): void {
+  protected get hasUnreadLines(): boolean {
+    return this.#known !== this.lines.length;
+  }
+
+  protected readAll(): void {
     this.#view = new JournalView();
     for (const line of this.lines) this.#view.note(line);
     this.#known = this.lines.length;

@@ -7,7 +7,7 @@ import {
   holdSendablePayouts,
   type WitnessedSend,
 } from '../../src/ledger/adopt-ledger.js';
-import { listPayoutIds } from '../../src/ledger/payout-list.js';
+import { listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { readSenderView } from '../../src/ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';

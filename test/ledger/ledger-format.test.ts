@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { SentOutcome } from '../../src/gateway/withdraw-gateway.js';
 import { ConflictError, UnsupportedFormatError } from '../../src/errors.js';
 import { readAccountStats } from '../../src/ledger/account-stats.js';
-import { listPayoutIds } from '../../src/ledger/payout-list.js';
+import { listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { peekSenderView } from '../../src/ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { SCRIPT_NAMES } from '../../src/ledger/scripts.js';
-import type { SendAttempt, SendResult } from '../../src/ledger/sender-ledger.js';
+import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 import { JOURNAL, nextBegin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { loadLedger } from './support/load-ledger.js';
@@ -23,7 +24,7 @@ afterEach(async () => account.close());
 const REASON = 'This Redis holds an older copy of the ledger: it knows 6 sends, the journal 7.';
 /** Under way in the fixture. */
 const SENDING: SendAttempt = { payoutId: 'P-4', attempt: 1, token: 'e:2' };
-const ACCEPTED: SendResult = { kind: 'accepted', txhash: 'hash-new' };
+const ACCEPTED: SentOutcome = { kind: 'accepted', txhash: 'hash-new' };
 
 /** As it stands in the fixture. */
 const VIEW = {
@@ -34,7 +35,7 @@ const VIEW = {
 
 const formatOf = async () => account.redis.hget(account.connection.keys.ledger, 'format');
 const stateOf = async (payoutId: string) => (await account.ledger.get(payoutId))?.state;
-const finish = async (attempt: SendAttempt, result: SendResult) => sender.finishSend(attempt, result, NO_BREAKER, 0);
+const finish = async (attempt: SendAttempt, result: SentOutcome) => sender.finishSend(attempt, result, NO_BREAKER, 0);
 
 describe('a ledger of format 1', () => {
   it('is read whole', async () => {

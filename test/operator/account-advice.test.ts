@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Objection } from '../../src/ledger/objections.js';
-import type { KnownJournal } from '../../src/ledger/sender-ledger.js';
+import type { KnownJournal, Objection } from '../../src/ledger/sender-ledger.js';
 import { adoptCommand, adviseAccount, foldersOf } from '../../src/operator/account-advice.js';
 
 type Stats = Parameters<typeof adviseAccount>[0];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findMismatch } from '../../src/journal/find-mismatch.js';
-import { listPayoutIds } from '../../src/ledger/payout-list.js';
+import { listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { isComplete, UNWITNESSED, type AdoptionPlan } from '../../src/operator/adoption.js';
 import { readJournals } from '../../src/operator/open-journals.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';

@@ -144,6 +144,7 @@ describe('every call', () => {
   });
 
   it.each(calls)('%s refuses a ledger of a newer version', async (_, call) => {
+    await rig.bring('p', 'queued');
     await rig.account.redis.hset(rig.account.connection.keys.ledger, 'format', '9');
     await expect(call(rig.operator, ANN)).rejects.toThrow(UnsupportedFormatError);
   });

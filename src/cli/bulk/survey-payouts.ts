@@ -1,7 +1,6 @@
 import { isAborted } from '../../clock.js';
 import { StoppedError } from '../../errors.js';
-import { listPayouts } from '../../ledger/payout-list.js';
-import { readPayouts } from '../../ledger/read-payouts.js';
+import { listPayouts, readPayouts } from '../../ledger/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.js';
 import { RedisUnavailableError } from '../../errors.js';
 import type { SentOutcome } from '../../gateway/withdraw-gateway.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import type { SendAttempt, SenderLedger, SendResult } from '../../ledger/sender-ledger.js';
+import type { SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import { blockedReasonOf } from './blocked-reason.js';
 import type { LedgerCheck } from './ledger-check.js';
@@ -104,7 +104,7 @@ export class AttemptRecorder {
   }
 }
 
-function toResult(outcome: SentOutcome): SendResult {
+function toResult(outcome: SentOutcome): SentOutcome {
   switch (outcome.kind) {
     case 'accepted':
       return { kind: 'accepted', txhash: outcome.txhash };

@@ -1,6 +1,7 @@
 import type { JournaledOutcome } from '../../journal/journal-line.js';
+import type { SentOutcome } from '../../gateway/withdraw-gateway.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import type { FinishResult, SendAttempt, SenderLedger, SendResult } from '../../ledger/sender-ledger.js';
+import type { FinishResult, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import { readBlockedReason } from './blocked-reason.js';
 
@@ -29,13 +30,13 @@ export class OutcomeRecorder {
    * @param blockedReason - why the answer is about the account rather than about the payout
    * @throws RedisUnavailableError
    */
-  async record(attempt: SendAttempt, result: SendResult, blockedReason: string | undefined): Promise<FinishResult> {
+  async record(attempt: SendAttempt, result: SentOutcome, blockedReason: string | undefined): Promise<FinishResult> {
     const { ledger, maxRejectionsInARow, maxUnknownsInARow, doubtMs } = this.#options;
     const rule = { maxRejectionsInARow, maxUnknownsInARow, ...(blockedReason === undefined ? {} : { blockedReason }) };
     return ledger.finishSend(attempt, result, rule, doubtMs);
   }
 
-  report({ payoutId }: SendAttempt, outcome: SendResult, { recorded, pausedReason, latePayment }: FinishResult): void {
+  report({ payoutId }: SendAttempt, outcome: SentOutcome, { recorded, pausedReason, latePayment }: FinishResult): void {
     const { logger } = this.#options;
     if (latePayment) {
       logger.error({ payoutId, outcome }, 'payout was paid after it was written off or put back: it may be paid twice');
@@ -67,7 +68,7 @@ export class OutcomeRecorder {
   }
 
   /** Records an outcome that the journal knows. @throws RedisUnavailableError */
-  async replay(attempt: SendAttempt, result: SendResult): Promise<void> {
+  async replay(attempt: SendAttempt, result: SentOutcome): Promise<void> {
     const blockedReason = result.kind === 'rejected' ? readBlockedReason(result.message) : undefined;
     const finished = await this.record(attempt, result, blockedReason);
     if (!finished.recorded) return;
@@ -77,6 +78,6 @@ export class OutcomeRecorder {
 }
 
 /** What a journaled outcome says for certain of a send. */
-export function toRecordable(outcome: JournaledOutcome | undefined): SendResult | undefined {
+export function toRecordable(outcome: JournaledOutcome | undefined): SentOutcome | undefined {
   return outcome?.kind === 'accepted' || outcome?.kind === 'rejected' ? outcome : undefined;
 }

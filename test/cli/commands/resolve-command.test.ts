@@ -63,7 +63,11 @@ describe('payouts resolve --sent', () => {
   it.each([
     ['currency', { ...PAYMENT, paymentId: 7 }, /paymentId is 7 at the gateway, 6 in the payout/],
     ['address', { ...PAYMENT, addressTo: 'TXYZ8' }, /addressTo is TXYZ8 at the gateway, TXYZ9 in the payout/],
-    ['amount', { ...PAYMENT, amount: '12.500000000000000001' }, /amount is 12\.500000000000000001 at the gateway, 12\.5 in/],
+    [
+      'amount',
+      { ...PAYMENT, amount: '12.500000000000000001' },
+      /amount is 12\.500000000000000001 at the gateway, 12\.5 in/,
+    ],
   ])('refuses a transaction with another %s, unless --force', async (_, payment, message) => {
     await makeUnknown('p-1');
     const txhash = await pay(payment);

@@ -1,6 +1,7 @@
 import { PayoutQueues } from '../../../src/queues/payout-queues.js';
+import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
-import type { SendAttempt, SendResult } from '../../../src/ledger/sender-ledger.js';
+import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
@@ -13,7 +14,7 @@ export interface SampleAccount extends TestAccount {
   /** Begins the send of a queued payout, and leaves it in `sending`. */
   beginSend(payoutId: string): Promise<SendAttempt>;
   /** Enqueues a payout and records how its send ended. */
-  sendAs(payoutId: string, result: SendResult, given?: Partial<PayoutInput>): Promise<void>;
+  sendAs(payoutId: string, result: SentOutcome, given?: Partial<PayoutInput>): Promise<void>;
 }
 
 export async function openSampleAccount(platformId?: number): Promise<SampleAccount> {
@@ -30,7 +31,7 @@ export async function openSampleAccount(platformId?: number): Promise<SampleAcco
     await ledger.clearOutbox('queued', [payoutId]);
   };
   const beginSend = async (payoutId: string): Promise<SendAttempt> => begin(sender, lease, payoutId);
-  const sendAs = async (payoutId: string, result: SendResult, given?: Partial<PayoutInput>): Promise<void> => {
+  const sendAs = async (payoutId: string, result: SentOutcome, given?: Partial<PayoutInput>): Promise<void> => {
     await enqueue(payoutId, given);
     const attempt = await beginSend(payoutId);
     clock.advance(1_200);

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import type { BreakerRule, Lease, SendResult } from '../../../src/ledger/sender-ledger.js';
+import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import type { BreakerRule, Lease } from '../../../src/ledger/sender-ledger.js';
 import { begin, send, takeLease, type GetRig } from './ledger-rig.js';
 
 const RULE: BreakerRule = { maxRejectionsInARow: 3, maxUnknownsInARow: 2 };
 
 /** `A` accepted, `R` rejected, `U` unknown. */
-const RESULTS: Record<string, SendResult> = {
+const RESULTS: Record<string, SentOutcome> = {
   A: { kind: 'accepted', txhash: 'set below' },
   R: { kind: 'rejected', message: 'no funds' },
   U: { kind: 'unknown', reason: 'timeout' },

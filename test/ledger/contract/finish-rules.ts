@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import type { SendAttempt, SendResult } from '../../../src/ledger/sender-ledger.js';
+import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { begin, NO_BREAKER, send, takeLease, type GetRig } from './ledger-rig.js';
 
-const ACCEPTED: SendResult = { kind: 'accepted', txhash: 'hash-1' };
-const REJECTED: SendResult = { kind: 'rejected', message: 'too little' };
-const UNKNOWN: SendResult = { kind: 'unknown', reason: 'no answer in time' };
+const ACCEPTED: SentOutcome = { kind: 'accepted', txhash: 'hash-1' };
+const REJECTED: SentOutcome = { kind: 'rejected', message: 'too little' };
+const UNKNOWN: SentOutcome = { kind: 'unknown', reason: 'no answer in time' };
 
 /** What is recorded of an attempt: once, only by that attempt, and late only what is better than not knowing. */
 export function finishRules(rig: GetRig): void {
@@ -12,13 +13,13 @@ export function finishRules(rig: GetRig): void {
     await rig().enqueue(payoutId);
     return begin(rig().ledger, await takeLease(rig().ledger, 'one'), payoutId);
   };
-  const finish = async (attempt: SendAttempt, result: SendResult) =>
+  const finish = async (attempt: SendAttempt, result: SentOutcome) =>
     rig().ledger.finishSend(attempt, result, NO_BREAKER, 0);
   const readState = async (payoutId = 'p') => (await rig().ledger.readPayout(payoutId))?.state;
   const isUnanswered = async () => (await rig().ledger.readSender()).awaitingAnswer;
 
   /** Sees that nothing is recorded and nothing changes. */
-  const ignores = async (attempt: SendAttempt, result: SendResult): Promise<void> => {
+  const ignores = async (attempt: SendAttempt, result: SentOutcome): Promise<void> => {
     const before = await rig().dump();
     expect(await finish(attempt, result)).toEqual({ recorded: false });
     expect(await rig().dump()).toEqual(before);

@@ -1,14 +1,14 @@
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type { AdoptedPayout, RaisedLedger, WitnessedSend } from '../../../src/ledger/adopt-ledger.js';
-import type { Objection } from '../../../src/ledger/objections.js';
 import type {
   BeginSend,
   BreakerRule,
   KnownJournal,
   Lease,
+  Objection,
   SendAttempt,
   SenderLedger,
-  SendResult,
 } from '../../../src/ledger/sender-ledger.js';
 
 /** `state` and `txhash` name what stood in the way. */
@@ -111,7 +111,7 @@ export async function begin(ledger: SenderLedger, lease: Lease, payoutId: string
 export async function send(
   rig: LedgerRig,
   lease: Lease,
-  { payoutId, result, rule = NO_BREAKER }: { payoutId: string; result: SendResult; rule?: BreakerRule },
+  { payoutId, result, rule = NO_BREAKER }: { payoutId: string; result: SentOutcome; rule?: BreakerRule },
 ): Promise<{ attempt: SendAttempt; pausedReason: string | undefined }> {
   await rig.enqueue(payoutId);
   const attempt = await begin(rig.ledger, lease, payoutId);

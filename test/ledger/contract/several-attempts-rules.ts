@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
-import type { SendAttempt, SendResult } from '../../../src/ledger/sender-ledger.js';
+import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { begin, NO_BREAKER, send, takeLease, type GetRig } from './ledger-rig.js';
 
-const REJECTED: SendResult & { kind: 'rejected' } = { kind: 'rejected', message: 'no balance' };
-const UNKNOWN: SendResult = { kind: 'unknown', reason: 'no answer in time' };
-const ACCEPTED: SendResult = { kind: 'accepted', txhash: 'hash-1' };
+const REJECTED: SentOutcome & { kind: 'rejected' } = { kind: 'rejected', message: 'no balance' };
+const UNKNOWN: SentOutcome = { kind: 'unknown', reason: 'no answer in time' };
+const ACCEPTED: SentOutcome = { kind: 'accepted', txhash: 'hash-1' };
 const NOT_SENT = { payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'not there' } as const;
 const LEASE = { owner: 'one', epoch: 1 };
 
@@ -15,7 +16,7 @@ export function severalAttemptsRules(rig: GetRig): void {
     await rig().enqueue(payoutId);
     return begin(rig().ledger, await takeLease(rig().ledger, 'one'), payoutId);
   };
-  const finish = async (attempt: SendAttempt, result: SendResult) =>
+  const finish = async (attempt: SendAttempt, result: SentOutcome) =>
     rig().ledger.finishSend(attempt, result, NO_BREAKER, 0);
   const stateOf = async (payoutId = 'p') => (await rig().ledger.readPayout(payoutId))?.state;
   const decide = async (change: StateChange): Promise<void> => {

@@ -3,7 +3,8 @@ import { SCRIPT_NAMES } from '../../../src/ledger/scripts.js';
 import { openTestAccount } from '../support/test-account.js';
 import { findContradictions } from './find-contradictions.js';
 import { instrumentScripts } from './instrumented-scripts.js';
-import { scriptScenarios, stageOf } from './script-scenarios.js';
+import { stageOf } from './scenario-stage.js';
+import { scriptScenarios } from './script-scenarios.js';
 
 /** While a cluster moves a slot, Redis refuses a script beforehand only where it knows all its keys. */
 describe('every ledger script', () => {

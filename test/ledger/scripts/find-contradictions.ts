@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
 import type { RedisClient } from '../../../src/redis.js';
 import { readEvents } from '../../../src/producer/events/payout-events.js';
-import { readPayouts } from '../../../src/ledger/read-payouts.js';
+import { readPayouts } from '../../../src/ledger/payout-queries.js';
 import { FINAL_STATES, PAYOUT_STATES } from '../../../src/ledger/states.js';
 import type { TestAccount } from '../support/test-account.js';
 

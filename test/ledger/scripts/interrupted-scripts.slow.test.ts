@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { readAccountStats } from '../../../src/ledger/account-stats.js';
-import { readPayouts } from '../../../src/ledger/read-payouts.js';
+import { readPayouts } from '../../../src/ledger/payout-queries.js';
 import { openTestAccount, type TestAccount } from '../support/test-account.js';
 import { findContradictions } from './find-contradictions.js';
 import { instrumentScripts } from './instrumented-scripts.js';
-import { scriptScenarios, stageOf, type ScriptScenario } from './script-scenarios.js';
+import { stageOf, type ScriptScenario } from './scenario-stage.js';
+import { scriptScenarios } from './script-scenarios.js';
 
 /** More commands than any script runs in these scenarios. */
 const MOST_COMMANDS = 100;

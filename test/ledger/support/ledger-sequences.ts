@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import fc from 'fast-check';
-import type { BreakerRule, Lease, SendAttempt, SenderView, SendResult } from '../../../src/ledger/sender-ledger.js';
+import type { BreakerRule, Lease, SendAttempt, SenderView } from '../../../src/ledger/sender-ledger.js';
 import { TRANSITIONS } from '../../../src/ledger/transitions.js';
-import { makeMemoryRig } from '../../proofs/simulation/support/memory-rig.js';
+import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
 import { JOURNAL, nextBegin, OBJECTION, type LedgerRig } from '../contract/ledger-rig.js';
 import { makeRedisRig } from './redis-rig.js';
 
@@ -166,7 +167,7 @@ const revert = attempt.map(
   ({ name, of }) => new Command(`revert ${name}`, async ({ rig, seen }) => rig.ledger.revertSend(of(seen), 'not sent')),
 );
 
-const result: fc.Arbitrary<SendResult> = fc.oneof(
+const result: fc.Arbitrary<SentOutcome> = fc.oneof(
   fc.constantFrom('hash-1', 'hash-2', 'hash-3').map((txhash) => ({ kind: 'accepted' as const, txhash })),
   fc.constantFrom('no funds', '').map((message) => ({ kind: 'rejected' as const, message })),
   fc.constant({ kind: 'unknown' as const, reason: 'no\nanswer' }),

@@ -17,7 +17,7 @@ import type { LedgerRig } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import type { TestAccount } from '../../ledger/support/test-account.js';
-import { JournalFile } from '../../proofs/simulation/sim-journal.js';
+import { JournalFile } from '../../proofs/simulation/journal-file.js';
 
 /** A ledger in Redis that came back older than its journals, and its adoption as `payouts adopt-ledger` does it. */
 export interface OlderLedger extends LedgerRig {
@@ -68,7 +68,7 @@ export function makeOlderLedger(): OlderLedger {
 /** A journal with these lines, in a folder of its own. */
 export function aJournal(journalId: string, ...lines: readonly JournalLine[]): AdoptableJournal {
   const file = new JournalFile(journalId);
-  for (const line of lines) file.lines.push({ line, isOnDisk: true });
+  for (const line of lines) file.lines.push(line);
   return file.toAdoptable({ host: `host-${journalId}`, dir: `/${journalId}` });
 }
 

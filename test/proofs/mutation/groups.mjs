@@ -12,11 +12,16 @@ export const groups = {
   },
   payouts: {
     mutate: ['src/ledger/payout.ts', 'src/ledger/payout-record.ts', 'src/ledger/payout-ledger.ts'],
-    tests: ['test/ledger/payout.test.ts', 'test/ledger/payout-record.test.ts', 'test/ledger/payout-ledger.test.ts'],
+    tests: [
+      'test/ledger/payout.test.ts',
+      'test/ledger/payout-record.test.ts',
+      'test/ledger/payout-ledger.test.ts',
+      'test/ledger/outbox.test.ts',
+    ],
   },
   views: {
-    mutate: ['src/ledger/payout-list.ts', 'src/ledger/read-payouts.ts', 'src/ledger/account-stats.ts'],
-    tests: ['test/ledger/payout-list.test.ts', 'test/ledger/account-stats.test.ts', 'test/ledger/read-payouts.test.ts'],
+    mutate: ['src/ledger/payout-queries.ts', 'src/ledger/account-stats.ts'],
+    tests: ['test/ledger/payout-queries.test.ts', 'test/ledger/account-stats.test.ts'],
   },
   'sender-ledger': {
     mutate: [

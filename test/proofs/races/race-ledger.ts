@@ -7,8 +7,8 @@ import type { RacePlan } from './race-plan.js';
 import type { RaceWorld } from './race-world.js';
 
 /**
- * The ledger keeps nobody from saying at once that an unanswered payout was not sent: the worst may be said of it at any
- * time. People who tell the truth wait on their own.
+ * The ledger lets an operator state at once that a payout without a response was not sent: the worst may be stated of it
+ * at any time. Operators who tell the truth wait on their own.
  */
 const NO_DOUBT_MS = 0;
 
@@ -36,7 +36,7 @@ export class RaceLedger {
   }
 
   /** What a worker sees of it. @param isDead - asked at each command: a dead worker gets no reply any more */
-  linkOf(name: string, isDead: () => boolean): SenderLedger & Pick<PayoutLedger, 'get' | 'change'> & RaceLook {
+  linkOf(name: string, isDead: () => boolean): SenderLedger & Pick<PayoutLedger, 'get' | 'change'> & QueueView {
     const { ledger } = this.rig;
     const ask = async <Reply>(what: string, run: () => Promise<Reply>): Promise<Reply> =>
       this.#askAsWorker(`${name} ${what}`, run, isDead);
@@ -84,7 +84,7 @@ export class RaceLedger {
     };
   }
 
-  /** What a person does. */
+  /** What an operator does. */
   async change(who: string, change: StateChange): Promise<ChangeOutcome> {
     return this.#ask(`${who} ${describe(change)}`, async () => this.rig.change(change));
   }
@@ -136,8 +136,8 @@ export class RaceLedger {
   }
 }
 
-/** In earnest BullMQ tells which payouts wait. */
-export interface RaceLook {
+/** In production BullMQ tells which payouts wait. */
+export interface QueueView {
   idsIn(state: Payout['state']): Promise<readonly string[]>;
 }
 

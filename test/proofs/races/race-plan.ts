@@ -3,10 +3,10 @@ import fc from 'fast-check';
 /** What the gateway does with a withdraw that arrives. */
 export type Verdict = 'paid' | 'rejected' | 'paid, answer lost' | 'paid, answer unclear' | 'never arrives';
 
-/** What a person does with a payout, as soon as that is possible. */
+/** What an operator does with a payout, as soon as that is possible. */
 export type Act =
   | { readonly kind: 'cancel' | 'retry'; readonly payoutId: string; readonly after: number }
-  /** `not sent, unchecked`: without waiting and without a look at the gateway, which may be a lie. */
+  /** `not sent, unchecked`: without waiting and without a check of the gateway, so it may be false. */
   | {
       readonly kind: 'resolve';
       readonly payoutId: string;

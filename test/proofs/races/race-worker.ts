@@ -1,4 +1,5 @@
 import { isAborted } from '../../../src/clock.js';
+import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { findMismatch, type LedgerMismatch } from '../../../src/journal/find-mismatch.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import type { JournalPlace } from '../../../src/ledger/sender-ledger.js';
@@ -11,13 +12,13 @@ import { Sender, type SenderOptions } from '../../../src/worker/sender/sender.js
 import { StopGrace } from '../../../src/worker/sender/stop-grace.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { IN_FLIGHT_MAX_MS, type RaceGateway } from './race-gateway.js';
-import { RaceJournal, type JournalLines } from './race-journal.js';
+import { RaceJournal } from './race-journal.js';
 import type { RaceLedger } from './race-ledger.js';
 import type { RaceWorld } from './race-world.js';
 
 export const GUARD_MS = 3_000;
 
-/** So often a worker looks whether there is something to send, or to ask about, before it ends. */
+/** How often a worker checks whether there is something to send, or to poll, before it ends. */
 const ROUNDS = 8;
 
 const PLACE: JournalPlace = { host: 'host-1', dir: '/journal' };
@@ -27,7 +28,7 @@ export interface RaceWorkerOptions {
   readonly name: string;
   readonly ledger: RaceLedger;
   readonly gateway: RaceGateway;
-  readonly lines: JournalLines;
+  readonly lines: JournalLine[];
   /** It is killed at its so many-th command to the ledger. */
   readonly killedAt?: number | undefined;
   readonly makeSender?: ((options: SenderOptions) => Sender) | undefined;
@@ -62,7 +63,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
     const view = await ledger.readSender();
     const found = await findMismatch(journal, view, ledger);
     if (found?.kind === 'ledger') await object(found);
-    // The holder may have gone on between the two looks, so that the journal seems to lack something: never mind, as in earnest.
+    // The holder may have sent between the two reads, so that the journal seems to lack something: harmless, as in production.
     if (found !== undefined) return;
     const epoch = await ledger.acquireLease(name, view, describeJournal(journal, PLACE, clock.wallNow()), 0);
     if (epoch === undefined) return;

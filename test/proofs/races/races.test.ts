@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Sender, type SenderOptions } from '../../../src/worker/sender/sender.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
-import { makeMemoryRig } from '../simulation/support/memory-rig.js';
+import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
 import { orderings, type OrderingsOptions } from './orderings.js';
 
 /** `npm run races` runs thousands of orderings; here are as many as take a few seconds. */
@@ -11,7 +11,7 @@ const ORDERINGS = 60;
 /** A planted mistake is caught within a fraction of these. */
 const ORDERINGS_AT_MOST = 2_000;
 
-describe('whatever the order of sender, polls, recovery, people and the gateway', () => {
+describe('whatever the order of sender, polls, recovery, operators and the gateway', () => {
   it.each<[string, number, OrderingsOptions]>([
     ['in memory', ORDERINGS, { makeRig: () => makeMemoryRig() }],
     ['in Redis', ORDERINGS / 4, { makeRig: makeRedisRig }],

@@ -1,11 +1,11 @@
 import type { Scheduler } from 'fast-check';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { takeLease, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
-import { isTransition } from '../simulation/support/payout-book.js';
+import { isTransition } from '../../doubles/ledger/payout-book.js';
 import { RaceGateway } from './race-gateway.js';
-import type { JournalLines } from './race-journal.js';
+import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { RaceLedger } from './race-ledger.js';
-import { RacePeople } from './race-people.js';
+import { RaceOperators } from './race-operators.js';
 import type { RacePlan } from './race-plan.js';
 import { runWorker, type RaceWorkerOptions } from './race-worker.js';
 import { RaceWorld } from './race-world.js';
@@ -24,7 +24,7 @@ export interface OrderingOptions {
 }
 
 /**
- * Runs workers, pollers, people and the gateway in the order that the scheduler decides.
+ * Runs workers, pollers, operators and the gateway in the order that the scheduler decides.
  * @throws BrokenOrdering when a promise was not kept
  */
 export async function runOrdering(
@@ -35,8 +35,8 @@ export async function runOrdering(
   const world = new RaceWorld(scheduler);
   const ledger = new RaceLedger(world, plan, rig);
   const gateway = new RaceGateway(world, plan);
-  const people = new RacePeople({ world, ledger, gateway });
-  const lines: JournalLines = [];
+  const operators = new RaceOperators({ world, ledger, gateway });
+  const lines: JournalLine[] = [];
   for (const payoutId of ledger.payoutIds) await rig.enqueue(payoutId);
 
   const shared = { world, ledger, gateway, lines, makeSender };
@@ -48,15 +48,15 @@ export async function runOrdering(
   const everybody = [
     runWorker({ ...shared, name: 'A', killedAt: plan.killedAt }),
     second(),
-    ...plan.acts.map(async (act) => people.perform(act)),
+    ...plan.acts.map(async (act) => operators.perform(act)),
   ];
   await scheduler.waitFor(Promise.all(everybody));
-  // What is still on its way must do no harm either.
+  // Requests in flight must do no harm either.
   await scheduler.waitIdle();
   await settle(rig);
 
   for (const payout of await ledger.payouts()) {
-    const lies = people.unchecked.filter((payoutId) => payoutId === payout.payoutId).length;
+    const lies = operators.unchecked.filter((payoutId) => payoutId === payout.payoutId).length;
     for (const what of findFaults(payout, gateway.paymentsTo(payout.addressTo), lies)) world.breaks(what);
   }
   if ((await ledger.payouts()).length !== plan.payouts) world.breaks('lost: a payout is gone');
@@ -70,7 +70,7 @@ async function settle({ ledger }: LedgerRig): Promise<void> {
   await ledger.abandonSends(lease, await ledger.readSending(), 'left behind', 0);
 }
 
-/** @param lies - so often somebody may have said of it that it was not sent when it was */
+/** @param lies - how often an operator may have stated it as not sent when it was sent */
 function findFaults({ payoutId, state, txhash, history }: Payout, payments: readonly string[], lies: number): string[] {
   const faults: string[] = [];
   if (payments.length > 1 + lies) faults.push(`twice: ${payoutId} was paid by ${payments.join(', ')}`);

@@ -5,7 +5,7 @@ import { startLocalRedis } from '../../../src/local-redis.js';
 import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { orderings } from './orderings.js';
-import { makeMemoryRig } from '../simulation/support/memory-rig.js';
+import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below
 npm run races -- --only PROOF [--runs N]            runs one: orderings (10000), orderings-in-redis (1000), sequences (5000)

@@ -5,7 +5,7 @@ import type {
   WithdrawOutcome,
   WithdrawRequest,
 } from '../../../src/gateway/withdraw-gateway.js';
-import type { Mischief } from './mischief.js';
+import type { FaultInjector } from './fault-injector.js';
 import { nearBoundary, type Plan } from './plan.js';
 import type { SimGateway, Verdict } from './sim-gateway.js';
 import type { SimProcess } from './sim-process.js';
@@ -14,7 +14,7 @@ export interface GatewayLinkOptions {
   readonly process: SimProcess;
   readonly gateway: SimGateway;
   readonly plan: Plan;
-  readonly mischief: Mischief;
+  readonly injector: FaultInjector;
 }
 
 /** A process's way to the gateway: requests arrive late but within `inFlightMaxMs`, or never; answers are lost or unclear. */
@@ -43,9 +43,9 @@ export class GatewayLink implements WithdrawGateway {
   }
 
   async #withdraw(request: WithdrawRequest, mayWrite: () => boolean): Promise<WithdrawOutcome> {
-    const { process, mischief } = this.#options;
+    const { process, injector } = this.#options;
     // The real connection looks at what has reached the machine before it asks: a process may be stopped there.
-    mischief.strike(process, 'before the write', 'withdraw');
+    injector.strike(process, 'before the write', 'withdraw');
     await process.takeMs(0.01);
     if (!mayWrite()) return { kind: 'not_sent', reason: 'not allowed any more' };
     return new Promise((resolve) => {
@@ -54,7 +54,7 @@ export class GatewayLink implements WithdrawGateway {
   }
 
   #write(request: WithdrawRequest, resolve: (outcome: WithdrawOutcome) => void): void {
-    const { process, plan, mischief } = this.#options;
+    const { process, plan, injector } = this.#options;
     const { world } = process;
     const { faults, settings } = plan;
     const startedAt = process.now();
@@ -77,14 +77,14 @@ export class GatewayLink implements WithdrawGateway {
         });
       });
     }
-    mischief.strike(process, 'after the write', 'withdraw');
+    injector.strike(process, 'after the write', 'withdraw');
   }
 
   #arrive(request: WithdrawRequest, answer: (verdict: Verdict) => void): void {
-    const { process, gateway, plan, mischief } = this.#options;
+    const { process, gateway, plan, injector } = this.#options;
     const { world } = process;
     const verdict = gateway.arrive(request, request.addressTo, world.fault(plan.faults.rejected));
-    mischief.strike(process, 'answer', 'withdraw');
+    injector.strike(process, 'answer', 'withdraw');
     if (world.fault(plan.faults.answerLost)) return;
     const isLate = world.fault(plan.faults.answerLate);
     process.after(isLate ? nearBoundary(world.random, plan.settings) : this.#delayMs(1, 500), () => {

@@ -1,6 +1,6 @@
 import { RedisUnavailableError } from '../../../src/errors.js';
-import type { MemoryLedger } from '../../doubles/memory-ledger.js';
-import type { Mischief } from './mischief.js';
+import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
+import type { FaultInjector } from './fault-injector.js';
 import { nearBoundary, type Plan } from './plan.js';
 import type { SimProcess } from './sim-process.js';
 import type { SimRedis } from './sim-redis.js';
@@ -9,7 +9,7 @@ export interface LedgerLinkOptions {
   readonly process: SimProcess;
   readonly redis: SimRedis;
   readonly plan: Plan;
-  readonly mischief: Mischief;
+  readonly injector: FaultInjector;
   /** Told when a send is about to begin. */
   readonly onBegin: () => void;
 }
@@ -54,10 +54,10 @@ export class LedgerCall<Reply> {
   }
 
   #send(): void {
-    const { process, redis, mischief, plan } = this.#options;
+    const { process, redis, injector, plan } = this.#options;
     if (process.dead) return;
     if (this.#name === 'beginSend') this.#options.onBegin();
-    mischief.strike(process, 'asked', this.#name);
+    injector.strike(process, 'asked', this.#name);
     // Killed before the command left.
     if (isDead(process)) return;
     if (redis.refuses) {
@@ -95,11 +95,11 @@ export class LedgerCall<Reply> {
   }
 
   #execute(): void {
-    const { process, redis, mischief } = this.#options;
+    const { process, redis, injector } = this.#options;
     if (!this.#isQuiet) process.world.note(() => `${process.name} ${this.#name} ${this.#about}`);
     if (this.#name === 'acquireLease') redis.beforeLease = redis.ledger.snapshot();
     const reply = this.#run(redis.ledger);
-    mischief.strike(process, 'executed', this.#name);
+    injector.strike(process, 'executed', this.#name);
     redis.executed(this.#name, this.#isQuiet);
     if (this.#isReplyLost) return;
     process.after(this.#replyMs, () => {

@@ -1,6 +1,6 @@
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { LedgerCall, type LedgerLinkOptions } from './ledger-call.js';
-import type { MemoryLedger } from '../../doubles/memory-ledger.js';
+import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 
 /** What the worker asks: the sender's calls, and which payouts wait (in earnest BullMQ tells that). */
 export interface WorkerLedger extends SenderLedger {

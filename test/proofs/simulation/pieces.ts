@@ -3,7 +3,7 @@ import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
 import { Pacer, type PacerOptions } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';
 import type { WorkerLedger } from './ledger-link.js';
-import { MemoryLedger, type MemoryLedgerOptions } from '../../doubles/memory-ledger.js';
+import { MemoryLedger, type MemoryLedgerOptions } from '../../doubles/ledger/memory-ledger.js';
 import type { Settings } from './plan.js';
 
 /** What a planted mistake may look at. */

@@ -61,7 +61,7 @@ export interface Plan {
   /** The clocks of two machines differ in rate by twice this at most. */
   readonly drift: number;
   readonly earlyTimers: number;
-  readonly personCancels: boolean;
+  readonly operatorCancels: boolean;
 }
 
 /** Half of the greatest difference between the rates of two clocks: 0.1 %. */
@@ -109,7 +109,7 @@ export function makePlan(random: Random): Plan {
     rollbackAtOnce: times.rollback > 0 && random.chance(0.5) ? 0.02 : 0,
     drift: random.pick([0, DRIFT_MAX, DRIFT_MAX]),
     earlyTimers: random.pick([0, 0.3]),
-    personCancels: times.rollback + times.flush + times.deposed === 0 && random.chance(0.3),
+    operatorCancels: times.rollback + times.flush + times.deposed === 0 && random.chance(0.3),
   };
 }
 

@@ -8,7 +8,7 @@ import {
   type AdoptionLedger,
 } from '../../../src/operator/adoption.js';
 import type { Plan } from './plan.js';
-import type { JournalFile } from './sim-journal.js';
+import type { JournalFile } from './journal-file.js';
 import type { SimRedis } from './sim-redis.js';
 import type { World } from './world.js';
 
@@ -68,7 +68,7 @@ export class SimOperator {
       this.#options.world.note(() => `operator: resume ${String(resumed)}`);
     } else if (verb === 'adopt-ledger') {
       await this.#adopt(valuesOf('--journal', words), valuesOf('--give-up', words));
-    } else throw new Error(`nobody can run ${command}`);
+    } else throw new Error(`no operator can run ${command}`);
   }
 
   /** As `payouts adopt-ledger`, and once more as its error says. */

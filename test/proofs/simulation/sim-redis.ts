@@ -1,6 +1,6 @@
-import type { MemoryLedger } from '../../doubles/memory-ledger.js';
+import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 import type { Plan } from './plan.js';
-import type { LedgerSnapshot } from './support/ledger-snapshot.js';
+import type { LedgerSnapshot } from '../../doubles/ledger/ledger-snapshot.js';
 import type { World } from './world.js';
 
 /** What Redis does with commands at the moment: takes them, refuses connections, or lets them wait. */

@@ -3,8 +3,8 @@ import type { BeginSend, KnownJournal, Lease } from '../../../src/ledger/sender-
 import { LeaseKeeper, type HeldLease, type LeaseKeeperOptions } from '../../../src/worker/sender/lease-keeper.js';
 import { JOURNAL, nextBegin, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { MemoryLedger } from '../../doubles/memory-ledger.js';
-import { countLedgers } from '../../proofs/simulation/support/memory-rig.js';
+import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
+import { countLedgers } from '../../doubles/ledger/memory-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { hooked, listeningLogger, type SendRig } from '../support/send-rig.js';
 

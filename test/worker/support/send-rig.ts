@@ -9,8 +9,8 @@ import { Sender, type SenderOptions } from '../../../src/worker/sender/sender.js
 import { StopGrace } from '../../../src/worker/sender/stop-grace.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { MemoryLedger } from '../../doubles/memory-ledger.js';
-import { countLedgers } from '../../proofs/simulation/support/memory-rig.js';
+import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
+import { countLedgers } from '../../doubles/ledger/memory-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';

@@ -15,7 +15,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'beat-lease': [CONTRACT],
   'begin-send': [CONTRACT],
   'change-state': [PAYOUTS, 'ledger/transitions.test.ts'],
-  'enqueue-payouts': [PAYOUTS, 'ledger/payout-list.test.ts', RETENTION],
+  'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],
   'find-forgotten-sends': [CONTRACT, ADOPTION],
   'finish-send': [CONTRACT],
   'hold-payouts': [CONTRACT, ADOPTION],

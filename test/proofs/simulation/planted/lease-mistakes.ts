@@ -1,7 +1,7 @@
 import { RedisUnavailableError } from '../../../../src/errors.js';
 import type { LeaseView, SenderView } from '../../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
-import { MemoryLedger } from '../../../doubles/memory-ledger.js';
+import { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import type { PieceContext } from '../pieces.js';
 import type { Mistake } from './mistake.js';
 

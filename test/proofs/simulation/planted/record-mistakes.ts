@@ -1,8 +1,7 @@
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
-import type { ForgottenSend } from '../../../../src/ledger/adopt-ledger.js';
-import type { BeginSend, SendAttempt } from '../../../../src/ledger/sender-ledger.js';
+import type { BeginSend, ForgottenSend, SendAttempt } from '../../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
-import { MemoryLedger } from '../../../doubles/memory-ledger.js';
+import { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import type { Mistake } from './mistake.js';
 
 export const recordMistakes: readonly Mistake[] = [

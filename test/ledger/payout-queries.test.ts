@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { listPayouts, type ListOptions } from '../../src/ledger/payout-list.js';
+import { listPayouts, readPayout, readPayouts, type ListOptions } from '../../src/ledger/payout-queries.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
@@ -64,5 +64,23 @@ describe('listPayouts', () => {
       round += 1;
     });
     expect(listed.flat()).toEqual([...first, 'new0', 'new1', 'new2']);
+  });
+});
+
+describe('reading payouts', () => {
+  beforeEach(async () => account.ledger.enqueue([aPayout('p'), aPayout('q', { amount: '3' })]));
+
+  it('reads payouts in the order asked for, and leaves out those that do not exist', async () => {
+    const payouts = await readPayouts(account.connection, ['q', 'nobody', 'p']);
+    expect(payouts.map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
+      ['q', '3'],
+      ['p', '12.5'],
+    ]);
+    expect(await readPayouts(account.connection, [])).toEqual([]);
+  });
+
+  it('reads one, or finds that there is none', async () => {
+    expect(await readPayout(account.connection, 'q')).toMatchObject({ payoutId: 'q', amount: '3', state: 'queued' });
+    expect(await readPayout(account.connection, 'nobody')).toBeUndefined();
   });
 });

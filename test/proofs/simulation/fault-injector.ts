@@ -9,7 +9,7 @@ export type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'af
 const QUIET = new Set(['readSender', 'renewLease', 'queued']);
 
 /** Stops and kills processes at the moments that matter, and at any other. */
-export class Mischief {
+export class FaultInjector {
   readonly #world: World;
   readonly #plan: Plan;
 

@@ -1,6 +1,5 @@
-import type { Clock } from '../../../../src/clock.js';
-import type { Objection } from '../../../../src/ledger/objections.js';
-import type { KnownJournal, LeaseView } from '../../../../src/ledger/sender-ledger.js';
+import type { Clock } from '../../../src/clock.js';
+import type { KnownJournal, Lease, LeaseView, Objection } from '../../../src/ledger/sender-ledger.js';
 import { PayoutBook } from './payout-book.js';
 
 /** Everything that the ledger holds. Opaque to callers: take one with `snapshot`, put it back with `restore`. */
@@ -46,4 +45,26 @@ export function emptyLedger(clock: Pick<Clock, 'wallNow'>): LedgerSnapshot {
     objections: new Map(),
     book: new PayoutBook(clock),
   };
+}
+
+/** @returns false when the account was paused already; the first reason stays */
+export function pauseAccount(all: LedgerSnapshot, reason: string): boolean {
+  if (all.pausedReason !== undefined) return false;
+  all.pausedReason = reason;
+  return true;
+}
+
+/** The last attempt has its response, if it is this one. */
+export function noteResponse(all: LedgerSnapshot, token: string): void {
+  if (all.awaitingAnswer === token) all.awaitingAnswer = '';
+}
+
+export function noteJournal(all: LedgerSnapshot, journal: KnownJournal): void {
+  all.journals = new Map([...all.journals, [journal.journalId, journal]]);
+}
+
+/** The lease, if it is this one and was not given back. */
+export function heldBy(all: LedgerSnapshot, { owner, epoch }: Lease): LeaseView | undefined {
+  const { lease } = all;
+  return lease?.owner === owner && lease.epoch === epoch && !lease.released ? lease : undefined;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { begin, send, takeLease } from '../ledger/contract/ledger-rig.js';
-import { senderLedgerContract } from '../ledger/sender-ledger-contract.js';
-import { makeMemoryRig } from '../proofs/simulation/support/memory-rig.js';
+import { begin, send, takeLease } from '../../ledger/contract/ledger-rig.js';
+import { senderLedgerContract } from '../../ledger/sender-ledger-contract.js';
+import { makeMemoryRig } from './memory-rig.js';
 
 senderLedgerContract('MemoryLedger', () => makeMemoryRig());
 

@@ -1,5 +1,7 @@
 import type { Payout } from '../../../src/ledger/payout.js';
-import type { MemoryLedger } from '../../doubles/memory-ledger.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import { truthfulResolution } from '../../doubles/truthful-resolution.js';
+import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 import type { Plan } from './plan.js';
 import type { SimGateway } from './sim-gateway.js';
 import { SimOperator, type JournalFolder } from './sim-operator.js';
@@ -7,13 +9,13 @@ import { newPayout, walletOf } from './sim-payout.js';
 import type { SimRedis } from './sim-redis.js';
 import type { World } from './world.js';
 
-export interface SimPeopleOptions {
+export interface SimUsersOptions {
   readonly world: World;
   readonly plan: Plan;
   readonly redis: SimRedis;
   readonly gateway: SimGateway;
   readonly folders: () => readonly JournalFolder[];
-  /** The folders of the hosts of which a living worker refuses to send. */
+  /** The folders of the hosts of which a running worker refuses to send. */
   readonly refusing: () => readonly string[];
   readonly adoptsWithoutProof: boolean;
 }
@@ -24,13 +26,13 @@ const BY = { by: 'ann', reason: 'looked it up' };
  * The application, which asks for its payouts again until the ledger has them, and the operators, who see what the gateway
  * really did, tell the truth about it, and run the commands that they are shown.
  */
-export class SimPeople {
-  readonly #options: SimPeopleOptions;
+export class SimUsers {
+  readonly #options: SimUsersOptions;
   readonly #operator: SimOperator;
   readonly #wanted: string[] = [];
   readonly #retries = new Map<string, number>();
 
-  constructor(options: SimPeopleOptions) {
+  constructor(options: SimUsersOptions) {
     this.#options = options;
     this.#operator = new SimOperator(options);
     const { world, plan } = options;
@@ -40,7 +42,7 @@ export class SimPeople {
         this.#enqueue();
       });
     }
-    this.#lookAgain();
+    this.#checkAgain();
   }
 
   get #ledger(): MemoryLedger {
@@ -58,19 +60,19 @@ export class SimPeople {
     return this.#wanted.every((payoutId) => !['queued', 'sending', undefined].includes(states.get(payoutId)));
   }
 
-  #lookAgain(): void {
+  #checkAgain(): void {
     const { world } = this.#options;
     world.after(world.random.between(1_000, 10_000), () => {
-      void this.#look().then(() => {
-        this.#lookAgain();
+      void this.#check().then(() => {
+        this.#checkAgain();
       });
     });
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { world, redis, refusing } = this.#options;
     if (redis.refuses) return;
-    // First of all: what the application misses must be there before sends are given up that nobody witnesses.
+    // First of all: what the application misses must be there before sends are given up that no journal has.
     this.#enqueue();
     if (world.random.chance(world.faultsOn ? 0.5 : 1)) await this.#operator.endStop(refusing());
     this.#decide();
@@ -86,32 +88,25 @@ export class SimPeople {
     for (const payout of this.#ledger.payouts()) {
       if (payout.state === 'unknown' && world.fault(0.7)) this.#resolve(payout);
       if (payout.state === 'rejected' && world.fault(0.5)) this.#retry(payout);
-      if (payout.state === 'queued' && plan.personCancels && world.fault(0.05)) this.#change(payout, 'cancelled');
+      if (payout.state === 'queued' && plan.operatorCancels && world.fault(0.05))
+        this.#change(payout, { to: 'cancelled' });
     }
     if (world.fault(0.02)) this.#ledger.pause('ann wants it');
   }
 
-  /** That it was not paid is true when it is said; that it cannot be paid any more, the ledger has to see to. */
+  /** That it was not paid is true at that moment; that it cannot be paid any more, the ledger has to ensure. */
   #resolve(payout: Payout): void {
-    const txhash = this.#options.gateway.paymentTo(walletOf(payout.payoutId));
-    if (txhash === undefined) this.#change(payout, 'queued');
-    else this.#change(payout, 'in_progress', txhash);
+    this.#change(payout, truthfulResolution(this.#options.gateway.paymentTo(walletOf(payout.payoutId))));
   }
 
   #retry(payout: Payout): void {
     const retries = this.#retries.get(payout.payoutId) ?? 0;
-    if (retries < 2) this.#change(payout, 'queued');
+    if (retries < 2) this.#change(payout, { to: 'queued' });
     this.#retries.set(payout.payoutId, retries + 1);
   }
 
-  #change({ payoutId, state }: Payout, to: 'in_progress' | 'queued' | 'cancelled', txhash?: string): void {
-    const refusal = this.#ledger.change({
-      payoutId,
-      from: state,
-      to,
-      ...BY,
-      ...(txhash === undefined ? {} : { txhash }),
-    });
-    this.#options.world.note(() => `people: ${payoutId} ${state} → ${to} ${refusal?.kind ?? ''}`);
+  #change({ payoutId, state: from }: Payout, change: Pick<StateChange, 'to' | 'txhash'>): void {
+    const refusal = this.#ledger.change({ payoutId, from, ...change, ...BY });
+    this.#options.world.note(() => `operator: ${payoutId} ${from} → ${change.to} ${refusal?.kind ?? ''}`);
   }
 }

@@ -1,6 +1,6 @@
-import { ask, type LedgerConnection } from './ledger-connection.js';
+import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
 import type { Payout } from './payout.js';
-import { readPayouts } from './read-payouts.js';
+import { parseRecord, type PayoutRecord } from './payout-record.js';
 import type { PayoutState } from './states.js';
 
 /** Which payouts to list, and from where. */
@@ -9,7 +9,7 @@ export interface ListOptions {
   readonly state?: PayoutState;
   /** … or by batch, in the order in which they were accepted. One of the two. */
   readonly batch?: string;
-  /** At most so many. @defaultValue 100 */
+  /** The most payouts of a page. @defaultValue 100 */
   readonly limit?: number;
   /** `next` of the page before. */
   readonly cursor?: string;
@@ -20,7 +20,7 @@ export interface ListOptions {
 /** One page of a list of payouts. */
 export interface PayoutPage {
   readonly payouts: readonly Payout[];
-  /** Give it as `cursor` for the next page; undefined at the end. */
+  /** The `cursor` of the next page; undefined at the end. */
   readonly next: string | undefined;
 }
 
@@ -49,4 +49,21 @@ export async function listPayoutIds(
   );
   const payoutIds = found.filter((_, position) => position % 2 === 0);
   return { payoutIds, next: payoutIds.length < limit ? undefined : found.at(-1) };
+}
+
+/** One payout with its history, or undefined. */
+export async function readPayout(connection: LedgerConnection, payoutId: string): Promise<Payout | undefined> {
+  const [payout] = await readPayouts(connection, [payoutId]);
+  return payout;
+}
+
+/** Several payouts in one round trip, in the order asked for; those that do not exist are left out. */
+export async function readPayouts(connection: LedgerConnection, payoutIds: readonly string[]): Promise<Payout[]> {
+  const replies = await pipelined(connection, (pipeline) => {
+    for (const payoutId of payoutIds) pipeline.hgetall(connection.keys.payout(payoutId));
+  });
+  return payoutIds.flatMap((payoutId, index) => {
+    const record = replies[index] as PayoutRecord;
+    return record['state'] === undefined ? [] : [parseRecord(payoutId, record)];
+  });
 }

@@ -1,7 +1,7 @@
-import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../../../ledger/contract/ledger-rig.js';
-import { aPayout } from '../../../ledger/support/a-payout.js';
-import { createWallClock } from '../../../ledger/support/wall-clock.js';
-import { MemoryLedger } from '../../../doubles/memory-ledger.js';
+import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { createWallClock } from '../../ledger/support/wall-clock.js';
+import { MemoryLedger } from './memory-ledger.js';
 
 /** The ledger in memory, for the contract. */
 export function makeMemoryRig(

@@ -1,3 +1,4 @@
+import { truthfulResolution } from '../../doubles/truthful-resolution.js';
 import { GUARD_MS } from './race-worker.js';
 import { IN_FLIGHT_MAX_MS, type RaceGateway } from './race-gateway.js';
 import type { RaceLedger } from './race-ledger.js';
@@ -6,22 +7,22 @@ import type { RaceWorld } from './race-world.js';
 
 const BY = { by: 'ann', reason: 'looked it up' };
 
-/** So often a person looks whether there is something to decide. */
-const LOOKS = 25;
+/** How often an operator checks whether there is something to decide. */
+const CHECKS = 25;
 
-export interface RacePeopleOptions {
+export interface RaceOperatorsOptions {
   readonly world: RaceWorld;
   readonly ledger: RaceLedger;
   readonly gateway: RaceGateway;
 }
 
-/** The people of an ordering: each act is somebody of their own. */
-export class RacePeople {
-  readonly #options: RacePeopleOptions;
-  /** The payouts of which somebody said, without a look, that they were not sent: maybe a lie. */
+/** The operators of an ordering: each act has its own. */
+export class RaceOperators {
+  readonly #options: RaceOperatorsOptions;
+  /** The payouts that an operator stated as not sent without a check: maybe falsely. */
   readonly unchecked: string[] = [];
 
-  constructor(options: RacePeopleOptions) {
+  constructor(options: RaceOperatorsOptions) {
     this.#options = options;
   }
 
@@ -49,7 +50,7 @@ export class RacePeople {
   }
 
   async #isSeen(payoutId: string, state: 'rejected' | 'unknown'): Promise<boolean> {
-    for (let look = 0; look < LOOKS; look += 1) {
+    for (let check = 0; check < CHECKS; check += 1) {
       if ((await this.#options.ledger.read('ann', payoutId))?.state === state) return true;
     }
     return false;
@@ -65,12 +66,11 @@ export class RacePeople {
     }
     if (as !== 'the truth') return;
     const before = await ledger.read('ann', payoutId);
-    // What is on its way has arrived by then.
+    // A request in flight has arrived by then.
     await world.clockOf('ann').sleep(GUARD_MS + IN_FLIGHT_MAX_MS + 1);
     const after = await ledger.read('ann', payoutId);
     if (after?.state !== from || after.attempt !== before?.attempt) return;
     const [txhash] = gateway.paymentsTo(after.addressTo);
-    if (txhash === undefined) await ledger.change('ann', { payoutId, from, to: 'queued', ...BY });
-    else await ledger.change('ann', { payoutId, from, to: 'in_progress', txhash, ...BY });
+    await ledger.change('ann', { payoutId, from, ...truthfulResolution(txhash), ...BY });
   }
 }

@@ -1,7 +1,7 @@
-import type { Clock } from '../../../../src/clock.js';
-import { toLine, type HistoryEntry, type Payout } from '../../../../src/ledger/payout.js';
-import type { PayoutState } from '../../../../src/ledger/states.js';
-import { TRANSITIONS } from '../../../../src/ledger/transitions.js';
+import type { Clock } from '../../../src/clock.js';
+import { toLine, type HistoryEntry, type Payout } from '../../../src/ledger/payout.js';
+import type { PayoutState } from '../../../src/ledger/states.js';
+import { TRANSITIONS } from '../../../src/ledger/transitions.js';
 
 /** A payout, and what the ledger alone knows of it. Replaced at every change, never altered, so that a snapshot is cheap. */
 export interface Entry {
@@ -40,6 +40,11 @@ export class PayoutBook {
 
   constructor(clock: Pick<Clock, 'wallNow'>) {
     this.#clock = clock;
+  }
+
+  /** Wall clock, ms. */
+  now(): number {
+    return this.#clock.wallNow();
   }
 
   copy(): PayoutBook {
@@ -182,4 +187,9 @@ function historyEntry({ at, from, to, by = '', reason = '' }: HistorySource): Hi
     ...(by === '' ? {} : { by: toLine(by) }),
     ...(reason === '' ? {} : { reason: toLine(reason) }),
   };
+}
+
+/** Whether this very attempt is the last one of its payout. */
+export function isNewest(entry: Entry | undefined, attempt: number, token: string): boolean {
+  return entry?.payout.attempt === attempt && knows(entry, attempt, token);
 }

@@ -1,0 +1,41 @@
+import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
+import type { BeginSend, SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import { heldBy, noteResponse, type LedgerSnapshot } from './ledger-snapshot.js';
+import { isNewest } from './payout-book.js';
+
+/** As begin-send.lua. @returns undefined when the attempt may begin */
+export function refuseToBegin(
+  all: LedgerSnapshot,
+  { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt }: BeginSend,
+): ScriptRejection | undefined {
+  if (all.ledgerId !== ledgerId) return { kind: 'other_ledger', ledgerId: all.ledgerId ?? '' };
+  if ((heldBy(all, lease)?.heartbeat ?? -1) < heartbeat) return { kind: 'lease_lost' };
+  if (all.sendCount !== sendCount || all.last !== last)
+    return { kind: 'sends_differ', sendCount: all.sendCount, last: all.last };
+  const [objection] = all.objections.values();
+  if (objection !== undefined) {
+    return { kind: 'objected', journalId: objection.journalId, reason: objection.reason };
+  }
+  if (all.pausedReason !== undefined) return { kind: 'paused', reason: all.pausedReason };
+  const others = all.book.idsIn('sending');
+  if (others.length > 0) return { kind: 'others_sending', payoutIds: others };
+  const payout = all.book.get(payoutId)?.payout;
+  if (payout?.state === 'queued' && payout.attempt + 1 === attempt) return undefined;
+  return { kind: 'wrong_state', state: payout?.state, attempt: payout?.attempt ?? 0 };
+}
+
+/** As revert-send.lua. */
+export function revertSend(all: LedgerSnapshot, { payoutId, attempt, token }: SendAttempt, reason: string): void {
+  const entry = all.book.get(payoutId);
+  if (entry?.payout.state === 'queued' && entry.payout.attempt + 1 === attempt) {
+    all.book.noteAttempt(payoutId, { attempt, token });
+  } else if (isNewest(entry, attempt, token)) {
+    const lateTxhash = entry?.payout.lateTxhash;
+    const paid = lateTxhash && `not sent, because an earlier attempt was paid as ${lateTxhash}`;
+    if (entry?.payout.state === 'sending' && paid !== undefined) {
+      all.book.move(payoutId, 'unknown', { reason: paid, set: { message: paid } });
+    } else if (entry?.payout.state === 'sending') all.book.move(payoutId, 'queued', { reason });
+    else if (entry?.payout.state !== 'queued') return;
+    noteResponse(all, token);
+  }
+}

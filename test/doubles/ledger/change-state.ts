@@ -1,0 +1,39 @@
+import { toLine } from '../../../src/ledger/payout.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
+import type { LedgerSnapshot } from './ledger-snapshot.js';
+
+/** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */
+export function changeState(
+  all: LedgerSnapshot,
+  { payoutId, from, to, attempt, by = '', reason = '', txhash, fee, message }: StateChange,
+): ScriptRejection | undefined {
+  const entry = all.book.get(payoutId);
+  if (entry === undefined) return { kind: 'not_found' };
+  const { payout } = entry;
+  if (payout.state !== from) {
+    const last = payout.history.at(-1);
+    const isRepeated = by !== '' && last?.to === to && last.by === toLine(by) && (last.reason ?? '') === toLine(reason);
+    return isRepeated ? undefined : { kind: 'wrong_state', state: payout.state, attempt: payout.attempt };
+  }
+  if (attempt !== undefined && attempt !== payout.attempt) return { kind: 'sent_since', attempt: payout.attempt };
+  const holder = txhash === undefined ? undefined : all.book.holderOf(txhash);
+  if (to !== 'unknown' && holder !== undefined && holder !== payoutId)
+    return { kind: 'txhash_taken', payoutId: holder };
+  if (to === 'queued' && payout.lateTxhash !== undefined) return { kind: 'paid_late', txhash: payout.lateTxhash };
+  const doubtMs = entry.doubtUntil - all.book.now();
+  if (from === 'unknown' && to === 'queued' && doubtMs > 0) return { kind: 'in_doubt', forMs: doubtMs };
+  all.book.move(payoutId, to, {
+    by,
+    reason,
+    set: {
+      ...(fee === undefined ? {} : { fee }),
+      ...(message === undefined ? {} : { message: toLine(message) }),
+      round: payout.round + (to === 'queued' ? 1 : 0),
+    },
+  });
+  if (txhash !== undefined && to !== 'unknown') all.book.setTxhash(payoutId, txhash);
+  if (txhash !== undefined && to === 'in_progress' && by !== '') all.book.alter(payoutId, { vouchedTxhash: txhash });
+  if (txhash !== undefined && to === 'unknown' && holder === payoutId) all.book.freeTxhash(txhash);
+  return undefined;
+}

@@ -1,0 +1,267 @@
+import type { Clock } from '../../../src/clock.js';
+import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import type { AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../../../src/ledger/adopt-ledger.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import { toLine, type Payout, type ValidPayout } from '../../../src/ledger/payout.js';
+import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
+import type {
+  BeginResult,
+  BeginSend,
+  BreakerRule,
+  FinishResult,
+  ForgottenSend,
+  KnownJournal,
+  Lease,
+  LeaseView,
+  Objection,
+  SendAttempt,
+  SenderLedger,
+  SenderView,
+} from '../../../src/ledger/sender-ledger.js';
+import type { AdoptionLedger } from '../../../src/operator/adoption.js';
+import { emptyLedger, heldBy, NO_SENDER, noteJournal, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
+import { isNewest, knows } from './payout-book.js';
+import { adoptLedger, adoptSend, holdSendable, sendableIn } from './adopt-sends.js';
+import { refuseToBegin, revertSend } from './begin-send.js';
+import { changeState } from './change-state.js';
+import { finishSend } from './finish-send.js';
+
+export interface MemoryLedgerOptions {
+  readonly clock: Pick<Clock, 'wallNow'>;
+  /** Gives each ledger (the first, and one after every flush) its id, so that a run can be repeated. */
+  readonly nextLedgerId: () => string;
+}
+
+/**
+ * The ledger in memory, for the simulation: the same contract as the one in Redis, and each call is one indivisible step.
+ * It runs neither queues nor events; whatever drives it reads `payouts()`.
+ */
+export class MemoryLedger implements SenderLedger, AdoptionLedger {
+  readonly #clock: Pick<Clock, 'wallNow'>;
+  readonly #nextLedgerId: () => string;
+  #all: LedgerSnapshot;
+  #adoptions = 0;
+
+  constructor({ clock, nextLedgerId }: MemoryLedgerOptions) {
+    this.#clock = clock;
+    this.#nextLedgerId = nextLedgerId;
+    this.#all = emptyLedger(clock);
+  }
+
+  // What the sender asks.
+
+  readSender(): Promise<SenderView> {
+    const { lease, sendCount, last, lastJournalId, inFlightMs, awaitingAnswer, pausedReason } = this.#all;
+    const ledgerId = (this.#all.ledgerId ??= this.#nextLedgerId());
+    return Promise.resolve({
+      ledgerId,
+      lease,
+      sendCount,
+      last,
+      lastJournalId,
+      inFlightMs,
+      awaitingAnswer: awaitingAnswer !== '',
+      pausedReason,
+      objections: inOrder(this.#all.objections),
+      journals: inOrder(this.#all.journals),
+    });
+  }
+
+  acquireLease(
+    owner: string,
+    seen: SenderView,
+    journal: KnownJournal,
+    forgetBefore: number,
+  ): Promise<number | undefined> {
+    const { lease, sendCount, last, book } = this.#all;
+    if (!sameView(lease, seen.lease) || sendCount !== seen.sendCount || last !== seen.last)
+      return Promise.resolve(undefined);
+    const [sending] = book.idsIn('sending');
+    if (sending !== undefined && this.#all.awaitingAnswer === '') this.#all.awaitingAnswer = sending;
+    this.#all.journals = new Map([...this.#all.journals].filter(([, { at }]) => at >= forgetBefore));
+    if (!this.#all.journals.has(journal.journalId)) noteJournal(this.#all, journal);
+    const epoch = (lease?.epoch ?? 0) + 1;
+    this.#all.lease = { owner, epoch, heartbeat: 0, released: false };
+    return Promise.resolve(epoch);
+  }
+
+  renewLease(lease: Lease): Promise<number | undefined> {
+    const held = heldBy(this.#all, lease);
+    if (held !== undefined) this.#all.lease = { ...held, heartbeat: held.heartbeat + 1 };
+    return Promise.resolve(held && held.heartbeat + 1);
+  }
+
+  releaseLease(lease: Lease): Promise<void> {
+    const held = heldBy(this.#all, lease);
+    if (held !== undefined) this.#all.lease = { ...held, released: true };
+    return Promise.resolve();
+  }
+
+  readPayout(payoutId: string): Promise<Payout | undefined> {
+    return Promise.resolve(this.#all.book.get(payoutId)?.payout);
+  }
+
+  findForgottenSends<Send extends SendAttempt>(sends: readonly Send[]): Promise<ForgottenSend<Send>[]> {
+    const forgotten = sends.filter((send) => !this.#knows(send));
+    return Promise.resolve(forgotten.map((send) => ({ send, state: this.#all.book.get(send.payoutId)?.payout.state })));
+  }
+
+  beginSend(begin: BeginSend): Promise<BeginResult> {
+    const refusal = refuseToBegin(this.#all, begin);
+    if (refusal !== undefined) return Promise.resolve(refusal);
+    const { payoutId, attempt, token, journal, inFlightMs } = begin;
+    this.#all.book.move(payoutId, 'sending', { attempt: { attempt, token } });
+    Object.assign(this.#all, {
+      sendCount: this.#all.sendCount + 1,
+      last: token,
+      awaitingAnswer: token,
+      inFlightMs,
+      lastJournalId: journal.journalId,
+    });
+    noteJournal(this.#all, journal);
+    return Promise.resolve({ kind: 'begun', sendCount: this.#all.sendCount });
+  }
+
+  revertSend(attempt: SendAttempt, reason: string): Promise<void> {
+    revertSend(this.#all, attempt, reason);
+    return Promise.resolve();
+  }
+
+  finishSend(send: SendAttempt, result: SentOutcome, rule: BreakerRule, doubtMs: number): Promise<FinishResult> {
+    return Promise.resolve(finishSend(this.#all, send, result, rule, doubtMs));
+  }
+
+  readSending(): Promise<readonly SendAttempt[]> {
+    const attempts = this.#all.book.idsIn('sending').map((payoutId) => {
+      const entry = this.#all.book.get(payoutId);
+      const attempt = entry?.payout.attempt ?? 0;
+      return { payoutId, attempt, token: entry?.tokens[attempt]?.at(-1) ?? '' };
+    });
+    return Promise.resolve(attempts);
+  }
+
+  abandonSends(
+    lease: Lease,
+    attempts: readonly SendAttempt[],
+    reason: string,
+    doubtMs: number,
+  ): Promise<readonly string[] | undefined> {
+    if (heldBy(this.#all, lease) === undefined) return Promise.resolve(undefined);
+    const left = attempts.flatMap(({ payoutId, attempt, token }) => {
+      const entry = this.#all.book.get(payoutId);
+      return entry?.payout.state === 'sending' && isNewest(entry, attempt, token) ? [payoutId] : [];
+    });
+    const doubtUntil = this.#clock.wallNow() + doubtMs;
+    for (const payoutId of left) {
+      this.#all.book.move(payoutId, 'unknown', { reason, doubtUntil, set: { message: toLine(reason) } });
+    }
+    return Promise.resolve(left);
+  }
+
+  object(objection: Objection): Promise<void> {
+    const standing = this.#all.objections.get(objection.journalId);
+    if (standing?.reason !== toLine(objection.reason)) {
+      const noted = { ...objection, reason: toLine(objection.reason) };
+      this.#all.objections = new Map([...this.#all.objections, [objection.journalId, noted]]);
+    }
+    return Promise.resolve();
+  }
+
+  // What applications and operators do.
+
+  /** @returns false when there is a payout of this id already; it stays as it is */
+  enqueue({ payoutId, ...input }: ValidPayout): boolean {
+    if (this.#all.book.get(payoutId) !== undefined) return false;
+    this.#all.book.add({ payoutId, ...input, state: 'queued', attempt: 0, round: 0 });
+    return true;
+  }
+
+  /** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */
+  change(change: StateChange): ScriptRejection | undefined {
+    return changeState(this.#all, change);
+  }
+
+  /** @returns false when the account was paused already; the first reason stays */
+  pause(reason: string): boolean {
+    return pauseAccount(this.#all, reason);
+  }
+
+  /** @returns false when the account was not paused */
+  resume(): boolean | 'objected' {
+    if (this.#all.objections.size > 0) return 'objected';
+    if (this.#all.pausedReason === undefined) return false;
+    Object.assign(this.#all, { pausedReason: undefined, rejectionsInARow: 0, unknownsInARow: 0 });
+    return true;
+  }
+
+  /** All payouts, in the order in which they were accepted. */
+  payouts(): readonly Payout[] {
+    return this.#all.book.all();
+  }
+
+  // What happens to a Redis.
+
+  snapshot(): LedgerSnapshot {
+    return { ...this.#all, book: this.#all.book.copy() };
+  }
+
+  /** The ledger comes back as it was. */
+  restore(snapshot: LedgerSnapshot): void {
+    this.#all = { ...snapshot, book: snapshot.book.copy() };
+  }
+
+  /** Everything is gone; the ledger that is there from now on has another id. */
+  flush(): void {
+    this.#all = emptyLedger(this.#clock);
+  }
+
+  /** The `sender` hash alone is gone: the lease, the number and the token of the last send, and whether it awaits its response. */
+  loseSender(): void {
+    Object.assign(this.#all, NO_SENDER);
+  }
+
+  // What an adoption does.
+
+  adoptSends(sends: readonly WitnessedSend[], doubt: Doubt): Promise<AdoptedPayout[]> {
+    const adopted = sends.flatMap((send) => {
+      const state = adoptSend(this.#all, send, doubt);
+      return state === undefined ? [] : [{ payoutId: send.payoutId, state }];
+    });
+    return Promise.resolve(adopted);
+  }
+
+  countSendable(): Promise<number> {
+    return Promise.resolve(sendableIn(this.#all).length);
+  }
+
+  holdSendable(doubt: Doubt): Promise<number> {
+    return Promise.resolve(holdSendable(this.#all, doubt));
+  }
+
+  adoptLedger(
+    highest: { readonly epoch: number; readonly sendCount: number },
+    journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
+  ): Promise<RaisedLedger> {
+    // Not part of the snapshot: a ledger that came back older must not give a token out again.
+    const token = `adoption-${(this.#adoptions += 1)}`;
+    return Promise.resolve(adoptLedger(this.#all, token, highest, journals));
+  }
+
+  #knows({ payoutId, attempt, token }: SendAttempt): boolean {
+    return knows(this.#all.book.get(payoutId), attempt, token);
+  }
+}
+
+function inOrder<Value>(values: ReadonlyMap<string, Value>): Value[] {
+  return [...values].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, value]) => value);
+}
+
+function sameView(one: LeaseView | undefined, other: LeaseView | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return (
+    one.owner === other.owner &&
+    one.epoch === other.epoch &&
+    one.heartbeat === other.heartbeat &&
+    one.released === other.released
+  );
+}

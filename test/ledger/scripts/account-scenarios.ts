@@ -1,0 +1,192 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
+import { removePayouts } from '../../../src/ledger/remove-payouts.js';
+import { JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
+import { aPayout } from '../support/a-payout.js';
+import {
+  ACCEPTED,
+  ANN,
+  change,
+  DOUBT,
+  enqueue,
+  finished,
+  GROUP,
+  REJECTED,
+  REQUEST,
+  UNKNOWN,
+  type ScriptScenario,
+  type Stage,
+} from './scenario-stage.js';
+
+/** Scripts that change payouts and the account by an operator's word, adopt a ledger, and read events. */
+export const accountScenarios: readonly ScriptScenario[] = [
+  {
+    name: 'a payout is cancelled',
+    script: 'change-state',
+    prepare: async (stage) => {
+      await enqueue(stage, 'p');
+      return { run: change('queued', 'cancelled') };
+    },
+  },
+  {
+    name: 'an unknown payout was sent',
+    script: 'change-state',
+    prepare: async (stage) => {
+      await finished(stage, UNKNOWN);
+      return { run: change('unknown', 'in_progress', { txhash: 'hash-9' }) };
+    },
+  },
+  {
+    name: 'a rejected payout is retried',
+    script: 'change-state',
+    prepare: async (stage) => {
+      await finished(stage, REJECTED);
+      return { run: change('rejected', 'queued') };
+    },
+  },
+  {
+    name: 'a transaction is completed',
+    script: 'change-state',
+    prepare: async (stage) => {
+      await finished(stage, ACCEPTED);
+      return { run: change('in_progress', 'completed', { fee: '0.1' }) };
+    },
+  },
+  {
+    name: 'the account is paused',
+    script: 'pause-account',
+    prepare: async () => Promise.resolve({ run: async ({ account }: Stage) => account.ledger.pause('ann', 'holiday') }),
+  },
+  {
+    name: 'the account is resumed',
+    script: 'resume-account',
+    prepare: async ({ account }) => {
+      await account.ledger.pause('ann', 'holiday');
+      return { run: async (stage) => stage.account.ledger.resume('ann', 'over') };
+    },
+  },
+  {
+    name: 'a journal objects',
+    script: 'object-to-ledger',
+    prepare: async () => Promise.resolve({ run: async ({ sender }: Stage) => sender.object(OBJECTION) }),
+  },
+  {
+    name: 'sends are looked for',
+    script: 'find-forgotten-sends',
+    prepare: async (stage) => {
+      const attempt = await finished(stage, ACCEPTED);
+      return { run: async ({ sender }) => sender.findForgottenSends([attempt, { ...attempt, token: 'other' }]) };
+    },
+  },
+  ...([undefined, ACCEPTED, REJECTED] as const).flatMap((outcome): ScriptScenario[] => [
+    {
+      name: `a send of a payout that is gone is adopted: ${outcome?.kind ?? 'no outcome'}`,
+      script: 'adopt-send',
+      prepare: async () => Promise.resolve({ run: async (stage: Stage) => adopt(stage, outcome) }),
+    },
+    {
+      name: `a send of a payout that is queued is adopted: ${outcome?.kind ?? 'no outcome'}`,
+      script: 'adopt-send',
+      prepare: async (stage) => {
+        await enqueue(stage, 'p');
+        stage.account.clock.advance(1);
+        return { run: async (again) => adopt(again, outcome) };
+      },
+    },
+    {
+      name: `another send of a payout that is in progress is adopted: ${outcome?.kind ?? 'no outcome'}`,
+      script: 'adopt-send',
+      prepare: async (stage) => {
+        await finished(stage, { kind: 'accepted', txhash: 'hash-0' } as unknown as typeof ACCEPTED);
+        return { run: async (again) => adopt(again, outcome) };
+      },
+    },
+  ]),
+  {
+    name: 'a ledger is adopted',
+    script: 'adopt-ledger',
+    prepare: async ({ sender }) => {
+      await sender.object(OBJECTION);
+      const journals = { read: [JOURNAL], givenUp: [OBJECTION.journalId] };
+      const run = async ({ account }: Stage): Promise<unknown> =>
+        adoptLedger(account.connection, { epoch: 3, sendCount: 9 }, 'adoption', journals, ANN);
+      // Another adoption, with a number of its own.
+      return { run, again: run };
+    },
+  },
+  {
+    name: 'what is queued is held',
+    script: 'hold-payouts',
+    prepare: async (stage) => {
+      await enqueue(stage, 'p', 'q');
+      stage.account.clock.advance(1);
+      return { run: async ({ account }) => holdSendablePayouts(account.connection, DOUBT) };
+    },
+  },
+  {
+    name: 'old payouts are removed',
+    script: 'remove-payouts',
+    prepare: async (stage) => {
+      await stage.account.ledger.enqueue([aPayout('p', { batch: 'october' })]);
+      await finished(stage, ACCEPTED);
+      await change('in_progress', 'completed')(stage);
+      stage.account.clock.advance(10);
+      const before = stage.account.clock.wallNow();
+      return { run: async ({ account }) => removePayouts(account.connection, 'completed', before, 10) };
+    },
+  },
+  {
+    name: 'old events are dropped',
+    script: 'trim-events',
+    prepare: async (stage) => {
+      await enqueue(stage, 'p', 'q', 'r');
+      const run = async ({ account }: Stage): Promise<unknown> => account.connection.run('trim-events', [3, 100]);
+      return { run };
+    },
+  },
+  {
+    name: 'a group reads events',
+    script: 'read-group-events',
+    prepare: async (stage) => {
+      await enqueue(stage, 'p');
+      return { run: readGroup };
+    },
+  },
+  {
+    name: 'a group acknowledges an event',
+    script: 'ack-group-event',
+    prepare: async (stage) => {
+      await enqueue(stage, 'p');
+      const eventId = await firstEvent(stage);
+      const run = async ({ account }: Stage): Promise<unknown> =>
+        account.connection.run('ack-group-event', [GROUP.group, GROUP.consumer, eventId]);
+      return { run };
+    },
+  },
+  {
+    name: 'a consumer shows that it lives',
+    script: 'set-group-idle',
+    prepare: async (stage) => {
+      await enqueue(stage, 'p');
+      await firstEvent(stage);
+      await delay(2);
+      const run = async ({ account }: Stage): Promise<unknown> =>
+        account.connection.run('set-group-idle', [GROUP.group, GROUP.consumer, 0, 10]);
+      return { run };
+    },
+  },
+];
+
+async function adopt({ account }: Stage, outcome: typeof ACCEPTED | typeof REJECTED | undefined): Promise<unknown> {
+  const send = { payoutId: 'p', attempt: 3, token: 'adopted', request: REQUEST, outcome };
+  return adoptSends(account.connection, [send], DOUBT);
+}
+
+async function readGroup({ account }: Stage): Promise<unknown> {
+  return account.connection.run('read-group-events', [GROUP.group, GROUP.consumer, 30_000, 10]);
+}
+
+async function firstEvent(stage: Stage): Promise<string> {
+  const [, , [first]] = (await readGroup(stage)) as [string, number, [string, string[]][]];
+  return first?.[0] ?? '';
+}

@@ -1,0 +1,75 @@
+import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
+import type { ScriptName } from '../../../src/ledger/scripts.js';
+import type { BreakerRule, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import { nextBegin, NO_BREAKER, takeLease } from '../contract/ledger-rig.js';
+import { aPayout } from '../support/a-payout.js';
+import type { TestAccount } from '../support/test-account.js';
+
+/** An account, and what its sender sees of it. */
+export interface Stage {
+  readonly account: TestAccount;
+  readonly sender: SenderLedger;
+}
+
+/** A call that runs a script, on a ledger that was made ready for it. */
+export interface ScriptScenario {
+  readonly name: string;
+  readonly script: ScriptName;
+  /** Brings the account into the state in which the script is run. @returns what the call needs */
+  readonly prepare: (stage: Stage) => Promise<Call>;
+}
+
+/** The call itself; `again`: what its caller does when it failed, where that is not the same call. */
+export interface Call {
+  readonly run: (stage: Stage) => Promise<unknown>;
+  readonly again?: (stage: Stage) => Promise<unknown>;
+}
+
+export const ANN = { by: 'ann', reason: 'looked it up' };
+export const DOUBT = { ...ANN, doubtMs: 0 };
+export const LEASE = { owner: 'one', epoch: 1 };
+export const ACCEPTED = { kind: 'accepted', txhash: 'hash-1' } as const;
+export const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
+export const UNKNOWN = { kind: 'unknown', reason: 'timeout' } as const;
+export const TRIPS: BreakerRule = { maxRejectionsInARow: 1, maxUnknownsInARow: 1 };
+export const REQUEST = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+export const GROUP = { group: 'books', consumer: 'one' };
+
+export async function enqueue({ account }: Stage, ...payoutIds: string[]): Promise<void> {
+  for (const payoutId of payoutIds) await account.ledger.enqueue([aPayout(payoutId)]);
+}
+
+export async function begun(stage: Stage, payoutId = 'p'): Promise<SendAttempt> {
+  const { sender } = stage;
+  if ((await sender.readSender()).lease === undefined) await takeLease(sender, 'one');
+  await enqueue(stage, payoutId);
+  const asked = await nextBegin(sender, LEASE, payoutId);
+  await sender.beginSend(asked);
+  stage.account.clock.advance(1);
+  return asked;
+}
+
+export async function finished(
+  stage: Stage,
+  result: typeof ACCEPTED | typeof REJECTED | typeof UNKNOWN,
+  payoutId = 'p',
+): Promise<SendAttempt> {
+  const attempt = await begun(stage, payoutId);
+  await stage.sender.finishSend(attempt, result, NO_BREAKER, 0);
+  stage.account.clock.advance(1);
+  return attempt;
+}
+
+export const change =
+  (
+    from: 'queued' | 'unknown' | 'rejected' | 'in_progress',
+    to: 'cancelled' | 'queued' | 'in_progress' | 'completed',
+    more = {},
+  ) =>
+  async ({ account }: Stage): Promise<unknown> =>
+    account.ledger.change({ payoutId: 'p', from, to, ...ANN, ...more });
+
+/** The stage on an account, whose connection may be instrumented. */
+export function stageOf(account: TestAccount): Stage {
+  return { account, sender: new RedisSenderLedger(account.connection, 'reply') };
+}

@@ -1,0 +1,69 @@
+import type { JournalEntry, JournalItem, JournalLine } from '../../../src/journal/journal-line.js';
+import { identify, JournalView } from '../../../src/journal/journal-view.js';
+import type { AdoptableJournal } from '../../../src/operator/adoption.js';
+
+/** The journal file of one host. A killed process loses nothing that it has written; a crash of the host may. */
+export class JournalFile {
+  readonly journalId: string;
+  readonly lines: JournalLine[];
+  readonly #unsynced = new Set<JournalLine>();
+
+  constructor(journalId: string) {
+    this.journalId = journalId;
+    this.lines = [{ v: 2, journalId }];
+  }
+
+  /** Adds a line that is not on disk before {@link sync}. */
+  write(line: JournalLine): void {
+    this.lines.push(line);
+    this.#unsynced.add(line);
+  }
+
+  sync(line: JournalLine): void {
+    this.#unsynced.delete(line);
+  }
+
+  /** @param loses - asked for every line that is not yet on disk; a torn line is read as none */
+  crash(loses: () => boolean): void {
+    const kept = this.lines.filter((line) => !this.#unsynced.has(line) || !loses());
+    this.lines.splice(0, Infinity, ...kept);
+    this.#unsynced.clear();
+  }
+
+  /** Every send with its outcome, and what stands between them, in order. */
+  items(): JournalItem[] {
+    const entries = new Map<string, JournalItem>();
+    for (const [index, line] of this.lines.entries()) {
+      if ('v' in line) continue;
+      if ('outcome' in line) {
+        const send = entries.get(identify(line));
+        if (send !== undefined) entries.set(identify(line), { ...(send as JournalEntry), outcome: line.outcome });
+      } else entries.set('payoutId' in line ? identify(line) : `line ${index}`, line);
+    }
+    return [...entries.values()];
+  }
+
+  /** As an operator's command reads and binds it. */
+  toAdoptable(place: AdoptableJournal['place']): AdoptableJournal {
+    const view = new JournalView();
+    for (const line of this.lines) view.note(line);
+    const add = async (line: JournalLine): Promise<void> => {
+      this.lines.push(line);
+      return Promise.resolve();
+    };
+    return {
+      journalId: this.journalId,
+      ledger: view.ledger,
+      peers: view.peers,
+      place,
+      lastSends: (limit) => view.lastSends(limit),
+      items: () => iterate(this.items()),
+      bind: async (ledger) => add(ledger),
+      notePeers: async (peers) => add({ peers }),
+    };
+  }
+}
+
+async function* iterate<Item>(items: readonly Item[]): AsyncGenerator<Item> {
+  for (const item of items) yield Promise.resolve(item);
+}

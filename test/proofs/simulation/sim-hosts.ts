@@ -1,0 +1,149 @@
+import type { Logger } from '../../../src/logger.js';
+import type { FaultInjector } from './fault-injector.js';
+import { GatewayLink } from './gateway-link.js';
+import { JournalFile } from './journal-file.js';
+import { linkLedger } from './ledger-link.js';
+import type { Pieces } from './pieces.js';
+import type { Plan } from './plan.js';
+import type { SimGateway } from './sim-gateway.js';
+import { SimJournal } from './sim-journal.js';
+import type { JournalFolder } from './sim-operator.js';
+import { SimProcess } from './sim-process.js';
+import type { SimRedis } from './sim-redis.js';
+import { SimWorker } from './sim-worker.js';
+import type { World } from './world.js';
+
+/** A worker and the process that it runs in. */
+export interface Started {
+  readonly process: SimProcess;
+  readonly worker: SimWorker;
+}
+
+export interface Host extends JournalFolder {
+  file: JournalFile;
+  readonly running: Map<string, Started>;
+}
+
+export interface SimHostsOptions {
+  readonly world: World;
+  readonly plan: Plan;
+  readonly pieces: Pieces;
+  readonly injector: FaultInjector;
+  readonly redis: SimRedis;
+  readonly gateway: SimGateway;
+}
+
+/** The hosts with their journals, and the worker processes that run on them. */
+export class SimHosts {
+  readonly all: readonly Host[];
+  /** Told now and then when the worker of a process is about to begin a send. */
+  onBegin: (process: SimProcess) => void = () => undefined;
+  readonly #options: SimHostsOptions;
+  readonly #workers: SimWorker[] = [];
+  #tokens = 0;
+
+  constructor(options: SimHostsOptions) {
+    this.#options = options;
+    const { plan } = options;
+    this.all = Array.from({ length: plan.hosts }, (_, number) => ({
+      dir: `host${number}`,
+      file: new JournalFile(`journal${number}`),
+      running: new Map(),
+    }));
+    for (let number = 0; number < plan.workers; number += 1) this.startLater(`w${number}`, this.#hostOf(number));
+  }
+
+  /** The folders of the hosts of which a running worker refuses to send. */
+  get refusing(): string[] {
+    return this.all
+      .filter(({ running }) => [...running.values()].some(({ worker }) => worker.refusal !== undefined))
+      .map(({ dir }) => dir);
+  }
+
+  /** The sender that is running, if there is one. */
+  findSender(): Started | undefined {
+    const started = this.all.flatMap(({ running }) => [...running.values()]);
+    return started.find(({ process, worker }) => worker.isSender && !process.paused);
+  }
+
+  /** Lets every stopped process continue. */
+  continueAll(): void {
+    for (const { running } of this.all) for (const { process } of running.values()) process.continueNow();
+  }
+
+  /** Ends what processes that are over still wait for: Node never collects a signal that has a listener. */
+  close(): void {
+    for (const { running } of this.all) for (const { process } of [...running.values()]) process.end();
+    for (const worker of this.#workers) worker.forget();
+  }
+
+  #hostOf(worker: number): Host {
+    const host = this.all[worker % this.all.length];
+    if (host === undefined) throw new Error('a run has at least one host');
+    return host;
+  }
+
+  startLater(slot: string, host: Host): void {
+    const { world } = this.#options;
+    world.after(world.random.heavyTail(200, 20_000), () => {
+      this.#start(slot, host);
+    });
+  }
+
+  /** Starts a process; one that ends is started again, as systemd or Kubernetes would. */
+  #start(slot: string, host: Host): void {
+    const { world, plan } = this.#options;
+    const { random } = world;
+    const process = new SimProcess({
+      world,
+      name: `${slot}#${this.#workers.length + 1}`,
+      rate: 1 + plan.drift * random.pick([-1, 1, random.between(-1, 1)]),
+      earlyTimers: plan.earlyTimers,
+      wallOffsetMs: random.pick([0, 0, 0, -1_000, 1_000, -3_600_000, 3_600_000]),
+    });
+    const worker = this.#makeWorker(process, host);
+    this.#workers.push(worker);
+    host.running.set(slot, { process, worker });
+    process.onDeath(() => {
+      host.running.delete(slot);
+      this.startLater(slot, host);
+    });
+    world.note(() => `${process.name} starts on ${host.dir}`);
+    void worker.run().then(() => {
+      world.note(() => `${process.name} has ended in good order`);
+      process.end();
+    });
+  }
+
+  #makeWorker(process: SimProcess, host: Host): SimWorker {
+    const { world, plan, pieces, injector, redis, gateway } = this.#options;
+    const { settings, faults } = plan;
+    const onBegin = (): void => {
+      if (world.fault(0.2)) this.onBegin(process);
+    };
+    const link = { process, plan, injector, onBegin };
+    const { intervalMs, inFlightMaxMs } = settings;
+    const pacer = pieces.makePacer({ clock: process, intervalMs, inFlightMaxMs });
+    const context = { clock: process, pacer, settings, ledgerOfRun: redis.ledger };
+    return new SimWorker({
+      process,
+      ledger: pieces.wrapLedger(linkLedger({ ...link, redis }), context),
+      gateway: pieces.wrapGateway(new GatewayLink({ ...link, gateway }), context),
+      journal: pieces.wrapJournal(new SimJournal({ ...link, file: host.file }), context),
+      journalPlace: { host: host.dir, dir: host.dir },
+      makeToken: (epoch) => pieces.makeToken(`t${(this.#tokens += 1)}`, epoch),
+      pacer,
+      settings,
+      guardMs: settings.guardMs,
+      ringsTwice: faults.ringsTwice,
+      logger: tracingLogger(world, process.name),
+    });
+  }
+}
+
+function tracingLogger(world: World, name: string): Logger {
+  const note = (fields: object, message: string): void => {
+    world.note(() => `${name} ${message} ${JSON.stringify(fields)}`);
+  };
+  return { debug: () => undefined, info: note, warn: note, error: note, child: () => tracingLogger(world, name) };
+}
