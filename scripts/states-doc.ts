@@ -1,3 +1,4 @@
+import { markdownTable as table } from './markdown-table.js';
 import { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, TRANSITIONS } from '../src/ledger/states.js';
 
 /** The text of docs/states.md, made from the one table in src/ledger/states.ts so that the two cannot differ. */
@@ -40,12 +41,4 @@ function diagram(): string[] {
     ...normal.map(({ from, to, when }) => `    ${from} --> ${to}: ${when}`),
     ...FINAL_STATES.map((state) => `    ${state} --> [*]`),
   ];
-}
-
-/** A Markdown table with even columns, as the formatter would make it. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
 }

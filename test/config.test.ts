@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { readConfig, VARIABLE_NAMES, type Environment, type VariableName } from '../src/config.js';
+import { readConfig, readSettings, type Environment, type VariableName } from '../src/config.js';
 import { InvalidConfigError } from '../src/errors.js';
+import { ACCOUNT_SETTINGS, WORKER_SETTINGS } from '../src/settings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'payouts-config-'));
 afterAll(() => {
@@ -102,13 +103,26 @@ describe('readConfig', () => {
   it('refuses polling whose shortest delay is longer than its longest', () => {
     const environment = { STATUS_POLL_MIN_MS: '2000', STATUS_POLL_MAX_MS: '1000' };
     expect(problemsOf(['STATUS_POLL_MIN_MS', 'STATUS_POLL_MAX_MS'], environment)).toEqual({
-      STATUS_POLL_MIN_MS: 'must not be more than STATUS_POLL_MAX_MS (2000 > 1000)',
+      STATUS_POLL_MIN_MS: 'must not be more than STATUS_POLL_MAX_MS, 1000 (got 2000)',
+    });
+  });
+});
+
+describe('readSettings', () => {
+  it('gives the settings of a table the names of the options', () => {
+    const environment = { REDIS_REPLICAS: '2', ALLOW_VOLATILE_REDIS: 'true', SEND_JOURNAL_DIR: '/data' };
+    expect(readSettings(WORKER_SETTINGS, environment)).toEqual({
+      redisUrl: 'redis://127.0.0.1:6379',
+      allowVolatileRedis: true,
+      redisReplicas: 2,
+      journalDir: '/data',
+      journalDays: 30,
     });
   });
 
-  it('knows a default or a rule for each variable that it names', () => {
-    for (const name of VARIABLE_NAMES)
-      expect(problemsOf([name], { [name]: '\u0000' })).not.toEqual({ [name]: 'is required' });
+  it('reports every problem under the name of its variable', () => {
+    const read = (): unknown => readSettings(ACCOUNT_SETTINGS, { LEASE_MS: '1', STATUS_POLL_RATE: '0' });
+    expect(read).toThrow(/LEASE_MS: must be .*\(got "1"\).*STATUS_POLL_RATE: must be .*\(got "0"\)/s);
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { untilAborted } from '../../clock.js';
 import { readConfig } from '../../config.js';
 import type { DashboardServer } from '../../dashboard/index.js';
 import { InvalidConfigError } from '../../errors.js';
@@ -33,7 +34,7 @@ export function registerDashboardCommand(program: Command, context: CliContext):
       const stop = context.stopSignal();
       const dashboard = await start(context);
       context.writeError(`Dashboard on ${dashboard.url}\n`);
-      await aborted(stop);
+      await untilAborted(stop);
       await dashboard.close();
     });
 }
@@ -61,11 +62,4 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
       error.problems.map(({ field, message }) => ({ field: VARIABLE_OF_OPTION[field] ?? field, message })),
     );
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise((resolve) => {
-    signal.addEventListener('abort', resolve, { once: true });
-  });
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { readConfig } from '../../config.js';
+import { readSettings } from '../../config.js';
+import { WORKER_SETTINGS } from '../../settings.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { CheckResult } from '../doctor/check-result.js';
 import { runChecks, type DoctorOptions } from '../doctor/run-checks.js';
@@ -48,14 +49,7 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
 }
 
 function readOptions({ environment }: CliContext): DoctorOptions {
-  const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'SEND_JOURNAL_DIR', 'ALLOW_VOLATILE_REDIS'], environment);
-  return {
-    redisUrl: config.REDIS_URL,
-    redisReplicas: config.REDIS_REPLICAS,
-    journalDir: config.SEND_JOURNAL_DIR,
-    allowVolatileRedis: config.ALLOW_VOLATILE_REDIS,
-    accounts: readWorkerAccounts(environment),
-  };
+  return { ...readSettings(WORKER_SETTINGS, environment), accounts: readWorkerAccounts(environment) };
 }
 
 function formatCheck(

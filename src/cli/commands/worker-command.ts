@@ -1,12 +1,17 @@
 import type { Command } from 'commander';
-import { readConfig, type Config } from '../../config.js';
+import { readSettings } from '../../config.js';
 import { untilAborted } from '../../clock.js';
 import { StoppedError } from '../../errors.js';
 import { createLogger, type Logger } from '../../logger.js';
+import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
-import { startHealthServer, type HealthServer } from '../../worker/monitoring/health-server.js';
+import {
+  startHealthServer,
+  type HealthServer,
+  type HealthServerOptions,
+} from '../../worker/monitoring/health-server.js';
 import { createPayoutWorker, type PayoutWorker } from '../../worker/payout-worker.js';
-import { createWorkerMetrics, type WorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
+import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readVersion } from '../context/read-version.js';
 import { readWorkerAccounts } from '../context/worker-accounts.js';
@@ -29,18 +34,6 @@ Examples:
 
 const LEFT_OPEN_MS = 1_000;
 
-const PROCESS_VARIABLES = [
-  'REDIS_URL',
-  'REDIS_REPLICAS',
-  'SEND_JOURNAL_DIR',
-  'SEND_JOURNAL_DAYS',
-  'ALLOW_VOLATILE_REDIS',
-  'STUCK_AFTER_MS',
-  'HEALTH_HOST',
-  'HEALTH_PORT',
-  'LOG_LEVEL',
-] as const;
-
 export function registerWorkerCommand(program: Command, context: CliContext): void {
   program
     .command('worker')
@@ -52,27 +45,19 @@ export function registerWorkerCommand(program: Command, context: CliContext): vo
 }
 
 async function runWorker({ environment, stopSignal }: CliContext): Promise<void> {
-  const config = readConfig(PROCESS_VARIABLES, environment);
+  const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = readSettings(
+    { ...WORKER_SETTINGS, ...WORKER_COMMAND_SETTINGS },
+    environment,
+  );
   const accounts = readWorkerAccounts(environment);
-  const logger = createLogger(config.LOG_LEVEL);
+  const logger = createLogger(logLevel);
   const stop = stopSignal();
-  const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs: config.STUCK_AFTER_MS });
+  const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs });
   let worker: PayoutWorker | undefined;
-  const health = await serveHealth(config, metrics, () => worker?.accounts ?? [], logger);
+  const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
+  const health = await serveHealth({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   try {
-    worker = await createPayoutWorker(
-      {
-        redisUrl: config.REDIS_URL,
-        redisReplicas: config.REDIS_REPLICAS,
-        accounts,
-        journalDir: config.SEND_JOURNAL_DIR,
-        journalDays: config.SEND_JOURNAL_DAYS,
-        allowVolatileRedis: config.ALLOW_VOLATILE_REDIS,
-        observe: metrics.observe,
-        logger,
-      },
-      stop,
-    );
+    worker = await createPayoutWorker({ ...settings, accounts, observe: metrics.observe, logger }, stop);
     logger.info({ platformIds: accounts.map(({ platformId }) => platformId) }, 'worker started');
     await untilAborted(stop);
     logger.info({}, 'ending after the answer under way; a second signal ends at once');
@@ -95,13 +80,11 @@ function endWhateverIsLeft(): void {
 
 /** Payouts are worth more than their metrics: where the port is taken, as by a second worker, this one works unwatched. */
 async function serveHealth(
-  { HEALTH_HOST: host, HEALTH_PORT: port }: Config<'HEALTH_HOST' | 'HEALTH_PORT'>,
-  metrics: WorkerMetrics,
-  accounts: () => readonly AccountWorker[],
-  logger: Logger,
+  options: HealthServerOptions & { readonly logger: Logger },
 ): Promise<HealthServer | undefined> {
+  const { logger } = options;
   try {
-    const server = await startHealthServer({ host, port, metrics, accounts, logger });
+    const server = await startHealthServer(options);
     logger.info({ url: server.url }, 'serving /healthz, /readyz and /metrics');
     return server;
   } catch (error) {

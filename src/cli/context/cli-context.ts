@@ -2,6 +2,7 @@ import picocolors from 'picocolors';
 import { readConfig, type Environment } from '../../config.js';
 import type { Logger } from '../../logger.js';
 import type { Terminal } from './confirm.js';
+import { stopSignal } from './stop-signal.js';
 
 /** What commands may know of the process they run in. Everything else they are given as options. */
 export interface CliContext {
@@ -65,17 +66,4 @@ function createLineLogger(writeError: (text: string) => void): Logger {
     child: () => logger,
   };
   return logger;
-}
-
-function stopSignal(): AbortSignal {
-  const controller = new AbortController();
-  const stop = (): void => {
-    // A second signal finds no listener and ends the process.
-    process.removeListener('SIGINT', stop);
-    process.removeListener('SIGTERM', stop);
-    controller.abort();
-  };
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
-  return controller.signal;
 }
