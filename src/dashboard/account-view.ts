@@ -1,10 +1,10 @@
 import type { AccountStats } from '../ledger/account-stats.js';
 import { PAYOUT_STATES, STATE_MEANING, type PayoutState } from '../ledger/states.js';
+import { formatDuration, formatState, formatTimeUtc } from '../format.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
 import { commandLine } from './command-line.js';
 import { adviseAccount } from '../operator/account-advice.js';
-import { stateName, toAge, toTime } from '../format.js';
 
 /** Whether the account sends, and who does. */
 export function accountStatus(stats: AccountStats): Html {
@@ -32,7 +32,7 @@ function pauseCard(stats: AccountStats): Html {
 
 function pausedBy({ pausedBy: by, pausedAt }: AccountStats): Html {
   return html`<p class="quiet">
-    by <bdi>${by ?? 'unknown'}</bdi>, since ${pausedAt === null ? 'unknown' : toTime(pausedAt)}.
+    by <bdi>${by ?? 'unknown'}</bdi>, since ${pausedAt === null ? 'unknown' : formatTimeUtc(pausedAt)}.
   </p>`;
 }
 
@@ -74,7 +74,7 @@ function tile(base: string, stats: AccountStats, state: PayoutState, shown: Payo
     title="${STATE_MEANING[state]}"
     aria-current="${state === shown ? 'true' : 'false'}"
   >
-    <b>${count}</b> <span>${stateName(state)}</span>
-    ${oldest === null ? undefined : html`<small>oldest ${toAge(oldest)}</small>`}
+    <b>${count}</b> <span>${formatState(state)}</span>
+    ${oldest === null ? undefined : html`<small>oldest ${formatDuration(oldest)}</small>`}
   </a>`;
 }

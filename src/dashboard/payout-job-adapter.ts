@@ -5,7 +5,8 @@ import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Payout } from '../ledger/payout.js';
 import { readPayouts } from '../ledger/read-payouts.js';
 import type { PayoutJobData } from '../queues/payout-queues.js';
-import { payoutPath, shortenAddress, toCurrency } from '../format.js';
+import { formatCurrency, shorten } from '../format.js';
+import { payoutPath } from './payout-path.js';
 
 /** A job's data together with what the ledger says of the payout now: the job itself knows only what was true when it was added. */
 interface BoardJobData extends PayoutJobData {
@@ -54,7 +55,7 @@ export class PayoutJobAdapter extends BullMQAdapter {
 }
 
 function describeJob({ payoutId, amount, payout, ...data }: BoardJobData): string {
-  return `${payoutId} · ${amount} of ${toCurrency(data)} · ${payout?.state ?? 'not in the ledger'}`;
+  return `${payoutId} · ${amount} of ${formatCurrency(data)} · ${payout?.state ?? 'not in the ledger'}`;
 }
 
 /** Field by field, so that nothing shows that was not meant to. */
@@ -69,8 +70,8 @@ function showJobData({
     payoutId,
     state: payout?.state ?? 'not in the ledger',
     amount,
-    currency: toCurrency(data),
-    addressTo: shortenAddress(addressTo),
+    currency: formatCurrency(data),
+    addressTo: shorten(addressTo),
     txhash: payout?.txhash ?? data.txhash,
     error: payout?.message,
   };

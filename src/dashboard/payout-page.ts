@@ -1,3 +1,4 @@
+import { formatTimeUtc } from '../format.js';
 import type { HistoryEntry, Payout } from '../ledger/payout.js';
 import { STATE_MEANING } from '../ledger/states.js';
 import { commandLine } from './command-line.js';
@@ -5,7 +6,6 @@ import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
 import { nextSteps } from '../operator/next-steps.js';
 import { stateBadge } from './payout-table.js';
-import { toTime } from '../format.js';
 
 /** One payout: its state, what a person can do, all its data and its history. */
 export function payoutPage(site: Site, payout: Payout): string {
@@ -63,11 +63,11 @@ function dataSection(payout: Payout): Html {
     ['Reference', payout.reference],
     ['Batch', payout.batch],
     ['Priority', payout.priority],
-    ['Not before', payout.notBefore && toTime(payout.notBefore)],
+    ['Not before', payout.notBefore && formatTimeUtc(payout.notBefore)],
     ['Sends begun', payout.attempt],
     ['Put back by a person', payout.round === 0 ? undefined : `${payout.round}×`],
-    ['Created', toTime(payout.createdAt)],
-    ['In this state since', toTime(payout.updatedAt)],
+    ['Created', formatTimeUtc(payout.createdAt)],
+    ['In this state since', formatTimeUtc(payout.updatedAt)],
     ['Metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata, null, 2), 'mono'],
   ];
   const known = rows.filter(([, value]) => value !== undefined);
@@ -96,7 +96,7 @@ function historySection(history: readonly HistoryEntry[]): Html {
 
 function historyItem({ at, to, by, reason }: HistoryEntry): Html {
   return html`<li class="${to}">
-    ${stateBadge(to)} <time datetime="${at}">${toTime(at)}</time>
+    ${stateBadge(to)} <time datetime="${at}">${formatTimeUtc(at)}</time>
     ${by === undefined ? undefined : html`<p>by <bdi>${by}</bdi></p>`}
     ${reason === undefined ? undefined : html`<p><bdi>${reason}</bdi></p>`}
   </li>`;

@@ -12,8 +12,8 @@ import type { Site } from './layout.js';
 import { messagePage, type Message } from './message-page.js';
 import { LISTED_STATES, overviewPage, type Overview } from './overview-page.js';
 import { payoutPage } from './payout-page.js';
-import { payoutPath } from '../format.js';
 import { isNewestFirst, statePage } from './state-page.js';
+import { payoutPath } from './payout-path.js';
 
 const STYLE_SHEET = readFileSync(new URL('style.css', import.meta.url), 'utf8');
 

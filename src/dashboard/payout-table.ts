@@ -1,8 +1,9 @@
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutState } from '../ledger/states.js';
+import { formatCurrency, formatDuration, formatState, formatTimeUtc, shorten } from '../format.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
-import { payoutPath, shortenAddress, stateName, toAge, toCurrency, toTime } from '../format.js';
+import { payoutPath } from './payout-path.js';
 
 /** Payouts of one state as a table, which a narrow screen shows as cards. */
 export function payoutTable({ base }: Site, payouts: readonly Payout[], wallNow: number): Html {
@@ -29,8 +30,8 @@ function payoutRow(base: string, payout: Payout, wallNow: number): Html {
       <a href="${base}${payoutPath(payoutId)}">${payoutId}</a>
       ${reference === undefined ? undefined : html`<bdi class="quiet">${reference}</bdi>`}
     </td>
-    <td class="number"><strong>${amount}</strong> <span class="quiet">${toCurrency(payout)}</span></td>
-    <td class="mono" title="${addressTo}">${shortenAddress(addressTo)}</td>
+    <td class="number"><strong>${amount}</strong> <span class="quiet">${formatCurrency(payout)}</span></td>
+    <td class="mono" title="${addressTo}">${shorten(addressTo)}</td>
     <td class="said">
       ${message === undefined ? html`<span class="quiet">nothing</span>` : html`<bdi>${message}</bdi>`}
     </td>
@@ -40,10 +41,12 @@ function payoutRow(base: string, payout: Payout, wallNow: number): Html {
 
 /** How long ago, with the exact time for who points at it. */
 function timeAgo(iso: string, wallNow: number): Html {
-  return html`<time datetime="${iso}" title="${toTime(iso)}">${toAge(Math.max(0, wallNow - Date.parse(iso)))}</time>`;
+  return html`<time datetime="${iso}" title="${formatTimeUtc(iso)}"
+    >${formatDuration(Math.max(0, wallNow - Date.parse(iso)))}</time
+  >`;
 }
 
 /** A state's name in its colour. */
 export function stateBadge(state: PayoutState): Html {
-  return html`<span class="badge ${state}">${stateName(state)}</span>`;
+  return html`<span class="badge ${state}">${formatState(state)}</span>`;
 }

@@ -1,3 +1,4 @@
+import { formatState } from '../format.js';
 import type { AccountStats } from '../ledger/account-stats.js';
 import type { PayoutPage } from '../ledger/payout-list.js';
 import { FINAL_STATES, STATE_MEANING, type PayoutState } from '../ledger/states.js';
@@ -5,7 +6,6 @@ import { stateTiles } from './account-view.js';
 import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
 import { payoutTable, stateBadge } from './payout-table.js';
-import { stateName } from '../format.js';
 
 export interface StateList {
   readonly stats: AccountStats;
@@ -27,7 +27,7 @@ export function statePage(site: Site, { stats, state, page, isFirst, wallNow }: 
   const order = isNewestFirst(state) ? 'the latest first' : 'who waits longest first';
   return layout(
     site,
-    { title: stateName(state) },
+    { title: formatState(state) },
     html`<div class="heading">
         <h1>${stateBadge(state)}</h1>
         <p class="quiet">${STATE_MEANING[state]} · ${order}</p>
@@ -37,7 +37,7 @@ export function statePage(site: Site, { stats, state, page, isFirst, wallNow }: 
         ${
           page.payouts.length > 0
             ? payoutTable(site, page.payouts, wallNow)
-            : html`<p class="card calm">No ${isFirst ? '' : 'more '}payouts are ${stateName(state)}.</p>`
+            : html`<p class="card calm">No ${isFirst ? '' : 'more '}payouts are ${formatState(state)}.</p>`
         }
         ${pager(`${site.base}/payouts?state=${state}`, isFirst, page.next)}
       </section>`,

@@ -19,7 +19,7 @@ import { redisAdoptionLedger } from '../../operator/redis-adoption-ledger.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import { formatTable } from '../output/format-table.js';
-import { formatTime, shorten } from '../output/format-text.js';
+import { formatTime, shorten } from '../../format.js';
 import type { Actor } from '../../operator/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
 import { withAccount } from '../context/with-account.js';

@@ -5,7 +5,7 @@ import type { CliContext } from '../context/cli-context.js';
 import type { CheckResult } from '../doctor/check-result.js';
 import { runChecks, type DoctorOptions } from '../doctor/run-checks.js';
 import { CommandFailedError } from '../context/exit-code.js';
-import { formatCount } from '../output/format-text.js';
+import { formatCount } from '../../format.js';
 import { readWorkerAccounts } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `

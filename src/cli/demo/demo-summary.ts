@@ -2,7 +2,7 @@ import { nextSteps, shellQuote } from '../../operator/next-steps.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { AccountStats as SandboxStats, Payment } from '../../sandbox/index.js';
-import { formatMs } from './line-view.js';
+import { formatMs } from '../../format.js';
 import { matchPayments } from './match-payments.js';
 
 /** What the demo prints with `--json`. */

@@ -1,9 +1,8 @@
+import { formatMs, shorten } from '../../format.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/colour-state.js';
-import { shorten } from '../output/format-text.js';
 import type { DemoMoment } from './demo-view.js';
-import { formatMs } from './line-view.js';
 import type { BoardRow } from './payout-board.js';
 
 const SPINNER = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';

@@ -4,7 +4,7 @@ import { colourState } from '../output/colour-state.js';
 import { formatTable } from '../output/format-table.js';
 import { ALLOWED_GAP_MS, type DemoSummary, type UnknownPayout } from './demo-summary.js';
 import type { Callers } from './format-hints.js';
-import { formatMs } from './line-view.js';
+import { formatMs } from '../../format.js';
 
 type Colours = CliContext['colours'];
 

@@ -1,3 +1,4 @@
+import { formatMs } from '../../format.js';
 import type { DemoView } from './demo-view.js';
 
 /** One line for each change, for logs, pipes and machines that run the demo as a check. */
@@ -15,9 +16,4 @@ export function createLineView(write: (text: string) => void): DemoView {
     draw: () => undefined,
     close: () => undefined,
   };
-}
-
-/** Rounded down: 999.9 ms must not look like 1000. */
-export function formatMs(ms: number): string {
-  return `${Math.floor(ms)} ms`;
 }

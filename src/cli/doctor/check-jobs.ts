@@ -3,7 +3,7 @@ import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { StateWithJob } from '../../ledger/payout-ledger.js';
 import { readJobBalance } from '../../queues/job-balance.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
-import { formatCount } from '../output/format-text.js';
+import { formatCount } from '../../format.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 /** By the state of the payouts for which the jobs are. */

@@ -1,5 +1,5 @@
 import { formatTable } from '../output/format-table.js';
-import { formatCount, formatDuration } from '../output/format-text.js';
+import { formatCount, formatDuration } from '../../format.js';
 import type { FileCheck } from './check-rows.js';
 import type { CurrencyTotal } from './currency-totals.js';
 import type { Conflict, EnqueueCounts } from './enqueue-spool.js';

@@ -3,7 +3,7 @@ import { readConfig } from '../../config.js';
 import { ConflictError, InvalidInputError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
-import { formatCount } from '../output/format-text.js';
+import { formatCount } from '../../format.js';
 import { withAccount } from '../context/with-account.js';
 import { checkRows, type FileCheck } from './check-rows.js';
 import { describeCheck, describeConflict, describeCounts } from './describe-import.js';

@@ -3,7 +3,7 @@ import { STATE_MEANING } from '../../ledger/states.js';
 import { colourState } from './colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from './format-table.js';
-import { formatTime } from './format-text.js';
+import { formatTime } from '../../format.js';
 
 type Colours = CliContext['colours'];
 
