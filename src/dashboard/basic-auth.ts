@@ -15,7 +15,7 @@ export interface Login {
 export function requireLogin({ user, password }: Login): RequestHandler {
   const expected = { user: digest(user), password: digest(password) };
   return (request, response, next) => {
-    const given = readLogin(request.headers.authorization);
+    const given = parseAuthorization(request.headers.authorization);
     const isUser = timingSafeEqual(digest(given.user), expected.user);
     const isPassword = timingSafeEqual(digest(given.password), expected.password);
     if (isUser && isPassword) {
@@ -32,7 +32,7 @@ function digest(text: string): Buffer {
 }
 
 /** What the header says; a header that is missing or malformed says nothing, which is never right. */
-function readLogin(header: string | undefined): Login {
+function parseAuthorization(header: string | undefined): Login {
   const [, encoded = ''] = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(header ?? '') ?? [];
   const text = Buffer.from(encoded, 'base64').toString();
   const colon = text.indexOf(':');

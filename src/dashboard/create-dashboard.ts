@@ -46,7 +46,7 @@ const DEFAULT_USER = 'payouts';
 export function createDashboard(options: DashboardOptions): Dashboard {
   const { platformId, redisUrl, clock = systemClock } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
-  const login = readLogin(options);
+  const login = toLogin(options);
   const redis = connect(platformId, redisUrl, logger);
   const ledger = new PayoutLedger(connectLedger(redis, platformId, clock));
   const { prefix } = ledger.connection.keys;
@@ -67,7 +67,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   return { router, close: () => (closed ??= close()) };
 }
 
-function readLogin({ user, password }: DashboardOptions): Login | undefined {
+function toLogin({ user, password }: DashboardOptions): Login | undefined {
   if (password === '') throw new InvalidConfigError([{ field: 'password', message: 'must not be empty' }]);
   if (user?.includes(':')) {
     throw new InvalidConfigError([{ field: 'user', message: 'must not hold a colon, which ends the name' }]);

@@ -54,7 +54,7 @@ class PayoutPages {
     if (typeof payoutId === 'string') await this.showPayout(request, response, payoutId);
     else if (typeof q === 'string' && q.trim() !== '') await this.#search(request, response, q.trim());
     else if (typeof state === 'string') await this.#showState(request, response, { state, after });
-    else response.send(overviewPage(this.#site(request), await this.#readOverview()));
+    else response.send(overviewPage(this.#site(request), await this.#fetchOverview()));
   }
 
   async showPayout(request: Request, response: Response, payoutId: string): Promise<void> {
@@ -108,7 +108,7 @@ class PayoutPages {
     response.send(statePage(this.#site(request), list));
   }
 
-  async #readOverview(): Promise<Overview> {
+  async #fetchOverview(): Promise<Overview> {
     const { connection } = this.#ledger;
     const [stats, ...lists] = await Promise.all([
       readAccountStats(connection),

@@ -52,7 +52,7 @@ export function registerDemoCommand(program: Command, context: CliContext): void
 async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: Flags): Promise<void> {
   const { environment, colours } = context;
   const callers = callersOf(environment['npm_lifecycle_event']);
-  const count = payouts === undefined ? undefined : readCount(payouts);
+  const count = payouts === undefined ? undefined : parseCount(payouts);
   const stop = stopSignal(context);
   const { ok } = await runDemo({
     payouts: await readDemoPayouts(DEMO_FILE, stop, count),
@@ -71,7 +71,7 @@ async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: 
   if (!ok) throw new CommandFailedError('The promises did not hold');
 }
 
-function readCount(text: string): number {
+function parseCount(text: string): number {
   if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MOST_PAYOUTS) return Number(text);
   const message = `must be a whole number from 1 to ${MOST_PAYOUTS} (got "${text}")`;
   throw new InvalidInputError([{ field: '--payouts', message }]);

@@ -36,7 +36,7 @@ export function readWorkerAccounts(environment: Environment): AccountOptions[] {
 }
 
 function readAccountsFile(file: string): AccountOptions[] {
-  const parsed = accountsFileSchema.safeParse(readJson(file), { reportInput: true });
+  const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
     throw new InvalidConfigError(
       parsed.error.issues
@@ -50,7 +50,7 @@ function readAccountsFile(file: string): AccountOptions[] {
   }));
 }
 
-function readJson(file: string): unknown {
+function readJsonFile(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {

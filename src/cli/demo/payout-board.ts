@@ -23,18 +23,18 @@ export interface BoardChange {
 /** Where every payout stands, kept up to date by the events of the ledger. */
 export class PayoutBoard {
   readonly #rows: Map<string, BoardRow>;
-  readonly #readArrivals: () => readonly Arrival[];
+  readonly #listArrivals: () => readonly Arrival[];
   #pausedReason: string | undefined;
 
-  /** @param readArrivals - what has arrived at the sandbox until now */
-  constructor(payouts: readonly ValidPayout[], readArrivals: () => readonly Arrival[]) {
+  /** @param listArrivals - what has arrived at the sandbox until now */
+  constructor(payouts: readonly ValidPayout[], listArrivals: () => readonly Arrival[]) {
     this.#rows = new Map(
       payouts.map(({ payoutId, amount, addressTo }) => [
         payoutId,
         { payoutId, amount, addressTo, state: 'queued', gapMs: null },
       ]),
     );
-    this.#readArrivals = readArrivals;
+    this.#listArrivals = listArrivals;
   }
 
   get rows(): readonly BoardRow[] {
@@ -68,7 +68,7 @@ export class PayoutBoard {
 
   /** Payouts go out one by one, so its arrival is the newest of its kind. */
   #findGap({ amount, addressTo }: BoardRow): number | null {
-    const arrival = this.#readArrivals().findLast((seen) => seen.amount === amount && seen.addressTo === addressTo);
+    const arrival = this.#listArrivals().findLast((seen) => seen.amount === amount && seen.addressTo === addressTo);
     return arrival?.gapMs ?? null;
   }
 }

@@ -68,7 +68,7 @@ async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSumma
   }
   if (stop.aborted) throw new ClosedError('The demo was interrupted');
   return summarise({
-    payouts: await readPayouts(stage, payouts),
+    payouts: await fetchPayouts(stage, payouts),
     payments: stage.sandbox.payments(),
     sandbox: stage.sandbox.stats(),
     pausedReason: board.pausedReason,
@@ -88,7 +88,7 @@ function introduce({ redis, sandbox }: DemoStage, count: number, view: DemoView)
   view.note(`Payouts  ${count}`);
 }
 
-async function readPayouts({ producer }: DemoStage, payouts: readonly ValidPayout[]): Promise<Payout[]> {
+async function fetchPayouts({ producer }: DemoStage, payouts: readonly ValidPayout[]): Promise<Payout[]> {
   const found = await Promise.all(payouts.map(async ({ payoutId }) => producer.get(payoutId)));
   return found.map((payout, index) => {
     if (payout === undefined) throw new Error(`Payout ${payouts[index]?.payoutId ?? ''} was lost`);

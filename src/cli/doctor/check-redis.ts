@@ -23,7 +23,7 @@ export async function checkRedis(
     await redis.ping();
     const nodes = listServers(redis);
     // A node may be of a kind that says no version; what it can do shows when it is used.
-    const versions = await Promise.all(nodes.map(async (node) => readVersion(await node.info('server'))));
+    const versions = await Promise.all(nodes.map(async (node) => parseVersion(await node.info('server'))));
     const tooOld = versions.find(isTooOld);
     if (tooOld !== undefined) {
       return problem(name, `version ${tooOld}, which is too old`, `Use Redis ${LOWEST_VERSION.join('.')} or newer.`);
@@ -38,7 +38,7 @@ export async function checkRedis(
   }
 }
 
-function readVersion(info: string): string {
+function parseVersion(info: string): string {
   return /redis_version:(\S+)/.exec(info)?.[1] ?? 'unknown';
 }
 

@@ -50,7 +50,7 @@ export async function checkRows(
     if (counts.rows % PROGRESS_EVERY_ROWS === 0) onProgress(counts.rows);
     if (isAborted(signal)) throw new StoppedError('Stopped while checking; nothing was enqueued');
     try {
-      const payout = readPayout(row, batch);
+      const payout = parsePayout(row, batch);
       const earlier = findEarlier(payout.payoutId, index, spool);
       if (earlier === undefined) {
         index.add(payout.payoutId, spool.write({ line: row.line, payout }));
@@ -69,7 +69,7 @@ export async function checkRows(
   return { ...counts, totals: totals.list() };
 }
 
-function readPayout(row: Row, batch: string | undefined): ValidPayout {
+function parsePayout(row: Row, batch: string | undefined): ValidPayout {
   if ('problems' in row) throw new InvalidInputError(row.problems);
   const own = row.input['batch'];
   if (batch === undefined || own === batch) return parseInput(payoutInputSchema, row.input);

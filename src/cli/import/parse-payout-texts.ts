@@ -21,24 +21,24 @@ export interface PayoutTexts {
  * `payoutInputSchema` to say, which also shows a text that should have been a number.
  * @throws InvalidInputError when the metadata is not JSON, or a destination tag is given twice
  */
-export function readPayoutTexts(texts: PayoutTexts): Readonly<Record<string, unknown>> {
+export function parsePayoutTexts(texts: PayoutTexts): Readonly<Record<string, unknown>> {
   // Written out, because spreading a hundred thousand rows takes seconds.
   return {
     payoutId: texts.payoutId,
-    paymentId: readInteger(texts.paymentId),
+    paymentId: parseInteger(texts.paymentId),
     amount: texts.amount,
     addressTo: joinAddress(texts.addressTo, texts.destinationTag),
     symbol: texts.symbol,
     reference: texts.reference,
-    priority: readInteger(texts.priority),
+    priority: parseInteger(texts.priority),
     notBefore: texts.notBefore,
     batch: texts.batch,
-    metadata: readJson(texts.metadata),
+    metadata: parseJson(texts.metadata),
   };
 }
 
 /** A whole number, or the text as it is where it is none, for a schema to refuse. */
-export function readInteger(text: string | undefined): unknown {
+export function parseInteger(text: string | undefined): unknown {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
@@ -48,7 +48,7 @@ function joinAddress(addressTo: string | undefined, destinationTag: string | und
   throw invalid('destinationTag', `is given twice: addressTo ends with one already (got "${addressTo}")`);
 }
 
-function readJson(text: string | undefined): unknown {
+function parseJson(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text);

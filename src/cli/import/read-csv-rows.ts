@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { InvalidInputError, type Problem } from '../../errors.js';
-import { readPayoutTexts, type PayoutTexts } from './parse-payout-texts.js';
+import { parsePayoutTexts, type PayoutTexts } from './parse-payout-texts.js';
 import {
   CSV_COLUMN_NAMES,
   CSV_COLUMNS,
@@ -18,13 +18,13 @@ import { unreadableRow, type Row } from './row.js';
 export async function* readCsvRows(bytes: Readable, options: { readonly mustEnd: boolean }): AsyncGenerator<Row> {
   let columns: readonly CsvColumn[] | undefined;
   for await (const record of readCsvRecords(bytes, options)) {
-    if (columns === undefined) columns = readHeader(record);
-    else yield 'values' in record ? readRow(record, columns) : unreadableRow(record.line, record.message);
+    if (columns === undefined) columns = parseHeader(record);
+    else yield 'values' in record ? parseRow(record, columns) : unreadableRow(record.line, record.message);
   }
 }
 
 /** @throws InvalidInputError naming every column that is unknown, missing or there twice */
-function readHeader(record: CsvValues): readonly CsvColumn[] {
+function parseHeader(record: CsvValues): readonly CsvColumn[] {
   const { line } = record;
   if (!('values' in record)) throw new InvalidInputError([{ field: `line ${line}`, message: record.message }]);
   const names = record.values;
@@ -51,7 +51,7 @@ function describeUnknown(name: string): string {
     : `is no column: known are ${CSV_COLUMN_NAMES.join(', ')}`;
 }
 
-function readRow(
+function parseRow(
   { line, values }: { readonly line: number; readonly values: readonly string[] },
   columns: readonly CsvColumn[],
 ): Row {
@@ -64,7 +64,7 @@ function readRow(
     if (value !== '') texts[CSV_COLUMNS[column]] = value;
   }
   try {
-    return { line, input: readPayoutTexts(texts) };
+    return { line, input: parsePayoutTexts(texts) };
   } catch (error) {
     if (error instanceof InvalidInputError) return { line, problems: error.problems };
     throw error;

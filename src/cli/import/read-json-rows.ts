@@ -5,11 +5,11 @@ import { splitLines, type Line } from './split-lines.js';
 /** Reads JSON lines: one object a line, with the fields that the producer takes. Blank lines are passed over. */
 export async function* readJsonRows(bytes: Readable): AsyncGenerator<Row> {
   for await (const line of splitLines(bytes, MAX_ROW_LENGTH)) {
-    if (line.text.trim() !== '') yield readRow(line);
+    if (line.text.trim() !== '') yield parseRow(line);
   }
 }
 
-function readRow({ line, text, isCut }: Line): Row {
+function parseRow({ line, text, isCut }: Line): Row {
   if (isCut) return unreadableRow(line, TOO_LONG_MESSAGE);
   if (!isUtf8(text)) return unreadableRow(line, NOT_UTF8_MESSAGE);
   try {
