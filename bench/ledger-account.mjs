@@ -27,7 +27,7 @@ export async function holdLedger(redisUrl, platformId) {
   const senderLedger = new RedisSenderLedger(connection, 'reply');
   const { ledgerId } = await senderLedger.readSender();
   const epoch = await senderLedger.acquireLease('bench', await senderLedger.readSender(), JOURNAL, 0);
-  return { ledger, senderLedger, ledgerId, lease: { owner: 'bench', epoch }, sends: 0, last: '', close };
+  return { ledger, senderLedger, ledgerId, lease: { owner: 'bench', epoch }, sendCount: 0, last: '', close };
 }
 
 /**
@@ -64,13 +64,13 @@ export async function completePayouts(account, payouts) {
 }
 
 async function send(account, { payoutId, txhash }) {
-  const { senderLedger, lease, ledgerId, sends, last } = account;
+  const { senderLedger, lease, ledgerId, sendCount, last } = account;
   // As long as a real token, and another for each send.
-  const token = String(sends).padStart(8, '0');
+  const token = String(sendCount).padStart(8, '0');
   const attempt = { payoutId, attempt: 1, token };
-  const line = { lease, beat: 0, ledgerId, sends, last };
+  const line = { lease, heartbeat: 0, ledgerId, sendCount, last };
   insist('begun', await senderLedger.beginSend({ ...attempt, ...line, journal: JOURNAL, inFlightMs: 0 }));
-  Object.assign(account, { sends: sends + 1, last: token });
+  Object.assign(account, { sendCount: sendCount + 1, last: token });
   insist('recorded', await senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0));
 }
 

@@ -27,7 +27,7 @@ export async function findMismatch(
   const [forgotten] = await ledger.findForgottenSends(journal.lastSends(COMPARED_SENDS).filter(wasSent));
   // Another ledger that knows all that this journal witnesses, and as many sends, was adopted with a copy of it.
   const isOther = known.ledgerId !== view.ledgerId;
-  if (isOther && forgotten === undefined && view.sends >= known.sends) return undefined;
+  if (isOther && forgotten === undefined && view.sendCount >= known.sends) return undefined;
   if (isOther) {
     return missing(
       `This Redis holds another ledger (${view.ledgerId}) than the send journal knows (${known.ledgerId}): it was flushed or exchanged.`,
@@ -39,9 +39,9 @@ export async function findMismatch(
   }
   const epoch = view.lease?.epoch ?? 0;
   if (epoch < known.epoch) return olderCopy(`its lease epoch is ${epoch}, the journal has seen ${known.epoch}`);
-  if (view.sends < known.sends) return olderCopy(`it knows ${view.sends} sends, the journal ${known.sends}`);
-  if (view.sends === known.sends && view.last !== '' && known.token !== '' && view.last !== known.token) {
-    return olderCopy(`its send number ${view.sends} is another than the journal's`);
+  if (view.sendCount < known.sends) return olderCopy(`it knows ${view.sendCount} sends, the journal ${known.sends}`);
+  if (view.sendCount === known.sends && view.last !== '' && known.token !== '' && view.last !== known.token) {
+    return olderCopy(`its send number ${view.sendCount} is another than the journal's`);
   }
   const noted = view.journals.find(({ journalId }) => journalId === journal.journalId);
   if (noted === undefined || noted.sends <= known.sends) return undefined;

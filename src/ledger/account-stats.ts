@@ -67,7 +67,7 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     sender:
       lease === undefined || lease.released || lease.owner === ''
         ? null
-        : { owner: lease.owner, epoch: lease.epoch, beat: lease.beat },
+        : { owner: lease.owner, epoch: lease.epoch, beat: lease.heartbeat },
     sends: Number(sender['sends'] ?? 0),
     rejectionsInARow: Number(ledger['rejectionsInARow'] ?? 0),
     unknownsInARow: Number(ledger['unknownsInARow'] ?? 0),

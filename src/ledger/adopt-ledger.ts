@@ -40,7 +40,7 @@ export interface Doubt extends Actor {
 /** The ledger above everything that was witnessed. */
 export interface RaisedLedger {
   readonly epoch: number;
-  readonly sends: number;
+  readonly sendCount: number;
   /** The token of the adoption, which stands for the line of sends from here on. */
   readonly token: string;
   /** Objections of journals that were neither read nor given up: nothing is sent while there are any. */
@@ -165,7 +165,7 @@ export async function countSendablePayouts({ redis, keys }: LedgerConnection): P
  */
 export async function adoptLedger(
   { run, clock }: LedgerConnection,
-  highest: { readonly epoch: number; readonly sends: number },
+  highest: { readonly epoch: number; readonly sendCount: number },
   token: string,
   journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
   { by, reason }: Actor,
@@ -177,14 +177,14 @@ export async function adoptLedger(
     toLine(by),
     toLine(reason),
     highest.epoch,
-    highest.sends,
+    highest.sendCount,
     token,
     read.length,
     ...entries,
     ...givenUp,
   ]);
-  const [epoch, sends, objections] = reply as [number, number, number];
-  return { epoch, sends, token, objections };
+  const [epoch, sendCount, objections] = reply as [number, number, number];
+  return { epoch, sendCount, token, objections };
 }
 
 function* inSteps<Item>(items: readonly Item[]): Generator<Item[]> {

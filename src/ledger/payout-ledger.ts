@@ -5,7 +5,7 @@ import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toLine, type Payout, type ValidPayout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { readPayout } from './read-payouts.js';
-import { readRefusal, type Refusal } from './script-rejection.js';
+import { parseRejection, type ScriptRejection } from './script-rejection.js';
 import { reachableFrom, type PayoutState } from './states.js';
 
 /** What became of one payout that was given to the ledger. */
@@ -116,7 +116,7 @@ export class PayoutLedger {
     const { run, keys } = this.connection;
     const record = keys.payout(payoutId);
     const changed = [record, txhash === '' ? record : keys.txhashBucket(txhash)];
-    const refusal = readRefusal(await this.confirmed(async () => run('change-state', args, changed)));
+    const refusal = parseRejection(await this.confirmed(async () => run('change-state', args, changed)));
     if (refusal !== undefined) throw toChangeError(refusal, change);
   }
 
@@ -138,7 +138,7 @@ export class PayoutLedger {
     const { run, clock } = this.connection;
     const args = [clock.wallNow(), toLine(by), toLine(reason)];
     const reply = await this.confirmed(async () => run('resume-account', args));
-    const refusal = readRefusal(reply);
+    const refusal = parseRejection(reply);
     if (refusal?.kind === 'objected') {
       throw new ConflictError(
         `Send journal ${refusal.journalId} contradicts this ledger, which is no pause: ${refusal.reason} Run \`payouts stats\` for the command that ends it (\`payouts adopt-ledger\`)`,
@@ -186,7 +186,7 @@ export function parseOutboxMember(member: string): OutboxEntry {
   return state === undefined || payoutId === undefined ? { unknownMember: member } : { state, payoutId };
 }
 
-function toChangeError(refusal: Refusal, { payoutId, from, to, txhash = '' }: StateChange): Error {
+function toChangeError(refusal: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
   switch (refusal.kind) {
     case 'wrong_state':
       return wrongStateError(payoutId, refusal.state, from, to);

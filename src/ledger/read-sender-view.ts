@@ -36,10 +36,10 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
     ledgerId: ledger['id'] ?? 'none',
     pausedReason: ledger['pausedReason'],
     lease: readLease(sender),
-    sends: Number(sender['sends'] ?? 0),
+    sendCount: Number(sender['sends'] ?? 0),
     last: sender['last'] ?? '',
     lastJournalId: sender['journal'],
-    unanswered: (sender['unanswered'] ?? '') !== '',
+    awaitingAnswer: (sender['unanswered'] ?? '') !== '',
     inFlightMs: Number(sender['inFlightMs'] ?? 0),
     objections: readObjections(objections),
     journals: readJournals(journals),
@@ -52,7 +52,7 @@ export function readLease(sender: Hash): LeaseView | undefined {
   return {
     owner: sender['owner'] ?? '',
     epoch: Number(sender['epoch']),
-    beat: Number(sender['beat']),
+    heartbeat: Number(sender['beat']),
     released: sender['released'] === '1',
   };
 }

@@ -5,7 +5,7 @@ import { toHashValue, type Objection } from './objections.js';
 import { toLine, type Payout } from './payout.js';
 import { readPayout } from './read-payouts.js';
 import { readSenderView } from './read-sender-view.js';
-import { readRefusal } from './script-rejection.js';
+import { parseRejection } from './script-rejection.js';
 import type {
   BeginResult,
   BeginSend,
@@ -42,13 +42,21 @@ export class RedisSenderLedger implements SenderLedger {
   ): Promise<number | undefined> {
     const { lease } = seen;
     const leaseSeen =
-      lease === undefined ? ['', '', '', ''] : [lease.owner, lease.epoch, lease.beat, lease.released ? '1' : '0'];
-    const args = [owner, journal.journalId, toHashValue(journal), forgetBefore, ...leaseSeen, seen.sends, seen.last];
+      lease === undefined ? ['', '', '', ''] : [lease.owner, lease.epoch, lease.heartbeat, lease.released ? '1' : '0'];
+    const args = [
+      owner,
+      journal.journalId,
+      toHashValue(journal),
+      forgetBefore,
+      ...leaseSeen,
+      seen.sendCount,
+      seen.last,
+    ];
     const epoch = Number(await this.#connection.run('acquire-lease', args));
     return epoch === 0 ? undefined : epoch;
   }
 
-  async beatLease({ owner, epoch }: Lease): Promise<number | undefined> {
+  async renewLease({ owner, epoch }: Lease): Promise<number | undefined> {
     const beat = Number(await this.#connection.run('beat-lease', [owner, epoch]));
     return beat === 0 ? undefined : beat;
   }
@@ -68,14 +76,14 @@ export class RedisSenderLedger implements SenderLedger {
   async beginSend(begin: BeginSend): Promise<BeginResult> {
     const { clock, run, keys } = this.#connection;
     const write = await prepareWrite(this.#confirmation, keys.ledger);
-    const { lease, beat, ledgerId, sends, last, payoutId, attempt, token, journal, inFlightMs } = begin;
-    const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sends, last, payoutId, attempt, token];
-    const witness = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), beat];
+    const { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt, token, journal, inFlightMs } = begin;
+    const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sendCount, last, payoutId, attempt, token];
+    const witness = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), heartbeat];
     const reply = await run('begin-send', [...args, ...witness], [keys.payout(payoutId)]);
-    const refusal = readRefusal(reply);
+    const refusal = parseRejection(reply);
     if (refusal !== undefined) return refusal;
     await write.confirm();
-    return { kind: 'begun', sends: Number(reply) };
+    return { kind: 'begun', sendCount: Number(reply) };
   }
 
   async revertSend({ payoutId, attempt, token }: SendAttempt, reason: string): Promise<void> {
@@ -90,7 +98,7 @@ export class RedisSenderLedger implements SenderLedger {
     doubtMs: number,
   ): Promise<FinishResult> {
     const first = await this.#finish(attempt, { result, rule, doubtMs }, attempt.payoutId);
-    const refusal = readRefusal(first);
+    const refusal = parseRejection(first);
     const reply =
       refusal?.kind === 'txhash_taken'
         ? await this.#finish(attempt, { result, rule, doubtMs }, refusal.payoutId)
@@ -160,7 +168,7 @@ export class RedisSenderLedger implements SenderLedger {
       ],
       attempts.map(({ payoutId }) => keys.payout(payoutId)),
     );
-    return readRefusal(reply) === undefined ? (reply as unknown[]).slice(1).map(String) : undefined;
+    return parseRejection(reply) === undefined ? (reply as unknown[]).slice(1).map(String) : undefined;
   }
 
   async object(objection: Objection): Promise<void> {

@@ -1,10 +1,10 @@
 import { isPayoutState, type PayoutState } from './states.js';
 
 /** Why a script changed nothing: the one place that knows what their negative numbers mean. */
-export type Refusal =
+export type ScriptRejection =
   | { readonly kind: 'lease_lost' }
   | { readonly kind: 'other_ledger'; readonly ledgerId: string }
-  | { readonly kind: 'sends_differ'; readonly sends: number; readonly last: string }
+  | { readonly kind: 'sends_differ'; readonly sendCount: number; readonly last: string }
   | { readonly kind: 'paused'; readonly reason: string }
   | { readonly kind: 'objected'; readonly journalId: string; readonly reason: string }
   | { readonly kind: 'others_sending'; readonly payoutIds: readonly string[] }
@@ -22,7 +22,7 @@ export type Refusal =
  * Reads what a script returned.
  * @returns the refusal, or undefined when the script did its work
  */
-export function readRefusal(reply: unknown): Refusal | undefined {
+export function parseRejection(reply: unknown): ScriptRejection | undefined {
   if (!Array.isArray(reply)) return undefined;
   const [code, ...rest] = reply as unknown[];
   if (typeof code !== 'number' || code >= 0) return undefined;
@@ -34,7 +34,7 @@ export function readRefusal(reply: unknown): Refusal | undefined {
     case -2:
       return { kind: 'other_ledger', ledgerId: first };
     case -3:
-      return { kind: 'sends_differ', sends: Number(first), last: second };
+      return { kind: 'sends_differ', sendCount: Number(first), last: second };
     case -4:
       return { kind: 'paused', reason: first };
     case -5:

@@ -1,7 +1,7 @@
 import type { ForgottenSend } from './adopt-ledger.js';
 import type { Objection } from './objections.js';
 import type { Payout } from './payout.js';
-import type { Refusal } from './script-rejection.js';
+import type { ScriptRejection } from './script-rejection.js';
 
 /** The ledger as the sender needs it. Narrow, so that the sending rules also run on a simulated ledger. */
 
@@ -10,7 +10,7 @@ export interface LeaseView {
   readonly owner: string;
   readonly epoch: number;
   /** Raised by the holder about every second. */
-  readonly beat: number;
+  readonly heartbeat: number;
   /** The holder gave the lease back after its last response. */
   readonly released: boolean;
 }
@@ -26,7 +26,7 @@ export interface SenderView {
   /** Undefined when no process ever held the lease, or the key is gone. */
   readonly lease: LeaseView | undefined;
   /** How many sends this ledger has seen begin. It never falls, so a smaller number is an older copy. */
-  readonly sends: number;
+  readonly sendCount: number;
   /**
    * The token of the last send begun. A send begins only where the one before is the one that its sender knows, so this
    * token names the whole line of sends. Empty before the first one.
@@ -35,7 +35,7 @@ export interface SenderView {
   /** The send journal that witnesses the last send; undefined before the first one. */
   readonly lastJournalId: string | undefined;
   /** A request may still be on its way: the last attempt has no response of the gateway. */
-  readonly unanswered: boolean;
+  readonly awaitingAnswer: boolean;
   /** For how long it may be on its way, as its sender reckoned, in ms; 0 where nothing is known. */
   readonly inFlightMs: number;
   /** Why the account is paused; undefined when it is not. */
@@ -75,10 +75,10 @@ export interface SendAttempt {
 export interface BeginSend extends SendAttempt {
   readonly lease: Lease;
   /** The holder's last sign of life that was acknowledged: a ledger that has seen fewer came back older. */
-  readonly beat: number;
+  readonly heartbeat: number;
   readonly ledgerId: string;
   /** The number of sends, and the token of the last one, that the sender believes this ledger has seen. */
-  readonly sends: number;
+  readonly sendCount: number;
   readonly last: string;
   /** The journal that will witness it, with its last entry. */
   readonly journal: KnownJournal;
@@ -86,7 +86,7 @@ export interface BeginSend extends SendAttempt {
   readonly inFlightMs: number;
 }
 
-export type BeginResult = { readonly kind: 'begun'; readonly sends: number } | Refusal;
+export type BeginResult = { readonly kind: 'begun'; readonly sendCount: number } | ScriptRejection;
 
 /** What is recorded of an attempt. */
 export type SendResult =
@@ -125,7 +125,7 @@ export interface SenderLedger {
     forgetBefore: number,
   ): Promise<number | undefined>;
   /** @returns how many signs of life there were since the lease was taken, undefined when it is lost */
-  beatLease(lease: Lease): Promise<number | undefined>;
+  renewLease(lease: Lease): Promise<number | undefined>;
   releaseLease(lease: Lease): Promise<void>;
   readPayout(payoutId: string): Promise<Payout | undefined>;
   /** Those of the sends that the ledger does not know of, in the order given. */

@@ -16,7 +16,7 @@ export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findF
   /** Turns every payout that is queued, or that an operator may queue again, into `unknown`. @returns how many */
   holdSendable(doubt: Doubt): Promise<number>;
   adoptLedger(
-    highest: { readonly epoch: number; readonly sends: number },
+    highest: { readonly epoch: number; readonly sendCount: number },
     journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
     actor: Actor,
   ): Promise<RaisedLedger>;
@@ -57,7 +57,7 @@ export interface AdoptionPlan extends SendSurvey {
   /** How many are queued or rejected now. */
   readonly sendable: number;
   /** The highest that the journals know. */
-  readonly highest: { readonly epoch: number; readonly sends: number };
+  readonly highest: { readonly epoch: number; readonly sendCount: number };
   /** What is given up. */
   readonly giveUp: readonly string[];
 }
@@ -86,7 +86,7 @@ export async function planAdoption(
   const readIds = journals.filter((journal) => isWhole(journal, view)).map(({ journalId }) => journalId);
   const reasons = view.objections.map(({ reason }) => reason);
   // Also one of a journal that agrees by now: an adoption that was interrupted may have brought back its sends alone.
-  let isOlder = view.objections.some(({ kind, sends }) => kind === 'ledger' || sends > view.sends);
+  let isOlder = view.objections.some(({ kind, sends }) => kind === 'ledger' || sends > view.sendCount);
   for (const journal of journals) {
     const mismatch = await findMismatch(journal, view, ledger);
     if (mismatch === undefined) continue;
@@ -136,11 +136,11 @@ export function findKnownJournals(
 function findHighest(
   journals: readonly AdoptableJournal[],
   { objections, journals: known, lease }: SenderView,
-): { epoch: number; sends: number } {
+): { epoch: number; sendCount: number } {
   const numbers = [...objections, ...known].map(({ sends }) => sends);
   return {
     epoch: Math.max(lease?.epoch ?? 0, ...journals.map(({ ledger }) => ledger?.epoch ?? 0)),
-    sends: Math.max(0, ...numbers, ...journals.map(({ ledger }) => ledger?.sends ?? 0)),
+    sendCount: Math.max(0, ...numbers, ...journals.map(({ ledger }) => ledger?.sends ?? 0)),
   };
 }
 
@@ -190,9 +190,9 @@ export async function carryOutAdoption(
   const places = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
   const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));
   const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor);
-  const { epoch, sends, token } = raised;
+  const { epoch, sendCount, token } = raised;
   for (const journal of journals) {
-    await journal.bind({ ledgerId: view.ledgerId, epoch, sends, token, adopted: true });
+    await journal.bind({ ledgerId: view.ledgerId, epoch, sends: sendCount, token, adopted: true });
     const peers = read.filter(({ journalId }) => journalId !== journal.journalId);
     if (peers.length > 0) await journal.notePeers(peers);
   }

@@ -45,7 +45,7 @@ const STEP = 250;
 export async function surveySends(
   ledger: Pick<SenderLedger, 'findForgottenSends'>,
   journals: readonly JournalItems[],
-  line: { readonly sends: number; readonly last: string },
+  line: { readonly sendCount: number; readonly last: string },
 ): Promise<SendSurvey> {
   const firstForgotten: ForgottenSend<JournalEntry>[] = [];
   const loose = new Map<string, JournalEntry>();
@@ -74,15 +74,15 @@ export async function surveySends(
 async function findUnwitnessed(
   ledger: Pick<SenderLedger, 'findForgottenSends'>,
   journals: readonly JournalItems[],
-  { sends, last }: { readonly sends: number; readonly last: string },
+  { sendCount, last }: { readonly sendCount: number; readonly last: string },
   loose: Map<string, JournalEntry>,
 ): Promise<NumberRange[]> {
   if (last !== '') loose.delete(last);
   for (const { after } of [...loose.values()]) {
-    if (!isNamed(after) && after.sends <= sends) loose.delete(toNumberKey(after.sends));
+    if (!isNamed(after) && after.sends <= sendCount) loose.delete(toNumberKey(after.sends));
   }
   if (loose.size === 0) return [];
-  const lowest = new Map([...loose.keys()].map((key) => [key, sends]));
+  const lowest = new Map([...loose.keys()].map((key) => [key, sendCount]));
   const siblings: JournalEntry[] = [];
   for (const journal of journals) {
     for await (const item of journal.items()) {

@@ -79,7 +79,7 @@ describe('a slot that moves to another master, key by key', () => {
       cancel: async () =>
         ledger.change({ payoutId: 'cancel', from: 'queued', to: 'cancelled', by: 'ann', reason: 'r' }),
       look: async () => {
-        expect(await sender.readSender()).toMatchObject({ lease: { owner: 'one' }, sends: expect.any(Number) });
+        expect(await sender.readSender()).toMatchObject({ lease: { owner: 'one' }, sendCount: expect.any(Number) });
       },
       get: async () => {
         for (const payoutId of payoutIds) expect(await ledger.get(payoutId)).toBeDefined();

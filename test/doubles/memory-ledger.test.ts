@@ -39,9 +39,9 @@ describe('MemoryLedger as a Redis that fails', () => {
     expect(await rig.ledger.readSender()).toMatchObject({
       ledgerId: 'ledger-2',
       lease: undefined,
-      sends: 0,
+      sendCount: 0,
       last: '',
-      unanswered: false,
+      awaitingAnswer: false,
       journals: [],
     });
     expect(ledgerId).toBe('ledger-1');

@@ -9,7 +9,7 @@ import type {
 import type { Objection } from '../../src/ledger/objections.js';
 import type { StateChange } from '../../src/ledger/payout-ledger.js';
 import { toLine, type Payout, type ValidPayout } from '../../src/ledger/payout.js';
-import type { Refusal } from '../../src/ledger/script-rejection.js';
+import type { ScriptRejection } from '../../src/ledger/script-rejection.js';
 import type {
   BeginResult,
   BeginSend,
@@ -53,16 +53,16 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   // What the sender asks.
 
   readSender(): Promise<SenderView> {
-    const { lease, sends, last, lastJournalId, inFlightMs, unanswered, pausedReason } = this.#all;
+    const { lease, sendCount, last, lastJournalId, inFlightMs, awaitingAnswer, pausedReason } = this.#all;
     const ledgerId = (this.#all.ledgerId ??= this.#nextLedgerId());
     return Promise.resolve({
       ledgerId,
       lease,
-      sends,
+      sendCount,
       last,
       lastJournalId,
       inFlightMs,
-      unanswered: unanswered !== '',
+      awaitingAnswer: awaitingAnswer !== '',
       pausedReason,
       objections: inOrder(this.#all.objections),
       journals: inOrder(this.#all.journals),
@@ -75,14 +75,15 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     journal: KnownJournal,
     forgetBefore: number,
   ): Promise<number | undefined> {
-    const { lease, sends, last, book } = this.#all;
-    if (!sameView(lease, seen.lease) || sends !== seen.sends || last !== seen.last) return Promise.resolve(undefined);
+    const { lease, sendCount, last, book } = this.#all;
+    if (!sameView(lease, seen.lease) || sendCount !== seen.sendCount || last !== seen.last)
+      return Promise.resolve(undefined);
     const [sending] = book.idsIn('sending');
-    if (sending !== undefined && this.#all.unanswered === '') this.#all.unanswered = sending;
+    if (sending !== undefined && this.#all.awaitingAnswer === '') this.#all.awaitingAnswer = sending;
     this.#all.journals = new Map([...this.#all.journals].filter(([, { at }]) => at >= forgetBefore));
     if (!this.#all.journals.has(journal.journalId)) this.#noteJournal(journal);
     const epoch = (lease?.epoch ?? 0) + 1;
-    this.#all.lease = { owner, epoch, beat: 0, released: false };
+    this.#all.lease = { owner, epoch, heartbeat: 0, released: false };
     return Promise.resolve(epoch);
   }
 
@@ -90,10 +91,10 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     this.#all.journals = new Map([...this.#all.journals, [journal.journalId, journal]]);
   }
 
-  beatLease(lease: Lease): Promise<number | undefined> {
+  renewLease(lease: Lease): Promise<number | undefined> {
     const held = this.#heldBy(lease);
-    if (held !== undefined) this.#all.lease = { ...held, beat: held.beat + 1 };
-    return Promise.resolve(held && held.beat + 1);
+    if (held !== undefined) this.#all.lease = { ...held, heartbeat: held.heartbeat + 1 };
+    return Promise.resolve(held && held.heartbeat + 1);
   }
 
   releaseLease(lease: Lease): Promise<void> {
@@ -117,21 +118,30 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     const { payoutId, attempt, token, journal, inFlightMs } = begin;
     this.#all.book.move(payoutId, 'sending', { attempt: { attempt, token } });
     Object.assign(this.#all, {
-      sends: this.#all.sends + 1,
+      sendCount: this.#all.sendCount + 1,
       last: token,
-      unanswered: token,
+      awaitingAnswer: token,
       inFlightMs,
       lastJournalId: journal.journalId,
     });
     this.#noteJournal(journal);
-    return Promise.resolve({ kind: 'begun', sends: this.#all.sends });
+    return Promise.resolve({ kind: 'begun', sendCount: this.#all.sendCount });
   }
 
-  #refuseToBegin({ lease, beat, ledgerId, sends, last, payoutId, attempt }: BeginSend): Refusal | undefined {
+  #refuseToBegin({
+    lease,
+    heartbeat,
+    ledgerId,
+    sendCount,
+    last,
+    payoutId,
+    attempt,
+  }: BeginSend): ScriptRejection | undefined {
     const all = this.#all;
     if (all.ledgerId !== ledgerId) return { kind: 'other_ledger', ledgerId: all.ledgerId ?? '' };
-    if ((this.#heldBy(lease)?.beat ?? -1) < beat) return { kind: 'lease_lost' };
-    if (all.sends !== sends || all.last !== last) return { kind: 'sends_differ', sends: all.sends, last: all.last };
+    if ((this.#heldBy(lease)?.heartbeat ?? -1) < heartbeat) return { kind: 'lease_lost' };
+    if (all.sendCount !== sendCount || all.last !== last)
+      return { kind: 'sends_differ', sendCount: all.sendCount, last: all.last };
     const [objection] = all.objections.values();
     if (objection !== undefined) {
       return { kind: 'objected', journalId: objection.journalId, reason: objection.reason };
@@ -323,7 +333,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     txhash,
     fee,
     message,
-  }: StateChange): Refusal | undefined {
+  }: StateChange): ScriptRejection | undefined {
     const entry = this.#all.book.get(payoutId);
     if (entry === undefined) return { kind: 'not_found' };
     const { payout } = entry;
@@ -492,19 +502,19 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
 
   /** As adopt-ledger.lua: raises the ledger above the journals' highest epoch and number of sends. */
   adoptLedger(
-    highest: { readonly epoch: number; readonly sends: number },
+    highest: { readonly epoch: number; readonly sendCount: number },
     { read, givenUp }: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
   ): Promise<RaisedLedger> {
     const epoch = Math.max(this.#all.lease?.epoch ?? 0, highest.epoch) + 1;
-    const sends = Math.max(this.#all.sends, highest.sends) + 1;
+    const sendCount = Math.max(this.#all.sendCount, highest.sendCount) + 1;
     const token = `adoption-${(this.#adoptions += 1)}`;
-    Object.assign(this.#all, { sends, last: token, unanswered: 'adopted' });
-    this.#all.lease = { owner: '', epoch, beat: 0, released: false };
+    Object.assign(this.#all, { sendCount, last: token, awaitingAnswer: 'adopted' });
+    this.#all.lease = { owner: '', epoch, heartbeat: 0, released: false };
     for (const journal of read) this.#noteJournal(journal);
     const settled = new Set([...read.map(({ journalId }) => journalId), ...givenUp]);
     this.#all.journals = new Map([...this.#all.journals].filter(([journalId]) => !givenUp.includes(journalId)));
     this.#all.objections = new Map([...this.#all.objections].filter(([journalId]) => !settled.has(journalId)));
-    return Promise.resolve({ epoch, sends, token, objections: this.#all.objections.size });
+    return Promise.resolve({ epoch, sendCount, token, objections: this.#all.objections.size });
   }
 
   #knows({ payoutId, attempt, token }: SendAttempt): boolean {
@@ -517,7 +527,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   }
 
   #noteAnswer(token: string): void {
-    if (this.#all.unanswered === token) this.#all.unanswered = '';
+    if (this.#all.awaitingAnswer === token) this.#all.awaitingAnswer = '';
   }
 }
 
@@ -542,7 +552,10 @@ function isNewest(entry: Entry | undefined, attempt: number, token: string): boo
 function sameView(one: LeaseView | undefined, other: LeaseView | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return (
-    one.owner === other.owner && one.epoch === other.epoch && one.beat === other.beat && one.released === other.released
+    one.owner === other.owner &&
+    one.epoch === other.epoch &&
+    one.heartbeat === other.heartbeat &&
+    one.released === other.released
   );
 }
 

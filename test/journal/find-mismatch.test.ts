@@ -7,11 +7,11 @@ import { journaled } from '../worker/support/send-rig.js';
 
 const VIEW: SenderView = {
   ledgerId: 'L',
-  lease: { owner: 'one', epoch: 4, beat: 0, released: false },
-  sends: 9,
+  lease: { owner: 'one', epoch: 4, heartbeat: 0, released: false },
+  sendCount: 9,
   last: 'ninth',
   lastJournalId: 'j-mine',
-  unanswered: false,
+  awaitingAnswer: false,
   inFlightMs: 0,
   pausedReason: undefined,
   objections: [],
@@ -53,12 +53,12 @@ const older = (detail: string): LedgerMismatch => ({
 describe('findMismatch', () => {
   it('finds none where the ledger knows as much as the journal, or more', async () => {
     expect(await mismatch({ lines: [aSend('p')], known: ['t-p'] })).toBeUndefined();
-    const ahead = { lease: { owner: 'two', epoch: 5, beat: 0, released: true }, sends: 10, last: 'tenth' };
+    const ahead = { lease: { owner: 'two', epoch: 5, heartbeat: 0, released: true }, sendCount: 10, last: 'tenth' };
     expect(await mismatch({ view: ahead, lines: [aSend('p')], known: ['t-p'] })).toBeUndefined();
   });
 
   it('finds none for a journal that is new, whatever the ledger is', async () => {
-    const view = { ...VIEW, ledgerId: 'other', lease: undefined, sends: 0 };
+    const view = { ...VIEW, ledgerId: 'other', lease: undefined, sendCount: 0 };
     expect(await findMismatch(new MemoryJournal(), view, ledgerThatKnows([]))).toBeUndefined();
   });
 
@@ -70,19 +70,19 @@ describe('findMismatch', () => {
   });
 
   it('finds none with another ledger that knows all its sends: it was adopted with a copy of this journal', async () => {
-    const view = { ledgerId: 'M', lease: undefined, sends: 10, last: 'adopted' };
+    const view = { ledgerId: 'M', lease: undefined, sendCount: 10, last: 'adopted' };
     expect(await mismatch({ view, lines: [aSend('p')], known: ['t-p'] })).toBeUndefined();
     expect(await mismatch({ view })).toBeUndefined();
   });
 
   it('refuses another ledger with fewer sends, though the journal witnesses none of those that are missing', async () => {
-    const view = { ledgerId: 'M', lease: undefined, sends: 8, last: 'eighth' };
+    const view = { ledgerId: 'M', lease: undefined, sendCount: 8, last: 'eighth' };
     expect((await mismatch({ view, lines: [aSend('p')], known: ['t-p'] }))?.kind).toBe('ledger');
     expect((await mismatch({ view }))?.reason).toMatch(/another ledger \(M\)/);
   });
 
   it('refuses an older epoch, also where there is no lease any more', async () => {
-    const view = { lease: { owner: 'one', epoch: 3, beat: 0, released: false } };
+    const view = { lease: { owner: 'one', epoch: 3, heartbeat: 0, released: false } };
     expect(await mismatch({ view })).toEqual(older('its lease epoch is 3, the journal has seen 4'));
     expect(await mismatch({ view: { lease: undefined } })).toEqual(
       older('its lease epoch is 0, the journal has seen 4'),
@@ -90,14 +90,14 @@ describe('findMismatch', () => {
   });
 
   it('refuses fewer sends', async () => {
-    expect(await mismatch({ view: { sends: 8 } })).toEqual(older('it knows 8 sends, the journal 9'));
+    expect(await mismatch({ view: { sendCount: 8 } })).toEqual(older('it knows 8 sends, the journal 9'));
   });
 
   it('refuses as many sends of which the last is another', async () => {
     expect(await mismatch({ view: { last: 'another' } })).toEqual(
       older("its send number 9 is another than the journal's"),
     );
-    expect(await mismatch({ view: { sends: 10, last: 'another' } })).toBeUndefined();
+    expect(await mismatch({ view: { sendCount: 10, last: 'another' } })).toBeUndefined();
   });
 
   it('does not compare the last sends where a format 1 left one of them without a name', async () => {
@@ -136,7 +136,7 @@ describe('findMismatch', () => {
 
   it('says that the journal lacks entries which the ledger knows it had', async () => {
     const noted = { journalId: 'j-mine', host: 'h', dir: '/d', sends: 10, token: 'tenth', at: 0 };
-    const view = { sends: 11, last: 'eleventh', journals: [{ ...noted, journalId: 'j-other', sends: 11 }, noted] };
+    const view = { sendCount: 11, last: 'eleventh', journals: [{ ...noted, journalId: 'j-other', sends: 11 }, noted] };
     expect(await mismatch({ view })).toEqual({
       kind: 'journal',
       reason:

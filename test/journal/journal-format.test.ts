@@ -95,12 +95,12 @@ describe('a journal of format 1', () => {
     await put(1);
     const journal = await folder.open();
     const ledger = { findForgottenSends: async () => Promise.resolve([]) };
-    const lease = { owner: 'one', epoch: 3, beat: 0, released: true };
+    const lease = { owner: 'one', epoch: 3, heartbeat: 0, released: true };
     const journals = { objections: [], journals: [] };
-    const view = { ledgerId: 'L-1', lease, sends: 7, last: '', lastJournalId: undefined, ...journals };
-    const rest = { unanswered: false, inFlightMs: 0, pausedReason: undefined };
+    const view = { ledgerId: 'L-1', lease, sendCount: 7, last: '', lastJournalId: undefined, ...journals };
+    const rest = { awaitingAnswer: false, inFlightMs: 0, pausedReason: undefined };
     expect(await findMismatch(journal, { ...view, ...rest }, ledger)).toBeUndefined();
-    expect(await findMismatch(journal, { ...view, ...rest, sends: 6 }, ledger)).toMatchObject({ kind: 'ledger' });
+    expect(await findMismatch(journal, { ...view, ...rest, sendCount: 6 }, ledger)).toMatchObject({ kind: 'ledger' });
   });
 });
 

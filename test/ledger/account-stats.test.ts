@@ -39,7 +39,7 @@ describe('readAccountStats', () => {
   it('counts by state, and tells sends, the breaker, the pause and the sender', async () => {
     await account.ledger.enqueue(['p', 'q', 'r', 's'].map((name) => aPayout(name)));
     const lease = await takeLease(sender, 'one');
-    await sender.beatLease(lease);
+    await sender.renewLease(lease);
     const rejected = { kind: 'rejected', message: 'm' } as const;
     await sender.finishSend(await begin(sender, lease, 'p'), rejected, NO_BREAKER, 0);
     await sender.finishSend(await begin(sender, lease, 'q'), { kind: 'unknown', reason: 'r' }, NO_BREAKER, 0);
@@ -117,7 +117,7 @@ describe('readAccountStats', () => {
     await sender.releaseLease(await takeLease(sender, 'one'));
     expect((await readAccountStats(account.connection)).sender).toBeNull();
     const journals = { read: [], givenUp: [] };
-    await adoptLedger(account.connection, { epoch: 5, sends: 5 }, 'adopted', journals, { by: 'ann', reason: 'r' });
+    await adoptLedger(account.connection, { epoch: 5, sendCount: 5 }, 'adopted', journals, { by: 'ann', reason: 'r' });
     expect((await readAccountStats(account.connection)).sender).toBeNull();
   });
 });

@@ -216,22 +216,22 @@ describe('holdSendablePayouts', () => {
 describe('adoptLedger', () => {
   it('raises the ledger above the witness and says where it is now', async () => {
     await makeLedger();
-    expect(await adoptLedger(account.connection, { epoch: 5, sends: 9 }, 'new line', NO_JOURNALS, ANN)).toEqual({
+    expect(await adoptLedger(account.connection, { epoch: 5, sendCount: 9 }, 'new line', NO_JOURNALS, ANN)).toEqual({
       epoch: 6,
-      sends: 10,
+      sendCount: 10,
       token: 'new line',
       objections: 0,
     });
     const [event] = await account.redis.xrevrange(account.connection.keys.events, '+', '-', 'COUNT', 1);
     expect(event?.[1]).toEqual(expect.arrayContaining(['ledger_adopted', 'ann', 'restored a copy']));
-    expect(await readSenderView(account.connection)).toMatchObject({ last: 'new line', unanswered: true });
+    expect(await readSenderView(account.connection)).toMatchObject({ last: 'new line', awaitingAnswer: true });
   });
 
   it('ends the objections of journals that were read or given up, and no other', async () => {
     const sender = new RedisSenderLedger(account.connection, 'reply');
     for (const journalId of ['j-read', 'j-lost', 'j-other']) await sender.object({ ...OBJECTION, journalId });
     const journals = { read: [{ ...JOURNAL, journalId: 'j-read', sends: 4 }], givenUp: ['j-lost'] };
-    const raised = await adoptLedger(account.connection, { epoch: 1, sends: 1 }, 't', journals, ANN);
+    const raised = await adoptLedger(account.connection, { epoch: 1, sendCount: 1 }, 't', journals, ANN);
     expect(raised.objections).toBe(1);
     const view = await readSenderView(account.connection);
     expect(view.objections).toEqual([{ ...OBJECTION, journalId: 'j-other' }]);
@@ -240,13 +240,13 @@ describe('adoptLedger', () => {
 
   it('ends the pause that a journal made under format 1', async () => {
     await account.ledger.pause('send journal', 'it knows 40 sends, the journal 43');
-    await adoptLedger(account.connection, { epoch: 1, sends: 1 }, 't', NO_JOURNALS, ANN);
+    await adoptLedger(account.connection, { epoch: 1, sendCount: 1 }, 't', NO_JOURNALS, ANN);
     expect((await readSenderView(account.connection)).pausedReason).toBeUndefined();
   });
 
   it('leaves any other pause as it is', async () => {
     await account.ledger.pause('bob', 'lunch');
-    await adoptLedger(account.connection, { epoch: 1, sends: 1 }, 't', NO_JOURNALS, ANN);
+    await adoptLedger(account.connection, { epoch: 1, sendCount: 1 }, 't', NO_JOURNALS, ANN);
     expect((await readSenderView(account.connection)).pausedReason).toBe('lunch');
   });
 });

@@ -56,7 +56,7 @@ describe('a begin', () => {
     const ledger = new RedisSenderLedger(connection, confirmer());
     const lease = await takeLease(ledger, 'one');
     const begun = await nextBegin(ledger, lease, 'p');
-    expect(await ledger.beginSend(begun)).toEqual({ kind: 'begun', sends: 1 });
+    expect(await ledger.beginSend(begun)).toEqual({ kind: 'begun', sendCount: 1 });
     await ledger.revertSend({ payoutId: 'p', attempt: begun.attempt, token: begun.token }, 'only a test');
     await silenceReplica();
     await expect(ledger.beginSend(await nextBegin(ledger, lease, 'q'))).rejects.toThrow(SHORT);

@@ -56,7 +56,7 @@ describe('a begin whose server is asked with WAITAOF', () => {
   it('has begun once the server itself has it on disk', async () => {
     expect(
       await askedDuring(async () => {
-        expect(await ledger.beginSend(request)).toEqual({ kind: 'begun', sends: 1 });
+        expect(await ledger.beginSend(request)).toEqual({ kind: 'begun', sendCount: 1 });
       }),
     ).toEqual([ASKED]);
   });
@@ -76,7 +76,11 @@ describe('a begin whose server is asked with WAITAOF', () => {
   it('does not ask for what it refused', async () => {
     expect(
       await askedDuring(async () => {
-        expect(await ledger.beginSend({ ...request, sends: 7 })).toEqual({ kind: 'sends_differ', sends: 0, last: '' });
+        expect(await ledger.beginSend({ ...request, sendCount: 7 })).toEqual({
+          kind: 'sends_differ',
+          sendCount: 0,
+          last: '',
+        });
       }),
     ).toEqual([]);
   });
@@ -196,7 +200,7 @@ describe('an unknown outcome', () => {
     const account = openTestAccount();
     await account.ledger.enqueue([aPayout('p')]);
     const plain = new RedisSenderLedger(account.connection, 'reply');
-    expect((await plain.readSender()).unanswered).toBe(false);
+    expect((await plain.readSender()).awaitingAnswer).toBe(false);
     const attempt = await begin(plain, await takeLease(plain, 'one'), 'p');
     await plain.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);
     expect(await account.ledger.get('p')).not.toHaveProperty('txhash');

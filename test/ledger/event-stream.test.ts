@@ -62,7 +62,10 @@ describe('the event stream', () => {
     const request = { paymentId: 7, amount: '1', addressTo: 'w' };
     const forgotten = { payoutId: 'q', attempt: 1, token: 't', request };
     await adoptSends(connection, [forgotten], { by: 'ann', reason: 'forgotten', doubtMs: 0 });
-    await adoptLedger(connection, { epoch: 1, sends: 1 }, 'adopted', NO_JOURNALS, { by: 'ann', reason: 'an old copy' });
+    await adoptLedger(connection, { epoch: 1, sendCount: 1 }, 'adopted', NO_JOURNALS, {
+      by: 'ann',
+      reason: 'an old copy',
+    });
     expect((await readEvents()).slice(2)).toEqual([
       { ...STATE, from: 'sending', to: 'unknown', reason: 'the sender ended' },
       { ...STATE, payoutId: 'q', from: '', to: 'unknown', by: 'ann', reason: 'forgotten' },

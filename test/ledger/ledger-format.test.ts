@@ -27,8 +27,8 @@ const ACCEPTED: SendResult = { kind: 'accepted', txhash: 'hash-new' };
 
 /** As it stands in the fixture. */
 const VIEW = {
-  ...{ ledgerId: 'L', sends: 6, last: '', lastJournalId: undefined, unanswered: true, inFlightMs: 0 },
-  ...{ lease: { owner: 'old', epoch: 2, beat: 0, released: false }, pausedReason: undefined },
+  ...{ ledgerId: 'L', sendCount: 6, last: '', lastJournalId: undefined, awaitingAnswer: true, inFlightMs: 0 },
+  ...{ lease: { owner: 'old', epoch: 2, heartbeat: 0, released: false }, pausedReason: undefined },
   ...{ objections: [], journals: [] },
 };
 
@@ -64,7 +64,7 @@ describe('a ledger of format 1', () => {
   it('stays as it is where somebody only looks', async () => {
     const before = await account.dump();
     const view = await peekSenderView(account.connection);
-    expect(view).toMatchObject({ sends: 6, last: '', pausedReason: REASON, objections: [], unanswered: true });
+    expect(view).toMatchObject({ sendCount: 6, last: '', pausedReason: REASON, objections: [], awaitingAnswer: true });
     const sends = [SENDING, { ...SENDING, token: 'e:1' }, { ...SENDING, attempt: 2 }];
     expect(await sender.findForgottenSends(sends)).toEqual(sends.slice(1).map((send) => ({ send, state: 'sending' })));
     expect(await account.dump()).toEqual(before);
@@ -112,7 +112,7 @@ describe('a ledger of format 1', () => {
     await account.redis.del(account.connection.keys.objections);
     await account.ledger.resume('ann', 'adopted');
     const asked = await nextBegin(sender, await takeLease(sender, 'new'), 'P-4');
-    expect(await sender.beginSend(asked)).toEqual({ kind: 'begun', sends: 7 });
+    expect(await sender.beginSend(asked)).toEqual({ kind: 'begun', sendCount: 7 });
     expect(await sender.readSending()).toEqual([{ payoutId: 'P-4', attempt: 2, token: asked.token }]);
     expect(await sender.findForgottenSends([SENDING])).toEqual([]);
   });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { readRefusal } from '../../src/ledger/script-rejection.js';
+import { parseRejection } from '../../src/ledger/script-rejection.js';
 
 describe('readRefusal', () => {
   it.each([
     [[-1], { kind: 'lease_lost' }],
     [[-2, 'L'], { kind: 'other_ledger', ledgerId: 'L' }],
-    [[-3, '7', 'token'], { kind: 'sends_differ', sends: 7, last: 'token' }],
-    [[-3, '0', ''], { kind: 'sends_differ', sends: 0, last: '' }],
+    [[-3, '7', 'token'], { kind: 'sends_differ', sendCount: 7, last: 'token' }],
+    [[-3, '0', ''], { kind: 'sends_differ', sendCount: 0, last: '' }],
     [[-4, 'lunch'], { kind: 'paused', reason: 'lunch' }],
     [[-5, 'p', 'q'], { kind: 'others_sending', payoutIds: ['p', 'q'] }],
     [[-6, 'queued', '3'], { kind: 'wrong_state', state: 'queued', attempt: 3 }],
@@ -17,14 +17,14 @@ describe('readRefusal', () => {
     [[-13, 'h'], { kind: 'paid_late', txhash: 'h' }],
     [[-11, 250], { kind: 'in_doubt', forMs: 250 }],
   ])('%j', (reply, refusal) => {
-    expect(readRefusal(reply)).toEqual(refusal);
+    expect(parseRejection(reply)).toEqual(refusal);
   });
 
   it.each([[1], [0], ['x'], [[0, 'p']], [['p', 'q']], [[]], [null]])('finds none in %j', (reply) => {
-    expect(readRefusal(reply)).toBeUndefined();
+    expect(parseRejection(reply)).toBeUndefined();
   });
 
   it('does not guess what a number means', () => {
-    expect(() => readRefusal([-99])).toThrow('returned -99, which has no meaning');
+    expect(() => parseRejection([-99])).toThrow('returned -99, which has no meaning');
   });
 });

@@ -49,7 +49,7 @@ describe('an adoption', () => {
     const plan = await world.plan([host]);
     const isFlushed = found === 'nothing';
     expect(plan).toMatchObject({ isOlder: true, forgotten: isFlushed ? 4 : 3, unwitnessed: [], unread: [] });
-    expect(plan).toMatchObject({ holdsSendable: false, sendable: isFlushed ? 0 : 4, highest: { sends: 5 } });
+    expect(plan).toMatchObject({ holdsSendable: false, sendable: isFlushed ? 0 : 4, highest: { sendCount: 5 } });
     expect(plan.reasons).toEqual([
       expect.stringMatching(isFlushed ? /flushed or exchanged/ : /older copy.*payout P-2/),
     ]);
@@ -64,7 +64,7 @@ describe('an adoption', () => {
       { payoutId: 'P-3', state: 'rejected' },
       { payoutId: 'P-4', state: 'unknown' },
     ]);
-    expect(adoption).toMatchObject({ held: 0, objections: 0, sends: 6 });
+    expect(adoption).toMatchObject({ held: 0, objections: 0, sendCount: 6 });
     expect(await world.statesOf('P-1', 'P-5')).toEqual(['in_progress', isFlushed ? undefined : 'queued']);
     expect(await world.account.ledger.get('P-2')).toMatchObject({ txhash: 'h-2', attempt: 1 });
     expect(await world.account.ledger.get('P-3')).toMatchObject({ message: 'no funds' });

@@ -192,8 +192,16 @@ function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, senda
   ].join('');
 }
 
-function toJson({ reasons }: AdoptionPlan, { adopted, held, epoch, sends, objections }: Adoption): object {
-  return { disagreement: reasons[0], unknown: idsIn(adopted, 'unknown'), adopted, held, epoch, sends, objections };
+function toJson({ reasons }: AdoptionPlan, { adopted, held, epoch, sendCount, objections }: Adoption): object {
+  return {
+    disagreement: reasons[0],
+    unknown: idsIn(adopted, 'unknown'),
+    adopted,
+    held,
+    epoch,
+    sends: sendCount,
+    objections,
+  };
 }
 
 function idsIn(adopted: Adoption['adopted'], state: PayoutState): string[] {

@@ -81,10 +81,10 @@ export async function checkJournalAgreement(journalDir: string, connection: Ledg
   }
   const view = await peekSenderView(connection);
   if (journal?.ledger === undefined) {
-    if (view.sends === 0) return ok(name, 'the journal of this host is empty');
+    if (view.sendCount === 0) return ok(name, 'the journal of this host is empty');
     return warning(
       name,
-      `the journal of this host is empty, the ledger has ${view.sends} sends`,
+      `the journal of this host is empty, the ledger has ${view.sendCount} sends`,
       'Check SEND_JOURNAL_DIR. A worker on this host begins a journal that witnesses nothing older.',
     );
   }

@@ -50,7 +50,7 @@ export interface HeldLease {
   /** The first send is allowed from then on, on the clock's scale. */
   readonly firstSendAt: number;
   /** The last sign of life that the ledger acknowledged. */
-  readonly beat: () => number;
+  readonly heartbeat: () => number;
   /** Aborted as soon as the ledger says that another process has the lease. */
   readonly lost: AbortSignal;
   /** Gives the lease back: only after the last answer. */
@@ -138,12 +138,12 @@ export class LeaseKeeper {
     try {
       const view = await ledger.readSender();
       const holdOffMs = this.#holdOffMs(view, before?.released === true);
-      logger.info({ epoch: lease.epoch, holdOffMs, unanswered: view.unanswered }, 'acquired sender lease');
+      logger.info({ epoch: lease.epoch, holdOffMs, unanswered: view.awaitingAnswer }, 'acquired sender lease');
       return {
         lease,
         view,
         firstSendAt: wonAt + holdOffMs,
-        beat: () => pulse.beat,
+        heartbeat: () => pulse.beat,
         lost: lost.signal,
         release: async () => {
           stopBeating.abort();
@@ -161,18 +161,18 @@ export class LeaseKeeper {
 
   #holdOffMs(view: SenderView, wasReleased: boolean): number {
     const { intervalMs, quarantineMs, unansweredMs, witnessesAll } = this.#options;
-    const { unanswered, inFlightMs } = view;
+    const { awaitingAnswer, inFlightMs } = view;
     // A lease that was given back looks the same in a Redis that came back older. What was sent since, the journal of its
     // sender knows: where that may be another one, its worker needs the time to object.
     const isHandedOver = wasReleased && witnessesAll(view);
-    return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, unanswered ? unansweredMs(inFlightMs) : 0);
+    return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, awaitingAnswer ? unansweredMs(inFlightMs) : 0);
   }
 
   async #beat(lease: Lease, pulse: { beat: number }, lost: AbortController, stop: AbortSignal): Promise<void> {
     const { clock, ledger, logger } = this.#options;
     while (!stop.aborted) {
       try {
-        const beat = await ledger.beatLease(lease);
+        const beat = await ledger.renewLease(lease);
         if (beat === undefined || beat <= pulse.beat) {
           // A release by this very process ends the lease as well.
           if (!isAborted(stop)) logger.warn({ epoch: lease.epoch }, LOST_WORDS[beat === undefined ? 'taken' : 'older']);
@@ -192,12 +192,15 @@ export class LeaseKeeper {
 function sameLease({ lease: one }: SenderView, { lease: other }: SenderView): boolean {
   if (one === undefined || other === undefined) return one === other;
   return (
-    one.owner === other.owner && one.epoch === other.epoch && one.beat === other.beat && one.released === other.released
+    one.owner === other.owner &&
+    one.epoch === other.epoch &&
+    one.heartbeat === other.heartbeat &&
+    one.released === other.released
   );
 }
 
 /** Whether a ledger can be the one that was seen before, some sends later. */
 function isLater(view: SenderView, before: SenderView | undefined): boolean {
-  if (before?.ledgerId !== view.ledgerId || view.sends < before.sends) return false;
-  return view.sends > before.sends || view.last === before.last;
+  if (before?.ledgerId !== view.ledgerId || view.sendCount < before.sendCount) return false;
+  return view.sendCount > before.sendCount || view.last === before.last;
 }

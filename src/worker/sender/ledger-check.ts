@@ -13,7 +13,7 @@ export interface LedgerCheckOptions {
 
 /** The sends that a ledger has seen: their number, and the token of the last one. */
 export interface LineOfSends {
-  readonly sends: number;
+  readonly sendCount: number;
   readonly last: string;
 }
 
@@ -40,8 +40,8 @@ export class LedgerCheck {
 
   constructor(options: LedgerCheckOptions) {
     this.#options = options;
-    const { sends, last } = options.held.view;
-    this.#line = { sends, last };
+    const { sendCount, last } = options.held.view;
+    this.#line = { sendCount, last };
   }
 
   /** What the ledger must have seen. */
@@ -59,7 +59,7 @@ export class LedgerCheck {
    * @returns undefined where a begin of this process, whose reply was lost, took effect after all
    */
   explainDifference(found: LineOfSends): LedgerMismatch | undefined {
-    if (found.sends < this.#line.sends) return describeLoss(found.sends, this.#line.sends);
+    if (found.sendCount < this.#line.sendCount) return describeLoss(found.sendCount, this.#line.sendCount);
     if (!this.#options.isUnwritten(found.last)) return OTHER_SENDS;
     this.#line = found;
     return undefined;
@@ -82,7 +82,7 @@ export class LedgerCheck {
   /** @param known - the line of sends as it was known before the ledger was asked */
   #compare(view: SenderView, known: LineOfSends): LedgerMismatch | undefined {
     if (view.ledgerId !== this.#options.held.view.ledgerId) return OTHER_LEDGER;
-    if (view.sends < known.sends) return describeLoss(view.sends, known.sends);
+    if (view.sendCount < known.sendCount) return describeLoss(view.sendCount, known.sendCount);
     if (!this.#isHolder(view)) return undefined;
     // This process went on while the ledger was asked: what that saw last may be any of its begins in between.
     if (this.#line !== known) return undefined;

@@ -179,9 +179,9 @@ export class SenderLoop {
   }
 
   /** Not asked of the ledger alone: one that came back older does not know who has sent since. */
-  #witnessesAll({ sends, lastJournalId, journals }: SenderView): boolean {
+  #witnessesAll({ sendCount, lastJournalId, journals }: SenderView): boolean {
     const { journalId, peers } = this.#options.journal;
-    if (sends > 0 && lastJournalId !== journalId) return false;
+    if (sendCount > 0 && lastJournalId !== journalId) return false;
     return [...journals, ...peers].every((known) => known.journalId === journalId);
   }
 
@@ -298,13 +298,13 @@ export class SenderLoop {
   async #bindJournal({ view, lease }: HeldLease): Promise<void> {
     const { journal, logger } = this.#options;
     if (journal.ledger?.ledgerId === view.ledgerId) return;
-    if (journal.ledger === undefined && view.sends > 0) {
+    if (journal.ledger === undefined && view.sendCount > 0) {
       logger.warn(
-        { sends: view.sends },
+        { sends: view.sendCount },
         'the send journal of this host is new: it can witness nothing that was sent before',
       );
     }
-    const { ledgerId, sends, last } = view;
-    await journal.bind({ ledgerId, epoch: lease.epoch, sends, token: last });
+    const { ledgerId, sendCount, last } = view;
+    await journal.bind({ ledgerId, epoch: lease.epoch, sends: sendCount, token: last });
   }
 }

@@ -4,7 +4,7 @@ import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import type { JournaledSend } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { Refusal } from '../../ledger/script-rejection.js';
+import type { ScriptRejection } from '../../ledger/script-rejection.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { JournalPlace, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
@@ -64,11 +64,11 @@ export class Sender {
   constructor(options: SenderOptions) {
     this.#options = options;
     const { held, journal, pacer } = options;
-    const { sends, last, lastJournalId, inFlightMs } = held.view;
+    const { sendCount, last, lastJournalId, inFlightMs } = held.view;
     this.#after =
       lastJournalId === journal.journalId && journal.ledger !== undefined
         ? { sends: journal.ledger.sends, token: journal.ledger.token }
-        : { sends, token: last };
+        : { sends: sendCount, token: last };
     this.#book = new AttemptRecorder({
       ...options,
       doubtMs: onAnyClock(options.guardMs + Math.max(options.inFlightMaxMs, inFlightMs)),
@@ -189,10 +189,10 @@ export class Sender {
     try {
       const begun = await this.#begin(attempt);
       if (begun !== undefined) return begun;
-      const { sends } = this.#check.line;
+      const { sendCount } = this.#check.line;
       const at = clock.wallNow();
-      await journal.append({ ...attempt, epoch: held.lease.epoch, sends, after: this.#after, request, at });
-      this.#after = { sends, token: attempt.token };
+      await journal.append({ ...attempt, epoch: held.lease.epoch, sends: sendCount, after: this.#after, request, at });
+      this.#after = { sends: sendCount, token: attempt.token };
       hasOthers = await journal.changedByOthers();
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
@@ -213,14 +213,14 @@ export class Sender {
       ...attempt,
       ...this.#check.line,
       lease: held.lease,
-      beat: held.beat(),
+      heartbeat: held.heartbeat(),
       ledgerId: held.view.ledgerId,
       journal: describeJournal(journal, journalPlace, clock.wallNow()),
       inFlightMs: inFlightMaxMs,
     });
     if (begun.kind !== 'begun') return await this.#refused(begun);
     this.#book.noteBegun(attempt);
-    this.#check.noteBegun({ sends: begun.sends, last: attempt.token });
+    this.#check.noteBegun({ sendCount: begun.sendCount, last: attempt.token });
     return undefined;
   }
 
@@ -264,7 +264,7 @@ export class Sender {
   }
 
   /** The ledger did not let the attempt begin. */
-  async #refused(refusal: Refusal): Promise<SendReport> {
+  async #refused(refusal: ScriptRejection): Promise<SendReport> {
     switch (refusal.kind) {
       case 'lease_lost':
         return { kind: 'lease_lost' };

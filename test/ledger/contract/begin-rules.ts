@@ -24,7 +24,7 @@ export function beginRules(rig: GetRig): void {
       rig().advance(1_500);
       expect(await rig().ledger.beginSend(await nextBegin(rig().ledger, lease, 'p'))).toEqual({
         kind: 'begun',
-        sends: 1,
+        sendCount: 1,
       });
       expect(await rig().ledger.readPayout('p')).toMatchObject({
         state: 'sending',
@@ -33,7 +33,7 @@ export function beginRules(rig: GetRig): void {
         updatedAt: '2030-01-01T00:00:01.500Z',
         history: [{ to: 'queued' }, { from: 'queued', to: 'sending' }],
       });
-      expect(await rig().ledger.readSender()).toMatchObject({ sends: 1, unanswered: true });
+      expect(await rig().ledger.readSender()).toMatchObject({ sendCount: 1, awaitingAnswer: true });
     });
 
     it('is refused under a lease of another owner, of an older or of a newer epoch', async () => {
@@ -59,25 +59,25 @@ export function beginRules(rig: GetRig): void {
       const lease = await holdWithPayout();
       await send(rig(), lease, { payoutId: 'earlier', result: { kind: 'accepted', txhash: 't' } });
       const { last } = await rig().ledger.readSender();
-      expect(await refuse(lease, { sends: 2 })).toEqual({ kind: 'sends_differ', sends: 1, last });
-      expect(await refuse(lease, { sends: 0 })).toEqual({ kind: 'sends_differ', sends: 1, last });
+      expect(await refuse(lease, { sendCount: 2 })).toEqual({ kind: 'sends_differ', sendCount: 1, last });
+      expect(await refuse(lease, { sendCount: 0 })).toEqual({ kind: 'sends_differ', sendCount: 1, last });
     });
 
     it('is refused when the last send is another than the one that the sender knows, at the same number', async () => {
       const lease = await holdWithPayout();
       await send(rig(), lease, { payoutId: 'earlier', result: { kind: 'accepted', txhash: 't' } });
       const { last } = await rig().ledger.readSender();
-      expect(await refuse(lease, { last: 'another' })).toEqual({ kind: 'sends_differ', sends: 1, last });
-      expect(await refuse(lease, { last: '' })).toEqual({ kind: 'sends_differ', sends: 1, last });
+      expect(await refuse(lease, { last: 'another' })).toEqual({ kind: 'sends_differ', sendCount: 1, last });
+      expect(await refuse(lease, { last: '' })).toEqual({ kind: 'sends_differ', sendCount: 1, last });
     });
 
     it('is refused by a ledger that has seen fewer signs of life than it acknowledged: it came back older', async () => {
       const lease = await holdWithPayout();
-      await rig().ledger.beatLease(lease);
-      expect(await refuse(lease, { beat: 2 })).toEqual({ kind: 'lease_lost' });
-      expect((await rig().ledger.beginSend({ ...(await nextBegin(rig().ledger, lease, 'p')), beat: 1 })).kind).toBe(
-        'begun',
-      );
+      await rig().ledger.renewLease(lease);
+      expect(await refuse(lease, { heartbeat: 2 })).toEqual({ kind: 'lease_lost' });
+      expect(
+        (await rig().ledger.beginSend({ ...(await nextBegin(rig().ledger, lease, 'p')), heartbeat: 1 })).kind,
+      ).toBe('begun');
     });
 
     it('is refused while a journal objects to the ledger, and resuming does not help', async () => {
@@ -163,10 +163,10 @@ export function beginRules(rig: GetRig): void {
       await rig().enqueue('other');
       await begin(rig().ledger, lease, 'other');
       await rig().pause('holiday');
-      const wrong = { ledgerId: 'x', lease: { owner: 'x', epoch: 9 }, sends: 9, payoutId: 'nobody' };
+      const wrong = { ledgerId: 'x', lease: { owner: 'x', epoch: 9 }, sendCount: 9, payoutId: 'nobody' };
       expect(await refuse(lease, wrong)).toMatchObject({ kind: 'other_ledger' });
       expect(await refuse(lease, { ...wrong, ...(await known()) })).toEqual({ kind: 'lease_lost' });
-      expect(await refuse(lease, { sends: 9 })).toMatchObject({ kind: 'sends_differ' });
+      expect(await refuse(lease, { sendCount: 9 })).toMatchObject({ kind: 'sends_differ' });
       expect(await refuse(lease, {})).toMatchObject({ kind: 'paused' });
       await rig().resume();
       expect(await refuse(lease, { payoutId: 'nobody' })).toMatchObject({ kind: 'others_sending' });
@@ -188,7 +188,7 @@ export function beginRules(rig: GetRig): void {
         round: 0,
         history: [{}, {}, { from: 'sending', to: 'queued', reason: 'no connection' }],
       });
-      expect(await rig().ledger.readSender()).toMatchObject({ sends: 1, unanswered: false });
+      expect(await rig().ledger.readSender()).toMatchObject({ sendCount: 1, awaitingAnswer: false });
     });
 
     it('does nothing a second time, for another number or token, or for a payout that is not there', async () => {

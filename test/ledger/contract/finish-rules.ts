@@ -15,7 +15,7 @@ export function finishRules(rig: GetRig): void {
   const finish = async (attempt: SendAttempt, result: SendResult) =>
     rig().ledger.finishSend(attempt, result, NO_BREAKER, 0);
   const readState = async (payoutId = 'p') => (await rig().ledger.readPayout(payoutId))?.state;
-  const isUnanswered = async () => (await rig().ledger.readSender()).unanswered;
+  const isUnanswered = async () => (await rig().ledger.readSender()).awaitingAnswer;
 
   /** Sees that nothing is recorded and nothing changes. */
   const ignores = async (attempt: SendAttempt, result: SendResult): Promise<void> => {
@@ -271,7 +271,7 @@ export function finishRules(rig: GetRig): void {
     const lease = await takeLease(rig().ledger, 'one');
     for (const [index, result] of [ACCEPTED, REJECTED, UNKNOWN].entries()) {
       await send(rig(), lease, { payoutId: `p${index}`, result });
-      expect((await rig().ledger.readSender()).sends).toBe(index + 1);
+      expect((await rig().ledger.readSender()).sendCount).toBe(index + 1);
     }
   });
 }

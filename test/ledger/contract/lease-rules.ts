@@ -14,25 +14,25 @@ export function leaseRules(rig: GetRig): void {
     it('is absent at first, and whoever saw that may take it', async () => {
       expect(await readLease()).toBeUndefined();
       expect(await rig().ledger.acquireLease('one', await rig().ledger.readSender(), JOURNAL, 0)).toBe(1);
-      expect(await readLease()).toEqual({ owner: 'one', epoch: 1, beat: 0, released: false });
+      expect(await readLease()).toEqual({ owner: 'one', epoch: 1, heartbeat: 0, released: false });
     });
 
     it.each<[string, LeaseView | undefined]>([
       ['absent', undefined],
-      ['another owner', { owner: 'other', epoch: 1, beat: 1, released: false }],
-      ['another epoch', { owner: 'one', epoch: 2, beat: 1, released: false }],
-      ['an earlier beat', { owner: 'one', epoch: 1, beat: 0, released: false }],
-      ['a later beat', { owner: 'one', epoch: 1, beat: 2, released: false }],
-      ['given back', { owner: 'one', epoch: 1, beat: 1, released: true }],
+      ['another owner', { owner: 'other', epoch: 1, heartbeat: 1, released: false }],
+      ['another epoch', { owner: 'one', epoch: 2, heartbeat: 1, released: false }],
+      ['an earlier beat', { owner: 'one', epoch: 1, heartbeat: 0, released: false }],
+      ['a later beat', { owner: 'one', epoch: 1, heartbeat: 2, released: false }],
+      ['given back', { owner: 'one', epoch: 1, heartbeat: 1, released: true }],
     ])('is not given to one who saw it as %s when it is not', async (_, seen) => {
-      await rig().ledger.beatLease(await takeLease(rig().ledger, 'one'));
+      await rig().ledger.renewLease(await takeLease(rig().ledger, 'one'));
       const before = await rig().dump();
       expect(await rig().ledger.acquireLease('two', await viewWith(seen), JOURNAL, 0)).toBeUndefined();
       expect(await rig().dump()).toEqual(before);
     });
 
     it('is not given to one who saw a holder where there is none', async () => {
-      const seen = await viewWith({ owner: 'one', epoch: 1, beat: 0, released: false });
+      const seen = await viewWith({ owner: 'one', epoch: 1, heartbeat: 0, released: false });
       expect(await rig().ledger.acquireLease('two', seen, JOURNAL, 0)).toBeUndefined();
       expect(await readLease()).toBeUndefined();
     });
@@ -42,7 +42,7 @@ export function leaseRules(rig: GetRig): void {
       const before = await rig().ledger.readSender();
       await send(rig(), lease, { payoutId: 'p', result: { kind: 'accepted', txhash: 't' } });
       const view = await rig().ledger.readSender();
-      for (const wrong of [before, { ...view, sends: 2 }, { ...view, last: 'another' }, { ...view, last: '' }]) {
+      for (const wrong of [before, { ...view, sendCount: 2 }, { ...view, last: 'another' }, { ...view, last: '' }]) {
         expect(await rig().ledger.acquireLease('two', wrong, JOURNAL, 0)).toBeUndefined();
       }
       expect(await rig().ledger.acquireLease('two', view, JOURNAL, 0)).toBe(2);
@@ -77,25 +77,25 @@ export function leaseRules(rig: GetRig): void {
 
     it('raises the epoch each time it is taken, also by the same owner, and its beat starts anew', async () => {
       const first = await takeLease(rig().ledger, 'one');
-      await rig().ledger.beatLease(first);
+      await rig().ledger.renewLease(first);
       expect(await takeLease(rig().ledger, 'one')).toEqual({ owner: 'one', epoch: 2 });
       expect(await takeLease(rig().ledger, 'two')).toEqual({ owner: 'two', epoch: 3 });
-      expect(await readLease()).toEqual({ owner: 'two', epoch: 3, beat: 0, released: false });
+      expect(await readLease()).toEqual({ owner: 'two', epoch: 3, heartbeat: 0, released: false });
     });
 
     it('beats for its holder only', async () => {
       const old = await takeLease(rig().ledger, 'one');
-      expect(await rig().ledger.beatLease(old)).toBe(1);
-      expect((await readLease())?.beat).toBe(1);
+      expect(await rig().ledger.renewLease(old)).toBe(1);
+      expect((await readLease())?.heartbeat).toBe(1);
       const held = await takeLease(rig().ledger, 'two');
-      expect(await rig().ledger.beatLease(old)).toBeUndefined();
-      expect(await rig().ledger.beatLease({ owner: 'two', epoch: old.epoch })).toBeUndefined();
-      expect(await rig().ledger.beatLease({ owner: 'one', epoch: held.epoch })).toBeUndefined();
-      expect((await readLease())?.beat).toBe(0);
+      expect(await rig().ledger.renewLease(old)).toBeUndefined();
+      expect(await rig().ledger.renewLease({ owner: 'two', epoch: old.epoch })).toBeUndefined();
+      expect(await rig().ledger.renewLease({ owner: 'one', epoch: held.epoch })).toBeUndefined();
+      expect((await readLease())?.heartbeat).toBe(0);
     });
 
     it('does not beat where it was never taken', async () => {
-      expect(await rig().ledger.beatLease({ owner: 'one', epoch: 0 })).toBeUndefined();
+      expect(await rig().ledger.renewLease({ owner: 'one', epoch: 0 })).toBeUndefined();
       expect(await readLease()).toBeUndefined();
     });
 
@@ -105,14 +105,14 @@ export function leaseRules(rig: GetRig): void {
       await rig().ledger.releaseLease(old);
       expect((await readLease())?.released).toBe(false);
       await rig().ledger.releaseLease(held);
-      expect(await readLease()).toEqual({ owner: 'two', epoch: 2, beat: 0, released: true });
+      expect(await readLease()).toEqual({ owner: 'two', epoch: 2, heartbeat: 0, released: true });
     });
 
     it('gives no rights once it is given back', async () => {
       const held = await takeLease(rig().ledger, 'one');
       await rig().enqueue('p');
       await rig().ledger.releaseLease(held);
-      expect(await rig().ledger.beatLease(held)).toBeUndefined();
+      expect(await rig().ledger.renewLease(held)).toBeUndefined();
       expect(await rig().ledger.beginSend(await nextBegin(rig().ledger, held, 'p'))).toEqual({ kind: 'lease_lost' });
       expect(await rig().ledger.abandonSends(held, [], 'r', 0)).toBeUndefined();
     });
@@ -120,8 +120,8 @@ export function leaseRules(rig: GetRig): void {
     it('is whole again for the next holder after it was given back', async () => {
       await rig().ledger.releaseLease(await takeLease(rig().ledger, 'one'));
       const held = await takeLease(rig().ledger, 'two');
-      expect(await readLease()).toEqual({ owner: 'two', epoch: 2, beat: 0, released: false });
-      expect(await rig().ledger.beatLease(held)).toBe(1);
+      expect(await readLease()).toEqual({ owner: 'two', epoch: 2, heartbeat: 0, released: false });
+      expect(await rig().ledger.renewLease(held)).toBe(1);
     });
   });
 }

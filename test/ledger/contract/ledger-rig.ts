@@ -41,7 +41,7 @@ export interface LedgerRig {
     doubtMs?: number,
   ): Promise<AdoptedPayout | undefined>;
   adoptLedger(
-    highest: { epoch: number; sends: number },
+    highest: { epoch: number; sendCount: number },
     journals?: { read: readonly KnownJournal[]; givenUp: readonly string[] },
   ): Promise<RaisedLedger>;
   /** @returns how many queued or rejected payouts became `unknown` */
@@ -81,11 +81,22 @@ export async function takeLease(ledger: SenderLedger, owner: string): Promise<Le
 
 /** What a holder who knows everything would ask for. */
 export async function nextBegin(ledger: SenderLedger, lease: Lease, payoutId: string): Promise<BeginSend> {
-  const { ledgerId, sends, last } = await ledger.readSender();
+  const { ledgerId, sendCount, last } = await ledger.readSender();
   const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
   // The same on every ledger that has seen the same, so that two can be compared.
-  const token = `${lease.owner}.${lease.epoch}.${sends}.${payoutId}.${attempt}`.replace(/[^\w.:-]/g, '_');
-  return { lease, beat: 0, ledgerId, sends, last, payoutId, attempt, token, journal: JOURNAL, inFlightMs: 500 };
+  const token = `${lease.owner}.${lease.epoch}.${sendCount}.${payoutId}.${attempt}`.replace(/[^\w.:-]/g, '_');
+  return {
+    lease,
+    heartbeat: 0,
+    ledgerId,
+    sendCount,
+    last,
+    payoutId,
+    attempt,
+    token,
+    journal: JOURNAL,
+    inFlightMs: 500,
+  };
 }
 
 /** Begins a payout that can be begun. */

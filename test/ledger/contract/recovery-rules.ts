@@ -30,7 +30,7 @@ export function recoveryRules(rig: GetRig): void {
       const attempt = await begun();
       await rig().loseSender();
       const lease = await takeLease(rig().ledger, 'two');
-      expect(await rig().ledger.readSender()).toMatchObject({ unanswered: true });
+      expect(await rig().ledger.readSender()).toMatchObject({ awaitingAnswer: true });
       expect(await rig().ledger.abandonSends(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
     });
 
@@ -239,15 +239,15 @@ export function recoveryRules(rig: GetRig): void {
   describe('adoption of a ledger', () => {
     it('raises epoch and sends above the journal, ends the lease, and notes that a request may be on its way', async () => {
       const old = await takeLease(rig().ledger, 'one');
-      const raised = await rig().adoptLedger({ epoch: 5, sends: 9 });
-      expect(raised).toMatchObject({ epoch: 6, sends: 10, objections: 0 });
+      const raised = await rig().adoptLedger({ epoch: 5, sendCount: 9 });
+      expect(raised).toMatchObject({ epoch: 6, sendCount: 10, objections: 0 });
       expect(await rig().ledger.readSender()).toMatchObject({
-        lease: { owner: '', epoch: 6, beat: 0, released: false },
-        sends: 10,
+        lease: { owner: '', epoch: 6, heartbeat: 0, released: false },
+        sendCount: 10,
         last: raised.token,
-        unanswered: true,
+        awaitingAnswer: true,
       });
-      expect(await rig().ledger.beatLease(old)).toBeUndefined();
+      expect(await rig().ledger.renewLease(old)).toBeUndefined();
       expect(await takeLease(rig().ledger, 'two')).toEqual({ owner: 'two', epoch: 7 });
     });
 
@@ -256,7 +256,7 @@ export function recoveryRules(rig: GetRig): void {
       for (const objection of objections) await rig().ledger.object(objection);
       await takeLease(rig().ledger, 'one');
       const read = { ...JOURNAL, sends: 9, token: 'ninth' };
-      const raised = await rig().adoptLedger({ epoch: 1, sends: 9 }, { read: [read], givenUp: ['j-three'] });
+      const raised = await rig().adoptLedger({ epoch: 1, sendCount: 9 }, { read: [read], givenUp: ['j-three'] });
       expect(raised.objections).toBe(1);
       const view = await rig().ledger.readSender();
       expect(view.objections).toEqual([objections[1]]);
@@ -265,23 +265,23 @@ export function recoveryRules(rig: GetRig): void {
 
     it('keeps the flag though an attempt of before is put back', async () => {
       const attempt = await begun();
-      await rig().adoptLedger({ epoch: 5, sends: 9 });
+      await rig().adoptLedger({ epoch: 5, sendCount: 9 });
       await rig().ledger.revertSend(attempt, 'it was not sent');
       expect((await rig().ledger.readPayout('p'))?.state).toBe('queued');
-      expect((await rig().ledger.readSender()).unanswered).toBe(true);
+      expect((await rig().ledger.readSender()).awaitingAnswer).toBe(true);
     });
 
     it('never lowers what the ledger has', async () => {
       const lease = await takeLease(rig().ledger, 'one');
       await send(rig(), lease, { payoutId: 'p', result: { kind: 'accepted', txhash: 't' } });
-      expect(await rig().adoptLedger({ epoch: 0, sends: 0 })).toMatchObject({ epoch: 2, sends: 2 });
+      expect(await rig().adoptLedger({ epoch: 0, sendCount: 0 })).toMatchObject({ epoch: 2, sendCount: 2 });
     });
 
     it('works on an empty ledger, and the next send clears the flag', async () => {
-      expect(await rig().adoptLedger({ epoch: 3, sends: 4 })).toMatchObject({ epoch: 4, sends: 5 });
+      expect(await rig().adoptLedger({ epoch: 3, sendCount: 4 })).toMatchObject({ epoch: 4, sendCount: 5 });
       const lease = await takeLease(rig().ledger, 'one');
       await send(rig(), lease, { payoutId: 'p', result: { kind: 'accepted', txhash: 't' } });
-      expect(await rig().ledger.readSender()).toMatchObject({ sends: 6, unanswered: false });
+      expect(await rig().ledger.readSender()).toMatchObject({ sendCount: 6, awaitingAnswer: false });
     });
   });
 

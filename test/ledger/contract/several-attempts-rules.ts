@@ -108,7 +108,7 @@ export function severalAttemptsRules(rig: GetRig): void {
         state: 'unknown',
         message: 'not sent, because an earlier attempt was paid as hash-1',
       });
-      expect((await rig().ledger.readSender()).unanswered).toBe(false);
+      expect((await rig().ledger.readSender()).awaitingAnswer).toBe(false);
     });
 
     it('is not sent again once the present attempt is rejected', async () => {

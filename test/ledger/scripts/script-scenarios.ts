@@ -198,7 +198,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
     script: 'beat-lease',
     prepare: async ({ sender }) => {
       await takeLease(sender, 'one');
-      return { run: async (stage) => stage.sender.beatLease(LEASE), again: async () => Promise.resolve() };
+      return { run: async (stage) => stage.sender.renewLease(LEASE), again: async () => Promise.resolve() };
     },
   },
   {
@@ -298,7 +298,7 @@ export const scriptScenarios: readonly ScriptScenario[] = [
       await sender.object(OBJECTION);
       const journals = { read: [JOURNAL], givenUp: [OBJECTION.journalId] };
       const run = async ({ account }: Stage): Promise<unknown> =>
-        adoptLedger(account.connection, { epoch: 3, sends: 9 }, 'adoption', journals, ANN);
+        adoptLedger(account.connection, { epoch: 3, sendCount: 9 }, 'adoption', journals, ANN);
       // Another adoption, with a number of its own.
       return { run, again: run };
     },

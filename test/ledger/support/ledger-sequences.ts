@@ -108,7 +108,7 @@ const acquire = fc.tuple(owner, back).map(
 
 const beat = back.map(
   (index) =>
-    new Command(`beat lease ${index} back`, async ({ rig, seen }) => rig.ledger.beatLease(leaseAt(seen, index))),
+    new Command(`beat lease ${index} back`, async ({ rig, seen }) => rig.ledger.renewLease(leaseAt(seen, index))),
 );
 const release = back.map(
   (index) =>
@@ -132,7 +132,7 @@ const begin = fc
       const asked = {
         ...right,
         attempt: right.attempt + (what === 'attempt' ? by : 0),
-        sends: right.sends + (what === 'sends' ? by : 0),
+        sendCount: right.sendCount + (what === 'sends' ? by : 0),
         last: what === 'last' && by !== 0 ? 'another' : right.last,
         ledgerId: what === 'ledger' && by !== 0 ? 'another' : right.ledgerId,
       };
@@ -212,7 +212,10 @@ const adoptLedger = fc.tuple(fc.nat(5), fc.constantFrom('read', 'given up', 'nei
     new Command(`adopt the ledger at ${epoch}, the objector's journal ${objector}`, async ({ rig }) => {
       const { journalId } = OBJECTION;
       const read = objector === 'read' ? [JOURNAL, { ...JOURNAL, journalId }] : [JOURNAL];
-      return rig.adoptLedger({ epoch, sends: epoch }, { read, givenUp: objector === 'given up' ? [journalId] : [] });
+      return rig.adoptLedger(
+        { epoch, sendCount: epoch },
+        { read, givenUp: objector === 'given up' ? [journalId] : [] },
+      );
     }),
 );
 

@@ -89,12 +89,12 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
     const begin = async (payoutId: string) => {
       await journal.reload();
       const { view, lease } = await takeLease();
-      const { ledgerId, sends, last } = view;
+      const { ledgerId, sendCount, last } = view;
       const payout = await sender.readPayout(payoutId);
       const attempt = { payoutId, attempt: (payout?.attempt ?? 0) + 1, token: `${name}-${(tokens += 1)}` };
-      const asked = { ...attempt, lease, beat: 0, ledgerId, sends, last, journal: describe(), inFlightMs: 0 };
+      const asked = { ...attempt, lease, heartbeat: 0, ledgerId, sendCount, last, journal: describe(), inFlightMs: 0 };
       const begun = await sender.beginSend(asked);
-      return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends, token: last }, begun };
+      return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends: sendCount, token: last }, begun };
     };
     return {
       dir,
@@ -106,7 +106,7 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
         const { epoch, sends, token } = before;
         const { paymentId, amount, addressTo } = aPayout(payoutId);
         const request: JournaledSend['request'] = { paymentId, amount, addressTo };
-        await journal.append({ ...attempt, epoch, sends: begun.sends, after: { sends, token }, request, at: 0 });
+        await journal.append({ ...attempt, epoch, sends: begun.sendCount, after: { sends, token }, request, at: 0 });
         if (outcome !== undefined) journal.noteOutcome(attempt, outcome, 0);
         if (outcome?.kind === 'not_sent') await sender.revertSend(attempt, outcome.reason);
         else await sender.finishSend(attempt, outcome ?? { kind: 'unknown', reason: 'no answer' }, NO_BREAKER, 0);

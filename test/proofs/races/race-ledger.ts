@@ -43,7 +43,7 @@ export class RaceLedger {
     return {
       readSender: async () => ask('readSender', async () => ledger.readSender()),
       acquireLease: async (...given) => ask('acquireLease', async () => ledger.acquireLease(...given)),
-      beatLease: async (lease) => ask('beatLease', async () => ledger.beatLease(lease)),
+      renewLease: async (lease) => ask('renewLease', async () => ledger.renewLease(lease)),
       releaseLease: async (lease) => ask('releaseLease', async () => ledger.releaseLease(lease)),
       findForgottenSends: async (sends) => ask('findForgottenSends', async () => ledger.findForgottenSends(sends)),
       readPayout: async (payoutId) => ask(`readPayout ${payoutId}`, async () => ledger.readPayout(payoutId)),

@@ -71,13 +71,13 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       lease,
       view: await ledger.readSender(),
       firstSendAt: clock.now(),
-      beat: () => 0,
+      heartbeat: () => 0,
       lost: new AbortController().signal,
       release: async () => ledger.releaseLease(lease),
       abandon: () => undefined,
     };
-    const { ledgerId, sends, last } = held.view;
-    if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends, token: last });
+    const { ledgerId, sendCount, last } = held.view;
+    if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends: sendCount, token: last });
     let tokens = 0;
     const stop = new AbortController();
     const sender = makeSender({

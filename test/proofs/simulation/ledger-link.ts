@@ -18,7 +18,7 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
     readSender: async () => call('readSender', '', async (ledger) => ledger.readSender()),
     acquireLease: async (owner, seen, ...rest) =>
       call('acquireLease', owner, async (ledger) => ledger.acquireLease(owner, seen, ...rest)),
-    beatLease: async (lease) => call('beatLease', lease.owner, async (ledger) => ledger.beatLease(lease)),
+    renewLease: async (lease) => call('renewLease', lease.owner, async (ledger) => ledger.renewLease(lease)),
     releaseLease: async (lease) => call('releaseLease', lease.owner, async (ledger) => ledger.releaseLease(lease)),
     readPayout: async (payoutId) => call('readPayout', payoutId, async (ledger) => ledger.readPayout(payoutId)),
     findForgottenSends: async (sends) =>

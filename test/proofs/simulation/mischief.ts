@@ -6,7 +6,7 @@ import type { World } from './world.js';
 export type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'after the write' | 'answer';
 
 /** What is asked often and changes little gets its faults at random times only. */
-const QUIET = new Set(['readSender', 'beatLease', 'queued']);
+const QUIET = new Set(['readSender', 'renewLease', 'queued']);
 
 /** Stops and kills processes at the moments that matter, and at any other. */
 export class Mischief {

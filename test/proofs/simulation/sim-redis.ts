@@ -89,7 +89,7 @@ export class SimRedis {
   rollBack(snapshot = this.#pickSnapshot()): void {
     if (this.#rollbacksLeft === 0 || !this.mayForget(snapshot)) return;
     this.#rollbacksLeft -= 1;
-    this.#world.note(() => `redis: ROLLED BACK to ${snapshot.sends} sends`);
+    this.#world.note(() => `redis: ROLLED BACK to ${snapshot.sendCount} sends`);
     this.#restart();
     this.ledger.restore(snapshot);
   }

@@ -261,7 +261,7 @@ export class Simulation {
     const look = (): void => {
       if (!world.faultsOn || !deposed.paused) return;
       const next = this.#findSender();
-      if (next === undefined || this.#redis.ledger.snapshot().sends === copy.sends) {
+      if (next === undefined || this.#redis.ledger.snapshot().sendCount === copy.sendCount) {
         world.after(world.random.between(50, 500), look);
         return;
       }

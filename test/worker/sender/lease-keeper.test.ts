@@ -56,7 +56,7 @@ function makeKeeper(given: Partial<LeaseKeeperOptions> = {}): LeaseKeeper {
     describeJournal: () => ({ ...MINE, at: clock.wallNow() }),
     journalKeptMs: DAY_MS,
     unansweredMs: (inFlightMs) => Math.max(IN_FLIGHT_MS, inFlightMs) + 2_000,
-    witnessesAll: ({ sends, lastJournalId }) => sends === 0 || lastJournalId === MINE.journalId,
+    witnessesAll: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
     onUnsupported: () => undefined,
     findObjection: async () => {
       objectionsAsked += 1;
@@ -186,7 +186,7 @@ describe('acquire', () => {
     const lease = await another();
     const watching = watch();
     for (let beats = 0; beats < 50; beats += 1) {
-      await ledger.beatLease(lease);
+      await ledger.renewLease(lease);
       await clock.advance(LEASE_MS / 2);
     }
     expect(watching.held).toBeUndefined();
@@ -205,7 +205,7 @@ describe('acquire', () => {
     const snapshot = ledger.snapshot();
     if (change === 'owner') ledger.restore({ ...snapshot, lease: { ...view, owner: 'somebody else' } });
     if (change === 'epoch') ledger.restore({ ...snapshot, lease: { ...view, epoch: 7 } });
-    if (change === 'beat') await ledger.beatLease(lease);
+    if (change === 'beat') await ledger.renewLease(lease);
     if (change === 'absence') ledger.restore({ ...snapshot, lease: undefined });
     await clock.advance(LEASE_MS - 1_000);
     expect(watching.held).toBeUndefined();
@@ -277,7 +277,7 @@ describe('acquire', () => {
     const lease = await another();
     before.readSender = async () => {
       looks += 1;
-      await ledger.beatLease(lease);
+      await ledger.renewLease(lease);
     };
     watch(makeKeeper({ leaseMs: 1_000 }));
     await clock.advance(999);
@@ -394,7 +394,7 @@ describe('an objection of the journal', () => {
     const askedAt: number[] = [];
     watch(
       makeKeeper({
-        witnessesAll: ({ sends, lastJournalId }) => sends === 0 || lastJournalId === MINE.journalId,
+        witnessesAll: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
         onUnsupported: () => undefined,
         findObjection: async () => {
           askedAt.push(clock.now() - startedAt);
@@ -403,7 +403,7 @@ describe('an objection of the journal', () => {
       }),
     );
     for (let second = 0; second < 25; second += 1) {
-      await ledger.beatLease(lease);
+      await ledger.renewLease(lease);
       await clock.advance(1_000);
     }
     expect(askedAt).toEqual([0, 10_000, 20_000]);
@@ -414,9 +414,9 @@ describe('the held lease', () => {
   it('beats at once and every second, in the quarantine too', async () => {
     await acquire();
     await clock.advance(0);
-    expect((await ledger.readSender()).lease?.beat).toBe(1);
+    expect((await ledger.readSender()).lease?.heartbeat).toBe(1);
     await clock.advance(5_500);
-    expect((await ledger.readSender()).lease?.beat).toBe(6);
+    expect((await ledger.readSender()).lease?.heartbeat).toBe(6);
   });
 
   it('is lost as soon as a beat finds another holder, who is not disturbed', async () => {
@@ -426,7 +426,7 @@ describe('the held lease', () => {
     expect(held.lost.aborted).toBe(true);
     expect(said).toContain('warn another process has taken the lease');
     await held.release();
-    expect((await ledger.readSender()).lease).toEqual({ ...other, beat: 0, released: false });
+    expect((await ledger.readSender()).lease).toEqual({ ...other, heartbeat: 0, released: false });
   });
 
   it('is lost when the ledger comes back as it was some signs of life ago', async () => {
@@ -434,7 +434,7 @@ describe('the held lease', () => {
     await clock.advance(3_000);
     const copy = ledger.snapshot();
     await clock.advance(3_000);
-    expect(held.beat()).toBe((await ledger.readSender()).lease?.beat);
+    expect(held.heartbeat()).toBe((await ledger.readSender()).lease?.heartbeat);
     ledger.restore(copy);
     await clock.advance(1_000);
     expect(held.lost.aborted).toBe(true);
@@ -445,7 +445,7 @@ describe('the held lease', () => {
     await acquire();
     await another();
     let beats = 0;
-    before.beatLease = () => void (beats += 1);
+    before.renewLease = () => void (beats += 1);
     let releases = 0;
     before.releaseLease = () => void (releases += 1);
     await clock.advance(5_000);
@@ -455,16 +455,16 @@ describe('the held lease', () => {
 
   it('is not lost while Redis is away', async () => {
     const held = await acquire();
-    before.beatLease = () => {
+    before.renewLease = () => {
       throw new Error('Redis is away');
     };
     await clock.advance(60_000);
     expect(held.lost.aborted).toBe(false);
     expect(said).toContain('debug cannot show a sign of life');
-    delete before.beatLease;
+    delete before.renewLease;
     const { lease } = await ledger.readSender();
     await clock.advance(1_500);
-    expect((await ledger.readSender()).lease?.beat).toBeGreaterThan(lease?.beat ?? 0);
+    expect((await ledger.readSender()).lease?.heartbeat).toBeGreaterThan(lease?.heartbeat ?? 0);
   });
 
   it('is given back, and beats no more', async () => {
@@ -478,7 +478,7 @@ describe('the held lease', () => {
 
   it('is not called lost by a beat that was under way when it was given back', async () => {
     const held = await acquire();
-    before.beatLease = async () => clock.sleep(100);
+    before.renewLease = async () => clock.sleep(100);
     await clock.advance(1_050);
     await held.release();
     await clock.advance(1_000);

@@ -33,34 +33,34 @@ beforeEach(async () => {
 /** This process begins a send, and hears of it. */
 async function begin(payoutId = 'p'): Promise<void> {
   const attempt = await rig.begin(payoutId);
-  check.noteBegun({ sends: check.line.sends + 1, last: attempt.token });
+  check.noteBegun({ sendCount: check.line.sendCount + 1, last: attempt.token });
   await rig.ledger.finishSend(attempt, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
 }
 
 describe('explainDifference', () => {
   it('is an older copy where sends are missing', async () => {
     await begin();
-    expect(check.explainDifference({ sends: 0, last: '' })).toEqual(LOSS);
+    expect(check.explainDifference({ sendCount: 0, last: '' })).toEqual(LOSS);
   });
 
-  it.each([1, 2])('is an older copy where %d sends are there, the last of them another', async (sends) => {
+  it.each([1, 2])('is an older copy where %d sends are there, the last of them another', async (sendCount) => {
     await begin();
-    expect(check.explainDifference({ sends, last: 'foreign' })).toEqual(OTHER_SENDS);
-    expect(check.line).toEqual({ sends: 1, last: 'behind-p-1' });
+    expect(check.explainDifference({ sendCount, last: 'foreign' })).toEqual(OTHER_SENDS);
+    expect(check.line).toEqual({ sendCount: 1, last: 'behind-p-1' });
   });
 
   it('is a begin of this process that took effect late, which it counts from then on', async () => {
     await begin();
     unwritten.push('late');
-    expect(check.explainDifference({ sends: 2, last: 'late' })).toBeUndefined();
-    expect(check.line).toEqual({ sends: 2, last: 'late' });
+    expect(check.explainDifference({ sendCount: 2, last: 'late' })).toBeUndefined();
+    expect(check.line).toEqual({ sendCount: 2, last: 'late' });
   });
 
   it('is an older copy also where a late begin of this process is the last of fewer sends', async () => {
     await begin();
     await begin('q');
     unwritten.push('late');
-    expect(check.explainDifference({ sends: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
+    expect(check.explainDifference({ sendCount: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
   });
 });
 
@@ -122,7 +122,7 @@ describe('findLoss', () => {
     rig.after.readSender = async () => {
       delete rig.after.readSender;
       unwritten.push(late.token);
-      check.explainDifference({ sends: 1, last: late.token });
+      check.explainDifference({ sendCount: 1, last: late.token });
       await begin();
       unwritten = [];
     };

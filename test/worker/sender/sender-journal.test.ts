@@ -68,8 +68,8 @@ describe('the journal', () => {
   ])('names the send before the first %s', async (_, lastJournalId, after) => {
     const journal = new MemoryJournal();
     journal.given({ ledgerId: rig.held.view.ledgerId, epoch: 1, sends: 4, token: 'fourth' });
-    const view = { ...rig.held.view, lastJournalId, sends: 6, last: 'sixth' };
-    rig.ledger.restore({ ...rig.ledger.snapshot(), sends: 6, last: 'sixth' });
+    const view = { ...rig.held.view, lastJournalId, sendCount: 6, last: 'sixth' };
+    rig.ledger.restore({ ...rig.ledger.snapshot(), sendCount: 6, last: 'sixth' });
     const next = await makeSendRig({ ledger: rig.ledger, journal, held: { ...rig.held, view } });
     await next.send('p');
     expect(journal.sends.at(-1)).toMatchObject({ sends: 7, after });
@@ -227,7 +227,7 @@ describe('a journal to which another process writes while a send begins', () => 
   it('who took the lease is no mismatch; what was not written is put back all the same', async () => {
     whileItBegins(() => {
       rig.journal.othersWrite(STILL_TRUE);
-      void rig.ledger.adoptLedger({ epoch: 0, sends: 0 }, { read: [], givenUp: [] });
+      void rig.ledger.adoptLedger({ epoch: 0, sendCount: 0 }, { read: [], givenUp: [] });
     });
     expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
     expect(await payoutState()).toBe('queued');

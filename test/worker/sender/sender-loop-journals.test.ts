@@ -157,8 +157,12 @@ describe('an answer that only the journal of one host knows', () => {
     ]);
     await ledger.adoptSends([{ ...send, outcome }], { ...ANN, doubtMs: 0 });
     const read = [JOURNAL, { ...JOURNAL, journalId: 'j-A' }];
-    const { epoch: raised, sends, token } = await ledger.adoptLedger({ epoch, sends: 1 }, { read, givenUp: [] });
-    await journal.bind({ ledgerId, epoch: raised, sends, token, adopted: true });
+    const {
+      epoch: raised,
+      sendCount,
+      token,
+    } = await ledger.adoptLedger({ epoch, sendCount: 1 }, { read, givenUp: [] });
+    await journal.bind({ ledgerId, epoch: raised, sends: sendCount, token, adopted: true });
     const a = makeRole(world, { name: 'A', journal });
     a.start();
     await advance(LEASE_MS + 5_000);

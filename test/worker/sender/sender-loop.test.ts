@@ -132,12 +132,15 @@ describe('the role of the sender', () => {
     expect(one.said).not.toContain(warning);
     await endAll(world);
 
-    const { epoch, sends, token } = await world.ledger.adoptLedger({ epoch: 1, sends: 5 }, { read: [], givenUp: [] });
+    const { epoch, sendCount, token } = await world.ledger.adoptLedger(
+      { epoch: 1, sendCount: 5 },
+      { read: [], givenUp: [] },
+    );
     const two = makeRole(world, { name: 'two' });
     two.start();
     await advance(LEASE_MS + 1_000);
     expect(two.said).toContain(warning);
-    expect(two.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: epoch + 1, sends, token });
+    expect(two.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: epoch + 1, sends: sendCount, token });
   });
 
   it.each([
@@ -237,7 +240,10 @@ describe('a role whose journal does not agree with the ledger, before it has the
 
     // As an adoption does it.
     one.journal.lines.length = 1;
-    await world.ledger.adoptLedger({ epoch: 0, sends: 7 }, { read: [{ ...JOURNAL, journalId: 'j-one' }], givenUp: [] });
+    await world.ledger.adoptLedger(
+      { epoch: 0, sendCount: 7 },
+      { read: [{ ...JOURNAL, journalId: 'j-one' }], givenUp: [] },
+    );
     await advance(5_000);
     expect(one.role.status).toEqual({ role: 'standby' });
     await advance(LEASE_MS + 3_000);
@@ -334,9 +340,9 @@ describe('a sender that finds that journal and ledger contradict each other', ()
     await advance(LEASE_MS + 20_000);
     expect(one.role.status).toEqual({ role: 'refused', reason: REFUSED });
     expect(await objections()).toEqual([]);
-    const { beat = 0 } = (await world.ledger.readSender()).lease ?? {};
+    const { heartbeat = 0 } = (await world.ledger.readSender()).lease ?? {};
     await advance(5_000);
-    expect((await world.ledger.readSender()).lease?.beat).toBeGreaterThan(beat);
+    expect((await world.ledger.readSender()).lease?.heartbeat).toBeGreaterThan(heartbeat);
 
     isAway = false;
     await advance(1_000);
@@ -431,8 +437,8 @@ describe('a sender that loses the lease while a send is under way', () => {
     await advance(LEASE_MS + 5_000);
     expect(one.gateway.arrivals).toHaveLength(1);
     // As many sends, so that only the journal can tell.
-    const lease = { owner: 'two', epoch: 7, beat: 0, released: false };
-    world.ledger.restore({ ...older, lease, sends: 1, last: 'theirs' });
+    const lease = { owner: 'two', epoch: 7, heartbeat: 0, released: false };
+    world.ledger.restore({ ...older, lease, sendCount: 1, last: 'theirs' });
     return one;
   };
 

@@ -53,7 +53,7 @@ describe('a send', () => {
     await rig.send('p');
     await rig.send('q');
     const view = await rig.ledger.readSender();
-    expect(view).toMatchObject({ sends: 2, last: 't-2', lastJournalId: 'j-mine', inFlightMs: IN_FLIGHT_MAX_MS });
+    expect(view).toMatchObject({ sendCount: 2, last: 't-2', lastJournalId: 'j-mine', inFlightMs: IN_FLIGHT_MAX_MS });
     // As the journal stood when the last send began.
     expect(view.journals).toEqual([
       { journalId: 'j-mine', ...PLACE, sends: 1, token: 't-1', at: rig.clock.wallNow() - 100 - 30 },

@@ -115,7 +115,7 @@ export async function endAll({ rigs }: RoleWorld): Promise<void> {
 const CALLS = [
   'readSender',
   'acquireLease',
-  'beatLease',
+  'renewLease',
   'releaseLease',
   'readPayout',
   'findForgottenSends',

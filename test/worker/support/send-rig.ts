@@ -76,7 +76,7 @@ export async function makeSendRig(
   const held = given.held ?? (await holdLease(ledger, journal, lost.signal, clock.now() + QUIET_MS));
   const { lease, view } = held;
   if (journal.ledger === undefined) {
-    await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sends, token: view.last });
+    await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sendCount, token: view.last });
   }
   const sender = new Sender({
     clock,
@@ -108,11 +108,11 @@ export async function makeSendRig(
   const send = async (payoutId: string, stop = new AbortController().signal): Promise<SendReport> =>
     clock.until(sender.send(payoutId, stop));
   const begin: SendRig['begin'] = async (payoutId, change = {}) => {
-    const { ledgerId, sends, last } = await ledger.readSender();
+    const { ledgerId, sendCount, last } = await ledger.readSender();
     const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
     const token = `behind-${payoutId}-${attempt}`;
-    const asked = { payoutId, attempt, token, ledgerId, sends, last, lease: held.lease, ...change };
-    const begun = await ledger.beginSend({ beat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
+    const asked = { payoutId, attempt, token, ledgerId, sendCount, last, lease: held.lease, ...change };
+    const begun = await ledger.beginSend({ heartbeat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
@@ -133,7 +133,7 @@ async function holdLease(
     lease,
     view: await ledger.readSender(),
     firstSendAt,
-    beat: () => 0,
+    heartbeat: () => 0,
     lost,
     release: async () => ledger.releaseLease(lease),
     abandon: () => undefined,

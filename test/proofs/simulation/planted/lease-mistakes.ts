@@ -24,11 +24,11 @@ function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: P
   beatenAt.set(ledgerOfRun, beats);
   let looks = 0;
   const view = seenAs(ledger, (lease) => {
-    if (lease === undefined) return { owner: '', epoch: 0, beat: 0, released: true };
+    if (lease === undefined) return { owner: '', epoch: 0, heartbeat: 0, released: true };
     const beat = beats.get(lease.owner);
     const expired = beat === undefined || clock.wallNow() - beat > settings.leaseMs;
     // What is not expired never seems to stand still.
-    return { ...lease, beat: (looks += 1), released: lease.released || expired };
+    return { ...lease, heartbeat: (looks += 1), released: lease.released || expired };
   });
   return {
     ...view,
@@ -36,9 +36,9 @@ function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: P
       beats.set(owner, clock.wallNow());
       return view.acquireLease(owner, seen, ...rest);
     },
-    beatLease: async (lease) => {
+    renewLease: async (lease) => {
       beats.set(lease.owner, clock.wallNow());
-      return ledger.beatLease(lease);
+      return ledger.renewLease(lease);
     },
   };
 }
@@ -46,12 +46,12 @@ function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: P
 /** Takes a lease that is not there for one whose holder ended in good order, with no request on its way. */
 function freeWhereAbsent(ledger: WorkerLedger): WorkerLedger {
   let wasAbsent = false;
-  const view = seenAs(ledger, (lease) => lease ?? { owner: '', epoch: 0, beat: 0, released: true });
+  const view = seenAs(ledger, (lease) => lease ?? { owner: '', epoch: 0, heartbeat: 0, released: true });
   return {
     ...view,
     readSender: async () => {
       const sender = await view.readSender();
-      return wasAbsent ? { ...sender, unanswered: false } : sender;
+      return wasAbsent ? { ...sender, awaitingAnswer: false } : sender;
     },
     acquireLease: async (owner, seen, ...rest) => {
       wasAbsent = seen.lease?.owner === '';
@@ -77,9 +77,9 @@ function seenAs(ledger: WorkerLedger, look: (lease: LeaseView | undefined) => Le
 function silentWhileQuiet(ledger: WorkerLedger, { pacer }: PieceContext): WorkerLedger {
   return {
     ...ledger,
-    beatLease: async (lease) => {
+    renewLease: async (lease) => {
       if (!pacer.isOpen) throw new RedisUnavailableError('not asked');
-      return ledger.beatLease(lease);
+      return ledger.renewLease(lease);
     },
   };
 }
@@ -87,8 +87,8 @@ function silentWhileQuiet(ledger: WorkerLedger, { pacer }: PieceContext): Worker
 /** Lets anybody begin who once had the lease. */
 class LedgerWithoutFence extends MemoryLedger {
   override async beginSend(begin: Parameters<MemoryLedger['beginSend']>[0]): ReturnType<MemoryLedger['beginSend']> {
-    const { lease, sends, last } = await this.readSender();
+    const { lease, sendCount, last } = await this.readSender();
     // The line of sends would notice it as well.
-    return super.beginSend({ ...begin, lease: lease ?? begin.lease, sends, last });
+    return super.beginSend({ ...begin, lease: lease ?? begin.lease, sendCount, last });
   }
 }

@@ -67,7 +67,7 @@ export const pacingMistakes: readonly Mistake[] = [
     pieces: {
       wrapLedger: (ledger) => ({
         ...ledger,
-        readSender: async () => ({ ...(await ledger.readSender()), unanswered: false }),
+        readSender: async () => ({ ...(await ledger.readSender()), awaitingAnswer: false }),
       }),
     },
   },

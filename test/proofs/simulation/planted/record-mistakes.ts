@@ -51,7 +51,7 @@ function beginsLate(ledger: WorkerLedger): WorkerLedger {
       if (payout?.state !== 'queued')
         return { kind: 'wrong_state', state: payout?.state, attempt: payout?.attempt ?? 0 };
       pending = begin;
-      return { kind: 'begun', sends: begin.sends + 1 };
+      return { kind: 'begun', sendCount: begin.sendCount + 1 };
     },
     finishSend: async (...args) => {
       if (pending !== undefined) await ledger.beginSend(pending);
@@ -114,7 +114,7 @@ class LedgerThatBelievesAnybody extends MemoryLedger {
     const state = result.kind === 'accepted' ? 'in_progress' : result.kind;
     all.book.add({ ...entry.payout, state });
     if (result.kind === 'accepted') all.book.setTxhash(payoutId, result.txhash);
-    this.restore({ ...all, unanswered: result.kind === 'unknown' ? all.unanswered : '' });
+    this.restore({ ...all, awaitingAnswer: result.kind === 'unknown' ? all.awaitingAnswer : '' });
     return Promise.resolve({ recorded: true });
   }
 }
@@ -132,8 +132,8 @@ class LedgerThatRequeues extends MemoryLedger {
 /** Does not hold the line of sends against what the sender knows of it. */
 class LedgerThatForgetsSilently extends MemoryLedger {
   override async beginSend(begin: BeginSend): ReturnType<MemoryLedger['beginSend']> {
-    const { sends, last } = await this.readSender();
-    return super.beginSend({ ...begin, sends, last });
+    const { sendCount, last } = await this.readSender();
+    return super.beginSend({ ...begin, sendCount, last });
   }
 }
 

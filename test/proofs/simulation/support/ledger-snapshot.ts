@@ -7,13 +7,13 @@ import { PayoutBook } from './payout-book.js';
 export interface LedgerSnapshot {
   ledgerId: string | undefined;
   lease: LeaseView | undefined;
-  sends: number;
+  sendCount: number;
   /** The token of the last send. */
   last: string;
   lastJournalId: string | undefined;
   inFlightMs: number;
   /** The token of the attempt that has no response. */
-  unanswered: string;
+  awaitingAnswer: string;
   pausedReason: string | undefined;
   rejectionsInARow: number;
   unknownsInARow: number;
@@ -27,11 +27,11 @@ export interface LedgerSnapshot {
 /** What stands in the `sender` hash. */
 export const NO_SENDER = {
   lease: undefined,
-  sends: 0,
+  sendCount: 0,
   last: '',
   lastJournalId: undefined,
   inFlightMs: 0,
-  unanswered: '',
+  awaitingAnswer: '',
 };
 
 export function emptyLedger(clock: Pick<Clock, 'wallNow'>): LedgerSnapshot {
