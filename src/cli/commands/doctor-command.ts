@@ -9,10 +9,10 @@ import { formatCount } from '../../format.js';
 import { readWorkerAccounts } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
-Looks with the environment of \`payouts worker\` at Redis, the gateway, the journal, the queues and the account, and
-changes nothing. It may be run beside a worker at any time.
+Checks Redis, the gateway, the journal, the queues and the account with the environment of \`payouts worker\`. It changes
+nothing and can run beside a worker at any time.
 
-Exit code 1 when a line begins with ✗: something stops payouts, or takes a safeguard away.
+Exit code 1 when a line begins with ✗: payouts cannot be sent, or a safeguard is missing.
 
 Examples:
   payouts doctor
@@ -26,7 +26,7 @@ const NAME_WIDTH = 25;
 export function registerDoctorCommand(program: Command, context: CliContext): void {
   program
     .command('doctor')
-    .description('check everything that the worker needs, and say what to do')
+    .description('check everything that a worker needs, and suggest fixes')
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP_AFTER)
     .action(async ({ json }: { readonly json?: true }) => {
@@ -45,7 +45,7 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
   const warnings = checks.filter(({ status }) => status === 'warning').length;
   if (json) context.writeJson({ ok: problems === 0, problems, warnings, checks });
   else context.write(`\n${summarise(problems, warnings)}\n`);
-  if (problems > 0) throw new CommandFailedError('payouts cannot be sent as they should');
+  if (problems > 0) throw new CommandFailedError('The checks found problems');
 }
 
 function readOptions({ environment }: CliContext): DoctorOptions {
@@ -76,6 +76,6 @@ function colourSign(status: CheckResult['status'], colours: CliContext['colours'
 function summarise(problems: number, warnings: number): string {
   const noted = warnings === 0 ? '' : formatCount(warnings, 'warning');
   if (problems > 0)
-    return `${formatCount(problems, 'problem')}${noted === '' ? '' : `, ${noted}`}: mend what is marked ✗.`;
-  return noted === '' ? 'All is well.' : `Payouts can be sent; ${noted}.`;
+    return `${formatCount(problems, 'problem')}${noted === '' ? '' : `, ${noted}`}: fix what is marked ✗.`;
+  return noted === '' ? 'No problems found.' : `No problems found; ${noted}.`;
 }

@@ -2,7 +2,7 @@
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => {
-    // A second signal finds no listener and ends the process.
+    // Without a listener, a second signal ends the process.
     process.removeListener('SIGINT', stop);
     process.removeListener('SIGTERM', stop);
     controller.abort();

@@ -8,7 +8,7 @@ import { toProblem } from '../../fields.js';
 import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS } from '../../settings.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
-/** One account in an accounts file: who it is, and what differs from the environment. */
+/** One account in an accounts file: its identity, and what differs from the environment. */
 const fileAccountSchema = z.strictObject({
   platformId: ACCOUNT_IDENTITY.platformId.rule,
   baseUrl: ACCOUNT_IDENTITY.baseUrl.rule,
@@ -25,7 +25,7 @@ const accountsFileSchema = z
   });
 
 /**
- * The accounts that a worker process works for: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment.
+ * The accounts of a worker process: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment.
  * @throws InvalidConfigError with every problem; secrets are never shown
  */
 export function readWorkerAccounts(environment: Environment): AccountOptions[] {

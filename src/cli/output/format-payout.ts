@@ -7,7 +7,7 @@ import { formatTime } from '../../format.js';
 
 type Colours = CliContext['colours'];
 
-/** One payout for people: everything in full, then its history. */
+/** One payout as text: all its fields, then its history. */
 export function formatPayout(payout: Payout, colours: Colours): string {
   const { state } = payout;
   const facts: readonly [name: string, value: string | number | undefined][] = [
