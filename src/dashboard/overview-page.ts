@@ -33,7 +33,7 @@ export function overviewPage(site: Site, { stats, listed, wallNow }: Overview): 
         </p>
       </div>
       ${stateTiles(site, stats)} ${accountStatus(stats)}
-      ${sections.length > 0 ? sections : html`<p class="card calm">No payout needs a person.</p>`}`,
+      ${sections.length > 0 ? sections : html`<p class="card calm">No payout needs an operator.</p>`}`,
   );
 }
 

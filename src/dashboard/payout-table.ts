@@ -5,7 +5,7 @@ import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
 import { payoutPath } from './payout-path.js';
 
-/** Payouts of one state as a table, which a narrow screen shows as cards. */
+/** Payouts of one state as a table; on a narrow screen, as cards. */
 export function payoutTable({ base }: Site, payouts: readonly Payout[], wallNow: number): Html {
   return html`<table class="payouts">
     <thead>
@@ -13,7 +13,7 @@ export function payoutTable({ base }: Site, payouts: readonly Payout[], wallNow:
         <th>Payout</th>
         <th class="number">Amount</th>
         <th>To</th>
-        <th>What was said</th>
+        <th>Last message</th>
         <th class="number">Since</th>
       </tr>
     </thead>
@@ -32,14 +32,14 @@ function payoutRow(base: string, payout: Payout, wallNow: number): Html {
     </td>
     <td class="number"><strong>${amount}</strong> <span class="quiet">${formatCurrency(payout)}</span></td>
     <td class="mono" title="${addressTo}">${shorten(addressTo)}</td>
-    <td class="said">
-      ${message === undefined ? html`<span class="quiet">nothing</span>` : html`<bdi>${message}</bdi>`}
+    <td class="last-message">
+      ${message === undefined ? html`<span class="quiet">–</span>` : html`<bdi>${message}</bdi>`}
     </td>
     <td class="number">${timeAgo(updatedAt, wallNow)}</td>
   </tr>`;
 }
 
-/** How long ago, with the exact time for who points at it. */
+/** The age, with the exact time as a tooltip. */
 function timeAgo(iso: string, wallNow: number): Html {
   return html`<time datetime="${iso}" title="${formatTimeUtc(iso)}"
     >${formatDuration(Math.max(0, wallNow - Date.parse(iso)))}</time

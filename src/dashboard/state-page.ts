@@ -11,20 +11,20 @@ export interface StateList {
   readonly stats: AccountStats;
   readonly state: PayoutState;
   readonly page: PayoutPage;
-  /** Whether this page begins the list. */
+  /** Whether this is the first page of the list. */
   readonly isFirst: boolean;
   /** Wall clock, ms. */
   readonly wallNow: number;
 }
 
-/** Whether a state's latest payouts come first: of those that are over, the last one matters; of the others, who waits longest. */
+/** Final payouts are listed newest first; of the others, the one that waits longest matters most. */
 export function isNewestFirst(state: PayoutState): boolean {
   return FINAL_STATES.includes(state);
 }
 
 /** The payouts of one state, page by page. */
 export function statePage(site: Site, { stats, state, page, isFirst, wallNow }: StateList): string {
-  const order = isNewestFirst(state) ? 'the latest first' : 'who waits longest first';
+  const order = isNewestFirst(state) ? 'newest first' : 'oldest first';
   return layout(
     site,
     { title: formatState(state) },

@@ -19,7 +19,7 @@ export function formatPayout(payout: Payout, colours: Colours): string {
     ['paid too late as', payout.lateTxhash],
     ['fee', payout.fee],
     ['message', payout.message],
-    ['sends begun', payout.attempt],
+    ['send attempts', payout.attempt],
     ['reference', payout.reference],
     ['batch', payout.batch],
     ['priority', payout.priority],
