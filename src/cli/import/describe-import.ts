@@ -7,7 +7,7 @@ import type { Conflict, EnqueueCounts } from './enqueue-spool.js';
 /** What is in a file, as text. @param intervalMs - between two sends */
 export function describeCheck({ rows, payouts, repeated, invalid, totals }: FileCheck, intervalMs: number): string {
   const others = [
-    repeated === 0 ? '' : `, ${repeated} that repeat an earlier row`,
+    repeated === 0 ? '' : `, ${repeated} repeated`,
     invalid === 0 ? '' : `, ${invalid} with errors, skipped`,
   ];
   return [
