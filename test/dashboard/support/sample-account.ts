@@ -6,7 +6,7 @@ import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.j
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 
-/** An account of its own with payouts brought into their states as the sender and people do it. */
+/** A separate account with payouts brought into their states as the sender and operators do it. */
 export interface SampleAccount extends TestAccount {
   readonly queues: PayoutQueues;
   enqueue(payoutId: string, given?: Partial<PayoutInput>): Promise<void>;
