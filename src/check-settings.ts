@@ -3,8 +3,8 @@ import { toProblem } from './fields.js';
 import type { Setting, SettingTable } from './setting.js';
 
 /**
- * What is wrong with options, by their names in code. Values that may hold a secret are not shown.
- * @param options - others than those of the table are ignored; undefined stands for one that is left out
+ * The invalid options, by their names in code. Values that may hold a secret are not shown.
+ * @param options - options that the table does not have are ignored; undefined means that the option is absent
  */
 export function checkSettings(table: SettingTable, options: object): Problem[] {
   const values: Readonly<Record<string, unknown>> = { ...options };

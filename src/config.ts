@@ -12,7 +12,7 @@ import { SETTINGS } from './settings.js';
 
 type Row = (typeof SETTINGS)[keyof typeof SETTINGS];
 
-/** A variable's name as it stands in the environment. */
+/** A variable's name in the environment. */
 export type VariableName = Row['variable'];
 
 const ROWS: readonly Setting[] = Object.values(SETTINGS);
@@ -24,7 +24,7 @@ export type Config<Name extends VariableName> = {
   readonly [Key in Name]: SettingValue<Extract<Row, { readonly variable: Key }>>;
 };
 
-/** `process.env`, or what stands for it. */
+/** `process.env`, or a replacement for it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**

@@ -25,12 +25,12 @@ export function formatState(state: string): string {
   return state.replaceAll('_', ' ');
 }
 
-/** An ISO time to the second, in UTC so that two operators read the same; a heading says so, or {@link formatTimeUtc}. */
+/** An ISO time to the second, in UTC; for use under a heading that names the time zone. */
 export function formatTime(iso: string): string {
   return iso.replace('T', ' ').replace(/(\.\d+)?Z$/, '');
 }
 
-/** As {@link formatTime}, where nothing around it names the time zone. */
+/** As {@link formatTime}, with the time zone. */
 export function formatTimeUtc(iso: string): string {
   return `${formatTime(iso)} UTC`;
 }
@@ -45,7 +45,7 @@ export function formatDuration(ms: number): string {
   return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** Rounded down: 999.9 ms must not look like 1000. */
+/** Milliseconds, rounded down: 999.9 must not be shown as 1000. */
 export function formatMs(ms: number): string {
   return `${Math.floor(ms)} ms`;
 }

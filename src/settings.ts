@@ -94,7 +94,7 @@ export const ACCOUNT_SETTINGS = {
     default: 30_000,
     unit: 'ms',
   },
-  /** How long the sender's heartbeat must stand still before another worker takes over. Room for several round trips to Redis. */
+  /** How long the sender's heartbeat must be missing before another worker takes over: several round trips to Redis. */
   leaseMs: { section: 'sending', variable: 'LEASE_MS', rule: millisecondsField(500), default: 10_000, unit: 'ms' },
   /**
    * Wait between a takeover and the first send; after a send without a response it is `IN_FLIGHT_MAX_MS` and more. Where

@@ -4,7 +4,7 @@ import { createPayoutWorker, type AccountOptions, type PayoutWorkerOptions } fro
 
 const SECRET_KEY = 'k-never-shown-0123456789';
 
-/** What starting a worker with these settings is refused with; Redis is not asked. */
+/** The error of starting a worker with these settings; Redis is not contacted. */
 async function refusal(settings: Partial<AccountOptions>, options: Partial<PayoutWorkerOptions> = {}): Promise<string> {
   const account = { platformId: 7, baseUrl: 'https://gateway.example', secretKey: SECRET_KEY, ...settings };
   const redisUrl = 'redis://127.0.0.1:1';
@@ -36,11 +36,11 @@ describe('settings of an account', () => {
     expect(shown).not.toContain(SECRET_KEY);
   });
 
-  it('names everything that is wrong at once', async () => {
+  it('reports every problem at once', async () => {
     expect(await refusal({ intervalMs: 1, leaseMs: 1 })).toMatch(/intervalMs of account 7[\s\S]*leaseMs of account 7/);
   });
 
-  it('takes the default for what is left out or undefined', () => {
+  it('fills in the defaults for absent or undefined settings', () => {
     expect(completeSettings({})).toEqual(DEFAULT_ACCOUNT_SETTINGS);
     expect(completeSettings({ intervalMs: undefined, leaseMs: 2_000 })).toEqual({
       ...DEFAULT_ACCOUNT_SETTINGS,

@@ -65,7 +65,7 @@ async function bringJobsIntoEveryState({ queues, connection }: SampleAccount): P
     return job;
   };
   const failed = await take();
-  await failed.moveToFailed(new Error('unknown: no answer'), 'token', false);
+  await failed.moveToFailed(new Error('unknown: no response'), 'token', false);
   const completed = await take();
   await completed.moveToCompleted('accepted: a7c1e4', 'token', false);
   const active = await take();

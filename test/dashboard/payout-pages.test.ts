@@ -51,7 +51,7 @@ describe('the overview', () => {
     expect(page).toContain('worker-a:4711');
     expect(page).toMatch(/epoch 1, heartbeat \d/);
     expect(page).toContain('Not paused');
-    for (const message of ['no answer within 60000 ms', 'Insufficient balance', 'the gateway answered approve 2']) {
+    for (const message of ['no response within 60000 ms', 'Insufficient balance', 'the gateway reported a failure']) {
       expect(page).toContain(message);
     }
     expect(page).not.toMatch(/<script/);

@@ -38,7 +38,7 @@ describe.each(rules)('$alert', ({ expr, labels, annotations }) => {
     }
   });
 
-  it('says how urgent it is and what to do', () => {
+  it('has a severity, a summary and an action', () => {
     expect(labels.severity).toMatch(/^(critical|warning)$/);
     expect(annotations.summary).toMatch(/\.$/);
     expect(annotations.action).toMatch(/^[A-Z].{40,}\.$/);
@@ -54,7 +54,7 @@ it('picks outcomes, results and buckets that are counted', async () => {
   }
 });
 
-it('has a rule for everything that needs a person', () => {
+it('has a rule for everything that needs an operator', () => {
   const watched = new Set(rules.flatMap(({ expr }) => metricsIn(expr)));
   for (const metric of [
     'payouts_redis_up',

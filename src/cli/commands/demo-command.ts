@@ -78,7 +78,7 @@ function parseCount(text: string): number {
   throw new InvalidInputError([{ field: '--payouts', message }]);
 }
 
-/** Progress goes to stderr, so that stream decides whether there is a terminal. */
+/** Progress goes to stderr: whether that is a terminal decides how it is shown. */
 function createView({ environment, writeError }: CliContext): DemoView {
   const { stderr } = process;
   if (!stderr.isTTY || environment['TERM'] === 'dumb') return createLineView(writeError);

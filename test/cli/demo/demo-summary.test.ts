@@ -40,7 +40,7 @@ describe('summarise', () => {
     ['a payment too many', { payments: [aPayment('t-1'), aPayment('t-2')] }, /was made twice \(txhash t-2\)/],
     ['a pause', { pausedReason: '5 rejections in a row' }, /paused: 5 rejections/],
     ['an unfinished payout', { payouts: [{ ...COMPLETED, state: 'in_progress' }] }, /p-1 is in_progress/],
-    ['an unknown payout, where nobody was killed', { payouts: [COMPLETED, UNKNOWN] }, /p-2 is unknown: cut off/],
+    ['an unknown payout without a kill', { payouts: [COMPLETED, UNKNOWN] }, /p-2 is unknown: cut off/],
   ])('is not content with %s', (_what, outcome, problem) => {
     expect(summaryOf(outcome)).toMatchObject({ ok: false, problems: [expect.stringMatching(problem)] });
   });
