@@ -50,7 +50,7 @@ describe('readDemoPayouts', () => {
       /payouts\.csv: line 2: amount: must be more than 0.*line 3: payment_id: must be/,
     ],
     [[HEADER, 'a,6,1,T9,,,', 'a,6,2,T9,,,'], /line 3: payout_id: already used in line 2 with a different amount/],
-    [[`${HEADER},colour`, 'a,6,1,T9,,,,red'], /line 1: "colour": is no column: known are payout_id/],
+    [[`${HEADER},colour`, 'a,6,1,T9,,,,red'], /line 1: "colour": is not a known column \(payout_id/],
     [[HEADER, 'a,6'], /line 2: row: has 2 values/],
     [[HEADER], /payouts\.csv: holds no payout/],
   ])('reports the problem with %j', async (lines, problem) => {
