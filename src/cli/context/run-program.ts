@@ -58,7 +58,6 @@ function createProgram(groups: readonly CommandGroup[], context: CliContext): Co
     .description('Payout queue for a payment gateway: never too fast, never twice, never lost.')
     .version(readVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
-    .helpCommand('help [command]', 'print help for a command')
     .addHelpText('after', HELP_AFTER)
     .exitOverride()
     .configureOutput({
@@ -72,5 +71,6 @@ function createProgram(groups: readonly CommandGroup[], context: CliContext): Co
     program.commandsGroup(heading);
     for (const register of commands) register(program, context);
   }
-  return program;
+  // Last, to be listed in the last group.
+  return program.helpCommand('help [command]', 'print help for a command');
 }
