@@ -1,3 +1,4 @@
+import { markdownTable as table } from './markdown-table.js';
 import { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, STATES_WITH_JOB, waitsFor } from '../src/ledger/states.js';
 import { TRANSITIONS } from '../src/ledger/transitions.js';
 
@@ -46,12 +47,4 @@ function diagram(): string[] {
     ...normal.map(({ from, to, when }) => `    ${from} --> ${to}: ${when}`),
     ...FINAL_STATES.map((state) => `    ${state} --> [*]`),
   ];
-}
-
-/** A Markdown table with even columns, as the formatter would make it. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
 }

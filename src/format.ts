@@ -1,50 +1,56 @@
-import type { Payout } from './ledger/payout.js';
+/** How values are written for operators: the same on the command line, in the demo and on the dashboard. */
 
-/** How the dashboard writes what a payout consists of. */
+const SHOWN_ENDS = 6;
+
+/** A long address or txhash by both its ends, by which operators compare them. A destination tag stays whole. */
+export function shorten(text: string): string {
+  const [address = '', ...tag] = text.split(':');
+  const isShort = address.length <= 2 * SHOWN_ENDS + 1;
+  return [isShort ? address : `${address.slice(0, SHOWN_ENDS)}…${address.slice(-SHOWN_ENDS)}`, ...tag].join(':');
+}
 
 /** The currency as `id/symbol`: the id says in what is paid, the symbol in what the account is kept. */
-export function toCurrency({ paymentId, symbol }: Pick<Payout, 'paymentId' | 'symbol'>): string {
+export function formatCurrency({
+  paymentId,
+  symbol,
+}: {
+  readonly paymentId: number;
+  readonly symbol?: string | undefined;
+}): string {
   return symbol === undefined ? String(paymentId) : `${paymentId}/${symbol}`;
 }
 
-const SHORT_ADDRESS_ENDS = 6;
-
-/** Both ends of a long address, by which people tell addresses apart. A destination tag stays whole. */
-export function shortenAddress(addressTo: string): string {
-  const [address = '', ...tag] = addressTo.split(':');
-  const isShort = address.length <= 2 * SHORT_ADDRESS_ENDS + 1;
-  const short = isShort ? address : `${address.slice(0, SHORT_ADDRESS_ENDS)}…${address.slice(-SHORT_ADDRESS_ENDS)}`;
-  return [short, ...tag].join(':');
-}
-
-/**
- * Where a payout's page is, seen from where the dashboard is mounted. A payoutId may hold a slash. Browsers take a
- * path that is only dots, however it is escaped, for a step up, so such a payoutId goes into the query.
- */
-export function payoutPath(payoutId: string): string {
-  const encoded = encodeURIComponent(payoutId);
-  return /^\.{1,2}$/.test(payoutId) ? `/payouts?payoutId=${encoded}` : `/payouts/${encoded}`;
-}
-
-/** A state's name for people. */
-export function stateName(state: string): string {
+/** A state's name in a sentence or a heading. Where it can be typed into a command, it stays as it is. */
+export function formatState(state: string): string {
   return state.replaceAll('_', ' ');
 }
 
-/** An ISO time to the second, still in UTC so that two people read the same. */
-export function toTime(iso: string): string {
-  return iso.replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+/** An ISO time to the second, in UTC; for use under a heading that names the time zone. */
+export function formatTime(iso: string): string {
+  return iso.replace('T', ' ').replace(/(\.\d+)?Z$/, '');
 }
 
-const UNITS = [
-  { name: 'd', ms: 86_400_000 },
-  { name: 'h', ms: 3_600_000 },
-  { name: 'min', ms: 60_000 },
-  { name: 's', ms: 1_000 },
-] as const;
+/** As {@link formatTime}, with the time zone. */
+export function formatTimeUtc(iso: string): string {
+  return `${formatTime(iso)} UTC`;
+}
 
-/** A duration in its largest unit, such as `3 min`. */
-export function toAge(ms: number): string {
-  const unit = UNITS.find((candidate) => ms >= candidate.ms) ?? UNITS[3];
-  return `${Math.floor(ms / unit.ms)} ${unit.name}`;
+/** A duration or an age in its two largest units, such as `3 h 20 min`. @param ms - milliseconds, 0 or more */
+export function formatDuration(ms: number): string {
+  const seconds = Math.floor(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** Milliseconds, rounded down: 999.9 must not be shown as 1000. */
+export function formatMs(ms: number): string {
+  return `${Math.floor(ms)} ms`;
+}
+
+/** A number of things: `1 payout`, `2 payouts`. */
+export function formatCount(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }

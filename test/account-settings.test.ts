@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { completeSettings, DEFAULT_ACCOUNT_SETTINGS } from '../src/account-settings.js';
-import { createPayoutWorker, type AccountOptions } from '../src/worker/payout-worker.js';
+import { createPayoutWorker, type AccountOptions, type PayoutWorkerOptions } from '../src/worker/payout-worker.js';
 
 const SECRET_KEY = 'k-never-shown-0123456789';
 
-/** What starting a worker with these settings is refused with; Redis is not asked. */
-async function refusal(settings: Partial<AccountOptions>): Promise<string> {
+/** The error of starting a worker with these settings; Redis is not contacted. */
+async function refusal(settings: Partial<AccountOptions>, options: Partial<PayoutWorkerOptions> = {}): Promise<string> {
   const account = { platformId: 7, baseUrl: 'https://gateway.example', secretKey: SECRET_KEY, ...settings };
-  const worker = createPayoutWorker({ redisUrl: 'redis://127.0.0.1:1', accounts: [account], journalDir: '/nowhere' });
+  const redisUrl = 'redis://127.0.0.1:1';
+  const worker = createPayoutWorker({ redisUrl, accounts: [account], journalDir: '/nowhere', ...options });
   return worker.then(
     async (started) => started.stop().then(() => 'started'),
     (error: unknown) => String(error),
@@ -35,15 +36,33 @@ describe('settings of an account', () => {
     expect(shown).not.toContain(SECRET_KEY);
   });
 
-  it('names everything that is wrong at once', async () => {
+  it('reports every problem at once', async () => {
     expect(await refusal({ intervalMs: 1, leaseMs: 1 })).toMatch(/intervalMs of account 7[\s\S]*leaseMs of account 7/);
   });
 
-  it('takes the default for what is left out or undefined', () => {
+  it('fills in the defaults for absent or undefined settings', () => {
     expect(completeSettings({})).toEqual(DEFAULT_ACCOUNT_SETTINGS);
     expect(completeSettings({ intervalMs: undefined, leaseMs: 2_000 })).toEqual({
       ...DEFAULT_ACCOUNT_SETTINGS,
       leaseMs: 2_000,
     });
+  });
+});
+
+describe('settings of a worker', () => {
+  it.each<[Partial<PayoutWorkerOptions>, string]>([
+    [{ journalDir: '' }, 'journalDir: must not be empty'],
+    [{ journalDays: 0 }, 'journalDays: must be a whole number from 1 to 36500 (got 0)'],
+    [{ redisReplicas: NaN }, 'redisReplicas: must be a whole number of at least 0'],
+    [{ redisReplicas: -1 }, 'redisReplicas: must be a whole number of at least 0 (got -1)'],
+    [{ accounts: [] }, 'accounts: must name at least one account'],
+  ])('%j is refused before anything starts', async (options, message) => {
+    expect(await refusal({}, options)).toContain(message);
+  });
+
+  it('a REDIS_URL that breaks its rule is refused and not shown', async () => {
+    const shown = await refusal({}, { redisUrl: `redis://user:${SECRET_KEY}` });
+    expect(shown).toMatch(/^InvalidConfigError: redisUrl: /);
+    expect(shown).not.toContain(SECRET_KEY);
   });
 });

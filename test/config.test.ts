@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { readConfig, VARIABLE_NAMES, type Environment, type VariableName } from '../src/config.js';
+import { readConfig, readSettings, type Environment, type VariableName } from '../src/config.js';
 import { InvalidConfigError } from '../src/errors.js';
+import { ACCOUNT_SETTINGS, WORKER_SETTINGS } from '../src/settings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'payouts-config-'));
 afterAll(() => {
@@ -16,7 +17,7 @@ function secretFile(content: string): string {
   return path;
 }
 
-/** What is wrong, as field → message. */
+/** The problems, as field → message. */
 function problemsOf(names: readonly VariableName[], environment: Environment): Record<string, string> {
   try {
     readConfig(names, environment);
@@ -76,7 +77,7 @@ describe('readConfig', () => {
     });
   });
 
-  it('asks only for what is named', () => {
+  it('reads only the named variables', () => {
     expect(readConfig(['LOG_LEVEL'], { WITHDRAW_INTERVAL_MS: '1' })).toEqual({ LOG_LEVEL: 'info' });
   });
 
@@ -86,11 +87,11 @@ describe('readConfig', () => {
     );
   });
 
-  it('takes an interval of 1000', () => {
+  it('accepts an interval of 1000', () => {
     expect(readConfig(['WITHDRAW_INTERVAL_MS'], { WITHDRAW_INTERVAL_MS: '1000' }).WITHDRAW_INTERVAL_MS).toBe(1_000);
   });
 
-  it('takes an empty variable as one that is not set', () => {
+  it('treats an empty variable as not set', () => {
     expect(readConfig(['LOG_LEVEL', 'DASHBOARD_PASSWORD'], { LOG_LEVEL: '', DASHBOARD_PASSWORD: '' })).toEqual({
       LOG_LEVEL: 'info',
     });
@@ -99,16 +100,29 @@ describe('readConfig', () => {
     });
   });
 
-  it('refuses polling whose shortest delay is longer than its longest', () => {
+  it('refuses a shortest polling delay above the longest', () => {
     const environment = { STATUS_POLL_MIN_MS: '2000', STATUS_POLL_MAX_MS: '1000' };
     expect(problemsOf(['STATUS_POLL_MIN_MS', 'STATUS_POLL_MAX_MS'], environment)).toEqual({
-      STATUS_POLL_MIN_MS: 'must not be more than STATUS_POLL_MAX_MS (2000 > 1000)',
+      STATUS_POLL_MIN_MS: 'must not be more than STATUS_POLL_MAX_MS, 1000 (got 2000)',
+    });
+  });
+});
+
+describe('readSettings', () => {
+  it('gives the settings of a table the names of the options', () => {
+    const environment = { REDIS_REPLICAS: '2', ALLOW_VOLATILE_REDIS: 'true', SEND_JOURNAL_DIR: '/data' };
+    expect(readSettings(WORKER_SETTINGS, environment)).toEqual({
+      redisUrl: 'redis://127.0.0.1:6379',
+      allowVolatileRedis: true,
+      redisReplicas: 2,
+      journalDir: '/data',
+      journalDays: 30,
     });
   });
 
-  it('knows a default or a rule for each variable that it names', () => {
-    for (const name of VARIABLE_NAMES)
-      expect(problemsOf([name], { [name]: '\u0000' })).not.toEqual({ [name]: 'is required' });
+  it('reports every problem under the name of its variable', () => {
+    const read = (): unknown => readSettings(ACCOUNT_SETTINGS, { LEASE_MS: '1', STATUS_POLL_RATE: '0' });
+    expect(read).toThrow(/LEASE_MS: must be .*\(got "1"\).*STATUS_POLL_RATE: must be .*\(got "0"\)/s);
   });
 });
 
@@ -123,19 +137,19 @@ describe('secrets', () => {
     expect(config.GATEWAY_SECRET_KEY).toBe(secret);
   });
 
-  it.each(['GATEWAY_SECRET_KEY', 'DASHBOARD_PASSWORD', 'REDIS_URL'] as const)('may stand in a file: %s', (name) => {
+  it.each(['GATEWAY_SECRET_KEY', 'DASHBOARD_PASSWORD', 'REDIS_URL'] as const)('can be in a file: %s', (name) => {
     const value = 'redis://u:p@h:1';
     expect(readConfig([name], { [`${name}_FILE`]: secretFile(value) })[name]).toBe(value);
   });
 
-  it('may stand in the variable or in the file, not in both', () => {
+  it('can be in the variable or in the file, not in both', () => {
     const environment = { GATEWAY_SECRET_KEY: 'hunter2', GATEWAY_SECRET_KEY_FILE: secretFile('hunter3') };
     expect(problemsOf(['GATEWAY_SECRET_KEY'], environment)).toEqual({
       GATEWAY_SECRET_KEY_FILE: 'is set, but so is GATEWAY_SECRET_KEY: use one of them',
     });
   });
 
-  it('say when their file cannot be read or is empty', () => {
+  it('are refused when their file cannot be read or is empty', () => {
     const missing = { GATEWAY_SECRET_KEY_FILE: join(folder, 'missing') };
     expect(problemsOf(['GATEWAY_SECRET_KEY'], missing)).toEqual({
       GATEWAY_SECRET_KEY_FILE: expect.stringMatching(/^cannot be read: ENOENT/),

@@ -20,15 +20,15 @@ import { registerSandboxCommand } from './commands/sandbox-command.js';
 import { registerStatsCommand } from './commands/stats-command.js';
 import { registerWorkerCommand } from './commands/worker-command.js';
 
-/** The `payouts` command. */
+/** The commands of `payouts`, as `payouts --help` groups them. */
 const GROUPS: readonly CommandGroup[] = [
   {
     heading: 'Payouts:',
     commands: [registerEnqueueCommand, registerImportCommand, registerGetCommand, registerListCommand],
   },
-  { heading: 'Decide:', commands: [registerCancelCommand, registerRetryCommand, registerResolveCommand] },
+  { heading: 'Operator decisions:', commands: [registerCancelCommand, registerRetryCommand, registerResolveCommand] },
   {
-    heading: 'The account:',
+    heading: 'Account:',
     commands: [
       registerStatsCommand,
       registerEventsCommand,
@@ -37,18 +37,16 @@ const GROUPS: readonly CommandGroup[] = [
       registerAdoptLedgerCommand,
     ],
   },
-  { heading: 'The gateway:', commands: [registerGatewayCommand] },
+  { heading: 'Gateway:', commands: [registerGatewayCommand] },
   {
-    heading: 'Run:',
-    commands: [
-      registerWorkerCommand,
-      registerDashboardCommand,
-      registerSandboxCommand,
-      registerDemoCommand,
-      registerDoctorCommand,
-    ],
+    heading: 'Services:',
+    commands: [registerWorkerCommand, registerDashboardCommand, registerSandboxCommand],
+  },
+  {
+    heading: 'Tools:',
+    commands: [registerDoctorCommand, registerDemoCommand],
   },
 ];
 
-// Not process.exit(): what was written to a pipe must arrive.
+// Not process.exit(): output that is still in a pipe's buffer would be lost.
 process.exitCode = await runProgram(GROUPS, process.argv.slice(2), createProcessContext());

@@ -7,15 +7,15 @@ export interface Login {
 }
 
 /**
- * Lets only those pass who give this user and password (RFC 7617); everyone else gets 401.
+ * Requires this user and password (RFC 7617); other requests get 401.
  *
- * Hashes of both are compared, always both and in constant time, so that an answer's delay says nothing about how
- * much of a guess was right, or how long the right one is.
+ * Hashes of both are always compared, in constant time: the response time tells nothing about how much of a guess was
+ * right, or how long the password is.
  */
 export function requireLogin({ user, password }: Login): RequestHandler {
   const expected = { user: digest(user), password: digest(password) };
   return (request, response, next) => {
-    const given = readLogin(request.headers.authorization);
+    const given = parseAuthorization(request.headers.authorization);
     const isUser = timingSafeEqual(digest(given.user), expected.user);
     const isPassword = timingSafeEqual(digest(given.password), expected.password);
     if (isUser && isPassword) {
@@ -23,7 +23,7 @@ export function requireLogin({ user, password }: Login): RequestHandler {
       return;
     }
     response.set('WWW-Authenticate', 'Basic realm="payouts", charset="UTF-8"');
-    response.status(401).type('text').send('Please sign in.\n');
+    response.status(401).type('text').send('Sign in with the user and password of the dashboard.\n');
   };
 }
 
@@ -31,8 +31,8 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** What the header says; a header that is missing or malformed says nothing, which is never right. */
-function readLogin(header: string | undefined): Login {
+/** A missing or malformed header gives empty strings, which are never valid. */
+function parseAuthorization(header: string | undefined): Login {
   const [, encoded = ''] = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(header ?? '') ?? [];
   const text = Buffer.from(encoded, 'base64').toString();
   const colon = text.indexOf(':');

@@ -4,14 +4,14 @@ import type { Router } from 'express';
 import { RedisUnavailableError } from '../errors.js';
 import { toRedisError } from '../redis.js';
 
-/** Bull Board's Express adapter, but at home under any path, without content from other hosts, and honest about Redis. */
+/** Bull Board's Express adapter, for any mount path, without content from other hosts, and with 503 while Redis is unavailable. */
 export class BoardServer extends ExpressAdapter {
   constructor() {
     super();
     this.app.disable('x-powered-by');
   }
 
-  /** The page that starts the application. Where it is mounted is known only when it is asked for. */
+  /** The page that starts the application. The mount path is known only from the request. */
   override setEntryRoute(entry: AppViewRoute): this {
     this.app.get(entry.route, (request, response, next) => {
       const { name, params } = entry.handler({ basePath: request.baseUrl, uiConfig: this.uiConfig });
@@ -23,7 +23,7 @@ export class BoardServer extends ExpressAdapter {
     return this;
   }
 
-  /** A Redis that is away is no fault of the server's: it is worth asking again. */
+  /** An unavailable Redis is not an error of the server: the client may retry. */
   override setErrorHandler(handler: (error: Error) => ControllerHandlerReturnType): this {
     return super.setErrorHandler((error) => {
       const known = toRedisError(error);
@@ -42,12 +42,12 @@ const LINK_STYLE =
   'position:fixed;right:16px;bottom:16px;z-index:10;padding:8px 16px;border-radius:999px;background:#4338ca;color:#fff;' +
   'font:500 14px system-ui,sans-serif;text-decoration:none;box-shadow:0 2px 8px rgb(0 0 0 / 25%)';
 
-/** The application has a place for links of others, but hides it in a menu. */
+/** Bull Board has a place for such links, but hides it in a menu. */
 function withLinkToPayouts(page: string): string {
   return page.replace('</body>', `<a href="../payouts" style="${LINK_STYLE}">To the payouts</a></body>`);
 }
 
-/** The page's links to a font service would only be blocked by our headers; its system fonts do as well. */
+/** Our headers would block the page's links to a font service; system fonts replace them. */
 function withoutOtherHosts(page: string): string {
   return page.replace(/<link\s[^>]*href="(?:https?:)?\/\/[^>]*>/g, '');
 }

@@ -6,19 +6,19 @@ import type { PayoutQueues } from '../queues/payout-queues.js';
 import { BoardServer } from './board-server.js';
 import { PayoutJobAdapter } from './payout-job-adapter.js';
 
-/** Bull Board asks a font service for its typefaces; the system's own need nobody. */
+/** Bull Board loads its typefaces from a font service; system fonts need no other host. */
 const SYSTEM_FONTS: Partial<Record<ThemeTokenName, string>> = {
   'font-sans': 'system-ui, sans-serif',
   'font-mono': 'ui-monospace, monospace',
 };
 
-/** Bull Board for both queues of the account, read only. Mount it beside the pages of payouts, as `/board`. */
+/** Bull Board for both queues of the account, read-only. Mount it beside the payout pages, as `/board`. */
 export function createBoard(ledger: PayoutLedger, queues: PayoutQueues): Router {
   const server = new BoardServer();
   createBullBoard({
     queues: [
-      new PayoutJobAdapter(queues.withdraw, ledger, 'Payouts on their way to the gateway'),
-      new PayoutJobAdapter(queues.transactionstatus, ledger, 'Payouts that the gateway accepted, until they are final'),
+      new PayoutJobAdapter(queues.withdraw, ledger, 'Payouts to send'),
+      new PayoutJobAdapter(queues.transactionstatus, ledger, 'Accepted payouts, polled until they are final'),
     ],
     serverAdapter: server,
     options: {

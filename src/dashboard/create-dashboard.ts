@@ -14,7 +14,7 @@ export interface DashboardOptions {
   readonly platformId: number;
   /** Where the ledger is, in one of the forms of `REDIS_URL`. */
   readonly redisUrl: string;
-  /** Asked for on every path. Without one, access is for the application that mounts the dashboard to decide. */
+  /** Required on every path. Without one, the application that mounts the dashboard must control access. */
   readonly password?: string | undefined;
   /** @defaultValue `payouts` */
   readonly user?: string | undefined;
@@ -28,23 +28,23 @@ export interface DashboardOptions {
 export interface Dashboard {
   /** Mount it under any path: `app.use('/admin', dashboard.router)`. */
   readonly router: Router;
-  /** Ends the connection to Redis, without waiting for a Redis that is away. Safe to call twice. */
+  /** Closes the connection to Redis, without waiting for one that is unavailable. Safe to call twice. */
   close(): Promise<void>;
 }
 
 const DEFAULT_USER = 'payouts';
 
 /**
- * Makes the dashboard of an account: pages of our own under `/payouts`, Bull Board under `/board`.
+ * Creates the dashboard of an account: payout pages under `/payouts`, Bull Board under `/board`.
  *
- * Everything is read only, at the server: a click that runs a job again, or empties a queue, must not exist where
- * money moves. What a person decides goes through the `payouts` command, which records who and why.
+ * The server makes everything read-only: where money moves, no click may run a job again or empty a queue. Operators
+ * decide with the `payouts` command, which records who did what and why.
  * @throws InvalidConfigError when the options cannot be used
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
   const { platformId, redisUrl, clock = systemClock } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
-  const login = readLogin(options);
+  const login = toLogin(options);
   const account = openAccount({ platformId, redisUrl, confirmation: 'reply', readOnly: true, clock, logger });
   const { ledger, queues } = account;
 
@@ -59,10 +59,10 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   return { router, close: () => (closed ??= account.close()) };
 }
 
-function readLogin({ user, password }: DashboardOptions): Login | undefined {
+function toLogin({ user, password }: DashboardOptions): Login | undefined {
   if (password === '') throw new InvalidConfigError([{ field: 'password', message: 'must not be empty' }]);
   if (user?.includes(':')) {
-    throw new InvalidConfigError([{ field: 'user', message: 'must not hold a colon, which ends the name' }]);
+    throw new InvalidConfigError([{ field: 'user', message: 'must not contain a colon (RFC 7617)' }]);
   }
   if (password !== undefined) return { user: user ?? DEFAULT_USER, password };
   if (user === undefined) return undefined;

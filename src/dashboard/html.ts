@@ -1,4 +1,4 @@
-/** A piece of HTML. Everything else that is put into a page is text, and is escaped. */
+/** A piece of HTML. Everything else in a page is text, and is escaped. */
 export class Html {
   readonly text: string;
 
@@ -7,10 +7,10 @@ export class Html {
   }
 }
 
-/** What may stand in a template: text and numbers are escaped, nothing is written for undefined. */
+/** The values of a template: text and numbers are escaped, undefined is left out. */
 export type HtmlValue = Html | string | number | undefined | readonly Html[];
 
-/** Makes HTML of a template. The only way to build a page, so that no value can be forgotten to be escaped. */
+/** Builds HTML from a template. The only way to build a page, so no value can miss its escaping. */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Html(String.raw({ raw: strings.map(unindent) }, ...values.map(render)));
 }
@@ -22,7 +22,7 @@ function render(value: HtmlValue): string {
   return escapeHtml(String(value));
 }
 
-/** Indentation is for those who read the source; inside `<pre>` it would show. */
+/** The indentation of the source would show inside `<pre>`. */
 function unindent(part: string): string {
   return part.replace(/\n\s*/g, '\n');
 }

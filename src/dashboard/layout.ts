@@ -1,6 +1,6 @@
 import { html, type Html } from './html.js';
 
-/** Where the dashboard is mounted, and whose it is. */
+/** Where the dashboard is mounted, and its account. */
 export interface Site {
   /** The path under which the dashboard is mounted; empty at the top. */
   readonly base: string;
@@ -9,7 +9,7 @@ export interface Site {
 
 interface PageOptions {
   readonly title: string;
-  /** Text that stands in the search field. */
+  /** The text in the search field. */
   readonly search?: string;
 }
 

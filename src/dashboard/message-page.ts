@@ -7,7 +7,7 @@ export interface Message {
   readonly search?: string;
 }
 
-/** A page that says one thing: what was not found, or what went wrong and what to do. */
+/** A page with one message: what was not found, or what went wrong and what to do. */
 export function messagePage(site: Site, { title, text, search }: Message): string {
   return layout(
     site,
@@ -15,7 +15,7 @@ export function messagePage(site: Site, { title, text, search }: Message): strin
     html`<section class="card message">
       <h1>${title}</h1>
       <p>${text}</p>
-      <p><a href="${site.base}/payouts">To the overview</a></p>
+      <p><a href="${site.base}/payouts">Overview</a></p>
     </section>`,
   );
 }

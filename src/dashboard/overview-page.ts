@@ -1,11 +1,11 @@
 import type { AccountStats } from '../ledger/account-stats.js';
 import type { Payout } from '../ledger/payout.js';
 import { STATE_MEANING, URGENT_STATES, type PayoutState } from '../ledger/states.js';
+import { formatState, formatTimeUtc } from '../format.js';
 import { accountStatus, stateTiles } from './account-view.js';
 import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
 import { payoutTable } from './payout-table.js';
-import { stateName, toTime } from '../format.js';
 
 export interface Overview {
   readonly stats: AccountStats;
@@ -27,11 +27,11 @@ export function overviewPage(site: Site, { stats, listed, wallNow }: Overview): 
     html`<div class="heading">
         <h1>Overview</h1>
         <p class="quiet">
-          as of ${toTime(new Date(wallNow).toISOString())} · <a href="${site.base}/payouts">Refresh</a>
+          as of ${formatTimeUtc(new Date(wallNow).toISOString())} · <a href="${site.base}/payouts">Refresh</a>
         </p>
       </div>
       ${stateTiles(site, stats)} ${accountStatus(stats)}
-      ${sections.length > 0 ? sections : html`<p class="card calm">No payout needs a person.</p>`}`,
+      ${sections.length > 0 ? sections : html`<p class="card calm">No payout needs an operator.</p>`}`,
   );
 }
 
@@ -44,11 +44,11 @@ function listSection(
   const more =
     count > payouts.length
       ? html`<p class="more">
-          <a href="${site.base}/payouts?state=${state}">All ${count} ${stateName(state)} payouts</a>
+          <a href="${site.base}/payouts?state=${state}">All ${count} ${formatState(state)} payouts</a>
         </p>`
       : undefined;
   return html`<section class="list">
-    <h2>${stateName(state)} <span class="quiet">${STATE_MEANING[state]}</span></h2>
+    <h2>${formatState(state)} <span class="quiet">${STATE_MEANING[state]}</span></h2>
     ${payoutTable(site, payouts, wallNow)} ${more}
   </section>`;
 }

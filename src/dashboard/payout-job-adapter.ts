@@ -5,14 +5,15 @@ import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Payout } from '../ledger/payout.js';
 import { readPayouts } from '../ledger/payout-queries.js';
 import type { PayoutJobData } from '../queues/payout-queues.js';
-import { payoutPath, shortenAddress, toCurrency } from '../format.js';
+import { formatCurrency, shorten } from '../format.js';
+import { payoutPath } from './payout-path.js';
 
-/** A job's data together with what the ledger says of the payout now: the job itself knows only what was true when it was added. */
+/** A job's data with the payout's present state in the ledger: the job itself holds only what was true when it was added. */
 interface BoardJobData extends PayoutJobData {
   readonly payout?: Payout | undefined;
 }
 
-/** A queue as Bull Board shows it: read only, each job with its payout's present state. */
+/** A queue as Bull Board shows it: read-only, each job with its payout's present state. */
 export class PayoutJobAdapter extends BullMQAdapter {
   readonly #ledger: PayoutLedger;
 
@@ -36,7 +37,7 @@ export class PayoutJobAdapter extends BullMQAdapter {
   }
 
   override async getJob(jobId: string): Promise<Job | undefined> {
-    // The board's page decodes the id in its address once too often. A job's id holds `%3A` and never a colon.
+    // Bull Board decodes the id in its URL twice. A job's id has `%3A` in place of a colon.
     const job = await super.getJob(jobId.replaceAll(':', '%3A'));
     return job && (await this.#withPayouts([job]))[0];
   }
@@ -54,10 +55,10 @@ export class PayoutJobAdapter extends BullMQAdapter {
 }
 
 function describeJob({ payoutId, amount, payout, ...data }: BoardJobData): string {
-  return `${payoutId} · ${amount} of ${toCurrency(data)} · ${payout?.state ?? 'not in the ledger'}`;
+  return `${payoutId} · ${amount} of ${formatCurrency(data)} · ${payout?.state ?? 'not in the ledger'}`;
 }
 
-/** Field by field, so that nothing shows that was not meant to. */
+/** Field by field: what is not listed is not shown. */
 function showJobData({
   payoutId,
   amount,
@@ -69,8 +70,8 @@ function showJobData({
     payoutId,
     state: payout?.state ?? 'not in the ledger',
     amount,
-    currency: toCurrency(data),
-    addressTo: shortenAddress(addressTo),
+    currency: formatCurrency(data),
+    addressTo: shorten(addressTo),
     txhash: payout?.txhash ?? data.txhash,
     error: payout?.message,
   };

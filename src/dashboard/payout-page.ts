@@ -1,3 +1,4 @@
+import { formatTimeUtc } from '../format.js';
 import type { HistoryEntry, Payout } from '../ledger/payout.js';
 import { STATE_MEANING } from '../ledger/states.js';
 import { commandLine } from './command-line.js';
@@ -5,9 +6,8 @@ import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
 import { nextSteps } from '../operator/next-steps.js';
 import { stateBadge } from './payout-table.js';
-import { toTime } from '../format.js';
 
-/** One payout: its state, what a person can do, all its data and its history. */
+/** One payout: its state, what an operator can do, all its data and its history. */
 export function payoutPage(site: Site, payout: Payout): string {
   const { payoutId, state, message } = payout;
   return layout(
@@ -20,8 +20,8 @@ export function payoutPage(site: Site, payout: Payout): string {
       ${
         message === undefined
           ? undefined
-          : html`<section class="card said">
-              <h2>What was said</h2>
+          : html`<section class="card last-message">
+              <h2>Last message</h2>
               <p><bdi>${message}</bdi></p>
             </section>`
       }
@@ -34,8 +34,8 @@ function stepsSection(payout: Payout): Html | undefined {
   const steps = nextSteps(payout);
   if (steps.length === 0) return undefined;
   return html`<section class="card steps">
-    <h2>What you can do</h2>
-    <p class="quiet">This page changes nothing. Run a command, with your own words for what stands in capitals.</p>
+    <h2>Next steps</h2>
+    <p class="quiet">This page is read-only. Run one of these commands; replace the words in capitals.</p>
     <dl>
       ${steps.map(
         ({ when, command }) =>
@@ -48,7 +48,7 @@ function stepsSection(payout: Payout): Html | undefined {
   </section>`;
 }
 
-/** `mono`: read character by character. */
+/** `mono`: a value that is compared character by character. */
 type DataRow = readonly [name: string, value: string | number | undefined, font?: 'mono'];
 
 function dataSection(payout: Payout): Html {
@@ -63,11 +63,11 @@ function dataSection(payout: Payout): Html {
     ['Reference', payout.reference],
     ['Batch', payout.batch],
     ['Priority', payout.priority],
-    ['Not before', payout.notBefore && toTime(payout.notBefore)],
-    ['Sends begun', payout.attempt],
-    ['Put back by a person', payout.round === 0 ? undefined : `${payout.round}×`],
-    ['Created', toTime(payout.createdAt)],
-    ['In this state since', toTime(payout.updatedAt)],
+    ['Not before', payout.notBefore && formatTimeUtc(payout.notBefore)],
+    ['Send attempts', payout.attempt],
+    ['Requeued by an operator', payout.round === 0 ? undefined : `${payout.round}×`],
+    ['Created', formatTimeUtc(payout.createdAt)],
+    ['In this state since', formatTimeUtc(payout.updatedAt)],
     ['Metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata, null, 2), 'mono'],
   ];
   const known = rows.filter(([, value]) => value !== undefined);
@@ -96,7 +96,7 @@ function historySection(history: readonly HistoryEntry[]): Html {
 
 function historyItem({ at, to, by, reason }: HistoryEntry): Html {
   return html`<li class="${to}">
-    ${stateBadge(to)} <time datetime="${at}">${toTime(at)}</time>
+    ${stateBadge(to)} <time datetime="${at}">${formatTimeUtc(at)}</time>
     ${by === undefined ? undefined : html`<p>by <bdi>${by}</bdi></p>`}
     ${reason === undefined ? undefined : html`<p><bdi>${reason}</bdi></p>`}
   </li>`;

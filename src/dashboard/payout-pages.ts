@@ -12,15 +12,15 @@ import type { Site } from './layout.js';
 import { messagePage, type Message } from './message-page.js';
 import { overviewPage, type Overview } from './overview-page.js';
 import { payoutPage } from './payout-page.js';
-import { payoutPath } from '../format.js';
 import { isNewestFirst, statePage } from './state-page.js';
+import { payoutPath } from './payout-path.js';
 
 const STYLE_SHEET = readFileSync(new URL('style.css', import.meta.url), 'utf8');
 
 const LISTED_ON_OVERVIEW = 10;
 const LISTED_ON_PAGE = 50;
 
-/** Our own pages: the account at a glance, the payouts of a state, one payout. Plain HTML that needs no script. */
+/** The payout pages: the overview of the account, the payouts of a state, one payout. Plain HTML without scripts. */
 export function createPayoutPages(ledger: PayoutLedger, logger: Logger): Router {
   const pages = new PayoutPages(ledger);
   const router = Router();
@@ -30,14 +30,14 @@ export function createPayoutPages(ledger: PayoutLedger, logger: Logger): Router 
   router.get('/style.css', (_, response) => {
     response.type('css').send(STYLE_SHEET);
   });
-  router.get('/payouts', (request, response) => pages.answer(request, response));
+  router.get('/payouts', (request, response) => pages.showPayouts(request, response));
   router.get('/payouts/*payoutId', async (request, response) => {
     await pages.showPayout(request, response, request.params.payoutId.join('/'));
   });
   router.use((request, response) => {
-    pages.notFound(request, response, { title: 'Not found', text: 'There is no such page.' });
+    pages.notFound(request, response, { title: 'Not found', text: 'Page not found.' });
   });
-  router.use(answerError(ledger.connection.platformId, logger));
+  router.use(respondToError(ledger.connection.platformId, logger));
   return router;
 }
 
@@ -48,13 +48,13 @@ class PayoutPages {
     this.#ledger = ledger;
   }
 
-  /** `/payouts` and what its query asks for. */
-  async answer(request: Request, response: Response): Promise<void> {
+  /** `/payouts`, by its query: one payout, a search, a state, or the overview. */
+  async showPayouts(request: Request, response: Response): Promise<void> {
     const { payoutId, q, state, after } = request.query;
     if (typeof payoutId === 'string') await this.showPayout(request, response, payoutId);
     else if (typeof q === 'string' && q.trim() !== '') await this.#search(request, response, q.trim());
     else if (typeof state === 'string') await this.#showState(request, response, { state, after });
-    else response.send(overviewPage(this.#site(request), await this.#readOverview()));
+    else response.send(overviewPage(this.#site(request), await this.#fetchOverview()));
   }
 
   async showPayout(request: Request, response: Response, payoutId: string): Promise<void> {
@@ -93,7 +93,7 @@ class PayoutPages {
   ): Promise<void> {
     const cursor = typeof after === 'string' && /^\d{1,16}$/.test(after) ? after : undefined;
     if (!isPayoutState(state) || (after !== undefined && cursor === undefined)) {
-      this.notFound(request, response, { title: 'Not found', text: 'There is no such list of payouts.' });
+      this.notFound(request, response, { title: 'Not found', text: 'Unknown state or page.' });
       return;
     }
     const { connection } = this.#ledger;
@@ -108,7 +108,7 @@ class PayoutPages {
     response.send(statePage(this.#site(request), list));
   }
 
-  async #readOverview(): Promise<Overview> {
+  async #fetchOverview(): Promise<Overview> {
     const { connection } = this.#ledger;
     const [stats, ...lists] = await Promise.all([
       readAccountStats(connection),
@@ -125,8 +125,8 @@ function listing(state: PayoutState, limit: number): { state: PayoutState; limit
 
 const RETRY_AFTER_S = '5';
 
-/** Redis away is said so, and is worth asking again. What should not have happened goes to the log, not to the page. */
-function answerError(platformId: number, logger: Logger): ErrorRequestHandler {
+/** An unavailable Redis is reported as 503, for the client to retry. The details of an internal error go to the log only. */
+function respondToError(platformId: number, logger: Logger): ErrorRequestHandler {
   return (error: Error & { readonly status?: number }, request, response, next) => {
     if (response.headersSent) {
       next(error);
@@ -134,14 +134,17 @@ function answerError(platformId: number, logger: Logger): ErrorRequestHandler {
     }
     const site = { base: request.baseUrl, platformId };
     if (error instanceof RedisUnavailableError) {
-      const message = { title: 'Redis is away', text: `${error.message}. The payouts are safe: reload in a moment.` };
+      const message = {
+        title: 'Redis unavailable',
+        text: `${error.message}. The payouts are safe; reload in a moment.`,
+      };
       response.status(503).set('Retry-After', RETRY_AFTER_S).send(messagePage(site, message));
     } else if (error.status === 400) {
-      response.status(400).send(messagePage(site, { title: 'Not found', text: 'This address cannot be read.' }));
+      response.status(400).send(messagePage(site, { title: 'Not found', text: 'The URL is malformed.' }));
     } else {
-      logger.error({ path: request.path, error: error.stack }, 'the dashboard could not answer');
-      const text = 'This should not have happened; the log of the dashboard says more.';
-      response.status(500).send(messagePage(site, { title: 'Something went wrong', text }));
+      logger.error({ path: request.path, error: error.stack }, 'request failed');
+      const text = 'Internal error; see the log of the dashboard.';
+      response.status(500).send(messagePage(site, { title: 'Internal error', text }));
     }
   };
 }

@@ -1,10 +1,11 @@
 import type { Payout } from '../ledger/payout.js';
 import { STATE_TONE, type PayoutState } from '../ledger/states.js';
+import { formatCurrency, formatDuration, formatState, formatTimeUtc, shorten } from '../format.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
-import { payoutPath, shortenAddress, stateName, toAge, toCurrency, toTime } from '../format.js';
+import { payoutPath } from './payout-path.js';
 
-/** Payouts of one state as a table, which a narrow screen shows as cards. */
+/** Payouts of one state as a table; on a narrow screen, as cards. */
 export function payoutTable({ base }: Site, payouts: readonly Payout[], wallNow: number): Html {
   return html`<table class="payouts">
     <thead>
@@ -12,7 +13,7 @@ export function payoutTable({ base }: Site, payouts: readonly Payout[], wallNow:
         <th>Payout</th>
         <th class="number">Amount</th>
         <th>To</th>
-        <th>What was said</th>
+        <th>Last message</th>
         <th class="number">Since</th>
       </tr>
     </thead>
@@ -29,21 +30,23 @@ function payoutRow(base: string, payout: Payout, wallNow: number): Html {
       <a href="${base}${payoutPath(payoutId)}">${payoutId}</a>
       ${reference === undefined ? undefined : html`<bdi class="quiet">${reference}</bdi>`}
     </td>
-    <td class="number"><strong>${amount}</strong> <span class="quiet">${toCurrency(payout)}</span></td>
-    <td class="mono" title="${addressTo}">${shortenAddress(addressTo)}</td>
-    <td class="said">
-      ${message === undefined ? html`<span class="quiet">nothing</span>` : html`<bdi>${message}</bdi>`}
+    <td class="number"><strong>${amount}</strong> <span class="quiet">${formatCurrency(payout)}</span></td>
+    <td class="mono" title="${addressTo}">${shorten(addressTo)}</td>
+    <td class="last-message">
+      ${message === undefined ? html`<span class="quiet">–</span>` : html`<bdi>${message}</bdi>`}
     </td>
     <td class="number">${timeAgo(updatedAt, wallNow)}</td>
   </tr>`;
 }
 
-/** How long ago, with the exact time for who points at it. */
+/** The age, with the exact time as a tooltip. */
 function timeAgo(iso: string, wallNow: number): Html {
-  return html`<time datetime="${iso}" title="${toTime(iso)}">${toAge(Math.max(0, wallNow - Date.parse(iso)))}</time>`;
+  return html`<time datetime="${iso}" title="${formatTimeUtc(iso)}"
+    >${formatDuration(Math.max(0, wallNow - Date.parse(iso)))}</time
+  >`;
 }
 
 /** A state's name in its colour. */
 export function stateBadge(state: PayoutState): Html {
-  return html`<span class="badge tone-${STATE_TONE[state]}">${stateName(state)}</span>`;
+  return html`<span class="badge tone-${STATE_TONE[state]}">${formatState(state)}</span>`;
 }

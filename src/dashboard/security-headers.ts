@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 
-/** Our own pages are plain HTML: no script runs on them, whatever a payout's texts hold. */
+/** The payout pages are plain HTML: no script runs there, whatever a payout's texts contain. */
 const PAGE_SOURCES = {
   'default-src': ["'none'"],
   'style-src': ["'self'"],
@@ -11,7 +11,7 @@ const PAGE_SOURCES = {
   'frame-ancestors': ["'none'"],
 };
 
-/** Bull Board is an application of its own files only. Its components write styles into the page. */
+/** Bull Board runs scripts from its own files only, and its components write inline styles. */
 const BOARD_SOURCES = {
   ...PAGE_SOURCES,
   'script-src': ["'self'"],
@@ -21,7 +21,7 @@ const BOARD_SOURCES = {
   'base-uri': ["'self'"],
 };
 
-/** Headers for the pages of payouts, which load nothing but their style sheet. */
+/** Headers for the payout pages, which load nothing but their style sheet. */
 export const pageHeaders = securityHeaders(PAGE_SOURCES);
 
 /** Headers for everything of Bull Board. */
@@ -31,23 +31,23 @@ function securityHeaders(directives: Record<string, string[]>): RequestHandler {
   return helmet({
     contentSecurityPolicy: { useDefaults: false, directives },
     xFrameOptions: { action: 'deny' },
-    // Whoever puts TLS in front decides for how long browsers must insist on it; here it would bind other ports of the host.
+    // For the TLS proxy in front to decide; set here, it would also bind other ports of the host.
     strictTransportSecurity: false,
   });
 }
 
-/** Payouts must not stay in a browser's or a proxy's cache. Bull Board's files are the same for everyone and may. */
+/** Payouts must not be cached by browsers or proxies. Bull Board's static files may be. */
 export const noStore: RequestHandler = (request, response, next) => {
   if (!request.path.startsWith('/board/static/')) response.set('Cache-Control', 'no-store');
   next();
 };
 
-/** Nothing is changed through the dashboard, so every other method is refused before anyone looks at it. */
+/** The dashboard changes nothing: any other method is refused before it reaches a handler. */
 export const refuseWrites: RequestHandler = (request, response, next) => {
   if (request.method === 'GET' || request.method === 'HEAD') {
     next();
     return;
   }
   response.set('Allow', 'GET, HEAD');
-  response.status(405).json({ error: 'The dashboard is read only: use the payouts command to change something.' });
+  response.status(405).json({ error: 'The dashboard is read-only; use the payouts command.' });
 };

@@ -6,29 +6,29 @@ import { createDashboard, type DashboardOptions } from './create-dashboard.js';
 
 /** Which account is shown, and where the dashboard listens. */
 export interface DashboardServerOptions extends DashboardOptions {
-  /** The address to listen on. One that other machines can reach needs a password. */
+  /** The address to listen on; a password is required unless it is loopback. */
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   readonly port: number;
 }
 
 /** A dashboard that listens. */
 export interface DashboardServer {
-  /** Where people open it. */
+  /** The URL to open. */
   readonly url: string;
-  /** Ends every connection. Safe to call twice. */
+  /** Closes every connection. Safe to call twice. */
   close(): Promise<void>;
 }
 
 /**
  * Serves the dashboard until it is closed.
- * @throws InvalidConfigError when other machines could reach it and no password is set, or the options cannot be used
+ * @throws InvalidConfigError when other machines could reach it without a password, or an option is invalid
  * @throws ConflictError when the address is taken
  */
 export async function startDashboard(options: DashboardServerOptions): Promise<DashboardServer> {
   const { host, port, password } = options;
   if (password === undefined && !isLoopback(host)) {
-    const message = `is required to listen on ${host}, which other machines may reach (without one: 127.0.0.1 only)`;
+    const message = `is required to listen on ${host}, which other machines can reach (without a password: 127.0.0.1 only)`;
     throw new InvalidConfigError([{ field: 'password', message }]);
   }
   const dashboard = createDashboard(options);
@@ -59,21 +59,21 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * Without a password, being on this machine is what gives access. A web page elsewhere could make its own name point
- * at 127.0.0.1 and have the browser here read the dashboard for it (DNS rebinding), but it cannot change that name.
+ * Without a password, access is by being on this machine. A web page could point its own host name at 127.0.0.1 and read
+ * the dashboard through the browser here (DNS rebinding), but it cannot change the name in the request.
  */
 const refuseForeignNames: RequestHandler = (request, response, next) => {
   if (isLoopback((request.headers.host ?? '').replace(/:\d+$/, ''))) {
     next();
     return;
   }
-  response.status(421).type('text').send('Without a password the dashboard answers to localhost and 127.0.0.1 only.\n');
+  response.status(421).type('text').send('Without a password the dashboard serves localhost and 127.0.0.1 only.\n');
 };
 
 async function listen(server: Server, host: string, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const message = `port ${port} on ${host} is taken: stop what listens there or choose another port`;
+      const message = `port ${port} on ${host} is in use: stop the process that listens there, or choose another port`;
       reject(error.code === 'EADDRINUSE' ? new ConflictError(message) : error);
     });
     server.listen(port, host, resolve);
@@ -90,7 +90,7 @@ async function closeServer(server: Server): Promise<void> {
   await closed;
 }
 
-/** The host as browsers on this machine reach it. */
+/** The host by which a browser on this machine reaches it. */
 function toUrlHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

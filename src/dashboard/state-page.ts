@@ -1,3 +1,4 @@
+import { formatState } from '../format.js';
 import type { AccountStats } from '../ledger/account-stats.js';
 import type { PayoutPage } from '../ledger/payout-queries.js';
 import { FINAL_STATES, STATE_MEANING, type PayoutState } from '../ledger/states.js';
@@ -5,29 +6,28 @@ import { stateTiles } from './account-view.js';
 import { html, type Html } from './html.js';
 import { layout, type Site } from './layout.js';
 import { payoutTable, stateBadge } from './payout-table.js';
-import { stateName } from '../format.js';
 
 export interface StateList {
   readonly stats: AccountStats;
   readonly state: PayoutState;
   readonly page: PayoutPage;
-  /** Whether this page begins the list. */
+  /** Whether this is the first page of the list. */
   readonly isFirst: boolean;
   /** Wall clock, ms. */
   readonly wallNow: number;
 }
 
-/** Whether a state's latest payouts come first: of those that are over, the last one matters; of the others, who waits longest. */
+/** Final payouts are listed newest first; of the others, the one that waits longest matters most. */
 export function isNewestFirst(state: PayoutState): boolean {
   return FINAL_STATES.includes(state);
 }
 
 /** The payouts of one state, page by page. */
 export function statePage(site: Site, { stats, state, page, isFirst, wallNow }: StateList): string {
-  const order = isNewestFirst(state) ? 'the latest first' : 'who waits longest first';
+  const order = isNewestFirst(state) ? 'newest first' : 'oldest first';
   return layout(
     site,
-    { title: stateName(state) },
+    { title: formatState(state) },
     html`<div class="heading">
         <h1>${stateBadge(state)}</h1>
         <p class="quiet">${STATE_MEANING[state]} · ${order}</p>
@@ -37,7 +37,7 @@ export function statePage(site: Site, { stats, state, page, isFirst, wallNow }: 
         ${
           page.payouts.length > 0
             ? payoutTable(site, page.payouts, wallNow)
-            : html`<p class="card calm">No ${isFirst ? '' : 'more '}payouts are ${stateName(state)}.</p>`
+            : html`<p class="card calm">No ${isFirst ? '' : 'more '}payouts are ${formatState(state)}.</p>`
         }
         ${pager(`${site.base}/payouts?state=${state}`, isFirst, page.next)}
       </section>`,

@@ -1,10 +1,4 @@
-import type {
-  JournaledLedger,
-  JournalEntry,
-  SendLine,
-  JournalItem,
-  JournalPeer,
-} from '../journal/journal-line.js';
+import type { JournaledLedger, JournalEntry, SendLine, JournalItem, JournalPeer } from '../journal/journal-line.js';
 import { wasSent } from '../journal/journal-view.js';
 import type { ForgottenSend, SenderLedger } from '../ledger/sender-ledger.js';
 

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import type { Telemetry } from 'bullmq';
-import { accountSettingsSchema, completeSettings, type PartialAccountSettings } from '../account-settings.js';
+import { completeSettings, type PartialAccountSettings } from '../account-settings.js';
+import { checkSettings } from '../check-settings.js';
 import { systemClock, untilAborted, type Clock } from '../clock.js';
 import { InvalidConfigError, StoppedError, type Problem } from '../errors.js';
-import { toProblem } from '../fields.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { WriteConfirmer } from '../ledger/confirm-write.js';
@@ -12,35 +12,20 @@ import { checkDurability } from '../ledger/redis-durability.js';
 import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
 import { failsafeTelemetry } from '../queues/failsafe-telemetry.js';
 import { closeRedis, connectRedis, toRedisError, type RedisClient } from '../redis.js';
+import type { PartialSettings, Settings } from '../setting.js';
+import { ACCOUNT_SETTINGS, WORKER_SETTINGS, type ACCOUNT_IDENTITY } from '../settings.js';
 import { AccountWorker, type WorkerConfirmations, type WorkerConnections } from './account-worker.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 
 /** One merchant account to work for. */
-export interface AccountOptions extends PartialAccountSettings {
-  readonly platformId: number;
-  /** https, or http on loopback only. */
-  readonly baseUrl: string;
-  /** Signs the requests; never logged, never in Redis. */
-  readonly secretKey: string;
-}
+export interface AccountOptions extends PartialAccountSettings, Settings<typeof ACCOUNT_IDENTITY> {}
 
 /** The accounts of a worker, and what they share. */
-export interface PayoutWorkerOptions {
-  /** @defaultValue redis://127.0.0.1:6379 */
-  readonly redisUrl?: string;
-  readonly accounts: readonly AccountOptions[];
+export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTINGS> {
   /** The folder of the send journals, on a disk that outlives the process. */
   readonly journalDir: string;
-  /** Files of a journal that are full are kept for so many days. @defaultValue 30 */
-  readonly journalDays?: number;
-  /** Sends even on a Redis that may forget what was sent. Never with real money. @defaultValue false */
-  readonly allowVolatileRedis?: boolean;
-  /**
-   * How many replicas of Redis must acknowledge a send before its request is written.
-   * @defaultValue all that this process has seen connected, at least one with Sentinel
-   */
-  readonly redisReplicas?: number | undefined;
+  readonly accounts: readonly AccountOptions[];
   /** What it, the observers or the telemetry throw is counted, and changes nothing. @defaultValue a logger that says nothing */
   readonly logger?: Logger;
   readonly clock?: Clock;
@@ -51,8 +36,6 @@ export interface PayoutWorkerOptions {
 }
 
 const DURABILITY_RETRY_MS = 1_000;
-
-const DEFAULT_JOURNAL_DAYS = 30;
 
 /** Sends and follows the payouts of one account or several, each on its own, in one process. */
 export class PayoutWorker {
@@ -78,8 +61,9 @@ export class PayoutWorker {
    * @throws StoppedError when the signal ended the waiting
    */
   static async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
-    checkSettings(options.accounts);
-    const { redisUrl = 'redis://127.0.0.1:6379', clock = systemClock, allowVolatileRedis = false } = options;
+    requireValid(options);
+    const { redisUrl = WORKER_SETTINGS.redisUrl.default, clock = systemClock } = options;
+    const { allowVolatileRedis = WORKER_SETTINGS.allowVolatileRedis.default } = options;
     const logger = failsafeLogger(options.logger ?? silentLogger);
     const connections: WorkerConnections = {
       commands: connectRedis(redisUrl, 'commands', logger),
@@ -142,17 +126,19 @@ export async function createPayoutWorker(
   return worker;
 }
 
-function checkSettings(accounts: readonly AccountOptions[]): void {
+function requireValid(options: PayoutWorkerOptions): void {
+  const { accounts } = options;
   const problems = accounts.flatMap(({ platformId, ...account }, index) => {
     // Two workers of one account in a process would each write its journal, and take its lease from the other.
     if (accounts.findIndex((other) => other.platformId === platformId) < index) {
       return [{ field: 'accounts', message: `must name each platformId once (${platformId} is there twice)` }];
     }
-    const { error } = accountSettingsSchema.safeParse(completeSettings(account), { reportInput: true });
-    return (error?.issues ?? [])
-      .map(toProblem)
-      .map(({ field, message }): Problem => ({ field: `${field} of account ${platformId}`, message }));
+    return checkSettings(ACCOUNT_SETTINGS, completeSettings(account)).map(({ field, message }): Problem => ({
+      field: `${field} of account ${platformId}`,
+      message,
+    }));
   });
+  problems.push(...checkSettings(WORKER_SETTINGS, options));
   if (accounts.length === 0) problems.push({ field: 'accounts', message: 'must name at least one account' });
   if (problems.length > 0) throw new InvalidConfigError(problems);
 }
@@ -200,7 +186,7 @@ interface OpenAccountContext {
 
 function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
   const { options, connections, confirmations, judgement, clock } = context;
-  const { journalDays = DEFAULT_JOURNAL_DAYS } = options;
+  const { journalDays = WORKER_SETTINGS.journalDays.default } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
   const logger = context.logger.child({ platformId });

@@ -41,7 +41,7 @@ describe('payouts', () => {
     expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   });
 
-  it('ends with 2 for wrong usage, and guesses what was meant', async () => {
+  it('exits 2 for wrong usage, with a suggestion', async () => {
     expect(await runCli([])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: payouts') });
     const unknown = await runCli(['cancle', 'p-1']);
     expect(unknown).toMatchObject({ code: 2, stdout: '' });
@@ -49,7 +49,7 @@ describe('payouts', () => {
     expect(await runCli(['get', '--frob'])).toMatchObject({ code: 2 });
   });
 
-  it('ends with the same code where its remarks find a full disk', () => {
+  it('exits with the same code when stderr is a full disk', () => {
     const full = openSync('/dev/full', 'w');
     try {
       for (const [args, code] of [
@@ -64,7 +64,7 @@ describe('payouts', () => {
     }
   });
 
-  it('ends with 2 for a wrong environment, naming every problem', async () => {
+  it('exits 2 for an invalid environment, naming every problem', async () => {
     const result = await runCli(['stats'], { env: { REDIS_URL: 'http://x', GATEWAY_PLATFORM_ID: '' } });
     expect(result.code).toBe(2);
     expect(result.stderr).toMatch(
@@ -72,7 +72,7 @@ describe('payouts', () => {
     );
   });
 
-  it('ends with 1 within seconds when Redis is away, saying what to do', async () => {
+  it('exits 1 within seconds when Redis is unavailable, with what to do', async () => {
     const startedAt = performance.now();
     const env = { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_PLATFORM_ID: String(newPlatformId()) };
     const result = await runCli(['get', 'p-1'], { env });

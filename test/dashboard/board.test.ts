@@ -65,7 +65,7 @@ async function bringJobsIntoEveryState({ queues, connection }: SampleAccount): P
     return job;
   };
   const failed = await take();
-  await failed.moveToFailed(new Error('unknown: no answer'), 'token', false);
+  await failed.moveToFailed(new Error('unknown: no response'), 'token', false);
   const completed = await take();
   await completed.moveToCompleted('accepted: a7c1e4', 'token', false);
   const active = await take();
@@ -109,7 +109,7 @@ function isWrite({ method }: BoardRequest): boolean {
 }
 
 describe('the board', () => {
-  it('knows every write that there is', () => {
+  it('tests every write route', () => {
     const writes = new Set(requests.filter(isWrite).map(({ method, path }) => `${method} ${path}`));
     expect(writes.size).toBeGreaterThan(100);
     for (const end of ['/retry', '/obliterate', '/empty', '/rate-limit/release', '/run', '/update-data', '/purge']) {
@@ -128,16 +128,16 @@ describe('the board', () => {
     expect(await account.dump()).toEqual(before);
   });
 
-  it('changes nothing even without the guard in front of it, since every queue is read only', async () => {
+  it('changes nothing even without the guard in front of it, since every queue is read-only', async () => {
     const before = await account.dump();
     const statuses = new Set<number>();
     for (const request of requests.filter(isWrite)) statuses.add(await send(boardOnly.url, request));
     expect(await account.dump()).toEqual(before);
-    // Pausing all queues answers 200 and skips those that are read only; purging has no route here.
+    // Pausing all queues responds 200 and skips those that are read-only; purging has no route here.
     expect([...statuses].sort()).toEqual([200, 404, 405]);
   });
 
-  it('changes nothing by being read', async () => {
+  it('changes nothing on reads', async () => {
     const before = await account.dump();
     const lists = STATUSES.map(
       (status) => `/board/api/queues?activeQueue=withdraw&page=1&jobsPerPage=50&status=${status}`,
@@ -174,7 +174,7 @@ describe('a job on the board', () => {
     expect(job.externalUrl).toEqual({ href: '../payouts/order%3A2045', displayText: 'Payout and its history' });
   });
 
-  it('shows no field of its data that is not meant to be seen', async () => {
+  it('shows only the listed fields of its data', async () => {
     const data = { payoutId: 'stray', paymentId: 1, amount: '1', addressTo: 'w', secretKey: 'sesame' };
     await account.queues.transactionstatus.add('transactionstatus', data, { jobId: 'stray~0' });
     const list = await dashboard.read(

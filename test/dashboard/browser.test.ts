@@ -60,13 +60,13 @@ async function fitsTheScreen(page: Page, width: number): Promise<void> {
 }
 
 describe.each(SCREENS)('on $name', (screen) => {
-  it('shows a failed and an unknown payout, and leads from there to the history and the command', async () => {
+  it('shows a failed and an unknown payout, with links to the history and the command', async () => {
     const { page, troubles } = await visit(screen);
     await page.goto(dashboard.url);
     expect(new URL(page.url()).pathname).toBe('/payouts');
     await fitsTheScreen(page, screen.width);
-    expect(await page.getByText('the gateway answered approve 2').isVisible()).toBe(true);
-    expect(await page.getByText('no answer within 60000 ms').isVisible()).toBe(true);
+    expect(await page.getByText('the gateway reported a failure').isVisible()).toBe(true);
+    expect(await page.getByText('no response within 60000 ms').isVisible()).toBe(true);
 
     await page.getByRole('link', { name: 'order/2044+a=b' }).click();
     await page.waitForURL('**/payouts/order*');
@@ -90,7 +90,7 @@ describe.each(SCREENS)('on $name', (screen) => {
     await page.context().close();
   });
 
-  it('shows the same payouts on the board, from where a job leads to its payout', async () => {
+  it('shows the same payouts on the board, with links from a job to its payout', async () => {
     const { page, troubles } = await visit(screen);
     await page.goto(dashboard.url);
     await page.getByRole('link', { name: 'Queues' }).click();

@@ -27,12 +27,12 @@ describe('the overview', () => {
   beforeEach(open);
   afterEach(close);
 
-  it('is where the dashboard begins', async () => {
+  it('is the first page of the dashboard', async () => {
     const response = await dashboard.ask('/');
     expect([response.status, response.headers.get('location')]).toEqual([302, '/payouts']);
   });
 
-  it('shows the counts, the sender, and what the gateway said of payouts that need a person', async () => {
+  it('shows the counts, the sender, and the last message of payouts that need an operator', async () => {
     await fillAccount(account);
     const page = await dashboard.read('/payouts');
     const tiles = [...page.matchAll(/<b>(\d+)<\/b>\s*<span>([a-z ]+)<\/span>/g)].map(
@@ -49,15 +49,15 @@ describe('the overview', () => {
       'cancelled: 1',
     ]);
     expect(page).toContain('worker-a:4711');
-    expect(page).toMatch(/epoch 1, beat \d/);
+    expect(page).toMatch(/epoch 1, heartbeat \d/);
     expect(page).toContain('Not paused');
-    for (const said of ['no answer within 60000 ms', 'Insufficient balance', 'the gateway answered approve 2']) {
-      expect(page).toContain(said);
+    for (const message of ['no response within 60000 ms', 'Insufficient balance', 'the gateway reported a failure']) {
+      expect(page).toContain(message);
     }
     expect(page).not.toMatch(/<script/);
   });
 
-  it('says why, by whom and since when the account is paused', async () => {
+  it('shows why, by whom and since when the account is paused', async () => {
     await account.ledger.pause('ann', `maintenance ${INJECTION}`);
     const page = await dashboard.read('/payouts');
     expect(page).toContain(`maintenance ${ESCAPED}`);
@@ -65,11 +65,11 @@ describe('the overview', () => {
     expect(page.replace(/<\/?span>/g, '')).toContain('payouts resume --reason WHY');
   });
 
-  it('says when nobody sends, and when nothing needs a person', async () => {
+  it('shows that there is no sender, and that no payout needs an operator', async () => {
     await account.redis.del(account.connection.keys.sender);
     const page = await dashboard.read('/payouts');
     expect(page).toContain('No sender');
-    expect(page).toContain('No payout needs a person.');
+    expect(page).toContain('No payout needs an operator.');
   });
 });
 
@@ -77,7 +77,7 @@ describe('a list of one state', () => {
   beforeAll(open);
   afterAll(close);
 
-  it('goes through all payouts page by page, who waits longest first', async () => {
+  it('lists all payouts page by page, oldest first', async () => {
     const payoutIds = Array.from({ length: 120 }, (_, index) => `q-${index}`);
     for (const payoutId of payoutIds) await account.enqueue(payoutId);
     const seen: string[] = [];
@@ -95,7 +95,7 @@ describe('a list of one state', () => {
     expect(pages).toBe(3);
   });
 
-  it('shows the latest of a final state first', async () => {
+  it('lists final payouts newest first', async () => {
     for (const payoutId of ['f-1', 'f-2']) {
       await account.sendAs(payoutId, { kind: 'accepted', txhash: payoutId });
       await account.ledger.change({ payoutId, from: 'in_progress', to: 'failed' });
@@ -106,7 +106,7 @@ describe('a list of one state', () => {
   });
 
   it.each(['/payouts?state=paid', '/payouts?state=queued&after=x', '/payouts?state=queued&after=1&after=2'])(
-    'knows no %s',
+    'responds 404 to %s',
     async (path) => {
       expect((await dashboard.ask(path)).status).toBe(404);
     },
@@ -117,7 +117,7 @@ describe('one payout', () => {
   beforeAll(open);
   afterAll(close);
 
-  it('shows all its data, its history and the commands that a person may run', async () => {
+  it('shows all its data, its history and the commands that an operator can run', async () => {
     await account.sendAs(
       'rich',
       { kind: 'rejected', message: 'Insufficient balance' },
@@ -148,7 +148,7 @@ describe('one payout', () => {
   });
 
   it.each(['a/b', 'a:b', 'a+b', 'a=b', '/', '//', '.', '..', '../x', 'a/../b', '-x', 'a,b'])(
-    'is found under its link and by search, whatever its id: %s',
+    'has a link and is found by search with the id %s',
     async (payoutId) => {
       await account.enqueue(payoutId, { reference: `the one called ${payoutId}` });
       const search = await dashboard.ask(`/payouts?q=${encodeURIComponent(payoutId)}`);
@@ -166,7 +166,7 @@ describe('one payout', () => {
     expect(found.headers.get('location')).toBe('/payouts/sent');
   });
 
-  it('is not found: the page says so and runs nothing', async () => {
+  it('is reported as not found, with the id escaped', async () => {
     for (const path of ['/payouts?q=', '/payouts/', '/payouts?payoutId=']) {
       const response = await dashboard.ask(path + encodeURIComponent(INJECTION));
       const page = await response.text();
@@ -178,7 +178,7 @@ describe('one payout', () => {
     expect((await dashboard.ask('/none')).status).toBe(404);
   });
 
-  it('shows texts of others as text, on every page', async () => {
+  it('escapes every text on every page', async () => {
     await account.sendAs(
       'evil',
       { kind: 'rejected', message: INJECTION },
@@ -209,7 +209,7 @@ describe('a dashboard that is mounted in an application', () => {
   beforeAll(open);
   afterAll(close);
 
-  it('is at home under its path', async () => {
+  it('works under its path', async () => {
     await account.enqueue('a/b');
     const mounted = createDashboard({ platformId: account.platformId, redisUrl: process.env['REDIS_URL'] ?? '' });
     const server = createServer(express().use('/admin/pay', mounted.router));
@@ -226,8 +226,8 @@ describe('a dashboard that is mounted in an application', () => {
   });
 });
 
-describe('when Redis is away', () => {
-  it('says so with 503 on both pages, and recovers by itself', async () => {
+describe('when Redis is unavailable', () => {
+  it('responds 503 on both pages, and recovers by itself', async () => {
     const redis = await startLocalRedis();
     account = await openSampleAccount();
     dashboard = await openDashboard(account, { redisUrl: redis.url });
@@ -238,7 +238,7 @@ describe('when Redis is away', () => {
         const response = await dashboard.ask(path);
         expect(response.status).toBe(503);
         expect(response.headers.get('retry-after')).toBe('5');
-        expect(await response.text()).toContain('Redis is away');
+        expect(await response.text()).toContain('Redis unavailable');
       }
       expect((await dashboard.ask('/board/')).status).toBe(200);
       expect((await dashboard.ask('/board/api/queues')).status).toBe(503);

@@ -40,7 +40,7 @@ async function askAs(host: string, url: string): Promise<number | undefined> {
 }
 
 describe('a dashboard with a password', () => {
-  it('answers 401 on every path without it', async () => {
+  it('responds 401 on every path without it', async () => {
     const dashboard = await start({ password: PASSWORD });
     const values = ['x'];
     const routes = listBoardRequests({
@@ -56,11 +56,11 @@ describe('a dashboard with a password', () => {
       const response = await dashboard.ask(path, { method, headers: {} });
       expect({ path, status: response.status }).toEqual({ path, status: 401 });
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm=/);
-      expect(await response.text()).toBe('Please sign in.\n');
+      expect(await response.text()).toBe('Sign in with the user and password of the dashboard.\n');
     }
   });
 
-  it('lets in who gives user and password, and nobody else', async () => {
+  it('accepts the right user and password, and nothing else', async () => {
     const dashboard = await start({ password: PASSWORD });
     const wrong = [
       basicAuth('payouts', 'pass'),
@@ -80,14 +80,14 @@ describe('a dashboard with a password', () => {
     expect((await dashboard.ask('/board/static/images/logo.svg')).status).toBe(200);
   });
 
-  it('takes another user', async () => {
+  it('accepts another user name', async () => {
     const dashboard = await start({ user: 'ann', password: PASSWORD });
     expect((await dashboard.ask('/payouts')).status).toBe(200);
     const authorization = basicAuth('payouts', PASSWORD);
     expect((await dashboard.ask('/payouts', { headers: { authorization } })).status).toBe(401);
   });
 
-  it('answers to any name, and may listen everywhere', async () => {
+  it('serves any host name, and may listen on every address', async () => {
     const dashboard = await start({ password: PASSWORD, host: '0.0.0.0' });
     expect(await askAs('payouts.example', `${dashboard.url}payouts`)).toBe(401);
   });
@@ -102,7 +102,7 @@ describe('a dashboard without a password', () => {
     },
   );
 
-  it('answers only to names of this machine, so that no foreign page can read it through the browser', async () => {
+  it('serves only host names of this machine: no other page can read it through the browser', async () => {
     const { url } = await start();
     expect(await askAs('localhost:3000', `${url}payouts`)).toBe(200);
     expect(await askAs('[::1]:3000', `${url}payouts`)).toBe(200);
@@ -112,17 +112,17 @@ describe('a dashboard without a password', () => {
 });
 
 describe('startDashboard', () => {
-  it('refuses options that cannot be meant', async () => {
+  it('refuses invalid options', async () => {
     await expect(start({ user: 'ann' })).rejects.toThrow('password: is missing, but a user is given');
     await expect(start({ password: '' })).rejects.toThrow('password: must not be empty');
-    await expect(start({ user: 'a:b', password: 'x' })).rejects.toThrow('user: must not hold a colon');
+    await expect(start({ user: 'a:b', password: 'x' })).rejects.toThrow('user: must not contain a colon');
     await expect(start({ platformId: 0 })).rejects.toThrow('platformId: must be more than 0');
     await expect(start({ redisUrl: 'http://x' })).rejects.toThrow('redisUrl: must begin with redis://');
   });
 
-  it('says when the port is taken, and leaves nothing open', async () => {
+  it('reports a port that is in use, and leaves nothing open', async () => {
     const { url } = await start();
-    await expect(start({ port: Number(new URL(url).port) })).rejects.toThrow(/port \d+ on 127.0.0.1 is taken/);
+    await expect(start({ port: Number(new URL(url).port) })).rejects.toThrow(/port \d+ on 127.0.0.1 is in use/);
   });
 
   it('sends headers that keep pages private and other hosts out', async () => {

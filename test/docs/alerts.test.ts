@@ -38,7 +38,7 @@ describe.each(rules)('$alert', ({ expr, labels, annotations }) => {
     }
   });
 
-  it('says how urgent it is and what to do', () => {
+  it('has a severity, a summary and an action', () => {
     expect(labels.severity).toMatch(/^(critical|warning)$/);
     expect(annotations.summary).toMatch(/\.$/);
     expect(annotations.action).toMatch(/^[A-Z].{40,}\.$/);

@@ -1,36 +1,71 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { readConfig, VARIABLE_NAMES } from '../../src/config.js';
+import { parse } from 'yaml';
+import { renderEnvExample, renderSettingsDoc } from '../../scripts/settings-docs.js';
+import { readConfig, type VariableName } from '../../src/config.js';
+import type { Setting } from '../../src/setting.js';
+import { SETTINGS } from '../../src/settings.js';
 
-const docs = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
-const example = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
-const values = Object.fromEntries(
-  example.split('\n').flatMap((line) => (/^[A-Z]/.test(line) ? [line.split(/=(.*)/s).slice(0, 2)] : [])),
-) as Record<string, string>;
+const rows = new Map(Object.values(SETTINGS).map((row): [string, Setting] => [row.variable, row]));
 
-describe.each(VARIABLE_NAMES)('%s', (name) => {
-  it('is explained in docs/configuration.md and stands in .env.example', () => {
-    expect(docs).toContain(`\`${name}\``);
-    expect(Object.keys(values)).toContain(name);
-  });
-
-  it('has in .env.example the default that the code has', () => {
-    const value = values[name] ?? '';
-    if (value === '') return;
-    const withDefault = readConfigOrUndefined(name, {});
-    if (withDefault !== undefined) expect(readConfigOrUndefined(name, { [name]: value })).toEqual(withDefault);
-  });
-});
-
-it('.env.example names no variable that does not exist', () => {
-  const known = VARIABLE_NAMES.flatMap((name) => [name, `${name}_FILE`]);
-  expect(Object.keys(values).filter((name) => !known.includes(name as never))).toEqual([]);
-});
-
-function readConfigOrUndefined(name: (typeof VARIABLE_NAMES)[number], environment: Record<string, string>): unknown {
-  try {
-    return readConfig([name], environment)[name];
-  } catch {
-    return undefined;
-  }
+function readRepositoryFile(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 }
+
+it('docs/configuration.md and .env.example are what `npm run docs` makes', () => {
+  expect(readRepositoryFile('docs/configuration.md')).toBe(renderSettingsDoc());
+  expect(readRepositoryFile('.env.example')).toBe(renderEnvExample());
+});
+
+describe.each([...rows.values()])('$variable', (row) => {
+  it('is described in docs/configuration.md', () => {
+    const line = renderSettingsDoc()
+      .split('\n')
+      .find((each) => each.startsWith(`| \`${row.variable}\``));
+    expect(line).toMatch(/[A-Z`].*\.\s+\|$/);
+  });
+
+  it('has a default that its own rule accepts', () => {
+    if ('default' in row) expect(row.rule.safeParse(row.default).success).toBe(true);
+  });
+});
+
+describe('.env.example', () => {
+  const environment = Object.fromEntries(
+    renderEnvExample()
+      .split('\n')
+      .filter((line) => /^[A-Z]/.test(line))
+      .map((line) => line.split(/=(.*)/s).slice(0, 2)),
+  ) as Record<string, string>;
+
+  it('is an environment with the defaults of the code', () => {
+    const names = [...rows].filter(([, { secret }]) => secret !== true).map(([name]) => name as VariableName);
+    const required = Object.fromEntries(
+      names.filter((name) => 'required' in (rows.get(name) ?? {})).map((name) => [name, environment[name]]),
+    );
+    expect(readConfig(names, { ...environment, DASHBOARD_USER: '' })).toEqual(readConfig(names, required));
+  });
+});
+
+describe('docker-compose.yml', () => {
+  const { services, ...shared } = parse(readRepositoryFile('docker-compose.yml'), { merge: true }) as {
+    services: Record<string, { environment?: Record<string, string> }>;
+    'x-account': Record<string, string>;
+  };
+  const lines = [...Object.values(services).map(({ environment = {} }) => environment), shared['x-account']].flatMap(
+    (environment) => Object.entries(environment),
+  );
+
+  it.each(lines)('sets %s, which exists', (name) => {
+    expect([...rows.keys()]).toContain(name.replace(/_FILE$/, ''));
+    if (name.endsWith('_FILE')) expect(rows.get(name.replace(/_FILE$/, ''))?.secret).toBe(true);
+  });
+
+  it.each(lines.filter(([, value]) => /:-.+\}$/.test(value)))('gives %s the default of the code: %s', (name, value) => {
+    const row = rows.get(name);
+    // The account and its gateway are those of the sandbox there.
+    if (row === undefined || 'required' in row) return;
+    const ofCompose = /:-(.+)\}$/.exec(value)?.[1];
+    expect(ofCompose).toBe('default' in row ? String(row.default) : row.example);
+  });
+});

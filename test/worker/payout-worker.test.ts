@@ -48,7 +48,7 @@ describe('a worker that waits for Redis at the start', () => {
     await until('it waits', () => worker.log().includes('waiting for Redis'));
     worker.kill(signal);
     expect(await worker.ended).toBe(0);
-    expect(worker.log()).toMatch(/"msg":"worker ended"/);
+    expect(worker.log()).toMatch(/"msg":"worker stopped"/);
     expect(worker.log()).not.toContain('should not have happened');
   });
 

@@ -5,7 +5,7 @@ import type { PayoutState } from '../../ledger/states.js';
 import type { AccountAccess } from '../../queues/open-account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireTerminal } from '../context/confirm.js';
-import { formatCount } from '../output/format-text.js';
+import { formatCount } from '../../format.js';
 import { formatTotals } from '../import/describe-import.js';
 import { startProgress } from '../import/progress.js';
 import { RowMessages } from '../import/row-messages.js';

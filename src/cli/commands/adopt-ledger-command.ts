@@ -9,7 +9,7 @@ import { readJournals } from '../../operator/open-journals.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import { formatTable } from '../output/format-table.js';
-import { formatTime, shorten } from '../output/format-text.js';
+import { formatTime, shorten } from '../../format.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
 import { withOperator } from '../context/with-account.js';

@@ -1,23 +1,26 @@
 import type { Command } from 'commander';
+import { untilAborted } from '../../clock.js';
 import { readConfig } from '../../config.js';
 import type { DashboardServer } from '../../dashboard/index.js';
 import { InvalidConfigError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 
 const HELP_AFTER = `
-Shows the account's payouts under /payouts and its queues under /board. It is read only: what an operator decides goes
-through \`payouts resolve\`, \`retry\`, \`pause\` and others, and the pages show the command.
+Shows the account's payouts under /payouts and its queues under /board. The dashboard is read-only: operators decide
+with \`payouts resolve\`, \`retry\`, \`pause\` and others, and the pages show the command to run.
 
-The environment says what it needs: REDIS_URL, GATEWAY_PLATFORM_ID, DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000),
-DASHBOARD_USER (payouts) and DASHBOARD_PASSWORD (or DASHBOARD_PASSWORD_FILE), which is required to listen on an address
-that other machines may reach. It speaks http: put TLS in front of it where the network is not your own.
+Environment:
+  REDIS_URL, GATEWAY_PLATFORM_ID, DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000), DASHBOARD_USER (payouts);
+  DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can reach.
+
+It serves plain HTTP: put a TLS proxy in front of it on a network that you do not control.
 
 Examples:
   payouts dashboard
   DASHBOARD_HOST=0.0.0.0 DASHBOARD_PASSWORD_FILE=/run/secrets/dashboard payouts dashboard
 `;
 
-/** Options of `startDashboard` as people set them here. */
+/** The variables that set the options of `startDashboard`: errors name what the operator can change. */
 const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
   user: 'DASHBOARD_USER',
   password: 'DASHBOARD_PASSWORD',
@@ -27,13 +30,13 @@ const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
 export function registerDashboardCommand(program: Command, context: CliContext): void {
   program
     .command('dashboard')
-    .description('serve the dashboard: payouts, queues, and what needs a person')
+    .description('serve the dashboard: payouts, queues, and what needs an operator')
     .addHelpText('after', HELP_AFTER)
     .action(async () => {
       const stop = context.stopSignal();
       const dashboard = await start(context);
       context.writeError(`Dashboard on ${dashboard.url}\n`);
-      await aborted(stop);
+      await untilAborted(stop);
       await dashboard.close();
     });
 }
@@ -43,7 +46,7 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
     ['REDIS_URL', 'GATEWAY_PLATFORM_ID', 'DASHBOARD_HOST', 'DASHBOARD_PORT', 'DASHBOARD_USER', 'DASHBOARD_PASSWORD'],
     environment,
   );
-  // Loaded only now: every other command starts faster, and in less memory, without Express and Bull Board.
+  // Imported here: other commands start faster, and in less memory, without Express and Bull Board.
   const { startDashboard } = await import('../../dashboard/index.js');
   try {
     return await startDashboard({
@@ -61,11 +64,4 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
       error.problems.map(({ field, message }) => ({ field: VARIABLE_OF_OPTION[field] ?? field, message })),
     );
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise((resolve) => {
-    signal.addEventListener('abort', resolve, { once: true });
-  });
 }

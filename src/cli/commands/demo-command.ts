@@ -12,11 +12,12 @@ import { createTableView } from '../demo/table-view.js';
 import { CommandFailedError, EXIT_CODES } from '../context/exit-code.js';
 
 const HELP_AFTER = `
-Starts a Redis, a sandbox gateway with network jitter and a worker of its own, pays out the payouts of
+Starts its own Redis, sandbox gateway (with network jitter) and worker, sends the payouts of
 ${DEMO_FILE},
-shows them moving, and says at the end whether the promises held. It touches nothing else and ends all that it started.
+shows their progress, and reports at the end whether the promises held. It stops everything that it started and touches
+nothing else.
 
-Exit code 0: all completed (with --chaos: or unknown), none less than 1000 ms after another, none twice.
+Exit code 0: all payouts completed (with --chaos: or unknown), none less than 1000 ms after another, none twice.
 
 Examples:
   payouts demo
@@ -38,10 +39,10 @@ interface Flags {
 export function registerDemoCommand(program: Command, context: CliContext): void {
   program
     .command('demo')
-    .description('watch payouts go out through a sandbox, with everything it needs started for you')
-    .option('--payouts <number>', 'how many; more than the file has repeats them (default: all of the file)')
+    .description('send example payouts through a sandbox; starts everything that it needs')
+    .option('--payouts <number>', 'how many payouts; the file is repeated as needed (default: the whole file)')
     .option('--chaos', 'kill the worker with SIGKILL at random moments and start it again')
-    .option('--keep', 'leave everything running after the summary, until Ctrl-C')
+    .option('--keep', 'keep everything running after the summary, until Ctrl-C')
     .option('--json', 'print the summary as one JSON object')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
@@ -52,7 +53,7 @@ export function registerDemoCommand(program: Command, context: CliContext): void
 async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: Flags): Promise<void> {
   const { environment, colours } = context;
   const callers = callersOf(environment['npm_lifecycle_event']);
-  const count = payouts === undefined ? undefined : readCount(payouts);
+  const count = payouts === undefined ? undefined : parseCount(payouts);
   const stop = stopSignal(context);
   const { ok } = await runDemo({
     payouts: await readDemoPayouts(DEMO_FILE, stop, count),
@@ -71,25 +72,25 @@ async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: 
   if (!ok) throw new CommandFailedError('The promises did not hold');
 }
 
-function readCount(text: string): number {
+function parseCount(text: string): number {
   if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MOST_PAYOUTS) return Number(text);
   const message = `must be a whole number from 1 to ${MOST_PAYOUTS} (got "${text}")`;
   throw new InvalidInputError([{ field: '--payouts', message }]);
 }
 
-/** Progress goes to stderr, so whether that is a terminal decides, not stdout. */
+/** Progress goes to stderr: whether that is a terminal decides how it is shown. */
 function createView({ environment, writeError }: CliContext): DemoView {
   const { stderr } = process;
   if (!stderr.isTTY || environment['TERM'] === 'dumb') return createLineView(writeError);
   return createTableView(stderr, picocolors.createColors((environment['NO_COLOR'] ?? '') === ''));
 }
 
-/** After a first signal all is ended in order; a second one must not leave a Redis and a worker behind either. */
+/** The first signal stops everything in order; a second one exits at once, but still stops Redis and the worker. */
 function stopSignal(context: CliContext): AbortSignal {
   const exitAtOnce = (): void => process.exit(EXIT_CODES.failed);
   const stop = context.stopSignal();
   stop.addEventListener('abort', () => process.once('SIGINT', exitAtOnce).once('SIGTERM', exitAtOnce));
-  // The terminal was closed: there is nobody to tell anything.
+  // The terminal was closed.
   process.once('SIGHUP', exitAtOnce);
   return stop;
 }

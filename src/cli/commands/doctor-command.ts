@@ -1,17 +1,18 @@
 import type { Command } from 'commander';
-import { readConfig } from '../../config.js';
+import { readSettings } from '../../config.js';
+import { WORKER_SETTINGS } from '../../settings.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { CheckResult } from '../doctor/check-result.js';
 import { runChecks, type DoctorOptions } from '../doctor/run-checks.js';
 import { CommandFailedError } from '../context/exit-code.js';
-import { formatCount } from '../output/format-text.js';
+import { formatCount } from '../../format.js';
 import { readWorkerAccounts } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
-Looks with the environment of \`payouts worker\` at Redis, the gateway, the journal, the queues and the account, and
-changes nothing. It may be run beside a worker at any time.
+Checks Redis, the gateway, the journal, the queues and the account with the environment of \`payouts worker\`. It changes
+nothing and can run beside a worker at any time.
 
-Exit code 1 when a line begins with ✗: something stops payouts, or takes a safeguard away.
+Exit code 1 when a line begins with ✗: payouts cannot be sent, or a safeguard is missing.
 
 Examples:
   payouts doctor
@@ -25,7 +26,7 @@ const NAME_WIDTH = 25;
 export function registerDoctorCommand(program: Command, context: CliContext): void {
   program
     .command('doctor')
-    .description('check everything that the worker needs, and say what to do')
+    .description('check everything that a worker needs, and suggest fixes')
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP_AFTER)
     .action(async ({ json }: { readonly json?: true }) => {
@@ -44,18 +45,11 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
   const warnings = checks.filter(({ status }) => status === 'warning').length;
   if (json) context.writeJson({ ok: problems === 0, problems, warnings, checks });
   else context.write(`\n${summarise(problems, warnings)}\n`);
-  if (problems > 0) throw new CommandFailedError('payouts cannot be sent as they should');
+  if (problems > 0) throw new CommandFailedError('The checks found problems');
 }
 
 function readOptions({ environment }: CliContext): DoctorOptions {
-  const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'SEND_JOURNAL_DIR', 'ALLOW_VOLATILE_REDIS'], environment);
-  return {
-    redisUrl: config.REDIS_URL,
-    redisReplicas: config.REDIS_REPLICAS,
-    journalDir: config.SEND_JOURNAL_DIR,
-    allowVolatileRedis: config.ALLOW_VOLATILE_REDIS,
-    accounts: readWorkerAccounts(environment),
-  };
+  return { ...readSettings(WORKER_SETTINGS, environment), accounts: readWorkerAccounts(environment) };
 }
 
 function formatCheck(
@@ -82,6 +76,6 @@ function colourSign(status: CheckResult['status'], colours: CliContext['colours'
 function summarise(problems: number, warnings: number): string {
   const noted = warnings === 0 ? '' : formatCount(warnings, 'warning');
   if (problems > 0)
-    return `${formatCount(problems, 'problem')}${noted === '' ? '' : `, ${noted}`}: mend what is marked ✗.`;
-  return noted === '' ? 'All is well.' : `Payouts can be sent; ${noted}.`;
+    return `${formatCount(problems, 'problem')}${noted === '' ? '' : `, ${noted}`}: fix what is marked ✗.`;
+  return noted === '' ? 'No problems found.' : `No problems found; ${noted}.`;
 }

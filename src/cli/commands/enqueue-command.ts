@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { PayoutInput } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { nameFlags } from '../context/name-flags.js';
-import { readPayoutTexts, type PayoutTexts } from '../import/parse-payout-texts.js';
+import { parsePayoutTexts, type PayoutTexts } from '../import/parse-payout-texts.js';
 import { withProducer } from '../context/with-account.js';
 
 interface Flags extends PayoutTexts {
@@ -39,7 +39,7 @@ export function registerEnqueueCommand(program: Command, context: CliContext): v
     .addHelpText('after', HELP_AFTER)
     .action(async ({ json, ...texts }: Flags) => {
       const { payoutId, state, created } = await nameFlags(async () =>
-        withProducer(context, (producer) => producer.enqueue(readPayoutTexts(texts) as unknown as PayoutInput)),
+        withProducer(context, (producer) => producer.enqueue(parsePayoutTexts(texts) as unknown as PayoutInput)),
       );
       if (json) context.writeJson({ payoutId, state, created });
       else if (created) context.write(`Payout ${payoutId} is ${state}.\n`);

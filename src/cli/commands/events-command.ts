@@ -10,7 +10,7 @@ import {
 } from '../../producer/events/payout-events.js';
 import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
-import { formatTime } from '../output/format-text.js';
+import { formatTime } from '../../format.js';
 import { withAccount } from '../context/with-account.js';
 
 interface Flags {

@@ -4,7 +4,7 @@ import type { Approve } from '../../gateway/endpoints.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatResponse, formatItems } from '../output/format-response.js';
 import { nameFlags } from '../context/name-flags.js';
-import { readInteger } from '../import/parse-payout-texts.js';
+import { parseInteger } from '../import/parse-payout-texts.js';
 import { withGateway } from '../context/with-gateway.js';
 
 interface JsonFlag {
@@ -80,7 +80,7 @@ function addWallet(parent: Command, context: CliContext): void {
     .option('--json', 'print {paymentId, orderId, address, destinationTag} as JSON')
     .addHelpText('after', examples('payouts gateway wallet --payment-id 6 --order-id deposit-17'))
     .action(async ({ paymentId, orderId, json }: WalletFlags) => {
-      const request = { paymentId: readInteger(paymentId), orderId } as Parameters<
+      const request = { paymentId: parseInteger(paymentId), orderId } as Parameters<
         GatewayClient['getPaymentWallet']
       >[0];
       const wallet = await withGateway(context, (gateway) => nameFlags(() => gateway.getPaymentWallet(request)));

@@ -17,19 +17,23 @@ interface Flags {
 }
 
 const HELP_AFTER = `
-CSV (UTF-8, commas): the first line names the columns, in any order: payout_id, payment_id, amount and address_to, and
-where needed destination_tag, symbol, reference, priority, not_before and metadata. JSON lines: one object a line, with
-the fields payoutId, paymentId, amount, addressTo and so on, as the producer takes them. The name's ending tells which
-it is (.csv, .json, .jsonl, .ndjson), or else the first character.
+Formats:
+  CSV (UTF-8, commas). The first line names the columns, in any order. Required: payout_id, payment_id, amount,
+  address_to. Optional: destination_tag, symbol, reference, priority, not_before, metadata.
+  JSON lines. One object a line, with the fields payoutId, paymentId, amount, addressTo and so on.
+  The file's extension decides (.csv, .json, .jsonl, .ndjson), else the first character.
 
-Every row is checked before anything is enqueued, and every error is named with its line. What was checked is what is
-enqueued, even if the file is changed meanwhile: it is kept in TMPDIR until then, readable for you alone.
+Every row is checked before anything is enqueued, and every error names its line. Exactly what was checked is enqueued,
+even if the file changes meanwhile: a private copy is kept in TMPDIR until then.
 
-When it is stopped, or Redis goes away, the same command again goes on: payouts that are there already are counted,
-never doubled. The same payout twice in a file is one payout; with other data in the second row, that row is an error.
+After a stop, or when Redis was unavailable, run the same command again to continue: payouts that already exist are
+counted, never doubled. A payout that is repeated in the file counts once; with different data the later row is an error.
 
-Exit codes: 0 all are in the queue. 1 stopped, or Redis is away: run it again. 2 rows have errors, nothing was enqueued.
-4 payouts are, or were, there with other data; all others were enqueued.
+Exit codes:
+  0  all payouts are in the queue
+  1  stopped, or Redis unavailable: run it again
+  2  rows have errors, nothing was enqueued
+  4  some payouts already exist, or were removed, with different data; all others were enqueued
 
 Examples:
   payouts import salaries.csv --dry-run
@@ -43,12 +47,12 @@ Examples:
 export function registerImportCommand(program: Command, context: CliContext): void {
   program
     .command('import')
-    .description('check the payouts of a CSV or JSON lines file, add them up, and enqueue them')
+    .description('check the payouts in a CSV or JSON lines file, total them, and enqueue them')
     .argument('<file>', 'the file, or - for stdin')
-    .option('--batch <name>', 'put them into a group that list and stats can follow')
-    .option('--dry-run', 'check the file and add it up, enqueue nothing; needs no Redis')
-    .option('--skip-invalid', 'enqueue the rows that are right, although others have errors')
-    .option('-y, --yes', 'do not ask; needed where there is no terminal')
+    .option('--batch <name>', 'group the payouts for list and stats')
+    .option('--dry-run', 'check and total the file, enqueue nothing; needs no Redis')
+    .option('--skip-invalid', 'enqueue the valid rows although others have errors')
+    .option('-y, --yes', 'do not ask for confirmation; required without a terminal')
     .option('--json', 'print {rows, payouts, invalid, totals, created, existing, conflicts, …} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async (path: string, flags: Flags) => {
@@ -60,15 +64,15 @@ export function registerImportCommand(program: Command, context: CliContext): vo
       ] as const;
       const { WITHDRAW_INTERVAL_MS: intervalMs } = readConfig(names, context.environment);
       // Before a large file is read, not after.
-      if (!yes && !dryRun) requireSomebody(path, context);
+      if (!yes && !dryRun) requireOperator(path, context);
       const signal = context.stopSignal();
       const source = await openSource(path, signal);
       await runImport(context, source, { batch, dryRun, skipInvalid, yes, json, intervalMs, signal });
     });
 }
 
-/** @throws InvalidInputError when nobody can be asked */
-function requireSomebody(path: string, { terminal }: CliContext): void {
+/** @throws InvalidInputError when no operator can be asked */
+function requireOperator(path: string, { terminal }: CliContext): void {
   requireTerminal(terminal);
   if (path === STDIN) throw stdinIsTaken();
 }

@@ -9,7 +9,7 @@ import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatCsvHeader, formatCsvRows } from '../output/format-csv.js';
 import { formatTable } from '../output/format-table.js';
-import { formatTime, shorten } from '../output/format-text.js';
+import { formatTime, shorten } from '../../format.js';
 import { withProducer } from '../context/with-account.js';
 
 interface Flags {

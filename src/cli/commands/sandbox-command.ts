@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { untilAborted } from '../../clock.js';
 import { InvalidInputError, type Problem } from '../../errors.js';
 import { parseInput, platformIdField } from '../../fields.js';
 import { FAULT_DESCRIPTIONS, startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/index.js';
@@ -10,6 +11,8 @@ export interface SandboxCommandContext {
   loadSandboxAccount(): { readonly platformId: number; readonly secretKey: string };
   /** Writes progress for users, line breaks included. */
   writeError(text: string): void;
+  /** Aborted when the sandbox is to end. */
+  stopSignal(): AbortSignal;
 }
 
 interface Flags {
@@ -84,9 +87,9 @@ export function registerSandboxCommand(program: Command, context: SandboxCommand
     .action(async (flags: Flags) => {
       const accounts = flags.account?.map(parseAccount) ?? [context.loadSandboxAccount()];
       const sandbox = await start(toOptions(flags, accounts));
-      const stopped = untilStopped();
+      const stop = context.stopSignal();
       context.writeError(describe(sandbox, flags.host, accounts));
-      await stopped;
+      await untilAborted(stop);
       await sandbox.close();
     });
 }
@@ -183,17 +186,4 @@ function describe(sandbox: Sandbox, host: string, accounts: readonly Account[]):
       `  GATEWAY_BASE_URL=${sandbox.url}\n  GATEWAY_PLATFORM_ID=${platformId}\n  GATEWAY_SECRET_KEY=<the secret of ${platformId}>\n`,
   );
   return `${warning}Sandbox gateway listening on ${sandbox.url} (seed ${sandbox.seed})\n${environments.join('\n')}Statistics: ${sandbox.url}/__sandbox/stats\n`;
-}
-
-async function untilStopped(): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const stop = (): void => {
-      // Without a listener, a second signal ends the process at once.
-      process.removeListener('SIGINT', stop);
-      process.removeListener('SIGTERM', stop);
-      resolve();
-    };
-    process.once('SIGINT', stop);
-    process.once('SIGTERM', stop);
-  });
 }

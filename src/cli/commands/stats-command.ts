@@ -5,7 +5,7 @@ import { adviseAccount } from '../../operator/account-advice.js';
 import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from '../output/format-table.js';
-import { formatDuration, formatTime } from '../output/format-text.js';
+import { formatDuration, formatTime } from '../../format.js';
 import { withProducer } from '../context/with-account.js';
 
 type Colours = CliContext['colours'];

@@ -1,50 +1,44 @@
 import type { Command } from 'commander';
-import { readConfig, type Config } from '../../config.js';
+import { readSettings } from '../../config.js';
 import { untilAborted } from '../../clock.js';
 import { StoppedError } from '../../errors.js';
 import { createLogger, type Logger } from '../../logger.js';
+import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
-import { startHealthServer, type HealthServer } from '../../worker/monitoring/health-server.js';
+import {
+  startHealthServer,
+  type HealthServer,
+  type HealthServerOptions,
+} from '../../worker/monitoring/health-server.js';
 import { createPayoutWorker, type PayoutWorker } from '../../worker/payout-worker.js';
-import { createWorkerMetrics, type WorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
+import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readVersion } from '../context/read-version.js';
 import { readWorkerAccounts } from '../context/worker-accounts.js';
 
 const HELP = `
 Sends the queued payouts of the account, at most one a second, and follows each until it is completed or failed.
-Several of them may run for one account: one sends, the others stand by and take over when it ends.
+Several workers may run for one account: one sends, the others stand by and take over when it ends.
 
-SIGTERM or SIGINT: no new send begins, the one under way gets its answer, then exit 0. A second signal ends at once;
-a send that is under way then becomes unknown.
+Environment:
+  REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR;
+  PAYOUT_ACCOUNTS_FILE for several accounts. docs/configuration.md lists all; \`payouts doctor\` checks them.
 
-The environment says what it needs: REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or
-GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR, and PAYOUT_ACCOUNTS_FILE for several accounts. docs/configuration.md
-explains all of them; \`payouts doctor\` checks them.
+Signals:
+  SIGTERM and SIGINT begin no new send, wait for the response to the current one, then exit with 0. A second signal
+  exits at once; a send without its response then becomes unknown.
 
 Examples:
   payouts worker
   PAYOUT_ACCOUNTS_FILE=/run/secrets/accounts.json HEALTH_HOST=0.0.0.0 payouts worker
 `;
 
-const LEFT_OPEN_MS = 1_000;
-
-const PROCESS_VARIABLES = [
-  'REDIS_URL',
-  'REDIS_REPLICAS',
-  'SEND_JOURNAL_DIR',
-  'SEND_JOURNAL_DAYS',
-  'ALLOW_VOLATILE_REDIS',
-  'STUCK_AFTER_MS',
-  'HEALTH_HOST',
-  'HEALTH_PORT',
-  'LOG_LEVEL',
-] as const;
+const EXIT_WITHIN_MS = 1_000;
 
 export function registerWorkerCommand(program: Command, context: CliContext): void {
   program
     .command('worker')
-    .description('sign and send payouts, and follow them to the end')
+    .description('send the queued payouts and follow them until they are final')
     .addHelpText('after', HELP)
     .action(async () => {
       await runWorker(context);
@@ -52,62 +46,52 @@ export function registerWorkerCommand(program: Command, context: CliContext): vo
 }
 
 async function runWorker({ environment, stopSignal }: CliContext): Promise<void> {
-  const config = readConfig(PROCESS_VARIABLES, environment);
+  const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = readSettings(
+    { ...WORKER_SETTINGS, ...WORKER_COMMAND_SETTINGS },
+    environment,
+  );
   const accounts = readWorkerAccounts(environment);
-  const logger = createLogger(config.LOG_LEVEL);
+  const logger = createLogger(logLevel);
   const stop = stopSignal();
-  const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs: config.STUCK_AFTER_MS });
+  const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs });
   let worker: PayoutWorker | undefined;
-  const health = await serveHealth(config, metrics, () => worker?.accounts ?? [], logger);
+  const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
+  const health = await serveHealth({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   try {
-    worker = await createPayoutWorker(
-      {
-        redisUrl: config.REDIS_URL,
-        redisReplicas: config.REDIS_REPLICAS,
-        accounts,
-        journalDir: config.SEND_JOURNAL_DIR,
-        journalDays: config.SEND_JOURNAL_DAYS,
-        allowVolatileRedis: config.ALLOW_VOLATILE_REDIS,
-        observe: metrics.observe,
-        logger,
-      },
-      stop,
-    );
+    worker = await createPayoutWorker({ ...settings, accounts, observe: metrics.observe, logger }, stop);
     logger.info({ platformIds: accounts.map(({ platformId }) => platformId) }, 'worker started');
     await untilAborted(stop);
-    logger.info({}, 'ending after the answer under way; a second signal ends at once');
+    logger.info({}, 'stopping after the current send; a second signal exits at once');
     await worker.stop();
-    logger.info({}, 'worker ended');
+    logger.info({}, 'worker stopped');
   } catch (error) {
-    // Nothing had begun that would need an end in good order.
+    // It was stopped before any account had started.
     if (!(error instanceof StoppedError)) throw error;
-    logger.info({ reason: error.message }, 'worker ended');
+    logger.info({ reason: error.message }, 'worker stopped');
   } finally {
     await health?.close();
-    endWhateverIsLeft();
+    exitDespiteTimers();
   }
 }
 
-/** When Redis is away at the end, BullMQ leaves timers behind; without them this timer keeps nothing alive. */
-function endWhateverIsLeft(): void {
-  setTimeout(() => process.exit(), LEFT_OPEN_MS).unref();
+/** When Redis is unavailable at the end, BullMQ leaves timers behind that would keep the process alive. */
+function exitDespiteTimers(): void {
+  setTimeout(() => process.exit(), EXIT_WITHIN_MS).unref();
 }
 
-/** Payouts are worth more than their metrics: where the port is taken, as by a second worker, this one works unwatched. */
+/** Payouts matter more than their metrics: where the port is taken, as by a second worker, this one runs without. */
 async function serveHealth(
-  { HEALTH_HOST: host, HEALTH_PORT: port }: Config<'HEALTH_HOST' | 'HEALTH_PORT'>,
-  metrics: WorkerMetrics,
-  accounts: () => readonly AccountWorker[],
-  logger: Logger,
+  options: HealthServerOptions & { readonly logger: Logger },
 ): Promise<HealthServer | undefined> {
+  const { logger } = options;
   try {
-    const server = await startHealthServer({ host, port, metrics, accounts, logger });
+    const server = await startHealthServer(options);
     logger.info({ url: server.url }, 'serving /healthz, /readyz and /metrics');
     return server;
   } catch (error) {
     logger.error(
       { error: (error as Error).message },
-      'health and metrics are not served; give each worker its own HEALTH_PORT',
+      'health and metrics are not served: give each worker its own HEALTH_PORT',
     );
     return undefined;
   }

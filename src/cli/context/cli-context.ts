@@ -2,14 +2,15 @@ import picocolors from 'picocolors';
 import { readConfig, type Environment } from '../../config.js';
 import type { Logger } from '../../logger.js';
 import type { Terminal } from './confirm.js';
+import { stopSignal } from './stop-signal.js';
 
-/** What commands may know of the process they run in. Everything else they are given as options. */
+/** What commands may use of the process they run in. Everything else comes as options. */
 export interface CliContext {
   /** For `readConfig` only. */
   readonly environment: Environment;
-  /** Colours for stdout; they do nothing where it is no terminal, or NO_COLOR is set. */
+  /** Colours for stdout; without effect where it is not a terminal, or NO_COLOR is set. */
   readonly colours: ReturnType<typeof picocolors.createColors>;
-  /** Warnings as lines for people, on stderr. */
+  /** Warnings as plain lines on stderr. */
   readonly logger: Logger;
   /** Writes a result to stdout, line breaks included. */
   readonly write: (text: string) => void;
@@ -17,7 +18,7 @@ export interface CliContext {
   readonly writeJson: (value: unknown) => void;
   /** Writes progress or a remark to stderr, line breaks included. */
   readonly writeError: (text: string) => void;
-  /** Where an operator is asked. */
+  /** Where the operator is asked to confirm. */
   readonly terminal: Terminal;
   /** For a command that runs until it is stopped: aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
   readonly stopSignal: () => AbortSignal;
@@ -28,9 +29,9 @@ export interface CliContext {
 /** The context of this process. */
 export function createProcessContext(): CliContext {
   const { env: environment, stdout, stderr } = process;
-  // The reader of a pipe (`payouts list | head`) may go away early, which is no failure.
+  // The reader of a pipe (`payouts list | head`) may stop reading early, which is no failure.
   stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-  // A remark that finds a full disk, or no reader, must not turn a command that did its work into one that failed.
+  // A full disk or a closed pipe on stderr must not make a command fail that did its work.
   stderr.on('error', () => undefined);
   const plain = !stdout.isTTY || (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
   const writeError = (text: string): void => void stderr.write(text);
@@ -65,17 +66,4 @@ function createLineLogger(writeError: (text: string) => void): Logger {
     child: () => logger,
   };
   return logger;
-}
-
-function stopSignal(): AbortSignal {
-  const controller = new AbortController();
-  const stop = (): void => {
-    // A second signal finds no listener and ends the process.
-    process.removeListener('SIGINT', stop);
-    process.removeListener('SIGTERM', stop);
-    controller.abort();
-  };
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
-  return controller.signal;
 }

@@ -2,7 +2,7 @@ import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { CliContext } from './cli-context.js';
 import { confirm } from './confirm.js';
 import { formatTable } from '../output/format-table.js';
-import { formatTime } from '../output/format-text.js';
+import { formatTime } from '../../format.js';
 import type { DecidedPayout } from '../../operator/resolve-payout.js';
 
 /**

@@ -10,16 +10,16 @@ const EXIT_CODE_OF: Partial<Record<ErrorCode, number>> = {
   CONFLICT: EXIT_CODES.conflict,
 };
 
-/** A command did its work, printed what it found wrong, and fails for that. */
+/** A command finished and printed the problems that it found; it exits as failed. */
 export class CommandFailedError extends Error {}
 
-/** The exit code that tells a script how a command ended. */
+/** The exit code of a command that ended with this error. */
 export function toExitCode(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
   return (error instanceof PayoutError ? EXIT_CODE_OF[error.code] : undefined) ?? EXIT_CODES.failed;
 }
 
-/** An error as lines for people, one for each problem. Commander, and a command that failed, have printed theirs already. */
+/** An error as text, one line a problem. Commander and a command that failed have printed theirs already. */
 export function describeError(error: unknown): string {
   if (error instanceof CommanderError || error instanceof CommandFailedError) return '';
   if (error instanceof InvalidInputError || error instanceof InvalidConfigError) {
@@ -27,5 +27,5 @@ export function describeError(error: unknown): string {
   }
   if (error instanceof PayoutError) return `payouts: ${error.message}\n`;
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return `payouts: this should not have happened, please report it:\n${detail}\n`;
+  return `payouts: internal error, please report it:\n${detail}\n`;
 }

@@ -13,19 +13,29 @@ export interface CommandGroup {
 }
 
 const HELP_AFTER = `
-Every command reads its settings from the environment: REDIS_URL, GATEWAY_PLATFORM_ID and others.
-Exit codes: 0 done, 1 failed, 2 wrong usage, input or configuration, 3 not found, 4 conflict with the state that is there.
+Environment:
+  REDIS_URL            Redis of the ledger (default: redis://127.0.0.1:6379)
+  GATEWAY_PLATFORM_ID  the merchant account
+  docs/configuration.md lists all variables; \`payouts doctor\` checks them.
+
+Exit codes:
+  0  done
+  1  failed
+  2  invalid usage, input or configuration
+  3  not found
+  4  conflict with the current state
 
 Examples:
   payouts enqueue --payout-id invoice-77 --payment-id 6 --amount 12.5 --address-to TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf
   payouts get invoice-77
   payouts list --state unknown
-  payouts <command> --help
+
+Run \`payouts <command> --help\` for the options and examples of a command.
 `;
 
 /**
  * Runs the command that the arguments name.
- * @param args - what stands behind the program's name
+ * @param args - the arguments after the program's name
  * @returns the exit code; errors have been written to stderr
  */
 export async function runProgram(
@@ -43,12 +53,11 @@ export async function runProgram(
 }
 
 function createProgram(groups: readonly CommandGroup[], context: CliContext): Command {
-  // The settings come first: each command takes a copy of them when it is added.
+  // Commander copies these settings to each command when it is added, so they come first.
   const program = new Command('payouts')
-    .description('Pays out through the gateway: never too fast, never twice, never lost.')
+    .description('Payout queue for a payment gateway: never too fast, never twice, never lost.')
     .version(readVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
-    .helpCommand('help [command]', 'print help for a command')
     .addHelpText('after', HELP_AFTER)
     .exitOverride()
     .configureOutput({
@@ -62,5 +71,6 @@ function createProgram(groups: readonly CommandGroup[], context: CliContext): Co
     program.commandsGroup(heading);
     for (const register of commands) register(program, context);
   }
-  return program;
+  // Last, to be listed in the last group.
+  return program.helpCommand('help [command]', 'print help for a command');
 }

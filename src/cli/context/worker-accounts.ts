@@ -1,34 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { partialAccountSettingsSchema, type PartialAccountSettings } from '../../account-settings.js';
-import { readConfig, type Environment } from '../../config.js';
+import { partialAccountSettingsSchema } from '../../account-settings.js';
+import { readConfig, readSettings, type Environment } from '../../config.js';
 import { InvalidConfigError } from '../../errors.js';
-import { baseUrlField, platformIdField, toProblem } from '../../fields.js';
+import { toProblem } from '../../fields.js';
+import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS } from '../../settings.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
-/** The variables that pace and follow an account; in an accounts file each account may set its own. */
-const SETTING_VARIABLES = [
-  'GATEWAY_TIMEOUT_MS',
-  'WITHDRAW_TIMEOUT_MS',
-  'WITHDRAW_INTERVAL_MS',
-  'LEASE_MS',
-  'TAKEOVER_QUARANTINE_MS',
-  'IN_FLIGHT_MAX_MS',
-  'MAX_REJECTIONS_IN_A_ROW',
-  'MAX_UNKNOWNS_IN_A_ROW',
-  'STATUS_POLL_MIN_MS',
-  'STATUS_POLL_MAX_MS',
-  'STATUS_POLL_RATE',
-  'PAYOUT_RETENTION_DAYS',
-] as const;
-
-const ACCOUNT_VARIABLES = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY'] as const;
-
-/** One account in an accounts file: who it is, and what differs from the environment. */
+/** One account in an accounts file: its identity, and what differs from the environment. */
 const fileAccountSchema = z.strictObject({
-  platformId: platformIdField,
-  baseUrl: baseUrlField,
+  platformId: ACCOUNT_IDENTITY.platformId.rule,
+  baseUrl: ACCOUNT_IDENTITY.baseUrl.rule,
   /** Relative to the accounts file. */
   secretKeyFile: z.string().min(1, 'must not be empty'),
   ...partialAccountSettingsSchema.shape,
@@ -42,46 +25,18 @@ const accountsFileSchema = z
   });
 
 /**
- * The accounts that a worker process works for: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment.
+ * The accounts of a worker process: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment.
  * @throws InvalidConfigError with every problem; secrets are never shown
  */
 export function readWorkerAccounts(environment: Environment): AccountOptions[] {
   const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
-  if (file !== undefined) {
-    const settings = readSettings(environment);
-    return readAccountsFile(file).map((account) => ({ ...settings, ...account }));
-  }
-  const config = readConfig([...ACCOUNT_VARIABLES, ...SETTING_VARIABLES], environment);
-  return [
-    {
-      ...readSettings(environment),
-      platformId: config.GATEWAY_PLATFORM_ID,
-      baseUrl: config.GATEWAY_BASE_URL,
-      secretKey: config.GATEWAY_SECRET_KEY,
-    },
-  ];
-}
-
-function readSettings(environment: Environment): PartialAccountSettings {
-  const config = readConfig(SETTING_VARIABLES, environment);
-  return {
-    timeoutMs: config.GATEWAY_TIMEOUT_MS,
-    withdrawTimeoutMs: config.WITHDRAW_TIMEOUT_MS,
-    intervalMs: config.WITHDRAW_INTERVAL_MS,
-    leaseMs: config.LEASE_MS,
-    quarantineMs: config.TAKEOVER_QUARANTINE_MS,
-    inFlightMaxMs: config.IN_FLIGHT_MAX_MS,
-    maxRejectionsInARow: config.MAX_REJECTIONS_IN_A_ROW,
-    maxUnknownsInARow: config.MAX_UNKNOWNS_IN_A_ROW,
-    pollMinMs: config.STATUS_POLL_MIN_MS,
-    pollMaxMs: config.STATUS_POLL_MAX_MS,
-    pollRate: config.STATUS_POLL_RATE,
-    retentionDays: config.PAYOUT_RETENTION_DAYS,
-  };
+  if (file === undefined) return [readSettings({ ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS }, environment)];
+  const settings = readSettings(ACCOUNT_SETTINGS, environment);
+  return readAccountsFile(file).map((account) => ({ ...settings, ...account }));
 }
 
 function readAccountsFile(file: string): AccountOptions[] {
-  const parsed = accountsFileSchema.safeParse(readJson(file), { reportInput: true });
+  const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
     throw new InvalidConfigError(
       parsed.error.issues
@@ -95,7 +50,7 @@ function readAccountsFile(file: string): AccountOptions[] {
   }));
 }
 
-function readJson(file: string): unknown {
+function readJsonFile(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {

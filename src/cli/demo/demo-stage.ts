@@ -10,30 +10,30 @@ import { findFreePort, startLocalRedis, type LocalRedis } from '../../local-redi
 import { startSandbox, type Sandbox } from '../../sandbox/index.js';
 import { DemoWorker } from './demo-worker.js';
 
-/** Everything that the demo starts: a Redis, a gateway and a worker of its own, and access to the account. */
+/** Everything that the demo starts: its own Redis, gateway and worker, and access to the account. */
 export interface DemoStage {
   readonly redis: LocalRedis;
   readonly sandbox: Sandbox;
   readonly worker: DemoWorker;
   readonly producer: PayoutProducer;
   readonly ledger: LedgerConnection;
-  /** What other commands need in their environment to work on the same account. */
+  /** The environment with which other commands work on the same account. */
   readonly environment: Readonly<Record<string, string>>;
   /** Where the worker serves `/healthz` and `/metrics`. */
   readonly healthUrl: string;
-  /** Ends all of it and leaves nothing on the disk. */
+  /** Stops all of it and removes its files. */
   close(): Promise<void>;
 }
 
-/** Milliseconds until a call arrives, and until its answer does: a network that makes pacing hard. */
+/** Milliseconds until a request arrives, and until its response does: a network that makes pacing hard. */
 export const JITTER = { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: { min: 20, max: 80 } };
 
 const PLATFORM_ID = 1001;
-/** Opens nothing but this sandbox, and only while it runs. */
+/** Valid for this sandbox only, while it runs. */
 const SECRET_KEY = 'secret-of-the-demo';
 const SETTLE_AFTER_MS = 2_000;
 
-/** Short, so that a take-over takes seconds. The interval, which the promise is about, is the real one. */
+/** Short: a takeover takes seconds. The interval between sends is the real one. */
 const SHORT_TIMES = {
   LEASE_MS: '1500',
   TAKEOVER_QUARANTINE_MS: '1000',
@@ -45,7 +45,7 @@ const SHORT_TIMES = {
 type OnClose = (closer: () => unknown) => void;
 
 /**
- * Starts Redis and the sandbox; the worker is there but not started.
+ * Starts Redis and the sandbox; the worker is created but not started.
  * @param path - the PATH for the worker's process
  * @throws RedisUnavailableError when `redis-server` cannot be started, saying how to get it
  */
@@ -57,7 +57,7 @@ export async function openStage(path: string): Promise<DemoStage> {
     for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
   };
   let worker: DemoWorker | undefined;
-  // For a process that exits without `close`: nothing asynchronous is done any more. Redis ends itself in the same way.
+  // For a process that exits without `close`: only synchronous work is possible then. Redis is stopped in the same way.
   const closeAtOnce = (): void => {
     worker?.killNow();
     rmSync(dir, { recursive: true, force: true });
@@ -116,7 +116,7 @@ async function startRedis(dir: string): Promise<LocalRedis> {
     const { cause } = error as { cause?: NodeJS.ErrnoException };
     if (cause?.code !== 'ENOENT') throw new RedisUnavailableError((error as Error).message, { cause: error });
     throw new RedisUnavailableError(
-      'The demo starts a Redis of its own, but redis-server is not installed. Install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis; Alpine: apk add redis), or use `npm run demo` in a clone with REDIS_URL unset, which installs it by itself.',
+      'The demo starts its own Redis, but redis-server is not installed. Install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis; Alpine: apk add redis), or run `npm run demo` in a clone with REDIS_URL unset, which installs it.',
       { cause: error },
     );
   }

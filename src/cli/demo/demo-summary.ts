@@ -2,7 +2,7 @@ import { nextSteps, shellQuote } from '../../operator/next-steps.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { Payment, SandboxStats } from '../../sandbox/index.js';
-import { formatMs } from './line-view.js';
+import { formatMs } from '../../format.js';
 import { matchPayments } from './match-payments.js';
 
 /** What the demo prints with `--json`. */
@@ -13,24 +13,24 @@ export interface DemoSummary {
   readonly problems: readonly string[];
   readonly payouts: number;
   readonly states: Readonly<Record<PayoutState, number>>;
-  /** The smallest time between two withdraws in ms, as the sandbox saw them arrive; null for fewer than two. */
+  /** The smallest time between the arrivals of two withdrawals at the sandbox, in ms; null for fewer than two. */
   readonly smallestGapMs: number | null;
   /** The mean of these times, in ms. */
   readonly meanPeriodMs: number | null;
   readonly payoutsPerSecond: number | null;
-  /** Payments beyond the one that each payout may cause. */
+  /** Payments in excess of one per payout. */
   readonly sentTwice: number;
   readonly workerKills: number;
   readonly durationMs: number;
   readonly unknown: readonly UnknownPayout[];
 }
 
-/** A payout that only an operator may bring to an end, and what the operator would find and do. */
+/** A payout that only an operator can resolve, with what the gateway shows and the command for it. */
 export interface UnknownPayout {
   readonly payoutId: string;
   readonly amount: string;
   readonly addressTo: string;
-  /** Of the payment that the gateway made all the same; null where it made none. */
+  /** Of the payment that the gateway made; null where it made none. */
   readonly txhash: string | null;
   readonly command: string;
 }
@@ -41,7 +41,7 @@ export interface DemoOutcome {
   readonly payments: readonly Payment[];
   readonly sandbox: Pick<SandboxStats, 'smallestGapMs' | 'meanGapMs' | 'blockedReason'>;
   readonly pausedReason: string | undefined;
-  /** Whether the worker was killed on purpose, so that `unknown` is what has to become of a send that was cut off. */
+  /** Whether the worker was killed on purpose: an interrupted send must become `unknown` then. */
   readonly chaos: boolean;
   readonly workerKills: number;
   readonly durationMs: number;
@@ -50,7 +50,7 @@ export interface DemoOutcome {
 /** What the gateway allows, in milliseconds (docs/gateway-api.md#limits). */
 export const ALLOWED_GAP_MS = 1_000;
 
-/** Judges the run by what the gateway saw and what the ledger says. */
+/** Judges the run by the gateway's records and the ledger. */
 export function summarise(outcome: DemoOutcome): DemoSummary {
   const { payouts, payments, sandbox, workerKills, durationMs } = outcome;
   const { ofUnknown, surplus } = matchPayments(payouts, payments);
@@ -82,7 +82,7 @@ function findProblems({ payouts, sandbox, pausedReason, chaos }: DemoOutcome, su
   if (blockedReason !== null) problems.push(`The gateway blocked the account: ${blockedReason}.`);
   if (pausedReason !== undefined) problems.push(`The account was paused: ${pausedReason}.`);
   for (const { amount, addressTo, txhash } of surplus) {
-    problems.push(`A payment of ${amount} to ${addressTo} was made once too often (txhash ${txhash}).`);
+    problems.push(`A payment of ${amount} to ${addressTo} was made twice (txhash ${txhash}).`);
   }
   for (const { payoutId, state, message } of payouts) {
     if (state === 'completed' || (chaos && state === 'unknown')) continue;
@@ -95,7 +95,7 @@ function explainUnknown(payout: Payout, payment: Payment | undefined): UnknownPa
   const { payoutId, amount, addressTo } = payout;
   const option = payment === undefined ? '--not-sent' : '--sent';
   const step = nextSteps(payout).find(({ command }) => command.includes(option));
-  const reason = payment === undefined ? 'the gateway never got it' : 'the gateway shows the payment';
+  const reason = payment === undefined ? 'the gateway never received it' : 'the gateway shows the payment';
   const command = (step?.command ?? '').replace('TXHASH', payment?.txhash ?? '').replace('WHY', shellQuote(reason));
   return { payoutId, amount, addressTo, txhash: payment?.txhash ?? null, command };
 }

@@ -1,6 +1,6 @@
 import type { BoardChange, BoardRow } from './payout-board.js';
 
-/** What is to be seen at a moment. */
+/** What is shown at a moment. */
 export interface DemoMoment {
   readonly rows: readonly BoardRow[];
   readonly elapsedMs: number;
@@ -9,14 +9,14 @@ export interface DemoMoment {
   readonly workerPid: number | undefined;
 }
 
-/** Shows people how the demo goes on. */
+/** Shows the progress of the demo. */
 export interface DemoView {
   /** Something happened around the payouts: one line. */
   note(text: string): void;
-  /** A payout went from a state to another. */
+  /** A payout changed its state. */
   change(change: BoardChange, elapsedMs: number): void;
-  /** Called some ten times a second. */
+  /** Called about ten times a second. */
   draw(moment: DemoMoment): void;
-  /** Leaves the last picture as it is. Safe to call twice. */
+  /** Keeps the last picture on the screen. Safe to call twice. */
   close(): void;
 }

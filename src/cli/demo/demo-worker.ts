@@ -6,12 +6,12 @@ const END_WITHIN_MS = 3_000;
 const SHOWN_LOG_LINES = 5;
 
 export interface DemoWorkerOptions {
-  /** All that the process is given: nothing of the person's own environment can lead it to another gateway. */
+  /** The whole environment of the process: nothing of the user's own can lead it to another gateway. */
   readonly environment: Readonly<Record<string, string>>;
   readonly logFile: string;
 }
 
-/** `payouts worker` as a process of its own, which can be killed and started again. */
+/** `payouts worker` as a child process that can be killed and restarted. */
 export class DemoWorker {
   readonly #options: DemoWorkerOptions;
   #child: ChildProcess | undefined;
@@ -27,13 +27,13 @@ export class DemoWorker {
     return this.#child?.pid;
   }
 
-  /** How many times it was killed with SIGKILL. */
+  /** How often it was killed with SIGKILL. */
   get kills(): number {
     return this.#kills;
   }
 
-  /** Whether it is not running although it should. */
-  get endedByItself(): boolean {
+  /** Whether it exited although it should be running. */
+  get hasExited(): boolean {
     return this.#isWanted && this.#child === undefined;
   }
 
@@ -45,7 +45,7 @@ export class DemoWorker {
 
   start(): void {
     const log = openSync(this.#options.logFile, 'a');
-    // The very program that runs now, so that the demo works from a clone, an installed package and a global one.
+    // The program that runs now: works in a clone, an installed package and a global one.
     const program = [...process.execArgv, process.argv[1] ?? '', 'worker'];
     const child = spawn(process.execPath, program, { stdio: ['ignore', log, log], env: this.#options.environment });
     closeSync(log);
@@ -60,20 +60,20 @@ export class DemoWorker {
     });
   }
 
-  /** SIGKILL: it gets no chance to finish anything. Resolves when the process is gone. */
+  /** Kills it with SIGKILL. Resolves when the process has exited. */
   async kill(): Promise<void> {
     this.#kills += 1;
     this.killNow();
     await this.#ended;
   }
 
-  /** As `kill`, without waiting: for a process that is about to exit. */
+  /** As `kill`, without waiting, for use while this process exits. */
   killNow(): void {
     this.#isWanted = false;
     this.#child?.kill('SIGKILL');
   }
 
-  /** Ends it in good order, or with SIGKILL when that takes too long. */
+  /** Stops it with SIGTERM, or with SIGKILL when that takes too long. */
   async stop(): Promise<void> {
     this.#isWanted = false;
     this.#child?.kill('SIGTERM');

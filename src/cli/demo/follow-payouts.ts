@@ -14,24 +14,25 @@ export interface Following {
   readonly startedAt: number;
 }
 
-const LOOK_EVERY_MS = 100;
-const EVENTS_PER_LOOK = 1_000;
-/** Longer than any take-over or answer takes here. */
+const CHECK_EVERY_MS = 100;
+const EVENTS_PER_CHECK = 1_000;
+/** Longer than any takeover or response takes here. */
 const STALLED_AFTER_MS = 30_000;
 
 /**
- * Shows every change until all payouts are settled, or the account is paused, which only an operator ends, or the signal
- * is aborted.
- * @throws WaitTimeoutError when nothing moves any more; PayoutError when the worker ended by itself
+ * Shows every change until all payouts are settled, the account is paused (only an operator resumes it), or the signal is
+ * aborted.
+ * @throws WaitTimeoutError when no payout has changed for too long
+ * @throws PayoutError when the worker exited
  */
 export async function followPayouts({ stage, board, view, stop, startedAt }: Following): Promise<void> {
   let position: EventPosition = { afterEventId: '0-0' };
   let movedAt = systemClock.now();
   while (!board.isSettled && board.pausedReason === undefined) {
-    await systemClock.sleep(LOOK_EVERY_MS, stop);
+    await systemClock.sleep(CHECK_EVERY_MS, stop);
     if (isAborted(stop)) return;
     const now = systemClock.now();
-    for (const event of await readEvents(stage.ledger, position, EVENTS_PER_LOOK)) {
+    for (const event of await readEvents(stage.ledger, position, EVENTS_PER_CHECK)) {
       position = { afterEventId: event.eventId };
       movedAt = now;
       const change = board.apply(event);
@@ -45,8 +46,8 @@ export async function followPayouts({ stage, board, view, stop, startedAt }: Fol
 }
 
 function checkProgress({ worker }: DemoStage, idleMs: number): void {
-  if (worker.endedByItself) throw new PayoutError('CLOSED', `The worker ended by itself.\n${worker.readLogEnd()}`);
+  if (worker.hasExited) throw new PayoutError('CLOSED', `The worker exited.\n${worker.readLogEnd()}`);
   if (idleMs > STALLED_AFTER_MS) {
-    throw new WaitTimeoutError(`No payout has moved for ${STALLED_AFTER_MS / 1_000} s.\n${worker.readLogEnd()}`);
+    throw new WaitTimeoutError(`No payout has changed for ${STALLED_AFTER_MS / 1_000} s.\n${worker.readLogEnd()}`);
   }
 }

@@ -2,13 +2,13 @@ import { relative } from 'node:path';
 import { formatTable } from '../output/format-table.js';
 import type { DemoStage } from './demo-stage.js';
 
-/** How the operator calls this program: through npm in a clone, or by its name. */
+/** How the user calls this program: through npm in a clone, or by its name. */
 export interface Callers {
   readonly demo: string;
   readonly payouts: string;
 }
 
-/** @param npmScript - the npm script that is running, if one is */
+/** @param npmScript - the npm script that runs, if any */
 export function callersOf(npmScript: string | undefined): Callers {
   return npmScript === 'demo'
     ? { demo: 'npm run demo --', payouts: 'npx payouts' }
@@ -19,15 +19,15 @@ export function callersOf(npmScript: string | undefined): Callers {
 export function formatHints({ demo }: Callers, file: string): string {
   const fromHere = relative(process.cwd(), file);
   const hints = [
-    ['', `${demo} --chaos`, 'kill the worker again and again while it sends'],
-    ['', `${demo} --keep`, 'leave everything running, and use the other commands on it'],
+    ['', `${demo} --chaos`, 'kill the worker repeatedly while it sends'],
+    ['', `${demo} --keep`, 'keep everything running and try the other commands'],
     ['', `${demo} --payouts 60`, 'more payouts'],
-    ['', fromHere.startsWith('..') ? file : fromHere, 'edit the payouts and run the demo again'],
+    ['', fromHere.startsWith('..') ? file : fromHere, 'edit these payouts and run the demo again'],
   ];
   return `\nTry next:\n${formatTable(hints)}`;
 }
 
-/** How to use the other commands on what is left running. */
+/** How to use the other commands on what keeps running. */
 export function formatKept({ environment, healthUrl, sandbox, worker }: DemoStage, { payouts }: Callers): string {
   const settings = Object.entries(environment).map(([name, value]) => `export ${name}=${value}\n`);
   const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
@@ -41,7 +41,7 @@ export function formatKept({ environment, healthUrl, sandbox, worker }: DemoStag
     `curl ${healthUrl}/metrics`,
   ];
   return `
-Redis, gateway and worker (process ${worker.pid ?? 0}) go on running until Ctrl-C. In another terminal, set
+Redis, gateway and worker (process ${worker.pid ?? 0}) keep running until Ctrl-C. In another terminal, set
 
 ${settings.join('')}
 and try

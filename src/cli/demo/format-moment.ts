@@ -1,9 +1,8 @@
+import { formatMs, shorten } from '../../format.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/colour-state.js';
-import { shorten } from '../output/format-text.js';
 import type { DemoMoment } from './demo-view.js';
-import { formatMs } from './line-view.js';
 import type { BoardRow } from './payout-board.js';
 
 const SPINNER = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
@@ -20,11 +19,11 @@ const SIGN: Readonly<Record<PayoutState, string>> = {
   cancelled: '–',
 };
 
-/** Lines beside the payouts: names, what is cut off, bar, gaps, space between, the cursor's, and some notes above. */
+/** Lines other than payouts: heading, count, bar, gaps, blank lines, the cursor's line, and some notes above. */
 const OTHER_LINES = 11;
 const FEWEST_ROWS = 3;
 const BAR_WIDTH = 40;
-/** What is done stays in sight for so many rows above the first payout that is not. */
+/** Sent payouts shown above the first one that is not sent. */
 const ROWS_OF_CONTEXT = 4;
 
 export interface MomentOptions {
@@ -33,7 +32,7 @@ export interface MomentOptions {
   readonly colours: CliContext['colours'];
 }
 
-/** The picture of a moment: payouts with their states, a bar, and the gaps as the gateway sees them. */
+/** The picture of a moment: payouts with their states, a progress bar, and the gaps that the gateway measured. */
 export function formatMoment(moment: DemoMoment, { height, colours }: MomentOptions): string[] {
   const { rows, elapsedMs } = moment;
   const window = Math.max(FEWEST_ROWS, height - OTHER_LINES);
@@ -46,14 +45,14 @@ export function formatMoment(moment: DemoMoment, { height, colours }: MomentOpti
     '',
     colours.dim(names),
     ...shown.map((row) => formatRow(row, { width, spinner, colours })),
-    ...(shown.length < rows.length ? [colours.dim(`  … ${rows.length} payouts in all`)] : []),
+    ...(shown.length < rows.length ? [colours.dim(`  … ${rows.length} payouts in total`)] : []),
     '',
     formatBar(rows, colours),
     formatGaps(moment, colours),
   ];
 }
 
-/** The window moves down with the first payout that has not been sent. */
+/** The window follows the first payout that is not sent. */
 function findStart(rows: readonly BoardRow[], window: number): number {
   const firstQueued = rows.findIndex(({ state }) => state === 'queued' || state === 'sending');
   const focus = firstQueued === -1 ? rows.length : firstQueued;
@@ -90,7 +89,7 @@ function formatGaps(
   const worker = workerPid === undefined ? colours.red('no worker') : `worker ${workerPid}`;
   const gaps =
     smallestGapMs === null || meanGapMs === null
-      ? 'the gateway has seen no two payouts yet'
+      ? 'the gateway has not received two payouts yet'
       : `smallest gap at the gateway ${colours.bold(formatMs(smallestGapMs))}, mean ${formatMs(meanGapMs)}`;
   return `  ${seconds}  ${worker}  ${gaps}`;
 }

@@ -4,13 +4,13 @@ import { colourState } from '../output/colour-state.js';
 import { formatTable } from '../output/format-table.js';
 import { ALLOWED_GAP_MS, type DemoSummary, type UnknownPayout } from './demo-summary.js';
 import type { Callers } from './format-hints.js';
-import { formatMs } from './line-view.js';
+import { formatMs } from '../../format.js';
 
 type Colours = CliContext['colours'];
 
 const SECONDS_PER_HOUR = 3_600;
 
-/** The summary for people. */
+/** The summary as text. */
 export function formatSummary(summary: DemoSummary, callers: Callers, colours: Colours): string {
   const seconds = Math.round(summary.durationMs / 1_000);
   const verdict = summary.ok
@@ -28,19 +28,19 @@ function formatFacts(summary: DemoSummary, colours: Colours): string {
   const rows = [['', 'payouts', `${counts.join(', ')} (of ${summary.payouts})`]];
   if (smallestGapMs !== null && meanPeriodMs !== null && payoutsPerSecond !== null) {
     const perHour = Math.round(payoutsPerSecond * SECONDS_PER_HOUR);
-    const takeovers = workerKills === 0 ? '' : ', take-overs included';
+    const takeovers = workerKills === 0 ? '' : ', takeovers included';
     rows.push(
       [
         '',
         'smallest gap',
-        `${formatMs(smallestGapMs)} between two arrivals at the gateway; it allows ${ALLOWED_GAP_MS} ms`,
+        `${formatMs(smallestGapMs)} between two arrivals at the gateway (minimum allowed: ${ALLOWED_GAP_MS} ms)`,
       ],
       ['', 'period', `${formatMs(meanPeriodMs)} from one payout to the next on average${takeovers}`],
-      ['', 'rate', `${payoutsPerSecond.toFixed(2)} a second, ${perHour} an hour`],
+      ['', 'rate', `${payoutsPerSecond.toFixed(2)} per second, ${perHour} per hour`],
     );
   }
   rows.push(['', 'sent twice', String(sentTwice)]);
-  if (workerKills > 0) rows.push(['', 'worker killed', `${workerKills} times with SIGKILL, and started again`]);
+  if (workerKills > 0) rows.push(['', 'worker killed', `${workerKills} times with SIGKILL, restarted each time`]);
   return formatTable(rows);
 }
 
@@ -49,14 +49,14 @@ function formatUnknown(unknown: readonly UnknownPayout[], callers: Callers, colo
   const explained = unknown.map(({ payoutId, amount, txhash, command }) => {
     const found =
       txhash === null
-        ? 'the gateway never got it; it may be sent again'
-        : 'the gateway did pay it; sent again, it would have been paid twice';
+        ? 'the gateway never received it; it can be sent again'
+        : 'the gateway paid it; sending it again would have paid twice';
     return `  ${colours.yellow(payoutId)}  ${amount}: ${found}\n    ${command.replace(/^payouts/, callers.payouts)}\n`;
   });
   return `
-Unknown payouts: the worker was killed after it began to send and before it had
-the answer, so only the gateway knows whether they were paid. They are never sent
-again by themselves: an operator looks at the gateway and decides. The demo looked:
+Unknown payouts: the worker was killed after it began to send and before it got
+the response, so only the gateway knows whether they were paid. They are not sent
+again automatically: an operator checks the gateway and decides. The demo checked:
 
 ${explained.join('')}`;
 }

@@ -1,6 +1,7 @@
+import { formatMs } from '../../format.js';
 import type { DemoView } from './demo-view.js';
 
-/** One line for each change, for logs, pipes and machines that run the demo as a check. */
+/** One line for each change, for logs, pipes and CI. */
 export function createLineView(write: (text: string) => void): DemoView {
   return {
     note: (text) => {
@@ -9,15 +10,10 @@ export function createLineView(write: (text: string) => void): DemoView {
     change: ({ from, row }, elapsedMs) => {
       const seconds = (elapsedMs / 1_000).toFixed(1).padStart(6);
       const gap =
-        from === 'sending' && row.gapMs !== null ? ` (arrived ${formatMs(row.gapMs)} after the one before)` : '';
+        from === 'sending' && row.gapMs !== null ? ` (arrived ${formatMs(row.gapMs)} after the previous one)` : '';
       write(`${seconds} s  ${row.payoutId}  ${from} → ${row.state}${gap}\n`);
     },
     draw: () => undefined,
     close: () => undefined,
   };
-}
-
-/** Rounded down: 999.9 ms must not look like 1000. */
-export function formatMs(ms: number): string {
-  return `${Math.floor(ms)} ms`;
 }

@@ -3,14 +3,14 @@ import type { Payment } from '../../sandbox/index.js';
 
 /** Which payments belong to which payouts. */
 export interface MatchedPayments {
-  /** What the gateway paid for a payout of which the worker cannot know it, by payoutId. */
+  /** Payments that the gateway made for `unknown` payouts, by payoutId. */
   readonly ofUnknown: ReadonlyMap<string, Payment>;
-  /** Payments that are one too many: somebody got the same money twice. */
+  /** Payments without a payout: a recipient was paid twice. */
   readonly surplus: readonly Payment[];
 }
 
 /**
- * Finds payments that no payout accounts for. Recipient and amount alone do not tell: two payouts may share both.
+ * Finds payments without a payout. Recipient and amount alone do not identify one: two payouts may share both.
  *
  * A payment belongs to the payout that has its txhash; one that no payout has may belong to an `unknown` payout with
  * the same recipient and amount; every other is surplus.

@@ -3,37 +3,37 @@ import { type PayoutState, SETTLED_STATES } from '../../ledger/states.js';
 import type { PayoutEvent } from '../../producer/events/payout-events.js';
 import type { Arrival } from '../../sandbox/index.js';
 
-/** One payout as it is shown while the demo runs. */
+/** One payout as shown while the demo runs. */
 export interface BoardRow {
   readonly payoutId: string;
   readonly amount: string;
   readonly addressTo: string;
   readonly state: PayoutState;
-  /** Milliseconds from the arrival before to its own, as the sandbox saw them; null where there was none. */
+  /** Milliseconds since the previous arrival at the sandbox; null for the first. */
   readonly gapMs: number | null;
 }
 
-/** One payout's step from a state to another. */
+/** One payout's change of state. */
 export interface BoardChange {
   readonly from: PayoutState;
   readonly row: BoardRow;
 }
 
-/** Where every payout stands, kept up to date by the events of the ledger. */
+/** The state of every payout, updated by the events of the ledger. */
 export class PayoutBoard {
   readonly #rows: Map<string, BoardRow>;
-  readonly #readArrivals: () => readonly Arrival[];
+  readonly #listArrivals: () => readonly Arrival[];
   #pausedReason: string | undefined;
 
-  /** @param readArrivals - what has arrived at the sandbox until now */
-  constructor(payouts: readonly ValidPayout[], readArrivals: () => readonly Arrival[]) {
+  /** @param listArrivals - the requests that the sandbox has received so far */
+  constructor(payouts: readonly ValidPayout[], listArrivals: () => readonly Arrival[]) {
     this.#rows = new Map(
       payouts.map(({ payoutId, amount, addressTo }) => [
         payoutId,
         { payoutId, amount, addressTo, state: 'queued', gapMs: null },
       ]),
     );
-    this.#readArrivals = readArrivals;
+    this.#listArrivals = listArrivals;
   }
 
   get rows(): readonly BoardRow[] {
@@ -44,17 +44,17 @@ export class PayoutBoard {
     return this.#pausedReason;
   }
 
-  /** How many have been sent, or maybe sent. */
+  /** How many were sent, or possibly sent. */
   get sentCount(): number {
     return this.rows.filter(({ state }) => state !== 'queued' && state !== 'sending').length;
   }
 
-  /** Whether all are where they stay without an operator. */
+  /** Whether all are final or wait for an operator. */
   get isSettled(): boolean {
     return this.rows.every(({ state }) => SETTLED_STATES.includes(state));
   }
 
-  /** @returns the step that a payout of the demo made, or undefined where the event is something else */
+  /** @returns the change of a payout of the demo; undefined for any other event */
   apply({ type, payoutId = '', from, to, reason }: PayoutEvent): BoardChange | undefined {
     if (type === 'paused') this.#pausedReason = reason ?? 'no reason given';
     if (type === 'resumed') this.#pausedReason = undefined;
@@ -65,9 +65,9 @@ export class PayoutBoard {
     return { from, row };
   }
 
-  /** Payouts go out one by one, so its arrival is the newest of its kind. */
+  /** Payouts are sent one at a time, so the latest matching arrival is its own. */
   #findGap({ amount, addressTo }: BoardRow): number | null {
-    const arrival = this.#readArrivals().findLast((seen) => seen.amount === amount && seen.addressTo === addressTo);
+    const arrival = this.#listArrivals().findLast((seen) => seen.amount === amount && seen.addressTo === addressTo);
     return arrival?.gapMs ?? null;
   }
 }

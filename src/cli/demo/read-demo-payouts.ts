@@ -5,15 +5,15 @@ import { checkRows } from '../import/check-rows.js';
 import { openSource } from '../import/open-source.js';
 import { PayoutSpool } from '../import/payout-spool.js';
 
-/** Beside `dist` or `src`, in a clone and in an installed package alike. */
+/** Next to `dist` or `src`, in a clone and in an installed package. */
 export const DEMO_FILE = fileURLToPath(new URL('../../../examples/payouts.csv', import.meta.url));
 
 /**
- * Reads the payouts that the demo pays out, as `payouts import` does. People edit this file, so every problem is told
- * with its line.
- * @param count - how many are wanted: without it all of the file; more than it has are its payouts again, with ids of
- * their own
- * @throws InvalidInputError naming line, column and rule; StoppedError
+ * Reads the payouts of the demo, as `payouts import` does. Users edit this file, so every problem names its line.
+ * @param count - how many; the file is repeated as needed, with new ids
+ * @defaultValue count all of the file
+ * @throws InvalidInputError naming line, column and rule
+ * @throws StoppedError when the signal was aborted
  */
 export async function readDemoPayouts(file: string, signal: AbortSignal, count?: number): Promise<ValidPayout[]> {
   const problems: Problem[] = [];
@@ -42,6 +42,6 @@ export async function readDemoPayouts(file: string, signal: AbortSignal, count?:
 function repeat(payouts: readonly ValidPayout[], index: number): ValidPayout {
   const payout = payouts[index % payouts.length];
   if (payout === undefined) throw new RangeError('There is no payout to repeat');
-  const round = Math.floor(index / payouts.length) + 1;
-  return round === 1 ? payout : { ...payout, payoutId: `${payout.payoutId}-${round}` };
+  const copy = Math.floor(index / payouts.length) + 1;
+  return copy === 1 ? payout : { ...payout, payoutId: `${payout.payoutId}-${copy}` };
 }

@@ -11,19 +11,20 @@ import { PayoutBoard } from './payout-board.js';
 export interface DemoOptions {
   readonly payouts: readonly ValidPayout[];
   readonly chaos: boolean;
-  /** Leave everything running after the summary, until `stop`. */
+  /** Keep everything running after the summary, until `stop`. */
   readonly keep: boolean;
   /** The PATH for the worker's process. */
   readonly path: string;
   readonly view: DemoView;
-  /** Told the summary while everything still runs. */
+  /** Called with the summary while everything still runs. */
   readonly onSummary: (summary: DemoSummary, stage: DemoStage) => void;
   readonly stop: AbortSignal;
 }
 
 /**
- * Pays the payouts out through a gateway, a Redis and a worker of the demo's own, and ends them all on every way out.
- * @throws ClosedError when it was stopped before the summary; RedisUnavailableError without `redis-server`
+ * Sends the payouts through the demo's own gateway, Redis and worker, and stops them all on every way out.
+ * @throws ClosedError when it was stopped before the summary
+ * @throws RedisUnavailableError without `redis-server`
  */
 export async function runDemo(options: DemoOptions): Promise<DemoSummary> {
   const { view, stop, keep, onSummary } = options;
@@ -36,9 +37,9 @@ export async function runDemo(options: DemoOptions): Promise<DemoSummary> {
     if (keep) await untilAborted(stop);
     return summary;
   } catch (error) {
-    // Ctrl-C reaches the children as well: what fails after it is a consequence.
+    // Ctrl-C reaches the children as well: later failures are its consequence.
     if (!stop.aborted) throw error;
-    throw new ClosedError('The demo was interrupted; everything that it started has been ended');
+    throw new ClosedError('The demo was interrupted; everything that it started has been stopped');
   } finally {
     view.close();
     await stage.close();
@@ -62,13 +63,13 @@ async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSumma
   try {
     await Promise.all([followPayouts({ stage, board, view, stop: either, startedAt }), killing]);
   } finally {
-    // It must not start a worker that nobody ends.
+    // It must not start another worker, which nothing would stop.
     ended.abort();
     await Promise.allSettled([killing]);
   }
   if (stop.aborted) throw new ClosedError('The demo was interrupted');
   return summarise({
-    payouts: await readPayouts(stage, payouts),
+    payouts: await fetchPayouts(stage, payouts),
     payments: stage.sandbox.payments(),
     sandbox: stage.sandbox.stats(),
     pausedReason: board.pausedReason,
@@ -80,15 +81,15 @@ async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSumma
 
 function introduce({ redis, sandbox }: DemoStage, count: number, view: DemoView): void {
   const { latencyBeforeMs: before, latencyAfterMs: after } = JITTER;
-  view.note(`Redis    ${redis.url}, append-only, on disk before every answer`);
+  view.note(`Redis    ${redis.url}, append-only, fsync on every write`);
   view.note(
-    `Gateway  ${sandbox.url}, a sandbox that blocks who pays out faster than once a second;\n         a call takes ${before.min}-${before.max} ms to arrive, its answer ${after.min}-${after.max} ms`,
+    `Gateway  ${sandbox.url}, a sandbox that blocks accounts which send faster than once a second;\n         requests take ${before.min}-${before.max} ms to arrive, responses ${after.min}-${after.max} ms`,
   );
-  view.note('Worker   a process of its own; at first it makes sure, for some seconds, that nobody else sends');
+  view.note('Worker   a separate process; it first waits some seconds to be sure that no other worker sends');
   view.note(`Payouts  ${count}`);
 }
 
-async function readPayouts({ producer }: DemoStage, payouts: readonly ValidPayout[]): Promise<Payout[]> {
+async function fetchPayouts({ producer }: DemoStage, payouts: readonly ValidPayout[]): Promise<Payout[]> {
   const found = await Promise.all(payouts.map(async ({ payoutId }) => producer.get(payoutId)));
   return found.map((payout, index) => {
     if (payout === undefined) throw new Error(`Payout ${payouts[index]?.payoutId ?? ''} was lost`);

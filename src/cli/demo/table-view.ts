@@ -5,15 +5,15 @@ import { formatMoment } from './format-moment.js';
 
 const HIDE_CURSOR = '\u001b[?25l';
 const SHOW_CURSOR = '\u001b[?25h';
-/** A line that is too long for the terminal is cut off instead of becoming two, which would spoil the counting. */
+/** Cuts off long lines instead of wrapping them, which would break the line count. */
 const CUT_LONG_LINES = '\u001b[?7l';
 const WRAP_LONG_LINES = '\u001b[?7h';
-/** Line by line: a terminal that is told to clear all of itself may keep a copy in its history, ten a second. */
+/** Line by line: clearing the whole screen makes some terminals keep each picture in their history. */
 const END_LINE = '\u001b[K\n';
 const ERASE_BELOW = '\u001b[J';
 const USUAL_HEIGHT = 24;
 
-/** A table of all payouts that is drawn again and again in the same place; notes scroll by above it. */
+/** A table of all payouts, redrawn in place; notes scroll above it. */
 export function createTableView(terminal: WriteStream, colours: CliContext['colours']): DemoView {
   let drawnLines = 0;
   let last: DemoMoment | undefined;
@@ -28,7 +28,7 @@ export function createTableView(terminal: WriteStream, colours: CliContext['colo
   const showCursor = (): void => void terminal.write(SHOW_CURSOR);
 
   terminal.write(HIDE_CURSOR);
-  // A process that exits in the middle must not leave a terminal without a cursor.
+  // A process that exits early must not leave the terminal without a cursor.
   process.once('exit', showCursor);
   return {
     note: (text) => {

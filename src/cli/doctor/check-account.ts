@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.js';
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import { formatDuration } from '../output/format-text.js';
+import { formatDuration } from '../../format.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 /** The sender sends a heartbeat every second. */

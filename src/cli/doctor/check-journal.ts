@@ -15,8 +15,8 @@ const WRITES = 5;
 const SLOW_MS = 50;
 
 /**
- * Whether the worker can write its journal, and how long that takes. It is tried on a file of its own: the journal
- * itself belongs to the worker that runs.
+ * Whether the worker can write its journal, and how long a write takes. Tested with a temporary file: the journal itself
+ * belongs to the running worker.
  */
 export async function checkJournalFolder(journalDir: string, clock: Clock): Promise<CheckResult> {
   const name = 'journal folder';
@@ -24,24 +24,24 @@ export async function checkJournalFolder(journalDir: string, clock: Clock): Prom
   try {
     const dir = await findExisting(wanted);
     const syncMs = await timeSync(dir, clock);
-    const place = dir === wanted ? wanted : `${wanted} (the worker will make it)`;
-    const detail = `${place} is writable, on disk in ${syncMs.toFixed(1)} ms`;
+    const place = dir === wanted ? wanted : `${wanted} (created by the worker)`;
+    const detail = `${place} is writable, synced to disk in ${syncMs.toFixed(1)} ms`;
     if (syncMs > GUARD_MS / 2) {
       return problem(name, detail, `A send must begin within ${GUARD_MS} ms: set SEND_JOURNAL_DIR to a faster disk.`);
     }
     return syncMs > SLOW_MS
-      ? warning(name, detail, 'Each payout waits that long: set SEND_JOURNAL_DIR to a faster disk.')
+      ? warning(name, detail, 'Every send waits that long: set SEND_JOURNAL_DIR to a faster disk.')
       : ok(name, detail);
   } catch (error) {
     return problem(
       name,
       `${wanted} cannot be written: ${(error as Error).message}`,
-      'Set SEND_JOURNAL_DIR to a folder that the worker may write, on a disk that outlives it, with space left.',
+      'Set SEND_JOURNAL_DIR to a folder that the worker can write, on a persistent disk with free space.',
     );
   }
 }
 
-/** The folder itself, or the nearest above it. It is not made here, since whoever makes it owns it. */
+/** The folder itself, or its nearest existing parent. Not created here: it would belong to the wrong user. */
 async function findExisting(dir: string): Promise<string> {
   try {
     await stat(dir);
@@ -70,7 +70,7 @@ async function timeSync(dir: string, clock: Clock): Promise<number> {
   }
 }
 
-/** Whether the journal of this host and the ledger know of the same sends. Both are only read. */
+/** Whether the journal of this host and the ledger agree on the sends. Both are only read. */
 export async function checkJournalAgreement(journalDir: string, connection: LedgerConnection): Promise<CheckResult> {
   const name = 'journal and ledger';
   let journal: ReadableJournal | undefined;
@@ -85,7 +85,7 @@ export async function checkJournalAgreement(journalDir: string, connection: Ledg
     return warning(
       name,
       `the journal of this host is empty, the ledger has ${view.sendCount} sends`,
-      'Check SEND_JOURNAL_DIR. A worker on this host begins a journal that witnesses nothing older.',
+      'Check SEND_JOURNAL_DIR. A worker on this host would start a journal without the earlier sends.',
     );
   }
   const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));

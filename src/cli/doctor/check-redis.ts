@@ -12,33 +12,33 @@ const LOWEST_VERSION = [6, 2] as const;
 const PINGS = 9;
 const SLOW_MS = 50;
 
-/** Whether Redis answers, and is new enough. A cluster is asked node by node, and the oldest counts. */
+/** Whether Redis is reachable and recent enough. In a cluster every node is checked. */
 export async function checkRedis(
   redis: RedisClient,
   connectionTrouble: () => string | undefined,
 ): Promise<CheckResult> {
   const name = 'Redis';
   try {
-    // First of all, because a cluster knows its nodes only once it is connected.
+    // First, because a cluster knows its nodes only once it is connected.
     await redis.ping();
     const nodes = listServers(redis);
-    // A node may be of a kind that says no version; what it can do shows when it is used.
-    const versions = await Promise.all(nodes.map(async (node) => readVersion(await node.info('server'))));
+    // A compatible server may report no version; it is not refused for that.
+    const versions = await Promise.all(nodes.map(async (node) => parseVersion(await node.info('server'))));
     const tooOld = versions.find(isTooOld);
     if (tooOld !== undefined) {
-      return problem(name, `version ${tooOld}, which is too old`, `Use Redis ${LOWEST_VERSION.join('.')} or newer.`);
+      return problem(name, `version ${tooOld} is too old`, `Use Redis ${LOWEST_VERSION.join('.')} or later.`);
     }
     return ok(name, `reachable, version ${[...new Set(versions)].join(', ')}`);
   } catch (error) {
     return problem(
       name,
       `not reachable: ${connectionTrouble() ?? (error as Error).message}`,
-      'Check that Redis runs, and REDIS_URL: host, port, user name and password.',
+      'Check that Redis is running, and host, port, user and password in REDIS_URL.',
     );
   }
 }
 
-function readVersion(info: string): string {
+function parseVersion(info: string): string {
   return /redis_version:(\S+)/.exec(info)?.[1] ?? 'unknown';
 }
 
@@ -48,24 +48,24 @@ function isTooOld(version: string): boolean {
   return major < lowestMajor || (major === lowestMajor && minor < lowestMinor);
 }
 
-/** Whether Redis keeps what it was told. */
+/** Whether Redis keeps every acknowledged write. */
 export async function checkRedisDurability(redis: RedisClient, allowVolatileRedis: boolean): Promise<CheckResult> {
   const name = 'Redis keeps its data';
   const { problems, warnings } = await checkDurability(redis);
   if (problems.length > 0) {
     const found = problems.join('; ');
     return allowVolatileRedis
-      ? warning(name, `${found}; ALLOW_VOLATILE_REDIS accepts it`, 'Mend it before real money is paid.')
+      ? warning(name, `${found}; ALLOW_VOLATILE_REDIS accepts it`, 'Fix it before you send real money.')
       : problem(name, found, 'Change the settings, also in the configuration file of Redis.');
   }
   if (warnings.length > 0) return warning(name, warnings.join('; '), 'Set it in the configuration file of Redis.');
-  return ok(name, 'every write is on disk before a payout is sent, and nothing is evicted');
+  return ok(name, 'every write is on disk before a send, and nothing is evicted');
 }
 
 /**
  * Whether the replicas that a send needs acknowledge writes.
- * @param fixed - how many, where the operator says so
- * @throws InvalidConfigError when that number is not possible
+ * @param fixed - how many, where REDIS_REPLICAS says so
+ * @throws InvalidConfigError when that number is impossible
  */
 export async function checkRedisReplicas(
   redis: RedisClient,
@@ -85,16 +85,19 @@ export async function checkRedisReplicas(
   const short = asked.find(({ replicas, required }) => replicas < required);
   if (short !== undefined) {
     const found = `only ${short.replicas} of ${short.required} acknowledge writes`;
-    const fix = 'Bring the missing ones back; where one is gone for good, see "Replicas" in docs/redis.md.';
+    const fix = 'Restore the missing replicas; if one is gone for good, see "Replicas" in docs/redis.md.';
     return allowVolatileRedis
       ? warning(name, `${found}; ALLOW_VOLATILE_REDIS accepts it`, fix)
       : problem(name, `${found}, so nothing is sent`, fix);
   }
-  if (asked.every(({ required }) => required === 0)) return ok(name, 'a send needs none');
-  return ok(name, `${Math.min(...asked.map(({ required }) => required))} acknowledge every send before it is made`);
+  if (asked.every(({ required }) => required === 0)) return ok(name, 'none needed for a send');
+  return ok(
+    name,
+    `${Math.min(...asked.map(({ required }) => required))} acknowledge every send before its request is written`,
+  );
 }
 
-/** How long Redis takes to answer: every send waits for it several times. */
+/** The round trip to Redis: every send waits for several. */
 export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promise<CheckResult> {
   const name = 'Redis latency';
   const times: number[] = [];
@@ -104,10 +107,11 @@ export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promi
     times.push(clock.now() - startedAt);
   }
   const typical = times.sort((one, other) => one - other)[Math.floor(PINGS / 2)] ?? 0;
-  const detail = `answers in ${typical.toFixed(1)} ms`;
+  const detail = `${typical.toFixed(1)} ms per round trip`;
   if (typical > GUARD_MS / 2) {
-    return problem(name, detail, `A send must begin within ${GUARD_MS} ms: bring worker and Redis closer together.`);
+    return problem(name, detail, `A send must begin within ${GUARD_MS} ms: run the worker closer to Redis.`);
   }
-  if (typical > SLOW_MS) return warning(name, detail, 'Each payout takes that much longer, several times over.');
+  if (typical > SLOW_MS)
+    return warning(name, detail, 'Every send waits for several round trips: run the worker closer to Redis.');
   return ok(name, detail);
 }

@@ -1,9 +1,9 @@
-/** What one check of `payouts doctor` found. */
+/** The result of one check of `payouts doctor`. */
 export interface CheckResult {
   readonly name: string;
-  /** The account, where the check is about one. */
+  /** The account, for a check of one account. */
   readonly platformId?: number;
-  /** `problem`: payouts cannot be sent, or a safeguard is gone. `warning`: they can, but somebody should know. */
+  /** `problem`: payouts cannot be sent, or a safeguard is missing. `warning`: they can, but an operator should know. */
   readonly status: 'ok' | 'warning' | 'problem';
   readonly detail: string;
   /** What to do. */

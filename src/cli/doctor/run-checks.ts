@@ -25,10 +25,10 @@ export interface DoctorOptions {
   readonly clock?: Clock;
 }
 
-/** Somebody waits for the answer. */
+/** Short: an operator waits for the result. */
 const GATEWAY_TIMEOUT_MS = 10_000;
 
-/** Looks at everything that a worker with these options needs, and changes nothing. What cannot be asked is left out. */
+/** Checks everything that a worker with these options needs, and changes nothing. What cannot be reached is skipped. */
 export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckResult> {
   const { redisUrl, redisReplicas, journalDir, allowVolatileRedis, accounts, clock = systemClock } = options;
   let trouble: string | undefined;
@@ -108,7 +108,7 @@ async function* checkLedger(
   }
 }
 
-/** Redis may go away, or refuse a command, in the middle: that is a finding too, and the others go on. */
+/** Redis may become unavailable or refuse a command during a check: that is a result too, and the other checks run. */
 async function attempt(name: string, check: () => Promise<CheckResult>): Promise<CheckResult> {
   try {
     return await check();
@@ -116,7 +116,7 @@ async function attempt(name: string, check: () => Promise<CheckResult>): Promise
     return problem(
       name,
       (error as Error).message,
-      'Run `payouts doctor` again; if it stays, look at Redis and its log.',
+      'Run `payouts doctor` again; if it persists, check Redis and its log.',
     );
   }
 }

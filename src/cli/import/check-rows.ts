@@ -9,12 +9,12 @@ import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 import type { Row } from './row.js';
 import { SpoolIndex } from './spool-index.js';
 
-/** What is in a file. */
+/** What a file holds. */
 export interface FileCheck {
   readonly rows: number;
   /** Different payouts that can be enqueued. */
   readonly payouts: number;
-  /** Rows that say again what an earlier row said. */
+  /** Rows that repeat an earlier row. */
   readonly repeated: number;
   /** Rows with errors. */
   readonly invalid: number;
@@ -22,12 +22,12 @@ export interface FileCheck {
 }
 
 export interface CheckRowsOptions {
-  /** Into which all payouts go. */
+  /** The batch of all payouts. */
   readonly batch: string | undefined;
-  /** Takes each different payout that can be enqueued. */
+  /** Receives each different payout that can be enqueued. */
   readonly spool: PayoutSpool;
   readonly onProblem: (line: number, problem: Problem) => void;
-  /** Called now and then. */
+  /** Called every thousand rows. */
   readonly onProgress: (rows: number) => void;
   readonly signal: AbortSignal;
 }
@@ -50,14 +50,14 @@ export async function checkRows(
     if (counts.rows % PROGRESS_EVERY_ROWS === 0) onProgress(counts.rows);
     if (isAborted(signal)) throw new StoppedError('Stopped while checking; nothing was enqueued');
     try {
-      const payout = readPayout(row, batch);
+      const payout = parsePayout(row, batch);
       const earlier = findEarlier(payout.payoutId, index, spool);
       if (earlier === undefined) {
         index.add(payout.payoutId, spool.write({ line: row.line, payout }));
         totals.add(payout);
         counts.payouts += 1;
       } else {
-        refuseOther(payout, earlier, nameField);
+        requireSame(payout, earlier, nameField);
         counts.repeated += 1;
       }
     } catch (error) {
@@ -69,12 +69,12 @@ export async function checkRows(
   return { ...counts, totals: totals.list() };
 }
 
-function readPayout(row: Row, batch: string | undefined): ValidPayout {
+function parsePayout(row: Row, batch: string | undefined): ValidPayout {
   if ('problems' in row) throw new InvalidInputError(row.problems);
   const own = row.input['batch'];
   if (batch === undefined || own === batch) return parseInput(payoutInputSchema, row.input);
   if (own === undefined) return parseInput(payoutInputSchema, { ...row.input, batch });
-  const message = `must be absent, or the one of --batch, "${batch}" (got ${JSON.stringify(own)})`;
+  const message = `must be absent, or that of --batch, "${batch}" (got ${JSON.stringify(own)})`;
   throw new InvalidInputError([{ field: 'batch', message }]);
 }
 
@@ -86,11 +86,11 @@ function findEarlier(payoutId: string, index: SpoolIndex, spool: PayoutSpool): S
   return undefined;
 }
 
-/** By the ledger's own rule of what makes a payout the same. @throws InvalidInputError */
-function refuseOther(payout: ValidPayout, earlier: SpooledPayout, nameField: ImportSource['nameField']): void {
+/** The ledger's own rule decides whether two payouts are the same. @throws InvalidInputError */
+function requireSame(payout: ValidPayout, earlier: SpooledPayout, nameField: ImportSource['nameField']): void {
   const { payoutId, ...rest } = earlier.payout;
   const fields = differingFields(pairsToRecord(toRecordFields(rest)), payout).map(nameField);
   if (fields.length === 0) return;
-  const message = `stands in line ${earlier.line} already, with another ${fields.join(', ')} (got "${payoutId}")`;
+  const message = `already used in line ${earlier.line} with a different ${fields.join(', ')} (got "${payoutId}")`;
   throw new InvalidInputError([{ field: 'payoutId', message }]);
 }

@@ -20,10 +20,10 @@ export const CSV_COLUMN_NAMES = Object.keys(CSV_COLUMNS) as readonly CsvColumn[]
 
 export const REQUIRED_CSV_COLUMNS: readonly CsvColumn[] = ['payout_id', 'payment_id', 'amount', 'address_to'];
 
-/** What `payouts list --csv` adds: what became of the payout. */
+/** What `payouts list --csv` adds: the payout's result. */
 export const RESULT_CSV_COLUMNS = ['state', 'txhash'] as const;
 
-/** The column that fills a field: errors name what stands in the file. */
+/** The column that fills a field, for errors to name it as the file does. */
 export function toCsvColumn(field: string): string {
   return CSV_COLUMN_NAMES.find((column) => CSV_COLUMNS[column] === field) ?? field;
 }

@@ -1,7 +1,7 @@
 import type { ValidPayout } from '../../ledger/payout.js';
 import { fromUnits, toUnits } from '../../decimal.js';
 
-/** What is to be paid in one currency. */
+/** The payouts in one currency. */
 export interface CurrencyTotal {
   readonly paymentId: number;
   readonly symbol?: string;
@@ -10,7 +10,7 @@ export interface CurrencyTotal {
   readonly amount: string;
 }
 
-/** What of a payout is added up. */
+/** The fields of a payout that a total needs. */
 type AmountToPay = Pick<ValidPayout, 'paymentId' | 'symbol' | 'amount'>;
 
 interface Sum {
@@ -19,7 +19,7 @@ interface Sum {
   units: bigint;
 }
 
-/** Adds amounts up, apart for each currency id and symbol. */
+/** Adds up amounts, separately for each currency id and symbol. */
 export class CurrencyTotals {
   readonly #sums = new Map<string, Sum>();
 

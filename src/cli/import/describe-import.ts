@@ -1,14 +1,14 @@
 import { formatTable } from '../output/format-table.js';
-import { formatCount, formatDuration } from '../output/format-text.js';
+import { formatCount, formatDuration } from '../../format.js';
 import type { FileCheck } from './check-rows.js';
 import type { CurrencyTotal } from './currency-totals.js';
 import type { Conflict, EnqueueCounts } from './enqueue-spool.js';
 
-/** What is in a file, for people. @param intervalMs - between two sends */
+/** What is in a file, as text. @param intervalMs - between two sends */
 export function describeCheck({ rows, payouts, repeated, invalid, totals }: FileCheck, intervalMs: number): string {
   const others = [
-    repeated === 0 ? '' : `, ${repeated} that repeat an earlier row`,
-    invalid === 0 ? '' : `, ${invalid} with errors that are left out`,
+    repeated === 0 ? '' : `, ${repeated} repeated`,
+    invalid === 0 ? '' : `, ${invalid} with errors, skipped`,
   ];
   return [
     `${formatCount(rows, 'row')}: ${formatCount(payouts, 'payout')}${others.join('')}\n`,
@@ -17,7 +17,7 @@ export function describeCheck({ rows, payouts, repeated, invalid, totals }: File
   ].join('');
 }
 
-/** The sum of each currency, for people. */
+/** The sum of each currency, as a table. */
 export function formatTotals(totals: readonly CurrencyTotal[]): string {
   const rows = totals.map(({ paymentId, symbol, payouts, amount }) => [
     '',
@@ -29,24 +29,24 @@ export function formatTotals(totals: readonly CurrencyTotal[]): string {
   return formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...rows], [1, 3, 4]);
 }
 
-/** What became of the payouts, for people. */
+/** What became of the payouts, as text. */
 export function describeCounts({ created, existing, otherBatch, conflicts, removed }: EnqueueCounts): string {
   const others = [
-    existing === 0 ? '' : `, ${existing} there already`,
-    conflicts === removed ? '' : `, ${conflicts - removed} there with other data`,
-    removed === 0 ? '' : `, ${removed} ended and removed long ago`,
+    existing === 0 ? '' : `, ${existing} already existed`,
+    conflicts === removed ? '' : `, ${conflicts - removed} with different data`,
+    removed === 0 ? '' : `, ${removed} removed earlier`,
   ];
   const batch =
     otherBatch === 0
       ? ''
-      : `Of those there already ${otherBatch} stay in another batch, or in none: --batch of stats and list does not show them here.\n`;
+      : `${otherBatch} of those that already existed belong to another batch, or to none: stats and list do not show them under --batch.\n`;
   return `${formatCount(created, 'payout')} enqueued${others.join('')}.\n${batch}`;
 }
 
-/** One payout that was not enqueued, because there is, or was, another one with its payoutId. */
+/** One payout that was not enqueued, because its payoutId exists, or was removed, with different data. */
 export function describeConflict(conflict: Conflict, nameField: (field: string) => string): string {
   const { line, payoutId, state } = conflict;
   return conflict.kind === 'removed'
-    ? `line ${line}: payout ${payoutId} ended ${state} and was removed after PAYOUT_RETENTION_DAYS: it is never paid again, and another payout needs another ${nameField('payoutId')}`
-    : `line ${line}: payout ${payoutId} is there already (${state}) with another ${conflict.fields.map(nameField).join(', ')}`;
+    ? `line ${line}: payout ${payoutId} ended as ${state} and was removed after PAYOUT_RETENTION_DAYS. It is not paid again; use a new ${nameField('payoutId')} for a new payout`
+    : `line ${line}: payout ${payoutId} already exists (${state}) with a different ${conflict.fields.map(nameField).join(', ')}`;
 }

@@ -6,7 +6,7 @@ import type { AccountAccess } from '../../queues/open-account.js';
 import { CHUNK_SIZE, enqueueChunks } from '../../producer/enqueue-payouts.js';
 import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 
-/** A payout that the ledger has with other data than the file, or no longer has. */
+/** A payout that the ledger has with different data, or has removed. */
 export type Conflict = Extract<EnqueueResult, { kind: 'conflict' | 'removed' }> & { readonly line: number };
 
 /** What became of the payouts so far. */
@@ -16,13 +16,13 @@ export interface EnqueueCounts {
   /** Of the existing: those that are in no batch, or in another one than the file's. */
   otherBatch: number;
   conflicts: number;
-  /** Of the conflicts: those that ended and were removed, so that nobody can tell whether they differ. */
+  /** Of the conflicts: final payouts that were removed, whose data can no longer be compared. */
   removed: number;
 }
 
 export interface EnqueueSpoolOptions {
   readonly account: AccountAccess;
-  /** Added up while it goes on, so that the caller knows them also when it fails. */
+  /** Updated during the run, for the caller to know them also when it fails. */
   readonly counts: EnqueueCounts;
   readonly onConflict: (conflict: Conflict) => void;
   readonly onProgress: () => void;
@@ -30,8 +30,8 @@ export interface EnqueueSpoolOptions {
 }
 
 /**
- * Enqueues the checked payouts, chunk by chunk. Those that are there already are counted as such, so doing it again goes
- * on where it ended.
+ * Enqueues the checked payouts, chunk by chunk. Those that already exist are counted as such, so a second run continues
+ * where the first one ended.
  * @throws RedisUnavailableError, StoppedError: the chunks before are done
  */
 export async function enqueueSpool(spool: PayoutSpool, options: EnqueueSpoolOptions): Promise<void> {
@@ -67,7 +67,7 @@ function countResults(
 ): void {
   for (const [index, result] of results.entries()) {
     const given = chunk[index];
-    if (given === undefined) throw new Error('The ledger answered for more payouts than it was given');
+    if (given === undefined) throw new Error('The ledger returned more results than it was given payouts');
     if (result.kind === 'created') counts.created += 1;
     else if (result.kind === 'exists') {
       counts.existing += 1;

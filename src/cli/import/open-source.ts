@@ -9,29 +9,31 @@ import { readCsvRows } from './read-csv-rows.js';
 import { readJsonRows } from './read-json-rows.js';
 import type { Row } from './row.js';
 
-/** A file with payouts, or stdin, that is about to be read. */
+/** A file with payouts, or stdin, opened for reading. */
 export interface ImportSource {
-  /** As it was given, `stdin` for `-`. */
+  /** The path as it was given, `stdin` for `-`. */
   readonly name: string;
-  /** Undefined where it is not known, as with a pipe. */
+  /** Undefined where it is unknown, as with a pipe. */
   readonly sizeBytes: number | undefined;
   readonly rows: AsyncIterable<Row>;
-  /** How far the rows have been read. */
+  /** Bytes read so far. */
   readonly bytesRead: () => number;
-  /** What a payout's field is called in this file. */
+  /** The name of a payout's field in this file. */
   readonly nameField: (field: string) => string;
 }
 
-/** Stands for stdin, where a path is expected. */
+/** The path that means stdin. */
 export const STDIN = '-';
 
 const JSON_EXTENSIONS = ['.json', '.jsonl', '.ndjson'];
 
 /**
- * Opens a file as CSV or JSON lines: as its name ends, or else JSON lines where the first character is `{`.
- * @param signal - ends the reading, of an input that goes silent as well
- * @param readCsv - what stands in the rows of a CSV file; payouts to enqueue where it is not given
- * @throws InvalidInputError when it cannot be read; StoppedError. So do the rows.
+ * Opens a file as CSV or JSON lines: by its extension, else as JSON lines where the first character is `{`.
+ * @param signal - ends the reading, also of an input that is silent
+ * @param readCsv - parses the rows of a CSV file
+ * @defaultValue readCsv payouts to enqueue
+ * @throws InvalidInputError when it cannot be read; the rows throw it as well
+ * @throws StoppedError when the signal was aborted; the rows throw it as well
  */
 export async function openSource(
   path: string,
@@ -45,7 +47,7 @@ export async function openSource(
     const bytes = addAbortSignal(signal, file ?? process.stdin);
     const isJson = await holdsJson(bytes, extname(path).toLowerCase());
     const sizeBytes = isStdin ? undefined : await readFileSize(path);
-    // A program that dies in the middle of a row ends its pipe no differently from one that is done.
+    // A program that dies in the middle of a row closes its pipe just as one that is done.
     const mustEnd = sizeBytes === undefined;
     return {
       name: isStdin ? 'stdin' : path,
@@ -59,7 +61,7 @@ export async function openSource(
   }
 }
 
-/** @returns undefined where it is no file, but a pipe */
+/** @returns undefined for a pipe */
 async function readFileSize(path: string): Promise<number | undefined> {
   const found = await stat(path);
   return found.isFile() ? found.size : undefined;
@@ -70,7 +72,7 @@ async function holdsJson(bytes: Readable, extension: string): Promise<boolean> {
   const first = bytes.read() as Buffer | null;
   if (first !== null) bytes.unshift(first);
   if (extension === '.csv' || JSON_EXTENSIONS.includes(extension)) return extension !== '.csv';
-  // trim() takes a byte order mark for a space.
+  // trim() also removes a byte order mark.
   return first !== null && first.toString().trim().startsWith('{');
 }
 
@@ -84,7 +86,7 @@ async function* explaining(rows: AsyncIterable<Row>, explain: (error: unknown) =
 
 function explainFailure(error: unknown, path: string, signal: AbortSignal): unknown {
   if (signal.aborted) return new StoppedError('Stopped while reading; nothing was changed');
-  const isTheSystems = (error as NodeJS.ErrnoException).syscall !== undefined;
-  if (!isTheSystems) return error;
+  const isSystemError = (error as NodeJS.ErrnoException).syscall !== undefined;
+  if (!isSystemError) return error;
   return new InvalidInputError([{ field: path, message: `cannot be read: ${(error as Error).message}` }]);
 }

@@ -1,6 +1,6 @@
 import { InvalidInputError } from '../../errors.js';
 
-/** A payout as it stands on a command line or in a file: every field as text. */
+/** A payout as given on a command line or in a file: every field as text. */
 export interface PayoutTexts {
   readonly payoutId?: string | undefined;
   readonly paymentId?: string | undefined;
@@ -17,38 +17,38 @@ export interface PayoutTexts {
 }
 
 /**
- * Reads numbers and JSON, and joins address and destination tag. Whether the result is a payout is for
- * `payoutInputSchema` to say, which also shows a text that should have been a number.
+ * Parses numbers and JSON, and joins address and destination tag. `payoutInputSchema` then checks the result, and
+ * refuses a text that should have been a number.
  * @throws InvalidInputError when the metadata is not JSON, or a destination tag is given twice
  */
-export function readPayoutTexts(texts: PayoutTexts): Readonly<Record<string, unknown>> {
-  // Written out, because spreading a hundred thousand rows takes seconds.
+export function parsePayoutTexts(texts: PayoutTexts): Readonly<Record<string, unknown>> {
+  // Written out, because spreading each of a hundred thousand rows takes seconds.
   return {
     payoutId: texts.payoutId,
-    paymentId: readInteger(texts.paymentId),
+    paymentId: parseInteger(texts.paymentId),
     amount: texts.amount,
     addressTo: joinAddress(texts.addressTo, texts.destinationTag),
     symbol: texts.symbol,
     reference: texts.reference,
-    priority: readInteger(texts.priority),
+    priority: parseInteger(texts.priority),
     notBefore: texts.notBefore,
     batch: texts.batch,
-    metadata: readJson(texts.metadata),
+    metadata: parseJson(texts.metadata),
   };
 }
 
-/** A whole number, or the text as it is where it is none, for a schema to refuse. */
-export function readInteger(text: string | undefined): unknown {
+/** A whole number, or the unchanged text where it is none, for a schema to refuse. */
+export function parseInteger(text: string | undefined): unknown {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
 function joinAddress(addressTo: string | undefined, destinationTag: string | undefined): string | undefined {
   if (addressTo === undefined || destinationTag === undefined) return addressTo;
   if (!addressTo.includes(':')) return `${addressTo}:${destinationTag}`;
-  throw invalid('destinationTag', `is given twice: addressTo ends with one already (got "${addressTo}")`);
+  throw invalid('destinationTag', `is given twice: addressTo already ends with one (got "${addressTo}")`);
 }
 
-function readJson(text: string | undefined): unknown {
+function parseJson(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text);

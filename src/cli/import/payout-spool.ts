@@ -6,7 +6,7 @@ import { StoppedError } from '../../errors.js';
 import type { ValidPayout } from '../../ledger/payout.js';
 import { splitLines } from './split-lines.js';
 
-/** A payout that was checked, and where it stood. */
+/** A checked payout, and the line on which it stood. */
 export interface SpooledPayout {
   readonly line: number;
   readonly payout: ValidPayout;
@@ -14,15 +14,15 @@ export interface SpooledPayout {
 
 const WRITE_AT_BYTES = 256 * 1024;
 
-/** More than any payout takes that the ledger's schema lets pass. */
+/** More than any payout that the ledger's schema accepts. */
 const MAX_PAYOUT_BYTES = 16 * 1024;
 
 /**
- * The checked payouts of a file, put by on disk until an operator has agreed to them. So exactly what was checked is
- * enqueued, whatever becomes of the file meanwhile; it is read only once, as stdin can be; and no memory grows with it.
+ * The checked payouts of a file, kept on disk until the operator confirms. Exactly what was checked is enqueued, even if
+ * the file changes meanwhile; the input is read only once, as stdin requires; and memory does not grow with it.
  *
- * The spool has no name, so that nothing is left of it however the process ends. Rows are written and looked up without
- * another thread: these are short moments in the system's memory, and a hundred thousand of them would mostly wait.
+ * The spool is an unlinked file: nothing is left of it however the process ends. Reads and writes are synchronous, since
+ * they mostly hit the page cache, where a round trip to a worker thread would take longer than the operation.
  */
 export class PayoutSpool {
   readonly #handle: FileHandle;
@@ -35,7 +35,7 @@ export class PayoutSpool {
     this.#handle = handle;
   }
 
-  /** @throws StoppedError when the system's folder for temporary files cannot be written */
+  /** @throws StoppedError when the folder for temporary files cannot be written */
   static async create(): Promise<PayoutSpool> {
     try {
       const dir = await mkdtemp(join(tmpdir(), 'payouts-import-'));
@@ -47,7 +47,7 @@ export class PayoutSpool {
     }
   }
 
-  /** @returns where it stands, for `readAt`. @throws StoppedError when it cannot be written */
+  /** @returns the offset, for `readAt`. @throws StoppedError when it cannot be written */
   write({ line, payout }: SpooledPayout): number {
     const text = `${line} ${JSON.stringify(payout)}\n`;
     const offset = this.#writtenBytes + this.#pendingBytes;
@@ -57,7 +57,7 @@ export class PayoutSpool {
     return offset;
   }
 
-  /** The payout that was written there. */
+  /** The payout written at this offset. */
   readAt(offset: number): SpooledPayout {
     if (offset >= this.#writtenBytes) this.#flush();
     readSync(this.#handle.fd, this.#readBuffer, 0, MAX_PAYOUT_BYTES, offset);
@@ -95,6 +95,6 @@ function parse(text: string): SpooledPayout {
 
 function spoolFailure(error: unknown): StoppedError {
   return new StoppedError(
-    `The checked payouts could not be put by in ${tmpdir()}: ${(error as Error).message}. Nothing was enqueued; TMPDIR names another folder`,
+    `Cannot write the checked payouts to ${tmpdir()}: ${(error as Error).message}. Nothing was enqueued; set TMPDIR to another folder`,
   );
 }

@@ -1,6 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress';
 
-/** A bar on stderr that shows how far something is. */
+/** A progress bar on stderr. */
 export interface Progress {
   update(done: number): void;
   stop(): void;
@@ -9,8 +9,8 @@ export interface Progress {
 const HIDDEN: Progress = { update: () => undefined, stop: () => undefined };
 
 /**
- * Shows a progress bar where stderr is a terminal, and nothing elsewhere.
- * @param total - what `update` counts up to; where it is not known, the count itself is shown
+ * Shows a progress bar if stderr is a terminal.
+ * @param total - what `update` counts up to; without it the count itself is shown
  */
 export function startProgress(label: string, total: number | undefined): Progress {
   if (!process.stderr.isTTY) return HIDDEN;

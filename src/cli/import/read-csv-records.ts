@@ -4,7 +4,7 @@ import { isUtf8, MAX_ROW_LENGTH, NOT_UTF8_MESSAGE, TOO_LONG_MESSAGE } from './ro
 import { splitCsvRecord } from './split-csv-record.js';
 import { splitLines, type Line } from './split-lines.js';
 
-/** The values of a record, or why there are none. */
+/** The values of a record, or why it cannot be read. */
 export type CsvValues = { readonly line: number } & (
   { readonly values: readonly string[] } | { readonly message: string }
 );
@@ -15,10 +15,10 @@ interface OpenRecord {
 }
 
 /**
- * Reads the records of a CSV file, each with the line in which it begins. Lines without any value are passed over, as
- * spreadsheets leave them behind.
+ * Reads the records of a CSV file, each with the line in which it begins. Lines without values, as spreadsheets leave
+ * them, are skipped.
  * @param mustEnd - the last line needs a line break, because without one its end may have been lost
- * @throws InvalidInputError when a quote leaves it open where the records behind it begin: no row of the file can be
+ * @throws InvalidInputError when an unclosed quote makes it unclear where the following records begin: no row can be
  * trusted then
  */
 export async function* readCsvRecords(
@@ -53,11 +53,11 @@ function* checkRecord(
   if (values.every((value) => value === '')) return;
   if (!values.every(isUtf8)) yield { line, message: NOT_UTF8_MESSAGE };
   else if (mustEnd && !isEnded) {
-    yield { line, message: 'has no line break behind it, so its end may be missing: was the input cut off?' };
+    yield { line, message: 'does not end with a line break, so part of it may be missing: was the input cut off?' };
   } else yield { line, values };
 }
 
 function unclosed(line: number): InvalidInputError {
-  const message = 'opens a quote that is not closed as it should be, so that no row behind it can be told from another';
+  const message = 'opens a quote that is not closed correctly, so the rows after it cannot be told apart';
   return new InvalidInputError([{ field: `line ${line}`, message }]);
 }

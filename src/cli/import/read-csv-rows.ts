@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { InvalidInputError, type Problem } from '../../errors.js';
-import { readPayoutTexts, type PayoutTexts } from './parse-payout-texts.js';
+import { parsePayoutTexts, type PayoutTexts } from './parse-payout-texts.js';
 import {
   CSV_COLUMN_NAMES,
   CSV_COLUMNS,
@@ -13,18 +13,18 @@ import { unreadableRow, type Row } from './row.js';
 
 /**
  * Reads a CSV file row by row. The first line names the columns; an empty value is an absent one.
- * @throws InvalidInputError when the columns are not usable, or a quote leaves it open where the rows end
+ * @throws InvalidInputError when the columns are invalid, or an unclosed quote makes it unclear where rows end
  */
 export async function* readCsvRows(bytes: Readable, options: { readonly mustEnd: boolean }): AsyncGenerator<Row> {
   let columns: readonly CsvColumn[] | undefined;
   for await (const record of readCsvRecords(bytes, options)) {
-    if (columns === undefined) columns = readHeader(record);
-    else yield 'values' in record ? readRow(record, columns) : unreadableRow(record.line, record.message);
+    if (columns === undefined) columns = parseHeader(record);
+    else yield 'values' in record ? parseRow(record, columns) : unreadableRow(record.line, record.message);
   }
 }
 
-/** @throws InvalidInputError naming every column that is unknown, missing or there twice */
-function readHeader(record: CsvValues): readonly CsvColumn[] {
+/** @throws InvalidInputError naming every column that is unknown, missing or named twice */
+function parseHeader(record: CsvValues): readonly CsvColumn[] {
   const { line } = record;
   if (!('values' in record)) throw new InvalidInputError([{ field: `line ${line}`, message: record.message }]);
   const names = record.values;
@@ -44,19 +44,19 @@ function readHeader(record: CsvValues): readonly CsvColumn[] {
   throw new InvalidInputError(problems.map(({ field, message }) => ({ field: `line ${line}: ${field}`, message })));
 }
 
-/** What has a state was enqueued before: whoever means to pay it all the same is to decide that, not a file. */
+/** A file with states lists payouts that were enqueued before: to pay them again must be a deliberate decision. */
 function describeUnknown(name: string): string {
   return (RESULT_CSV_COLUMNS as readonly string[]).includes(name)
-    ? 'is a column of results, as `payouts list --csv` writes them: these payouts were enqueued before. Take it out to enqueue them'
-    : `is no column: known are ${CSV_COLUMN_NAMES.join(', ')}`;
+    ? 'is a result column of `payouts list --csv`: these payouts were enqueued before. Remove the column to enqueue them'
+    : `is not a known column (${CSV_COLUMN_NAMES.join(', ')})`;
 }
 
-function readRow(
+function parseRow(
   { line, values }: { readonly line: number; readonly values: readonly string[] },
   columns: readonly CsvColumn[],
 ): Row {
   if (values.length !== columns.length) {
-    return unreadableRow(line, `has ${values.length} values, the first line names ${columns.length} columns`);
+    return unreadableRow(line, `has ${values.length} values, but the first line names ${columns.length} columns`);
   }
   const texts: { -readonly [Field in keyof PayoutTexts]: string } = {};
   for (const [position, column] of columns.entries()) {
@@ -64,7 +64,7 @@ function readRow(
     if (value !== '') texts[CSV_COLUMNS[column]] = value;
   }
   try {
-    return { line, input: readPayoutTexts(texts) };
+    return { line, input: parsePayoutTexts(texts) };
   } catch (error) {
     if (error instanceof InvalidInputError) return { line, problems: error.problems };
     throw error;

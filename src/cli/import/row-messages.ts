@@ -1,16 +1,16 @@
-/** So many fit on a screen; whoever wants all of them sends stderr into a file. */
+/** About a screen; for all of them stderr can go to a file. */
 const SHOWN_LINES = 50;
 
-/** Where lines about rows go. */
+/** Where messages about rows go. */
 export interface MessageOutput {
   readonly write: (text: string) => void;
-  /** A progress bar stands there while rows are read. */
+  /** A progress bar is drawn there while rows are read. */
   readonly isTerminal: boolean;
 }
 
 /**
- * Writes lines about rows, of which there may be very many. A file or a program gets all of them, at once; a terminal
- * the first ones, when the progress bar is gone.
+ * Writes messages about rows, of which there may be very many. A file or a program gets all of them at once; a terminal
+ * gets the first ones, after the progress bar.
  */
 export class RowMessages {
   readonly #output: MessageOutput;
@@ -27,9 +27,9 @@ export class RowMessages {
     else this.#left += 1;
   }
 
-  /** Writes what was held back, and says how many were left out. */
+  /** Writes what was held back, and how many were left out. */
   end(): void {
     this.#output.write(this.#held.join(''));
-    if (this.#left > 0) this.#output.write(`… and ${this.#left} more: 2> errors.txt keeps all of them\n`);
+    if (this.#left > 0) this.#output.write(`… and ${this.#left} more (use 2> errors.txt for all)\n`);
   }
 }

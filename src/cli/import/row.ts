@@ -1,14 +1,14 @@
 import type { Problem } from '../../errors.js';
 
-/** One row of a file: what it says of a payout, not yet checked, or why it cannot even be read. */
+/** One row of a file: the unchecked fields of a payout, or why the row cannot be read. */
 export type Row =
   | { readonly line: number; readonly input: Readonly<Record<string, unknown>> }
   | { readonly line: number; readonly problems: readonly Problem[] };
 
-/** The mark that a decoder leaves where bytes were no UTF-8. */
+/** The replacement character of a decoder for bytes that are not UTF-8. */
 const NOT_UTF8 = '\uFFFD';
 
-/** Characters. A payout is far shorter; what is longer has lost its line breaks or quotes. */
+/** Characters. A payout is far shorter; a longer row has lost its line breaks or quotes. */
 export const MAX_ROW_LENGTH = 64 * 1024;
 
 export const NOT_UTF8_MESSAGE = 'is not UTF-8 text: save the file as UTF-8';

@@ -3,7 +3,7 @@ import { readConfig } from '../../config.js';
 import { ConflictError, InvalidInputError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
-import { formatCount } from '../output/format-text.js';
+import { formatCount } from '../../format.js';
 import { withAccount } from '../context/with-account.js';
 import { checkRows, type FileCheck } from './check-rows.js';
 import { describeCheck, describeConflict, describeCounts } from './describe-import.js';
@@ -17,7 +17,7 @@ export interface ImportOptions {
   readonly batch: string | undefined;
   readonly dryRun: boolean;
   readonly skipInvalid: boolean;
-  /** Do not ask. */
+  /** Without asking for confirmation. */
   readonly yes: boolean;
   readonly json: boolean;
   /** Between two sends of the account, ms. */
@@ -25,7 +25,7 @@ export interface ImportOptions {
   readonly signal: AbortSignal;
 }
 
-/** One run: where it reads and writes, and what was done so far. */
+/** One run: its source, its spool, and the counts so far. */
 interface ImportRun {
   readonly context: CliContext;
   readonly source: ImportSource;
@@ -35,12 +35,12 @@ interface ImportRun {
 }
 
 /**
- * Checks a file, says what is in it, asks, and enqueues it.
+ * Checks a file, reports what is in it, asks for confirmation, and enqueues it.
  * @throws InvalidInputError when the file has errors that are not to be skipped, or no payout; StoppedError;
- * ConflictError when payouts are there with other data, all others are enqueued then; RedisUnavailableError
+ * ConflictError when payouts exist with different data, after all others were enqueued; RedisUnavailableError
  */
 export async function runImport(context: CliContext, source: ImportSource, options: ImportOptions): Promise<void> {
-  // Without it V8 lets garbage pile up to several times of what is in use before it looks; this costs no time here.
+  // By default V8 lets garbage grow to several times of what is in use; collecting earlier costs no time here.
   setFlagsFromString('--heap-growing-percent=50');
   const counts: EnqueueCounts = { created: 0, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 };
   const spool = await PayoutSpool.create();
@@ -50,7 +50,7 @@ export async function runImport(context: CliContext, source: ImportSource, optio
     try {
       await enqueueChecked(run, check);
     } finally {
-      // A program learns of a failure, too, how far it came.
+      // A program that gets an error is told, too, how many payouts were enqueued.
       if (options.json) writeSummary(run, check);
     }
   } finally {
@@ -58,7 +58,7 @@ export async function runImport(context: CliContext, source: ImportSource, optio
   }
   if (counts.conflicts === 0) return;
   const what = formatCount(counts.conflicts, 'payout');
-  throw new ConflictError(`${what} not enqueued: there is, or was, another one with the same payoutId`);
+  throw new ConflictError(`${what} not enqueued: the payoutId already exists, or was removed, with different data`);
 }
 
 async function checkSource({ context, source, options, spool }: ImportRun): Promise<FileCheck> {
@@ -86,7 +86,7 @@ async function enqueueChecked(run: ImportRun, check: FileCheck): Promise<void> {
   const { context, source, counts } = run;
   const { dryRun, skipInvalid, yes, json, intervalMs } = run.options;
   refuseUnusable(source, check, skipInvalid);
-  // For a program stdout holds the one object at the end; an operator who is asked needs to see it all the same.
+  // With --json stdout holds one object; an operator who is asked must see the check as well.
   if (!json) context.write(describeCheck(check, intervalMs));
   else if (!yes && !dryRun) context.writeError(describeCheck(check, intervalMs));
   if (!dryRun) {
@@ -99,7 +99,7 @@ async function enqueueChecked(run: ImportRun, check: FileCheck): Promise<void> {
 /** @throws InvalidInputError */
 function refuseUnusable({ name }: ImportSource, { rows, payouts, invalid }: FileCheck, skipInvalid: boolean): void {
   if (invalid > 0 && !skipInvalid) {
-    const message = `${invalid} of ${formatCount(rows, 'row')} ${invalid === 1 ? 'has' : 'have'} errors, nothing was enqueued; mend them, or leave them out with --skip-invalid`;
+    const message = `${invalid} of ${formatCount(rows, 'row')} ${invalid === 1 ? 'has' : 'have'} errors, nothing was enqueued; fix them, or skip them with --skip-invalid`;
     throw new InvalidInputError([{ field: name, message }]);
   }
   if (payouts === 0) throw new InvalidInputError([{ field: name, message: 'holds no payout' }]);
@@ -131,7 +131,7 @@ async function enqueueAll({ context, source, options, spool, counts }: ImportRun
       }),
     );
   } catch (error) {
-    ended = `${countDone()} of ${formatCount(total, 'payout')} done; the same command again goes on.\n`;
+    ended = `${countDone()} of ${formatCount(total, 'payout')} done; run the same command again to continue.\n`;
     throw error;
   } finally {
     progress.stop();

@@ -1,28 +1,28 @@
-/** What one or more lines of a CSV file hold: values; a quote that a later line has to close; or a mistake. */
+/** What one or more lines of a CSV file hold: values; a quote that a later line must close; or an error. */
 export type CsvRecord =
   | { readonly kind: 'values'; readonly values: readonly string[] }
   | { readonly kind: 'open' }
   | { readonly kind: 'wrong'; readonly message: string };
 
-// Each begins where the value before ended. A quote inside quotes is written twice.
+// Each matches from the end of the value before. A quote inside quotes is doubled.
 const QUOTED_VALUE = /\s*"([^"]*(?:""[^"]*)*)"\s*(,|$)/y;
 const PLAIN_VALUE = /([^",]*)(,|$)/y;
 const OPEN_VALUE = /\s*"[^"]*(?:""[^"]*)*$/y;
 
 /**
- * Splits a record into its values, as RFC 4180 has it; spaces around a value do not belong to it.
+ * Splits a record into its values (RFC 4180); spaces around a value are dropped.
  *
- * A library would do that too, but says neither in which line a record began nor how to go on behind a wrong one, and
- * every row with an error is to be named by its line.
+ * Libraries report neither the line in which a record began nor where to continue after an invalid one, and every row
+ * with an error must be reported with its line.
  */
 export function splitCsvRecord(text: string): CsvRecord {
-  // Most rows: a hundred thousand of them are to take no time.
+  // The fast path for most rows.
   if (!text.includes('"')) return { kind: 'values', values: text.split(',').map((value) => value.trim()) };
   const values: string[] = [];
   for (let at = 0; ;) {
     const quoted = matchAt(QUOTED_VALUE, text, at);
     const match = quoted ?? matchAt(PLAIN_VALUE, text, at);
-    if (match === undefined) return describeMistake(text, at, values.length + 1);
+    if (match === undefined) return describeError(text, at, values.length + 1);
     const [whole, value = '', delimiter] = match;
     values.push(quoted === undefined ? value.trim() : value.replaceAll('""', '"'));
     if (delimiter === '') return { kind: 'values', values };
@@ -30,9 +30,9 @@ export function splitCsvRecord(text: string): CsvRecord {
   }
 }
 
-function describeMistake(text: string, at: number, position: number): CsvRecord {
+function describeError(text: string, at: number, position: number): CsvRecord {
   if (matchAt(OPEN_VALUE, text, at) !== undefined) return { kind: 'open' };
-  const message = `value ${position} holds a quote that does not enclose it: put the value into quotes and write the quote twice`;
+  const message = `value ${position} contains a quote but is not quoted: enclose the value in quotes and double the quote`;
   return { kind: 'wrong', message };
 }
 

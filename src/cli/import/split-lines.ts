@@ -4,13 +4,13 @@ export interface Line {
   /** From 1. */
   readonly line: number;
   readonly text: string;
-  /** It is longer than the limit; what stands behind that was passed over, so that no line can fill the memory. */
+  /** It is longer than the limit; the rest was dropped, because a line must not fill the memory. */
   readonly isCut: boolean;
-  /** A line break follows. Without one it is the last line, and its end may have been lost. */
+  /** It ends with a line break. Without one it is the last line, and part of it may be missing. */
   readonly isEnded: boolean;
 }
 
-/** The lines of a text in UTF-8, without its byte order mark. @param maxLength - characters */
+/** The lines of a UTF-8 text, without its byte order mark. @param maxLength - characters */
 export async function* splitLines(bytes: Readable, maxLength: number): AsyncGenerator<Line> {
   let line = 0;
   let rest = '';

@@ -1,16 +1,16 @@
 const FIRST_SLOTS = 2 ** 12;
-/** Of the slots; with more of them taken, searches grow long. */
+/** Share of used slots; above it, probe sequences grow long. */
 const MAX_LOAD = 0.6;
 
 /**
- * Finds where in the spool a payoutId may stand, to see whether it stands in a file twice.
+ * Finds the offsets in the spool at which a payoutId may be, to detect repeated ids.
  *
- * It keeps a hash and an offset of each, in flat arrays: 12 bytes for a slot, so 20 to 40 bytes for a payout, where
- * a Map of payoutIds would take 150. Ids that share a hash are told apart by who looks into the spool.
+ * It keeps a hash and an offset for each, in flat arrays: 12 bytes a slot, so 20 to 40 bytes a payout, where a Map of
+ * payoutIds would take 150. The caller tells ids with the same hash apart by reading the spool.
  */
 export class SpoolIndex {
   #hashes = new Uint32Array(FIRST_SLOTS);
-  /** Plus 1; 0 stands for a free slot. Floats are whole far beyond the 4 GB that 32 bits would reach. */
+  /** Plus 1; 0 is a free slot. Float64 holds integers far beyond the 4 GB of 32 bits. */
   #offsets = new Float64Array(FIRST_SLOTS);
   #count = 0;
 
@@ -20,7 +20,7 @@ export class SpoolIndex {
     this.#count += 1;
   }
 
-  /** The offsets at which payouts stand whose payoutId has the same hash: mostly none, or the one. */
+  /** The offsets of payouts whose payoutId has the same hash: mostly none or one. */
   find(payoutId: string): number[] {
     const hash = fnv1a(payoutId);
     const found: number[] = [];

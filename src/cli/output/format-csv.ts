@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import type { Payout } from '../../ledger/payout.js';
 import { CSV_COLUMN_NAMES, CSV_COLUMNS, RESULT_CSV_COLUMNS } from '../import/csv-columns.js';
 
-/** The line that names the columns: those of `payouts import`, then what became of the payout. */
+/** The header line: the columns of `payouts import`, then those of the result. */
 export function formatCsvHeader(): string {
   return stringify([[...CSV_COLUMN_NAMES, ...RESULT_CSV_COLUMNS]]);
 }

@@ -3,11 +3,11 @@ import { STATE_MEANING } from '../../ledger/states.js';
 import { colourState } from './colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from './format-table.js';
-import { formatTime } from './format-text.js';
+import { formatTime } from '../../format.js';
 
 type Colours = CliContext['colours'];
 
-/** One payout for people: everything in full, then its history. */
+/** One payout as text: all its fields, then its history. */
 export function formatPayout(payout: Payout, colours: Colours): string {
   const { state } = payout;
   const facts: readonly [name: string, value: string | number | undefined][] = [
@@ -19,7 +19,7 @@ export function formatPayout(payout: Payout, colours: Colours): string {
     ['paid too late as', payout.lateTxhash],
     ['fee', payout.fee],
     ['message', payout.message],
-    ['sends begun', payout.attempt],
+    ['send attempts', payout.attempt],
     ['reference', payout.reference],
     ['batch', payout.batch],
     ['priority', payout.priority],

@@ -15,7 +15,7 @@ const NO_LINES = {
 };
 
 /**
- * Rows as aligned columns without lines, so that they can be read, copied and cut.
+ * Rows as aligned columns without borders, which can be copied, and cut by other tools.
  * @param rightAligned - positions of columns with numbers
  */
 export function formatTable(rows: readonly (readonly string[])[], rightAligned: readonly number[] = []): string {

@@ -5,7 +5,7 @@ import { runCli, startCli } from '../../support/cli.js';
 const env = { GATEWAY_PLATFORM_ID: String(newPlatformId()), DASHBOARD_PORT: '0' };
 
 describe('payouts dashboard', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('says where it is, serves, and ends cleanly on %s', async (signal) => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('prints its URL, serves, and exits cleanly on %s', async (signal) => {
     const dashboard = startCli(['dashboard'], { env: { ...env, DASHBOARD_PASSWORD: 'sesame' } });
     const line = /Dashboard on (http:\/\/127\.0\.0\.1:\d+\/)\n/;
     await dashboard.waitForOutput(line);
@@ -15,7 +15,7 @@ describe('payouts dashboard', () => {
     expect(result.stderr).not.toContain('sesame');
   });
 
-  it('refuses to be reached by others without a password, naming the variable', async () => {
+  it('refuses to listen beyond loopback without a password, naming the variable', async () => {
     const result = await runCli(['dashboard'], { env: { ...env, DASHBOARD_HOST: '0.0.0.0' } });
     expect(result).toMatchObject({ code: 2, stdout: '' });
     expect(result.stderr).toMatch(/^payouts: DASHBOARD_PASSWORD: is required to listen on 0\.0\.0\.0/);

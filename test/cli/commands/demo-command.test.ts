@@ -82,16 +82,16 @@ describe('payouts demo', () => {
       expect(await demo.ended).toBe(1);
       expect(demo.output().stdout).toBe('');
       if (signal !== 'SIGHUP' && times === 1)
-        expect(demo.output().stderr).toMatch(/payouts: The demo was interrupted; .* ended\n$/);
+        expect(demo.output().stderr).toMatch(/payouts: The demo was interrupted; .* stopped\n$/);
       expect(await demo.findRemains()).toEqual(NOTHING);
     },
     60_000,
   );
 
-  it.concurrent('says how to get redis-server where there is none', async () => {
+  it.concurrent('says how to get redis-server if it is missing', async () => {
     const demo = await startDemo([], '/nonexistent');
     expect(await demo.ended).toBe(1);
-    expect(demo.output().stderr).toMatch(/^payouts: The demo starts a Redis of its own, .*npm run demo.*\n$/);
+    expect(demo.output().stderr).toMatch(/^payouts: The demo starts its own Redis, .*npm run demo.*\n$/);
     expect(await demo.findRemains()).toEqual(NOTHING);
   });
 

@@ -33,7 +33,7 @@ async function save(name: string, ...lines: string[]): Promise<string> {
   return file;
 }
 
-/** What `payouts import` says, without a Redis that it could reach. */
+/** Runs `payouts import` with a Redis that is unavailable. */
 async function importOffline(file: string, ...args: string[]): Promise<CliResult> {
   return runCli(['import', file, ...args], { env: { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_PLATFORM_ID: '7' } });
 }
@@ -70,7 +70,7 @@ describe('payouts import', () => {
     expect(await redis.zcard(keys.outbox)).toBe(0);
   });
 
-  it('reads JSON lines, from stdin too, and tells a program what it did', async () => {
+  it('reads JSON lines, also from stdin, and reports the result as JSON', async () => {
     const lines = [
       '\uFEFF{"payoutId":"p-1","paymentId":6,"amount":"12.50","addressTo":"TX","metadata":[1]}',
       '{"payoutId":"p-1","paymentId":6,"amount":"12.5","addressTo":"TX","metadata":[1]}\r',
@@ -96,8 +96,8 @@ describe('payouts import', () => {
       removed: 0,
     });
     const again = await account.run('import', await save('again.jsonl', ...lines), '--yes');
-    expect(again.stdout).toMatch(/, 1 that repeat an earlier row/);
-    expect(again.stdout).toMatch(/0 payouts enqueued, 2 there already\.\n$/);
+    expect(again.stdout).toMatch(/, 1 repeated/);
+    expect(again.stdout).toMatch(/0 payouts enqueued, 2 already existed\.\n$/);
   });
 
   it('names every error with its line and column, and enqueues nothing', async () => {
@@ -118,11 +118,11 @@ describe('payouts import', () => {
       /^line 3: payment_id: must be a whole number.*\(got "x"\)$/m,
       /^line 3: amount: must be a decimal string.*\(got "1e3"\)$/m,
       /^line 3: address_to: is missing$/m,
-      /^line 4: row: has 3 values, the first line names 6 columns$/m,
+      /^line 4: row: has 3 values, but the first line names 6 columns$/m,
       /^line 5: destination_tag: is given twice/m,
       /^line 6: metadata: is not JSON/m,
-      /^line 7: payout_id: stands in line 2 already, with another amount \(got "p-1"\)$/m,
-      /wrong\.csv: 5 of 6 rows have errors, nothing was enqueued; mend them, or leave them out with --skip-invalid$/m,
+      /^line 7: payout_id: already used in line 2 with a different amount \(got "p-1"\)$/m,
+      /wrong\.csv: 5 of 6 rows have errors, nothing was enqueued; fix them, or skip them with --skip-invalid$/m,
     ];
     for (const problem of problems) expect(stderr).toMatch(problem);
     expect(stderr.trim().split('\n')).toHaveLength(problems.length);
@@ -131,18 +131,20 @@ describe('payouts import', () => {
     const skipped = await account.run('import', file, '--yes', '--skip-invalid');
     expect(skipped).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/1 payout, 5 with errors that are left out/),
+      stdout: expect.stringMatching(/1 payout, 5 with errors, skipped/),
     });
     expect(await account.ledger.get('p-1')).toMatchObject({ amount: '12.5' });
   });
 
-  it('leaves payouts that are there with other data, names line and fields, and exits 4', async () => {
+  it('does not change payouts that exist with different data, names line and fields, and exits 4', async () => {
     await account.enqueue('p-1');
     const file = await save('conflict.csv', HEADER, 'p-0,6,1,T', 'p-1,7,12.6,TXYZ9', 'p-2,6,1,T');
     const result = await account.run('import', file, '--yes');
     expect(result.code).toBe(4);
-    expect(result.stderr).toMatch(/^line 3: payout p-1 is there already \(queued\) with another payment_id, amount$/m);
-    expect(result.stdout).toMatch(/2 payouts enqueued, 1 there with other data\.\n$/);
+    expect(result.stderr).toMatch(
+      /^line 3: payout p-1 already exists \(queued\) with a different payment_id, amount$/m,
+    );
+    expect(result.stdout).toMatch(/2 payouts enqueued, 1 with different data\.\n$/);
     expect(await account.ledger.get('p-1')).toMatchObject({ paymentId: 6, amount: '12.5' });
   });
 
@@ -156,21 +158,26 @@ describe('payouts import', () => {
     expect(asked).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--yes: is needed here/) });
   });
 
-  it('says how far it came when Redis is away, leaves no temporary file, and keeps a batch for one file', async () => {
-    const file = await save('away.csv', HEADER, 'p-1,6,1,T');
+  it('reports its progress when Redis is unavailable, leaves no temporary file, and keeps one batch a file', async () => {
+    const file = await save('unavailable.csv', HEADER, 'p-1,6,1,T');
     const tmp = await mkdtemp(join(dir, 'tmp-'));
     const env = { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_PLATFORM_ID: '7', TMPDIR: tmp };
-    const away = await runCli(['import', file, '--yes'], { env });
-    expect(away.code).toBe(1);
-    expect(away.stderr).toMatch(/0 of 1 payout done; the same command again goes on\.\npayouts: Redis unavailable/);
+    const failed = await runCli(['import', file, '--yes'], { env });
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toMatch(
+      /0 of 1 payout done; run the same command again to continue\.\npayouts: Redis unavailable/,
+    );
     expect(await readdir(tmp)).toEqual([]);
     const full = await runCli(['import', file, '--yes'], { env: { ...env, TMPDIR: file } });
-    expect(full).toMatchObject({ code: 1, stderr: expect.stringMatching(/could not be put by.*Nothing was enqueued/) });
+    expect(full).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Cannot write the checked payouts.*Nothing was enqueued/),
+    });
     const row = '{"payoutId":"p-1","paymentId":6,"amount":"1","addressTo":"T","batch":"b-1"}';
     const other = await importOffline(await save('batch.jsonl', row), '--dry-run', '--batch', 'b-2');
     expect(other).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/line 1: batch: must be absent, or the one/),
+      stderr: expect.stringMatching(/line 1: batch: must be absent, or that of/),
     });
     expect((await importOffline(file, '--dry-run', '--batch', 'a b')).stderr).toMatch(/--batch: must be 1 to 64/);
   });
@@ -182,18 +189,18 @@ describe('payouts import', () => {
       [/^line 2: amount: /, /^payouts: line 3: opens/m],
     ],
     ['no rows', HEADER, [/holds no payout/]],
-    ['nothing at all', '', [/holds no payout/]],
+    ['no content', '', [/holds no payout/]],
     [
-      'bytes that are no UTF-8',
+      'bytes that are not UTF-8',
       Buffer.from(`${HEADER},reference\np-1,6,1,T,M\xfcller`, 'latin1'),
       [/line 2: row: is not UTF-8/],
     ],
     [
-      'wrong JSON lines',
+      'invalid JSON lines',
       `{"payoutId":1}\n[1]\n{\n{"payoutId":"${'x'.repeat(200_000)}"}\n{"payoutId":"p 5"}`,
       [
         /^line 1: payoutId: must be a string/,
-        /^line 2: row: is JSON, but no/m,
+        /^line 2: row: is JSON, but not/m,
         /^line 3: row: is not/m,
         /^line 4: row: is longer than 65536 characters$/m,
         /^line 5: payoutId: must be/m,
@@ -207,7 +214,7 @@ describe('payouts import', () => {
     for (const message of messages) expect(stderr).toMatch(message);
   });
 
-  it('says of a payout that retention removed that it is never paid again', async () => {
+  it('reports a payout that retention removed, which is not paid again', async () => {
     await account.enqueue('p-1');
     await account.force('p-1', 'completed');
     expect(await removePayouts(account.ledger.connection, 'completed', Date.now() + 1_000, 10)).toBe(1);
@@ -215,27 +222,32 @@ describe('payouts import', () => {
     const { code, stdout, stderr } = await account.run('import', file, '--yes');
     expect(code).toBe(4);
     expect(stderr).toMatch(
-      /^line 2: payout p-1 ended completed and was removed .*: it is never paid again, .*payout_id$/m,
+      /^line 2: payout p-1 ended as completed and was removed .*It is not paid again; use a new payout_id/m,
     );
-    expect(stdout).toMatch(/\n1 payout enqueued, 1 ended and removed long ago\.\n$/);
+    expect(stdout).toMatch(/\n1 payout enqueued, 1 removed earlier\.\n$/);
   });
 
-  it('says which of the payouts that are there a batch does not show', async () => {
+  it('counts existing payouts that belong to another batch', async () => {
     await account.enqueue('p-1');
     const file = await save('other.csv', HEADER, 'p-1,6,12.5,TXYZ9', 'p-2,6,1,T');
     const { stdout } = await account.run('import', file, '--yes', '--batch', 'b-1');
-    expect(stdout).toMatch(/1 payout enqueued, 1 there already\.\nOf those there already 1 stay in another batch/);
+    expect(stdout).toMatch(
+      /1 payout enqueued, 1 already existed\.\n1 of those that already existed belong to another batch/,
+    );
     expect((await account.run('stats', '--batch', 'b-1', '--json')).stdout).toMatch(/"total":1/);
   });
 
-  it('is stopped by a signal while it waits for a pipe, and takes no row that may have been cut off', async () => {
+  it('stops at a signal while it waits for a pipe, and accepts no row that may have been cut off', async () => {
     const options = { env: account.env, input: `${HEADER}\np-1,6,-1,T\n`, inputStaysOpen: true } as const;
     const waiting = startCli(['import', '-', '--yes', '--skip-invalid'], options);
     await waiting.waitForOutput(/line 2: amount/);
     waiting.kill('SIGINT');
     expect(await waiting.result).toMatchObject({ code: 1, stderr: expect.stringMatching(/nothing was changed/) });
     const cut = await runCli(['import', '-', '--yes'], { env: account.env, input: `${HEADER}\np-1,6,1,TXYZ` });
-    expect(cut).toMatchObject({ code: 2, stderr: expect.stringMatching(/^line 2: row: has no line break behind it/) });
+    expect(cut).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^line 2: row: does not end with a line break/),
+    });
   });
 
   it('refuses a file that cannot be read', async () => {
@@ -248,7 +260,7 @@ describe('payouts import', () => {
 });
 
 describe('payouts list --csv', () => {
-  it('writes back what can be imported again, with state and txhash', async () => {
+  it('writes rows that can be imported again, with state and txhash', async () => {
     const metadata = '{"a":"x, \\"y\\""}';
     await account.enqueue('p-1', '--reference', 'Müller, "rent"', '--metadata', metadata, '--batch', 'b');
     await account.enqueue('p-2', '--priority', '3', '--not-before', '2030-01-31T09:00:00Z', '--batch', 'b');

@@ -90,7 +90,7 @@ describe('payouts import of 100,000 rows', () => {
     const { code, stdout, stderr } = await runCli(['import', file, '--yes'], { env: environment() });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(
-      /^line 3: amount: must be a decimal string.*\nline 99999: payout_id: stands in line 9 already, with another amount, address_to, reference/,
+      /^line 3: amount: must be a decimal string.*\nline 99999: payout_id: already used in line 9 with a different amount, address_to, reference/,
     );
     expect(stderr).toMatch(/2 of 100000 rows have errors, nothing was enqueued/);
     expectLittleMemory(stderr);

@@ -18,7 +18,7 @@ describe('payouts list', () => {
     const all = await account.run('list', '--state', 'queued');
     expect(all).toMatchObject({ code: 0, stderr: '' });
     expect(all.stdout.split('\n')[0]).toMatch(/^PAYOUT +STATE +AMOUNT/);
-    expect(all.stdout).toMatch(/\np-1 +queued +12\.5 +6 {2}TXYZopYR…VkAeBf .*\np-2 /);
+    expect(all.stdout).toMatch(/\np-1 +queued +12\.5 +6 {2}TXYZop…VkAeBf .*\np-2 /);
     const one = await account.run('list', '--state', 'queued', '--limit', '1', '--json');
     expect(
       one.stdout

@@ -26,7 +26,7 @@ function summaryOf(outcome: Partial<DemoOutcome>): ReturnType<typeof summarise> 
 }
 
 describe('summarise', () => {
-  it('is content when all are completed, none too fast and none twice', () => {
+  it('is ok if all are completed, none too fast and none twice', () => {
     expect(summaryOf({})).toMatchObject({ ok: true, problems: [], payouts: 1, sentTwice: 0, payoutsPerSecond: 0.8 });
   });
 
@@ -37,15 +37,15 @@ describe('summarise', () => {
       /999 ms apart/,
     ],
     ['a block', { sandbox: { smallestGapMs: 1_000, meanGapMs: 1_250, blockedReason: 'too fast' } }, /too fast/],
-    ['a payment too many', { payments: [aPayment('t-1'), aPayment('t-2')] }, /once too often \(txhash t-2\)/],
+    ['a payment too many', { payments: [aPayment('t-1'), aPayment('t-2')] }, /was made twice \(txhash t-2\)/],
     ['a pause', { pausedReason: '5 rejections in a row' }, /paused: 5 rejections/],
     ['an unfinished payout', { payouts: [{ ...COMPLETED, state: 'in_progress' }] }, /p-1 is in_progress/],
-    ['an unknown payout, where nobody was killed', { payouts: [COMPLETED, UNKNOWN] }, /p-2 is unknown: cut off/],
+    ['an unknown payout without a kill', { payouts: [COMPLETED, UNKNOWN] }, /p-2 is unknown: cut off/],
   ])('is not content with %s', (_what, outcome, problem) => {
     expect(summaryOf(outcome)).toMatchObject({ ok: false, problems: [expect.stringMatching(problem)] });
   });
 
-  it('with chaos allows an unknown payout, and says what the gateway knows of it and what to do', () => {
+  it('with chaos allows an unknown payout, with what the gateway shows and what to do', () => {
     const chaos = { chaos: true, workerKills: 3, payouts: [COMPLETED, UNKNOWN] };
     expect(summaryOf({ ...chaos, payments: [aPayment('t-1'), aPayment('t-2')] })).toMatchObject({
       ok: true,
@@ -59,7 +59,7 @@ describe('summarise', () => {
       ],
     });
     expect(summaryOf(chaos).unknown).toMatchObject([
-      { txhash: null, command: "payouts resolve p-2 --not-sent --reason 'the gateway never got it'" },
+      { txhash: null, command: "payouts resolve p-2 --not-sent --reason 'the gateway never received it'" },
     ]);
   });
 });

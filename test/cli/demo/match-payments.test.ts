@@ -15,12 +15,12 @@ function aPayment(txhash: string, amount = '12.5'): Payment {
 }
 
 describe('matchPayments', () => {
-  it('finds nothing odd about two payouts of the same amount to the same recipient', () => {
+  it('accepts two payouts of the same amount to the same recipient', () => {
     const payouts = [aPayout('p-1', 'completed', 't-1'), aPayout('p-2', 'in_progress', 't-2')];
     expect(matchPayments(payouts, [aPayment('t-1'), aPayment('t-2')])).toEqual({ ofUnknown: new Map(), surplus: [] });
   });
 
-  it('gives a payment that no payout has to an unknown one of its kind, and only one to each', () => {
+  it('assigns an unmatched payment to an unknown payout that fits, at most one to each', () => {
     const payouts = [aPayout('p-1', 'unknown'), aPayout('p-2', 'unknown'), aPayout('p-3', 'unknown')];
     const { ofUnknown, surplus } = matchPayments(payouts, [aPayment('t-1'), aPayment('t-2'), aPayment('t-3', '9')]);
     expect([...ofUnknown].map(([payoutId, { txhash }]) => [payoutId, txhash])).toEqual([
@@ -30,8 +30,11 @@ describe('matchPayments', () => {
     expect(surplus).toEqual([aPayment('t-3', '9')]);
   });
 
-  it.each(['completed', 'queued', 'rejected'] as const)('tells a payment too many for a payout that is %s', (state) => {
-    const payouts = [aPayout('p-1', state, 't-1')];
-    expect(matchPayments(payouts, [aPayment('t-1'), aPayment('t-2')]).surplus).toEqual([aPayment('t-2')]);
-  });
+  it.each(['completed', 'queued', 'rejected'] as const)(
+    'reports a surplus payment for a payout that is %s',
+    (state) => {
+      const payouts = [aPayout('p-1', state, 't-1')];
+      expect(matchPayments(payouts, [aPayment('t-1'), aPayment('t-2')]).surplus).toEqual([aPayment('t-2')]);
+    },
+  );
 });

@@ -32,7 +32,7 @@ describe('readDemoPayouts', () => {
     expect(payouts[4]).toMatchObject({ amount: '150.25', addressTo: expect.stringMatching(/:4711$/) });
   });
 
-  it('repeats them with ids of their own when more are wanted', async () => {
+  it('repeats them with new ids when more are wanted', async () => {
     const file = await write(`\uFEFF${HEADER}`, 'a,6,1.50,T9,,USD,"Anna, October"', '', 'b,6,2,T8,,,');
     expect((await read(file, 1)).map(({ reference }) => reference)).toEqual(['Anna, October']);
     expect((await read(file, 5)).map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
@@ -49,15 +49,15 @@ describe('readDemoPayouts', () => {
       [HEADER, 'a,6,0,T9,,,', 'b,six,1,T9,,,'],
       /payouts\.csv: line 2: amount: must be more than 0.*line 3: payment_id: must be/,
     ],
-    [[HEADER, 'a,6,1,T9,,,', 'a,6,2,T9,,,'], /line 3: payout_id: stands in line 2 already, with another amount/],
-    [[`${HEADER},colour`, 'a,6,1,T9,,,,red'], /line 1: "colour": is no column: known are payout_id/],
+    [[HEADER, 'a,6,1,T9,,,', 'a,6,2,T9,,,'], /line 3: payout_id: already used in line 2 with a different amount/],
+    [[`${HEADER},colour`, 'a,6,1,T9,,,,red'], /line 1: "colour": is not a known column \(payout_id/],
     [[HEADER, 'a,6'], /line 2: row: has 2 values/],
     [[HEADER], /payouts\.csv: holds no payout/],
-  ])('tells what is wrong with %j', async (lines, problem) => {
+  ])('reports the problem with %j', async (lines, problem) => {
     await expect(read(await write(...lines))).rejects.toThrow(problem);
   });
 
-  it('tells when there is no file', async () => {
+  it('reports a missing file', async () => {
     await expect(read(join(dir, 'none.csv'))).rejects.toThrow(/cannot be read: ENOENT/);
   });
 });

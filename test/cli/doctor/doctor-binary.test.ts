@@ -27,7 +27,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-describe('payouts doctor, as people run it', () => {
+describe('payouts doctor as a process', () => {
   it('exits 0 where nothing stops payouts, with a line for each check', async () => {
     const { code, stdout } = await runCli(['doctor'], { env });
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('✓') });

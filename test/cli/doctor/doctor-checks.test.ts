@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const noTrouble = (): undefined => undefined;
 
-/** Every look at it is so much later than the one before. */
+/** Each reading is this much later than the one before. */
 function steppingClock(stepMs: number): Clock {
   let now = 0;
   return { ...systemClock, now: () => (now += stepMs) };
@@ -55,48 +55,54 @@ describe('checkRedis', () => {
     await closeRedis(other);
   });
 
-  it('says the version of the server that is there', async () => {
+  it('reports the version of the server', async () => {
     expect((await checkRedis(redis, noTrouble)).detail).toMatch(/^reachable, version \d+\.\d+\.\d+$/);
   });
 });
 
-it('finds a Redis that is too far away', async () => {
-  expect(await checkRedisLatency(redis, steppingClock(1))).toMatchObject({ status: 'ok', detail: 'answers in 1.0 ms' });
+it('reports the round trip to a distant Redis', async () => {
+  expect(await checkRedisLatency(redis, steppingClock(1))).toMatchObject({
+    status: 'ok',
+    detail: '1.0 ms per round trip',
+  });
   expect(await checkRedisLatency(redis, steppingClock(60))).toMatchObject({ status: 'warning' });
   expect(await checkRedisLatency(redis, steppingClock(600))).toMatchObject({ status: 'problem' });
 });
 
-it('is content with the settings that payouts need', async () => {
+it('accepts the settings that payouts need', async () => {
   expect(await checkRedisDurability(redis, false)).toMatchObject({ status: 'ok' });
 });
 
 describe('checkRedisReplicas', () => {
-  it('asks the replicas that are there for an acknowledgement, and warns of a master that nothing stops', async () => {
+  it('requires an acknowledgement of each replica, and warns of min-replicas-to-write 0', async () => {
     const servers = await startMasterWithReplica();
     const client = connectRedis(servers.master.url, 'commands');
     try {
       expect(await checkRedisReplicas(client, undefined, false)).toMatchObject({
         status: 'ok',
-        detail: '1 acknowledge every send before it is made',
+        detail: '1 acknowledge every send before its request is written',
       });
       expect(await checkRedisDurability(client, false)).toMatchObject({
         status: 'warning',
         detail: expect.stringContaining('min-replicas-to-write is 0'),
       });
       servers.link.silence(['requests', 'replies']);
-      await client.set('{payouts:1}:test', 'what the replica does not hear of');
+      await client.set('{payouts:1}:test', 'never replicated');
       expect(await checkRedisReplicas(client, undefined, false)).toMatchObject({
         status: 'problem',
         detail: 'only 0 of 1 acknowledge writes, so nothing is sent',
       });
-      expect(await checkRedisReplicas(client, 0, false)).toMatchObject({ status: 'ok', detail: 'a send needs none' });
+      expect(await checkRedisReplicas(client, 0, false)).toMatchObject({
+        status: 'ok',
+        detail: 'none needed for a send',
+      });
     } finally {
       await closeRedis(client);
       await servers.close();
     }
   });
 
-  it('needs none where there are none', async () => {
+  it('needs no acknowledgement without replicas', async () => {
     expect(await checkRedisReplicas(redis, undefined, false)).toMatchObject({ status: 'ok' });
   });
 });
@@ -106,15 +112,15 @@ describe('checkClock', () => {
     expect(await checkClock(systemClock, redis)).toMatchObject({ status: 'ok' });
     expect(await checkClock(clockAhead(60_000), redis)).toMatchObject({
       status: 'warning',
-      detail: expect.stringMatching(/(59\.9|60\.0|60\.1) s ahead of that of Redis$/),
+      detail: expect.stringMatching(/(59\.9|60\.0|60\.1) s ahead of the clock of Redis$/),
     });
     expect(await checkClock(clockAhead(-60_000), redis)).toMatchObject({
       status: 'warning',
-      detail: expect.stringContaining('s behind that of Redis'),
+      detail: expect.stringContaining('s behind the clock of Redis'),
     });
   });
 
-  it('knows a clock that was never set, also without Redis', async () => {
+  it('detects a clock that was never set, also without Redis', async () => {
     const neverSet = { ...systemClock, wallNow: () => 86_400_000 };
     expect(await checkClock(neverSet, undefined)).toMatchObject({
       status: 'problem',
@@ -125,7 +131,7 @@ describe('checkClock', () => {
 });
 
 describe('checkGatewayConnection over TLS', () => {
-  it('wants a trusted certificate that stays valid', async () => {
+  it('requires a trusted certificate that stays valid', async () => {
     const sandbox = await startSandbox({ accounts: [{ platformId: 1, secretKey: 'k' }], tls: TEST_CERTIFICATE });
     try {
       const options = { connectTimeoutMs: 5_000 };
@@ -149,7 +155,7 @@ describe('checkGatewayConnection over TLS', () => {
   });
 });
 
-it('only warns where the gateway does not list its currencies', async () => {
+it('only warns if the gateway does not list its currencies', async () => {
   const sandbox = await startSandbox({
     accounts: [{ platformId: 1, secretKey: 'k' }],
     faults: [{ kind: 'reject', endpoint: 'currencies', times: 1, message: 'not now' }],
@@ -171,18 +177,18 @@ it('only warns where the gateway does not list its currencies', async () => {
   }
 });
 
-it('finds a disk that is too slow for the journal', async () => {
+it('detects a disk that is too slow for the journal', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-doctor-'));
   try {
     expect(await checkJournalFolder(dir, steppingClock(2))).toMatchObject({
       status: 'ok',
-      detail: `${dir} is writable, on disk in 2.0 ms`,
+      detail: `${dir} is writable, synced to disk in 2.0 ms`,
     });
     expect(await checkJournalFolder(dir, steppingClock(60))).toMatchObject({ status: 'warning' });
     expect(await checkJournalFolder(dir, steppingClock(600))).toMatchObject({ status: 'problem' });
     expect(await checkJournalFolder(join(dir, 'not', 'yet'), steppingClock(2))).toMatchObject({
       status: 'ok',
-      detail: expect.stringContaining('the worker will make it'),
+      detail: expect.stringContaining('(created by the worker)'),
     });
   } finally {
     await rm(dir, { recursive: true });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
 import { readFileSync } from 'node:fs';
-import { readPayoutTexts } from '../../../src/cli/import/parse-payout-texts.js';
+import { parsePayoutTexts } from '../../../src/cli/import/parse-payout-texts.js';
 import { parseInput } from '../../../src/fields.js';
 import { payoutInputSchema } from '../../../src/ledger/payout.js';
 import { findCurrency } from '../../../src/sandbox/currency.js';
 
-describe('readPayoutTexts', () => {
+describe('parsePayoutTexts', () => {
   it('reads numbers and JSON and joins the destination tag', () => {
     const texts = {
       payoutId: 'p-1',
@@ -16,11 +16,11 @@ describe('readPayoutTexts', () => {
       priority: '2',
       metadata: '[1]',
     };
-    expect(readPayoutTexts(texts)).toMatchObject({ paymentId: 4, addressTo: 'r1:7', priority: 2, metadata: [1] });
+    expect(parsePayoutTexts(texts)).toMatchObject({ paymentId: 4, addressTo: 'r1:7', priority: 2, metadata: [1] });
   });
 
   it('keeps what is no number as it is, for the schema to refuse with its value', () => {
-    expect(readPayoutTexts({ paymentId: '4x', priority: '1e3' })).toMatchObject({ paymentId: '4x', priority: '1e3' });
+    expect(parsePayoutTexts({ paymentId: '4x', priority: '1e3' })).toMatchObject({ paymentId: '4x', priority: '1e3' });
   });
 });
 
@@ -32,7 +32,7 @@ describe('examples/payouts.csv', () => {
     const payouts = rows.map((row) =>
       parseInput(
         payoutInputSchema,
-        readPayoutTexts({
+        parsePayoutTexts({
           payoutId: row['payout_id'],
           paymentId: row['payment_id'],
           amount: row['amount'],

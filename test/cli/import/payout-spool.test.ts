@@ -49,7 +49,7 @@ describe('PayoutSpool', () => {
     await spool.close();
   });
 
-  it('has no name, so that nothing is left of it, and nobody else can read it', async () => {
+  it('is an unlinked file: nothing is left of it, and no other user can read it', async () => {
     if (process.platform !== 'linux') return;
     const spool = await PayoutSpool.create();
     spool.write(payout(2));

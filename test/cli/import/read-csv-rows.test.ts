@@ -22,7 +22,7 @@ function describeRow(row: Row): string {
 
 describe('readCsvRows', () => {
   it.each([1, 2, 3, 7, 65_536])(
-    'counts lines right, whatever stands between and inside the rows (chunks of %d bytes)',
+    'counts lines correctly with blank lines and line breaks in values (chunks of %d bytes)',
     async (chunkBytes) => {
       const text = [
         `\uFEFF"payout_id" , payment_id,amount,address_to,metadata\r`,
@@ -44,15 +44,15 @@ describe('readCsvRows', () => {
         '2 p-2',
         '6 p-6',
         '10 p-10',
-        expect.stringMatching(/^11 row: value 4 holds a quote/),
-        '12 row: has 3 values, the first line names 5 columns',
+        expect.stringMatching(/^11 row: value 4 contains a quote/),
+        '12 row: has 3 values, but the first line names 5 columns',
         '13 p-13',
       ]);
       expect(rows[1]).toMatchObject({ input: { metadata: { name: 'Jürgen €', a: 1 } } });
     },
   );
 
-  it('goes on behind a line without an end, which it does not keep', async () => {
+  it('continues after a line that is too long, without keeping it', async () => {
     const rows = await read(`${HEADER}\np-2,6,1,T,${'x'.repeat(300_000)}\np-3,6,1,T,\n`);
     expect(rows.map(describeRow)).toEqual(['2 row: is longer than 65536 characters', '3 p-3']);
   });
@@ -61,27 +61,27 @@ describe('readCsvRows', () => {
     ['is never closed', `p-2,6,1,T,\np-3,6,1,"T,\np-4,6,1,T,\n`],
     ['is closed in the middle of a value', `p-2,6,1,T,\np-3,6,1,"T,\np-4,6,1,"T",\n`],
     ['encloses more than a row can have', `p-2,6,1,T,\np-3,6,1,"T,\n${'p-4,6,1,T,\n'.repeat(9_000)}`],
-  ])('trusts no row of a file in which a quote %s, and names the line that opens it', async (_, rows) => {
+  ])('rejects the whole file if a quote %s, and names the line that opens it', async (_, rows) => {
     await expect(read(`${HEADER}\n${rows}`)).rejects.toThrow(/^line 3: opens a quote that is not closed/);
   });
 
-  it('takes a last row without a line break from a file, and not from a pipe that may have been cut off', async () => {
+  it('accepts a last row without a line break from a file, but not from a pipe, which may have been cut off', async () => {
     const text = `${HEADER}\np-2,6,1,T,\np-3,6,1,T,`;
     expect((await read(text)).map(describeRow)).toEqual(['2 p-2', '3 p-3']);
     expect((await read(text, { mustEnd: true })).map(describeRow)).toEqual([
       '2 p-2',
-      expect.stringMatching(/^3 row: has no line break behind it, so its end may be missing/),
+      expect.stringMatching(/^3 row: does not end with a line break, so part of it may be missing/),
     ]);
     expect(await read(`${text}\n`, { mustEnd: true })).toHaveLength(2);
   });
 
   it.each([
     [
-      'unknown, missing and doubled columns',
+      'unknown, missing and repeated columns',
       `${HEADER.replace('amount', 'amout')},payout_id\n`,
-      /line 1: "amout": is no column: known are payout_id, .*line 1: amount: is missing.*payout_id: is named twice/,
+      /line 1: "amout": is not a known column \(payout_id, .*line 1: amount: is missing.*payout_id: is named twice/,
     ],
-    ['results', `${HEADER},state,txhash\n`, /"state": is a column of results.*"txhash": is a column of results/],
+    ['results', `${HEADER},state,txhash\n`, /"state": is a result column.*"txhash": is a result column/],
     ['semicolons', `${HEADER.replaceAll(',', ';')}\n`, /payout_id: is missing: .* separated by commas/],
     ['UTF-16', Buffer.from(`\uFEFF${HEADER}\n`, 'utf16le'), /line 1: is not UTF-8 text/],
   ])('refuses a header with %s', async (_, text, message) => {

@@ -62,8 +62,8 @@ describe('splitCsvRecord', () => {
     expect(splitCsvRecord(text)).toMatchObject({ kind });
   });
 
-  it('names the value whose quote is wrong', () => {
-    expect(splitCsvRecord('a,12" pipe')).toMatchObject({ message: expect.stringMatching(/^value 2 holds a quote/) });
+  it('names the value with the stray quote', () => {
+    expect(splitCsvRecord('a,12" pipe')).toMatchObject({ message: expect.stringMatching(/^value 2 contains a quote/) });
   });
 
   it('takes no longer than the text is long', () => {

@@ -1,10 +1,10 @@
 import { startDashboard, type DashboardServerOptions } from '../../../src/dashboard/index.js';
 import type { TestAccount } from '../../ledger/support/test-account.js';
 
-/** A dashboard on a free port, and a way to ask it. */
+/** A dashboard on a free port, with a client. */
 export interface RunningDashboard {
   readonly url: string;
-  /** Asks for a path, signed in where there is a password; redirects are not followed. */
+  /** Requests a path, signed in where there is a password; redirects are not followed. */
   ask(path: string, init?: RequestInit): Promise<Response>;
   /** As `ask`, but the page's text. */
   read(path: string): Promise<string>;

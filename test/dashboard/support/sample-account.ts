@@ -7,7 +7,7 @@ import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.j
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 
-/** An account of its own with payouts brought into their states as the sender and people do it. */
+/** A separate account with payouts brought into their states as the sender and operators do it. */
 export interface SampleAccount extends TestAccount {
   readonly queues: PayoutQueues;
   enqueue(payoutId: string, given?: Partial<PayoutInput>): Promise<void>;
@@ -59,12 +59,12 @@ export async function fillAccount(account: SampleAccount): Promise<void> {
     payoutId: 'order:2042',
     from: 'in_progress',
     to: 'failed',
-    message: 'the gateway answered approve 2',
+    message: 'the gateway reported a failure',
   });
   await account.sendAs('order:2043', { kind: 'accepted', txhash: 'c0ffee' }, { amount: '0.00000142', paymentId: 12 });
   await account.sendAs('order/2044+a=b', {
     kind: 'unknown',
-    reason: 'no answer within 60000 ms; the request may have been paid',
+    reason: 'no response within 60000 ms; the request may have been paid',
   });
   await account.sendAs(
     'order:2045',

@@ -25,7 +25,7 @@ export interface RunningDemo {
 
 export async function startDemo(args: readonly string[], path = process.env['PATH'] ?? ''): Promise<RunningDemo> {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
-  // Settings of the person's own, which the demo must not use.
+  // Settings of the user, which the demo must ignore.
   const environment = { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_BASE_URL: 'http://127.0.0.1:1' };
   const child = spawn(process.execPath, [BINARY, 'demo', ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],

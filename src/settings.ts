@@ -1,0 +1,251 @@
+import { z } from 'zod';
+import { baseUrlField, millisecondsField, platformIdField, wholeNumberField } from './fields.js';
+import { parseRedisUrl } from './redis.js';
+import type { SettingTable } from './setting.js';
+
+/**
+ * Every setting, one row each: its name in code and in the accounts file (the key), its variable, its rule, its default.
+ * The option types of the library, the reading of the environment and of the accounts file, `docs/configuration.md` and
+ * `.env.example` derive from these rows; the comment of a row is its line in the docs. After a change: `npm run docs`.
+ */
+
+const HIGHEST_PORT = 65_535;
+
+const port = wholeNumberField(0, HIGHEST_PORT);
+
+const text = z.string().min(1, 'must not be empty');
+
+const flag = z.boolean({ error: 'must be true or false' });
+
+const redisUrl = z.string().superRefine((url, context) => {
+  try {
+    parseRedisUrl(url);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+  }
+});
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+/** Which account it is, and how to reach it. */
+export const ACCOUNT_IDENTITY = {
+  /** The merchant account. */
+  platformId: {
+    section: 'account',
+    variable: 'GATEWAY_PLATFORM_ID',
+    rule: platformIdField,
+    required: true,
+    example: '4242',
+  },
+  /** Where the gateway is: `https://…`, or `http://` on loopback only. A path is kept. Needed by the worker and `payouts gateway`. */
+  baseUrl: {
+    section: 'account',
+    variable: 'GATEWAY_BASE_URL',
+    rule: baseUrlField,
+    hidden: true,
+    required: true,
+    example: 'https://gateway.example',
+  },
+  /** Signs the requests; never logged, never in Redis. Needed by the worker and `payouts gateway`. */
+  secretKey: {
+    section: 'account',
+    variable: 'GATEWAY_SECRET_KEY',
+    rule: text,
+    secret: true,
+    required: true,
+    example: './secrets/gateway-secret-key.txt',
+  },
+} as const satisfies SettingTable;
+
+/** How an account is paced and followed. An accounts file and a program may set each of them per account. */
+export const ACCOUNT_SETTINGS = {
+  /** Time limit of a whole call of the endpoints that only read. */
+  timeoutMs: {
+    section: 'sending',
+    variable: 'GATEWAY_TIMEOUT_MS',
+    rule: millisecondsField(100),
+    default: 30_000,
+    unit: 'ms',
+  },
+  /** Time limit of a `/withdraw`. A late response still counts until then. */
+  withdrawTimeoutMs: {
+    section: 'sending',
+    variable: 'WITHDRAW_TIMEOUT_MS',
+    rule: millisecondsField(100),
+    default: 60_000,
+    unit: 'ms',
+  },
+  /**
+   * From a response to the next send. The gateway blocks an account whose withdrawals come less than a second apart;
+   * at least 1001 ms are kept, because clocks run at different rates.
+   */
+  intervalMs: {
+    section: 'sending',
+    variable: 'WITHDRAW_INTERVAL_MS',
+    rule: millisecondsField(1_000),
+    default: 1_010,
+    unit: 'ms',
+  },
+  /** How long a request without a response may still be on its way to the gateway; nothing is sent meanwhile. */
+  inFlightMaxMs: {
+    section: 'sending',
+    variable: 'IN_FLIGHT_MAX_MS',
+    rule: millisecondsField(0),
+    default: 30_000,
+    unit: 'ms',
+  },
+  /** How long the sender's heartbeat must be missing before another worker takes over: several round trips to Redis. */
+  leaseMs: { section: 'sending', variable: 'LEASE_MS', rule: millisecondsField(500), default: 10_000, unit: 'ms' },
+  /**
+   * Wait between a takeover and the first send; after a send without a response it is `IN_FLIGHT_MAX_MS` and more. Where
+   * hosts have journals of their own, the time to object (see [guarantees.md](guarantees.md), A7).
+   */
+  quarantineMs: {
+    section: 'sending',
+    variable: 'TAKEOVER_QUARANTINE_MS',
+    rule: millisecondsField(0),
+    default: 10_000,
+    unit: 'ms',
+  },
+  /** Rejections in a row that pause the account. */
+  maxRejectionsInARow: {
+    section: 'sending',
+    variable: 'MAX_REJECTIONS_IN_A_ROW',
+    rule: wholeNumberField(1),
+    default: 5,
+  },
+  /** Sends in a row without a trustworthy response that pause the account. */
+  maxUnknownsInARow: { section: 'sending', variable: 'MAX_UNKNOWNS_IN_A_ROW', rule: wholeNumberField(1), default: 2 },
+  /** Delay before a payout's first status poll; it grows by half from poll to poll. */
+  pollMinMs: {
+    section: 'polling',
+    variable: 'STATUS_POLL_MIN_MS',
+    rule: millisecondsField(10),
+    default: 5_000,
+    unit: 'ms',
+    atMost: 'pollMaxMs',
+  },
+  /** Longest delay between two status polls of a payout. */
+  pollMaxMs: {
+    section: 'polling',
+    variable: 'STATUS_POLL_MAX_MS',
+    rule: millisecondsField(10),
+    default: 300_000,
+    unit: 'ms',
+  },
+  /** Status polls for the account, over all processes. */
+  pollRate: {
+    section: 'polling',
+    variable: 'STATUS_POLL_RATE',
+    rule: wholeNumberField(1, 10_000),
+    default: 10,
+    unit: 'polls per second',
+  },
+  /** Final payouts older than this are removed. See [redis.md](redis.md). */
+  retentionDays: {
+    section: 'retention',
+    variable: 'PAYOUT_RETENTION_DAYS',
+    // The journal may name a send of the last day: its payout must still be there.
+    rule: wholeNumberField(1, 36_500),
+    unit: 'days',
+    absent: 'keep every payout',
+  },
+} as const satisfies SettingTable;
+
+/** What concerns a whole worker process, also one inside an application. */
+export const WORKER_SETTINGS = {
+  /**
+   * Where the ledger is: `redis://[user:password@]host:port[/db]`, `redis-sentinel://host:port,host:port/master`,
+   * `redis-cluster://host:port,host:port`; `rediss…` for TLS. See [redis.md](redis.md).
+   */
+  redisUrl: {
+    section: 'redis',
+    variable: 'REDIS_URL',
+    rule: redisUrl,
+    secret: true,
+    default: 'redis://127.0.0.1:6379',
+  },
+  /** Sends even on a Redis that may forget what was sent, and without waiting for replicas. Never with real money. */
+  allowVolatileRedis: { section: 'redis', variable: 'ALLOW_VOLATILE_REDIS', rule: flag, default: false },
+  /**
+   * How many replicas of Redis must acknowledge a send, a cancellation or a pause; with Sentinel at least 1. See
+   * [redis.md](redis.md).
+   */
+  redisReplicas: {
+    section: 'redis',
+    variable: 'REDIS_REPLICAS',
+    rule: wholeNumberField(0),
+    absent: 'all that were seen connected',
+  },
+  /** The folder of the send journals, on a disk that outlives the process. */
+  journalDir: { section: 'sending', variable: 'SEND_JOURNAL_DIR', rule: text, default: './data/journal' },
+  /** How long full journal files are kept for `adopt-ledger`, and the ledger remembers a journal that is no longer used. */
+  journalDays: {
+    section: 'sending',
+    variable: 'SEND_JOURNAL_DAYS',
+    rule: wholeNumberField(1, 36_500),
+    default: 30,
+    unit: 'days',
+  },
+} as const satisfies SettingTable;
+
+/** What only `payouts worker` reads, beside the settings above. */
+export const WORKER_COMMAND_SETTINGS = {
+  /** Several accounts in one worker process, in place of `GATEWAY_*`; see below. */
+  accountsFile: {
+    section: 'account',
+    variable: 'PAYOUT_ACCOUNTS_FILE',
+    rule: text,
+    absent: 'the account of `GATEWAY_PLATFORM_ID`',
+  },
+  /** A payout in progress for longer than this counts as stuck in the metrics. */
+  stuckAfterMs: {
+    section: 'polling',
+    variable: 'STUCK_AFTER_MS',
+    rule: wholeNumberField(1_000),
+    default: 86_400_000,
+    unit: 'ms',
+  },
+  /** Address on which the worker serves `/healthz`, `/readyz` and `/metrics`. */
+  healthHost: { section: 'serving', variable: 'HEALTH_HOST', rule: text, default: '127.0.0.1' },
+  /** Port of the same; 0 takes a free one. */
+  healthPort: { section: 'serving', variable: 'HEALTH_PORT', rule: port, default: 9_464 },
+  /** Least severe log entries that are written. Addresses are logged in full at `debug` and `trace` only. */
+  logLevel: {
+    section: 'serving',
+    variable: 'LOG_LEVEL',
+    rule: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }),
+    default: 'info',
+  },
+} as const satisfies SettingTable;
+
+/** What only `payouts dashboard` reads. */
+export const DASHBOARD_SETTINGS = {
+  /** Address of the dashboard. One that other machines can reach needs a password. */
+  dashboardHost: { section: 'serving', variable: 'DASHBOARD_HOST', rule: text, default: '127.0.0.1' },
+  /** Port of the dashboard; 0 takes a free one. */
+  dashboardPort: { section: 'serving', variable: 'DASHBOARD_PORT', rule: port, default: 3_000 },
+  /** User name of the dashboard's basic authentication. */
+  dashboardUser: {
+    section: 'serving',
+    variable: 'DASHBOARD_USER',
+    rule: text,
+    absent: '`payouts`',
+    example: 'payouts',
+  },
+  /** Password of the dashboard's basic authentication. */
+  dashboardPassword: {
+    section: 'serving',
+    variable: 'DASHBOARD_PASSWORD',
+    rule: text,
+    secret: true,
+    absent: 'none is asked for, on loopback only',
+    example: './secrets/dashboard-password.txt',
+  },
+} as const satisfies SettingTable;
+
+/** What programs do not pass as options: only the `payouts` command reads it. */
+export const COMMAND_SETTINGS = { ...WORKER_COMMAND_SETTINGS, ...DASHBOARD_SETTINGS } as const;
+
+/** All rows. */
+export const SETTINGS = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS, ...WORKER_SETTINGS, ...COMMAND_SETTINGS } as const;

@@ -1,0 +1,53 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { openAccount } from '../../../src/queues/open-account.js';
+import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';
+
+const doctor = useDoctor();
+
+describe('payouts doctor finds, in the account:', () => {
+  it('a paused account', async () => {
+    const account = openAccount({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
+    await account.ledger.pause('anna', 'gateway maintenance');
+    await account.close();
+    const { code, found } = await doctor.findings();
+    expect([code, found]).toEqual([1, [NO_SENDER, problemOf('pause', 'gateway maintenance (by anna)')]]);
+  });
+
+  it('a sender without a heartbeat, and unknown payouts', async () => {
+    await doctor.client.hset(`${doctor.prefix}:sender`, { owner: 'gone:1:abc', epoch: 4, beat: 17, released: 0 });
+    await doctor.client.zadd(`${doctor.prefix}:state:unknown`, 1, 'P-1');
+    await doctor.client.hset(`${doctor.prefix}:payout:P-1`, {
+      state: 'unknown',
+      n: 1,
+      h0: `${Date.now() - 120_000}\tunknown`,
+    });
+    const { code, found } = await doctor.findings();
+    expect([code, found]).toEqual([
+      0,
+      [
+        expect.objectContaining({
+          detail: expect.stringMatching(/^gone:1:abc \(epoch 4\) gave no sign of life for 2/),
+        }),
+        expect.objectContaining({ detail: '1 may or may not have been sent, the oldest for 2 min' }),
+      ],
+    ]);
+  });
+
+  it('in every account of an accounts file', async () => {
+    const file = join(doctor.dir, 'accounts.json');
+    await writeFile(join(doctor.dir, 'right'), doctor.secretKey);
+    await writeFile(join(doctor.dir, 'wrong'), 'another-key');
+    const accounts = [
+      { platformId: doctor.platformId, baseUrl: doctor.sandbox.url, secretKeyFile: 'right' },
+      { platformId: doctor.platformId + 1, baseUrl: doctor.sandbox.url, secretKeyFile: 'wrong' },
+    ];
+    await writeFile(file, JSON.stringify(accounts));
+    doctor.environment['PAYOUT_ACCOUNTS_FILE'] = file;
+    const { code, out } = await doctor.run();
+    expect(code).toBe(1);
+    expect(out).toContain(`✓ gateway account          ${doctor.platformId}: platform id and secret key are right`);
+    expect(out).toContain(`✗ gateway account          ${doctor.platformId + 1}: The gateway refused /balance`);
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  formatCount,
+  formatCurrency,
+  formatDuration,
+  formatMs,
+  formatState,
+  formatTime,
+  formatTimeUtc,
+  shorten,
+} from '../src/format.js';
+
+const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+
+describe('shorten', () => {
+  it.each([
+    [ADDRESS, 'TXYZop…VkAeBf'],
+    [`${ADDRESS}:123456789012345`, 'TXYZop…VkAeBf:123456789012345'],
+    ['1234567890123', '1234567890123'],
+    ['12345678901234', '123456…901234'],
+    ['', ''],
+  ])('%j as %j', (text, short) => {
+    expect(shorten(text)).toBe(short);
+  });
+});
+
+describe('formatTime', () => {
+  it('drops the fraction of a second, and names the time zone only where it is asked to', () => {
+    expect(formatTime('2030-01-31T09:00:00.123Z')).toBe('2030-01-31 09:00:00');
+    expect(formatTime('2030-01-31T09:00:00Z')).toBe('2030-01-31 09:00:00');
+    expect(formatTimeUtc('2030-01-31T09:00:00.123Z')).toBe('2030-01-31 09:00:00 UTC');
+  });
+});
+
+describe('formatDuration', () => {
+  it.each([
+    [0, '0 s'],
+    [59_999, '59 s'],
+    [60_000, '1 min'],
+    [3_599_999, '59 min'],
+    [3_600_000, '1 h 0 min'],
+    [12_000_000, '3 h 20 min'],
+    [86_400_000, '1 d 0 h'],
+    [100_000_000, '1 d 3 h'],
+  ])('%d ms as %j', (ms, text) => {
+    expect(formatDuration(ms)).toBe(text);
+  });
+});
+
+it('writes counts, milliseconds, states and currencies', () => {
+  expect([formatCount(0, 'payout'), formatCount(1, 'payout'), formatCount(2, 'payout')]).toEqual([
+    '0 payouts',
+    '1 payout',
+    '2 payouts',
+  ]);
+  expect(formatMs(999.9)).toBe('999 ms');
+  expect(formatState('in_progress')).toBe('in progress');
+  expect([formatCurrency({ paymentId: 6 }), formatCurrency({ paymentId: 6, symbol: 'USD' })]).toEqual(['6', '6/USD']);
+});
