@@ -13,7 +13,7 @@ import { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
 import { startLocalRedis, startSandbox, type LocalRedis } from '../../src/sandbox/index.js';
 import { createPayoutWorker } from '../../src/worker/payout-worker.js';
-import { until } from '../worker/support/payout-world.js';
+import { until } from '../support/until.js';
 
 const platformId = 7;
 const prefix = `{payouts:${platformId}}`;

@@ -8,7 +8,7 @@ import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { startLocalRedis, startSandbox, type LocalRedis, type Sandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker, type PayoutWorker } from '../../src/worker/payout-worker.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
-import { until } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 interface Damage {
   readonly name: string;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { findFreePort, startLocalRedis, startSandbox, type LocalRedis, type Sandbox } from '../../src/sandbox/index.js';
 import { endAllWorkers, startWorkerProcess } from './support/worker-process.js';
-import { until } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 let redis: LocalRedis;
 let dir: string;

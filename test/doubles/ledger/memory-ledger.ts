@@ -24,14 +24,7 @@ import type {
   SendResult,
 } from '../../../src/ledger/sender-ledger.js';
 import type { AdoptionLedger } from '../../../src/operator/adoption.js';
-import {
-  emptyLedger,
-  heldBy,
-  NO_SENDER,
-  noteJournal,
-  pauseAccount,
-  type LedgerSnapshot,
-} from './ledger-snapshot.js';
+import { emptyLedger, heldBy, NO_SENDER, noteJournal, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
 import { isNewest, knows } from './payout-book.js';
 import { adoptLedger, adoptSend, holdSendable, sendableIn } from './adopt-sends.js';
 import { refuseToBegin, revertSend } from './begin-send.js';
