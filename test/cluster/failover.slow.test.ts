@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { startRedisCluster, type ReplicatedRedis } from '../support/redis-cluster.js';
 import { startRedisSentinel } from '../support/redis-sentinel.js';
 import { endAllWorkers } from '../worker/support/worker-process.js';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from '../worker/support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from '../worker/support/payout-world.js';
+import { until } from '../support/until.js';
 
 let redis: ReplicatedRedis;
 let world: PayoutWorld;

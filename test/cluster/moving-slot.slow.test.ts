@@ -12,7 +12,8 @@ import { aPayout } from '../ledger/support/a-payout.js';
 import { createWallClock } from '../ledger/support/wall-clock.js';
 import { findContradictions } from '../ledger/scripts/find-contradictions.js';
 import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.js';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from '../worker/support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from '../worker/support/payout-world.js';
+import { until } from '../support/until.js';
 import { endAllWorkers } from '../worker/support/worker-process.js';
 
 /** Long enough for many more keys than there are. */

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { startSplitSentinel, type SplitRedis } from '../support/split-sentinel.js';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from '../worker/support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from '../worker/support/payout-world.js';
+import { until } from '../support/until.js';
 import { endAllWorkers, type WorkerProcess } from '../worker/support/worker-process.js';
 
 const PAYOUTS = 16;

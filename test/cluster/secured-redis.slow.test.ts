@@ -7,7 +7,8 @@ import type { RedisClient } from '../../src/redis.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
 import { connectAdmin } from '../support/redis-cluster.js';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from '../worker/support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from '../worker/support/payout-world.js';
+import { until } from '../support/until.js';
 import { endAllWorkers } from '../worker/support/worker-process.js';
 
 let dir: string;

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/logger.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { testRedisUrl } from '../support/account.js';
+import { until } from '../support/until.js';
 import { produceEvents } from './support/many-events.js';
 import { payoutInput } from './support/payout-input.js';
 
@@ -23,11 +23,6 @@ afterEach(async () => {
   await account.close();
 });
 
-async function until(holds: () => boolean): Promise<void> {
-  for (const giveUpAt = performance.now() + 10_000; !holds() && performance.now() < giveUpAt;) await delay(20);
-  expect(holds()).toBe(true);
-}
-
 describe('listeners', () => {
   it('hear what happens from now on, by the name of the state or of what happened to the account', async () => {
     await producer.enqueue(payoutInput({ payoutId: 'before' }));
@@ -38,7 +33,7 @@ describe('listeners', () => {
     await producer.enqueue(payoutInput({ payoutId: 'after' }));
     await produceEvents(account.ledger, 1);
     await account.ledger.pause('ann', 'lunch');
-    await until(() => heard.length === 4);
+    await until('four events', () => heard.length === 4);
     expect(heard).toEqual(['queued after', 'queued p-1', 'completed p-1 from in_progress', 'paused ann lunch']);
   });
 
@@ -54,7 +49,7 @@ describe('listeners', () => {
       .on('queued', ({ payoutId }) => heard.push(payoutId ?? ''))
       .off('queued', taken);
     await producer.enqueue(payoutInput({ payoutId: 'a' }));
-    await until(() => heard.length > 0 && complaints.length === 2);
+    await until('an event and two complaints', () => heard.length > 0 && complaints.length === 2);
     expect(heard).toEqual(['a']);
   });
 });

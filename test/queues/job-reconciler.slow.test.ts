@@ -14,7 +14,7 @@ import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { startSandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker } from '../../src/worker/payout-worker.js';
-import { until } from '../worker/support/payout-world.js';
+import { until } from '../support/until.js';
 
 const platformId = 7;
 const prefix = `{payouts:${platformId}}`;

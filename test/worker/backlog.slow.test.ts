@@ -4,7 +4,8 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { endAllWorkers } from './support/worker-process.js';
-import { openWorld, until } from './support/payout-world.js';
+import { openWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 let redis: LocalRedis;
 let person: Redis;

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
 import { toJobId } from '../../src/queues/payout-queues.js';
 import { endAllWorkers } from './support/worker-process.js';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 let world: PayoutWorld;
 let redis: RedisClient;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { expectPromisesKept, openWorld, until } from './support/payout-world.js';
+import { expectPromisesKept, openWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 /** What becomes of the payout whose send was cut off, and how often the gateway saw it. */
 const POINTS = [

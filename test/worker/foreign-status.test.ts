@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { openWorld, until, type PayoutWorld } from './support/payout-world.js';
+import { openWorld, type PayoutWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 import { endAllWorkers } from './support/worker-process.js';
 
 /** Longer than the sender takes to compare the ledger with what it knows, twice. */

@@ -1,7 +1,8 @@
 import { open } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 import { readMetric } from './support/watched-worker.js';
 import { endAllWorkers, type WorkerProcessOptions } from './support/worker-process.js';
 

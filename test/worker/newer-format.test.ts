@@ -4,7 +4,8 @@ import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { silentLogger, type Logger } from '../../src/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
 import { aPayout } from '../ledger/support/a-payout.js';
-import { startWatchedWorker, until, type WatchedWorker } from './support/watched-worker.js';
+import { startWatchedWorker, type WatchedWorker } from './support/watched-worker.js';
+import { until } from '../support/until.js';
 
 const REASON = /^The ledger in Redis has format 3; this version of payout-queue reads formats 1 to 2\./;
 /** Longer than the worker takes to get the lease, or to look again at what it refuses. */

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { endAllWorkers } from './support/worker-process.js';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 let world: PayoutWorld;
 afterEach(async () => {

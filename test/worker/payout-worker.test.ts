@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { InvalidConfigError, StoppedError } from '../../src/errors.js';
 import { createPayoutWorker, type AccountOptions } from '../../src/worker/payout-worker.js';
 import { testRedisUrl } from '../support/account.js';
-import { until } from './support/payout-world.js';
+import { until } from '../support/until.js';
 import { endAllWorkers, startWorkerProcess, type WorkerProcess } from './support/worker-process.js';
 
 const NOBODY_THERE = 'redis://127.0.0.1:1';

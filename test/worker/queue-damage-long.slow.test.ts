@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { endAllWorkers } from './support/worker-process.js';
-import { openWorld, until, type PayoutWorld } from './support/payout-world.js';
+import { openWorld, type PayoutWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 let server: LocalRedis;
 let redis: Redis;

@@ -9,7 +9,7 @@ import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker, type PayoutWorker } from '../../src/worker/payout-worker.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
-import { until } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 interface Damage {
   readonly name: string;

@@ -3,7 +3,8 @@ import { afterEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startMasterWithReplica } from '../support/replicated-redis.js';
 import { startOwnRedis } from './support/own-redis.js';
-import { readMetric, startWatchedWorker, until, type WatchedWorker } from './support/watched-worker.js';
+import { readMetric, startWatchedWorker, type WatchedWorker } from './support/watched-worker.js';
+import { until } from '../support/until.js';
 
 /** A payout that may be sent is sent within this time. */
 const LONG_ENOUGH_MS = 1_500;

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 let dir: string;
 let redis: LocalRedis;

@@ -10,7 +10,7 @@ import { connectAdmin } from '../support/redis-cluster.js';
 import { startMasterWithReplica, type MasterWithReplica } from '../support/replicated-redis.js';
 import { startOwnRedis, type OwnRedis } from './support/own-redis.js';
 import { listeningLogger } from './support/send-rig.js';
-import { until } from './support/watched-worker.js';
+import { until } from '../support/until.js';
 
 const KEY = '{payouts:42}:ledger';
 

@@ -6,7 +6,7 @@ import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { endAllWorkers, startWorkerProcess } from './support/worker-process.js';
-import { until } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 let redis: LocalRedis;
 let dir: string;

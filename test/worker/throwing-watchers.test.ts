@@ -10,7 +10,8 @@ import {
   throwingObserver,
   throwingTelemetry,
 } from '../support/throwing-watchers.js';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 
 const SECRET_KEY = 'k-test-0123456789';
 

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { connectAdmin } from '../support/redis-cluster.js';
 import { createFakeClock, type FakeClock } from '../doubles/fake-clock.js';
-import { expectPromisesKept, openWorld, until, type PayoutWorld } from './support/payout-world.js';
+import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { until } from '../support/until.js';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
 
 /** Wall clocks of real processes are set forward and back while payouts run. The gateway's, which judges, are true. */

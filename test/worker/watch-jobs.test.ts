@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../../src/clock.js';
 import { silentLogger, type Logger } from '../../src/logger.js';
 import { watchJobs } from '../../src/worker/watch-jobs.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';
-import { until } from './support/watched-worker.js';
+import { until } from '../support/until.js';
 
 /** A look every 0.1 s, and an hour of 18 s. */
 const QUICK = 200;

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
-import { expectPromisesKept, until } from '../../worker/support/payout-world.js';
+import { expectPromisesKept } from '../../worker/support/payout-world.js';
+import { until } from '../../support/until.js';
 import { openAdoption, type AdoptionRig } from '../support/adoption-rig.js';
 
 let rig: AdoptionRig;

@@ -1,7 +1,8 @@
 import { readdir, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { expectPromisesKept, until } from '../../worker/support/payout-world.js';
+import { expectPromisesKept } from '../../worker/support/payout-world.js';
+import { until } from '../../support/until.js';
 import { openAdoption, type AdoptionRig } from '../support/adoption-rig.js';
 
 let rig: AdoptionRig;

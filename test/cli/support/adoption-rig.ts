@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
 import { runCli, type CliResult } from '../../support/cli.js';
-import { openWorld, SECRET_KEY, until, type PayoutWorld } from '../../worker/support/payout-world.js';
+import { openWorld, SECRET_KEY, type PayoutWorld } from '../../worker/support/payout-world.js';
+import { until } from '../../support/until.js';
 import { endAllWorkers, type WorkerProcess } from '../../worker/support/worker-process.js';
 
 /** An account whose Redis can be put back to an older copy, or flushed, and what an operator runs then. */

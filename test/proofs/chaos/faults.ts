@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Gateway } from './gateway.js';
-import type { People } from './people.js';
+import type { Users } from './users.js';
 import type { Fault, Target } from './plan.js';
 import type { RedisServer } from './redis-server.js';
 import type { TcpProxy } from './tcp-proxy.js';
@@ -13,12 +13,12 @@ export interface Stage {
   readonly links: readonly TcpProxy[];
   readonly redis: RedisServer;
   readonly gateway: Gateway;
-  readonly people: People;
+  readonly users: Users;
 }
 
 /** Lets one fault happen and end. */
 export async function strike(fault: Fault, stage: Stage): Promise<void> {
-  const { redis, gateway, people } = stage;
+  const { redis, gateway, users } = stage;
   switch (fault.kind) {
     case 'worker-kill':
     case 'worker-end': {
@@ -40,11 +40,11 @@ export async function strike(fault: Fault, stage: Stage): Promise<void> {
       return;
     case 'redis-cut-off':
       await redis.cutOff(fault.awayMs, fault.bytes);
-      people.askAgain();
+      users.askAgain();
       return;
     case 'redis-older':
       await redis.putBack(fault.awayMs);
-      people.askAgain();
+      users.askAgain();
       return;
     case 'link-delay':
     case 'link-cut':
@@ -75,8 +75,8 @@ async function troubleLinks(fault: Extract<Fault, { links: readonly number[] }>,
   for (const link of links) link.heal(fault.kind === 'link-blackhole' ? fault.ends : 'late');
 }
 
-async function findHost({ sender, worker }: Target, { hosts, people }: Stage): Promise<WorkerHost> {
-  const owner = sender ? (await people.readStats())?.sender?.owner : undefined;
+async function findHost({ sender, worker }: Target, { hosts, users }: Stage): Promise<WorkerHost> {
+  const owner = sender ? (await users.readStats())?.sender?.owner : undefined;
   const host = hosts.find(({ pid }) => owner?.includes(`:${String(pid)}:`)) ?? hosts[worker];
   if (host === undefined) throw new Error(`There is no worker ${worker}`);
   return host;

@@ -2,11 +2,12 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startDashboard, type DashboardServer } from '../../../src/dashboard/index.js';
+import { until } from '../../support/until.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { PLATFORM_ID, SECRET_KEY } from './account.js';
 import { describeFault, strike, type Stage } from './faults.js';
 import { Gateway, type GatewayBook } from './gateway.js';
-import { People } from './people.js';
+import { Users } from './users.js';
 import { forgets, WORKERS, type Fault, type Plan } from './plan.js';
 import { RedisServer } from './redis-server.js';
 import { TcpProxy } from './tcp-proxy.js';
@@ -15,7 +16,6 @@ import { WorkerHost } from './worker-host.js';
 
 const FIRST_SEND_WITHIN_MS = 30_000;
 const DRAINED_WITHIN_MS = 90_000;
-const LOOK_EVERY_MS = 50;
 
 export interface RoundResult {
   readonly broken: readonly string[];
@@ -49,11 +49,11 @@ export class Round {
     try {
       const stage = await this.#open();
       await this.#pass(stage);
-      payouts = await readPayouts(stage.people);
+      payouts = await readPayouts(stage.users);
       book = await stage.gateway.readBook();
       this.#broken.push(...findBroken(book, payouts, this.#plan.timing.minGapMs));
-      this.#broken.push(...stage.people.operator.lacking);
-      if (stage.people.operator.adoptions > 0 && !forgets(this.#plan)) {
+      this.#broken.push(...stage.users.operator.lacking);
+      if (stage.users.operator.adoptions > 0 && !forgets(this.#plan)) {
         this.#broken.push('the worker refused a Redis that had forgotten nothing');
       }
     } catch (error) {
@@ -73,8 +73,10 @@ export class Round {
   /** A round that gets stuck is judged all the same: what the gateway saw may say why. */
   async #pass(stage: Stage): Promise<void> {
     try {
-      await this.#until('the first withdraw arrived', FIRST_SEND_WITHIN_MS, async () =>
-        stage.gateway.readStats().then(({ arrivals }) => arrivals > 0),
+      await until(
+        'the first withdraw arrived',
+        async () => stage.gateway.readStats().then(({ arrivals }) => arrivals > 0),
+        FIRST_SEND_WITHIN_MS,
       );
       await this.#letChaosHappen(stage);
       await this.#drain(stage);
@@ -92,7 +94,7 @@ export class Round {
     const gateway = await Gateway.start(this.#plan, this.#dir);
     this.#opened.push(async () => gateway.end());
     const dashboard = this.#plan.readsPage ? await this.#startDashboard(redis.url) : undefined;
-    const people = new People({
+    const users = new Users({
       redisUrl: redis.url,
       dashboardUrl: dashboard?.url,
       dir: this.#dir,
@@ -101,8 +103,8 @@ export class Round {
       sinceChaosMs: () => (this.#chaosBeganAt === undefined ? -1 : performance.now() - this.#chaosBeganAt),
       note,
     });
-    this.#opened.push(async () => people.stop());
-    people.start();
+    this.#opened.push(async () => users.stop());
+    users.start();
     const links: TcpProxy[] = [];
     const hosts: WorkerHost[] = [];
     for (let worker = 0; worker < WORKERS; worker += 1) {
@@ -113,7 +115,7 @@ export class Round {
       hosts.push(host);
       this.#opened.push(async () => host.kill());
     }
-    return { hosts, links, redis, gateway, people };
+    return { hosts, links, redis, gateway, users };
   }
 
   async #startDashboard(redisUrl: string): Promise<DashboardServer> {
@@ -168,25 +170,21 @@ export class Round {
     this.#note(`${fault.kind}: over`);
   }
 
-  async #drain({ people, gateway }: Stage): Promise<void> {
-    await this.#until('every payout is settled', DRAINED_WITHIN_MS, async () => {
-      // An account that was blocked for its pace pays nothing more; the verdict tells.
-      if ((await gateway.readStats()).blocked) return true;
-      const stats = await people.readStats();
-      if (stats === undefined || !people.haveAskedForAll || stats.paused) return false;
-      if (stats.objections.length > 0) return false;
-      const { queued, sending, in_progress: inProgress } = stats;
-      return queued + sending + inProgress === 0;
-    });
+  async #drain({ users, gateway }: Stage): Promise<void> {
+    await until(
+      'every payout is settled',
+      async () => {
+        // An account that was blocked for its pace pays nothing more; the verdict tells.
+        if ((await gateway.readStats()).blocked) return true;
+        const stats = await users.readStats();
+        if (stats === undefined || !users.haveAskedForAll || stats.paused) return false;
+        if (stats.objections.length > 0) return false;
+        const { queued, sending, in_progress: inProgress } = stats;
+        return queued + sending + inProgress === 0;
+      },
+      DRAINED_WITHIN_MS,
+    );
     this.#note('nothing is under way any more');
-  }
-
-  async #until(what: string, withinMs: number, holds: () => Promise<boolean>): Promise<void> {
-    const giveUpAt = performance.now() + withinMs;
-    while (!(await holds())) {
-      if (performance.now() > giveUpAt) throw new Error(`STUCK: not within ${withinMs} ms: ${what}`);
-      await delay(LOOK_EVERY_MS);
-    }
   }
 
   #note(text: string): void {
@@ -196,7 +194,7 @@ export class Round {
   }
 }
 
-async function readPayouts({ producer, payoutIds }: People): Promise<Map<string, Payout | undefined>> {
+async function readPayouts({ producer, payoutIds }: Users): Promise<Map<string, Payout | undefined>> {
   const payouts = new Map<string, Payout | undefined>();
   for (const payoutId of payoutIds) payouts.set(payoutId, await producer.get(payoutId));
   return payouts;

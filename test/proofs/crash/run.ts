@@ -6,12 +6,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
+import { until } from '../../support/until.js';
 
 const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const PRELOAD = new URL('crash-everywhere.mjs', import.meta.url).href;
@@ -114,7 +114,7 @@ async function recordSteps(redis: LocalRedis): Promise<string[]> {
   try {
     const file = join(run.dir, 'steps');
     const worker = run.start({ CRASH_RECORD: file });
-    await waitUntil('the recorded run is settled', async () => isSettled(run));
+    await until('the recorded run is settled', async () => isSettled(run), SETTLED_WITHIN_MS);
     const ended = new Promise((resolve) => worker.once('exit', resolve));
     worker.kill('SIGTERM');
     await ended;
@@ -134,12 +134,16 @@ async function tryPoint(redis: LocalRedis, { step, side }: Point): Promise<{ rea
         resolve(true);
       }),
     );
-    await waitUntil('it died or was done', async () => first.signalCode !== null || (await isSettled(run)));
+    await until(
+      'it died or was done',
+      async () => first.signalCode !== null || (await isSettled(run)),
+      SETTLED_WITHIN_MS,
+    );
     if (first.signalCode === null) first.kill('SIGTERM');
     await died;
     const reached = first.signalCode === 'SIGKILL';
     run.start({});
-    await waitUntil('every payout is settled', async () => isSettled(run));
+    await until('every payout is settled', async () => isSettled(run), SETTLED_WITHIN_MS);
     const broken = await findBroken(run);
     return broken === undefined ? { reached } : { reached, broken };
   } catch (error) {
@@ -159,14 +163,6 @@ async function findBroken({ sandbox, producer }: Run): Promise<string | undefine
     if (payout?.state === 'completed' && !paid.has(payout.addressTo)) return `P-${index} is completed but was not paid`;
   }
   return undefined;
-}
-
-async function waitUntil(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const giveUpAt = performance.now() + SETTLED_WITHIN_MS;
-  while (!(await holds())) {
-    if (performance.now() > giveUpAt) throw new Error(`not within ${SETTLED_WITHIN_MS} ms: ${what}`);
-    await delay(50);
-  }
 }
 
 async function main(): Promise<number> {

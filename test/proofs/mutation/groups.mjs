@@ -95,9 +95,12 @@ export const groups = {
     ],
     tests: [
       'test/worker/sender/sender.test.ts',
+      'test/worker/sender/sender-begin.test.ts',
+      'test/worker/sender/sender-recovery.test.ts',
       'test/worker/sender/sender-journal.test.ts',
       'test/worker/sender/pacer.test.ts',
       'test/worker/sender/lease-keeper.test.ts',
+      'test/worker/sender/held-lease.test.ts',
       'test/worker/sender/attempt-recorder.test.ts',
       'test/worker/sender/recover-sends.test.ts',
       'test/worker/sender/ledger-check.test.ts',
@@ -112,7 +115,11 @@ export const groups = {
       'src/worker/sender/journal-audit.ts',
       'src/worker/sender/recovery-loop.ts',
     ],
-    tests: ['test/worker/sender/sender-loop.test.ts'],
+    tests: [
+      'test/worker/sender/sender-loop.test.ts',
+      'test/worker/sender/sender-loop-mismatch.test.ts',
+      'test/worker/sender/journal-audit.test.ts',
+    ],
   },
   watch: {
     mutate: ['src/worker/watch-jobs.ts', 'src/worker/lost-job-alarm.ts'],

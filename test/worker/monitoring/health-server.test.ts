@@ -6,7 +6,8 @@ import { InvalidConfigError } from '../../../src/errors.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 import { startOwnRedis } from '../support/own-redis.js';
-import { startWatchedWorker, until, type WatchedWorker } from '../support/watched-worker.js';
+import { startWatchedWorker, type WatchedWorker } from '../support/watched-worker.js';
+import { until } from '../../support/until.js';
 
 const open: { close(): Promise<void> }[] = [];
 

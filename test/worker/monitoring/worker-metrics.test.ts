@@ -5,7 +5,8 @@ import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 import { testRedisUrl } from '../../support/account.js';
 import { startOwnRedis } from '../support/own-redis.js';
-import { readMetric, startWatchedWorker, until, type WatchedWorker } from '../support/watched-worker.js';
+import { readMetric, startWatchedWorker, type WatchedWorker } from '../support/watched-worker.js';
+import { until } from '../../support/until.js';
 
 const open: { close(): Promise<void> }[] = [];
 

@@ -3,7 +3,8 @@ import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/redis.js';
 import { endAllWorkers } from '../support/worker-process.js';
-import { openWorld, until, type PayoutWorld } from '../support/payout-world.js';
+import { openWorld, type PayoutWorld } from '../support/payout-world.js';
+import { until } from '../../support/until.js';
 
 let world: PayoutWorld;
 let redis: RedisClient;

@@ -1,21 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { untilAborted } from '../../../src/clock.js';
-import { RedisUnavailableError } from '../../../src/errors.js';
-import type { JournalLine } from '../../../src/journal/journal-line.js';
-import type { Lease, Objection, SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import type { Lease, SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import {
-  DAY_MS,
-  endAll,
-  LEASE_MS,
-  makeLoop,
-  makeLoopWorld,
-  type LoopRig,
-  type LoopWorld,
-} from '../support/loop-rig.js';
+import { DAY_MS, endAll, LEASE_MS, makeLoop, makeLoopWorld, type LoopWorld } from '../support/loop-rig.js';
 import { GUARD_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, journaled } from '../support/send-rig.js';
 
 let world: LoopWorld;
@@ -23,15 +13,8 @@ beforeEach(() => {
   world = makeLoopWorld();
 });
 afterEach(async () => endAll(world));
-
-const UNAVAILABLE = new RedisUnavailableError('Redis unavailable');
-const REFUSED = 'the ledger contradicts it';
-
 const advance = async (ms: number): Promise<void> => world.clock.advance(ms);
-const errorsOf = ({ said }: LoopRig): string[] => said.filter((line) => line.startsWith('error'));
-const objections = async (): Promise<readonly Objection[]> => (await world.ledger.readSender()).objections;
 const stateOf = async (payoutId: string) => (await world.ledger.readPayout(payoutId))?.state;
-
 /** Another process takes the lease, and begins to send `p`. */
 async function earlierSend(inFlightMs = 500): Promise<{ lease: Lease; attempt: SendAttempt }> {
   const { ledger } = world;
@@ -42,16 +25,10 @@ async function earlierSend(inFlightMs = 500): Promise<{ lease: Lease; attempt: S
   await ledger.beginSend(asked);
   return { lease, attempt: { payoutId: 'p', attempt: 1, token: asked.token } };
 }
-
 /** Sends `p` as soon as it may, and tells what its sender objects to. */
 const sendP = async ({ sender, onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
   const report = await sender.send('p', end);
   if (report.kind === 'ledger_mismatch') onMismatch(report.mismatch);
-  await untilAborted(end);
-};
-
-const refuse = async ({ onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
-  onMismatch({ kind: 'ledger', reason: REFUSED });
   await untilAborted(end);
 };
 
@@ -205,274 +182,6 @@ describe('the role of the sender', () => {
     expect(one.loop.status).toEqual({ role: 'sender', epoch: 2 });
     expect(epochs).toEqual([1, 2]);
     expect(one.said).toContain('error sender loop failed; restarting');
-  });
-});
-
-describe('a role whose journal does not agree with the ledger, before it has the lease', () => {
-  const other = (given: object = {}): JournalLine => ({
-    ledgerId: 'ledger-0',
-    epoch: 3,
-    sends: 7,
-    token: 'seventh',
-    ...given,
-  });
-
-  it('does not take the ledger, says so once, and records one objection, until it agrees', async () => {
-    const one = makeLoop(world);
-    one.journal.given(other(), journaled({ payoutId: 'p', attempt: 1, token: 'mine' }));
-    let recorded = 0;
-    one.before.object = () => void (recorded += 1);
-    one.start();
-    await advance(LEASE_MS + 30_000);
-    const reason = expect.stringContaining('flushed or exchanged');
-    expect(one.loop.status).toEqual({ role: 'refused', reason });
-    expect((await world.ledger.readSender()).lease).toBeUndefined();
-    expect(await objections()).toEqual([
-      expect.objectContaining({ journalId: 'j-one', kind: 'ledger', reason, host: 'host-one', dir: '/one', sends: 7 }),
-    ]);
-    expect({ recorded, errors: errorsOf(one).length }).toEqual({ recorded: 1, errors: 1 });
-
-    one.journal.othersWrite(other({ ledgerId: 'ledger-1', epoch: 0, sends: 9 }));
-    await advance(LEASE_MS);
-    expect(one.loop.status).toEqual({ role: 'refused', reason: expect.stringContaining('older copy') });
-    expect({ recorded, errors: errorsOf(one).length }).toEqual({ recorded: 1, errors: 2 });
-
-    // As an adoption does it.
-    one.journal.lines.length = 1;
-    await world.ledger.adoptLedger(
-      { epoch: 0, sendCount: 7 },
-      { read: [{ ...JOURNAL, journalId: 'j-one' }], givenUp: [] },
-    );
-    await advance(5_000);
-    expect(one.loop.status).toEqual({ role: 'standby' });
-    await advance(LEASE_MS + 3_000);
-    expect(one.loop.status).toMatchObject({ role: 'sender' });
-  });
-
-  it('records its objection while another process holds the lease, too', async () => {
-    const holder = makeLoop(world, { name: 'holder' });
-    holder.start();
-    await advance(LEASE_MS + 1_000);
-    const one = makeLoop(world);
-    one.journal.given(other({ ledgerId: 'ledger-1' }));
-    one.start();
-    await advance(1_000);
-    expect(await objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger' }]);
-    expect(holder.loop.status).toMatchObject({ role: 'sender' });
-  });
-
-  it('compares again every ten seconds while it stands by', async () => {
-    const holder = makeLoop(world, { name: 'holder' });
-    holder.start();
-    await advance(LEASE_MS + 1_000);
-    const one = makeLoop(world);
-    one.start();
-    await advance(1_500);
-    one.journal.othersWrite(other({ ledgerId: 'ledger-1' }));
-    await advance(7_000);
-    expect(one.loop.status).toEqual({ role: 'standby' });
-    await advance(4_000);
-    expect(one.loop.status).toMatchObject({ role: 'refused' });
-  });
-
-  it.each<[string, (journal: MemoryJournal) => void, RegExp]>([
-    [
-      'cannot be read',
-      (journal) => {
-        journal.onReload = () => {
-          throw new Error('EACCES');
-        };
-      },
-      /EACCES/,
-    ],
-    [
-      'was damaged while it was in use',
-      (journal) => {
-        journal.damage();
-      },
-      /was damaged/,
-    ],
-    [
-      'lost entries that the ledger knows of',
-      (journal) => {
-        journal.given(other({ ledgerId: 'ledger-1', epoch: 0, sends: 0, token: '' }));
-      },
-      /lacks its last entries/,
-    ],
-  ])('refuses by itself where the journal %s, records no objection, and heals', async (_, spoil, reason) => {
-    // The ledger knows that the journal had an entry.
-    const { ledger } = world;
-    const known = { ...JOURNAL, journalId: 'j-one', sends: 1, token: 'first', at: world.clock.wallNow() };
-    const epoch = (await ledger.acquireLease('earlier', await ledger.readSender(), known, 0)) ?? 0;
-    ledger.enqueue(aPayout('q'));
-    const asked = await nextBegin(ledger, { owner: 'earlier', epoch }, 'q');
-    await ledger.beginSend({ ...asked, journal: known });
-
-    const one = makeLoop(world);
-    spoil(one.journal);
-    one.start();
-    await advance(LEASE_MS + 2_000);
-    expect(one.loop.status).toEqual({ role: 'refused', reason: expect.stringMatching(reason) });
-    expect(await objections()).toEqual([]);
-    expect(errorsOf(one)).toHaveLength(1);
-    const two = makeLoop(world, { name: 'two' });
-    two.start();
-    await advance(LEASE_MS + 5_000);
-    expect(two.loop.status).toMatchObject({ role: 'sender' });
-
-    one.journal.onReload = () => undefined;
-    one.journal.damage(false);
-    one.journal.othersWrite(other({ ledgerId: 'ledger-1', epoch: 1, sends: 1, token: asked.token }));
-    await advance(5_000);
-    expect(one.loop.status).toEqual({ role: 'standby' });
-  });
-});
-
-describe('a sender that finds that journal and ledger contradict each other', () => {
-  it('records an objection, however long Redis is unavailable, and keeps the lease until then', async () => {
-    const one = makeLoop(world, { work: refuse });
-    let isAway = true;
-    one.before.object = () => {
-      if (isAway) throw UNAVAILABLE;
-    };
-    one.start();
-    await advance(LEASE_MS + 20_000);
-    expect(one.loop.status).toEqual({ role: 'refused', reason: REFUSED });
-    expect(await objections()).toEqual([]);
-    const { heartbeat = 0 } = (await world.ledger.readSender()).lease ?? {};
-    await advance(5_000);
-    expect((await world.ledger.readSender()).lease?.heartbeat).toBeGreaterThan(heartbeat);
-
-    isAway = false;
-    await advance(1_000);
-    expect(await objections()).toEqual([
-      expect.objectContaining({ journalId: 'j-one', kind: 'ledger', reason: REFUSED, host: 'host-one' }),
-    ]);
-    expect((await world.ledger.readSender()).lease).toMatchObject({ released: false });
-    expect(errorsOf(one)).toHaveLength(1);
-  });
-
-  it('tries no longer to record it than its grace, once it has to end', async () => {
-    const one = makeLoop(world, { work: refuse });
-    one.before.object = () => {
-      throw UNAVAILABLE;
-    };
-    one.start();
-    await advance(LEASE_MS + 2_000);
-    one.stop.abort();
-    const stoppedAt = world.clock.now();
-    await one.ended();
-    expect(world.clock.now() - stoppedAt).toBeGreaterThanOrEqual(10_000);
-    expect(world.clock.now() - stoppedAt).toBeLessThan(12_000);
-    expect(await objections()).toEqual([]);
-  });
-
-  it('finds it also while there is nothing to send', async () => {
-    world.ledger.enqueue(aPayout('p'));
-    await world.ledger.readSender();
-    const older = world.ledger.snapshot();
-    const one = makeLoop(world, { work: sendP });
-    one.start();
-    await advance(LEASE_MS + 5_000);
-    expect(one.gateway.arrivals).toHaveLength(1);
-    const { lease } = await world.ledger.readSender();
-    world.ledger.restore({ ...older, lease });
-    await advance(4_000);
-    expect(one.loop.status).toMatchObject({ role: 'refused', reason: expect.stringContaining('older') });
-    expect(await objections()).toMatchObject([
-      { journalId: 'j-one', kind: 'ledger', reason: expect.stringContaining('came back older'), sends: 1 },
-    ]);
-  });
-
-  it('says that it is the journal that lacks something, where that was deleted', async () => {
-    world.ledger.enqueue(aPayout('p'));
-    const one = makeLoop(world, { work: sendP });
-    one.start();
-    await advance(LEASE_MS);
-    one.journal.damage();
-    await advance(5_000);
-    expect(one.gateway.arrivals).toEqual([]);
-    expect(await objections()).toMatchObject([
-      { journalId: 'j-one', kind: 'journal', reason: expect.stringMatching(/was damaged/) },
-    ]);
-    expect(one.loop.status).toMatchObject({ role: 'refused', reason: expect.stringMatching(/was damaged/) });
-  });
-});
-
-describe('a sender whose outcome cannot be recorded', () => {
-  it('says so in its status while Redis refuses it, and is a sender again once it could be', async () => {
-    world.ledger.enqueue(aPayout('p'));
-    const one = makeLoop(world, { work: sendP });
-    let refusal: Error | undefined = new Error('OOM command not allowed');
-    one.before.finishSend = () => {
-      if (refusal !== undefined) throw refusal;
-    };
-    one.start();
-    await advance(LEASE_MS + 10_000);
-    expect(one.loop.status).toEqual({
-      role: 'refused',
-      reason: 'cannot record the outcome, payout p: OOM command not allowed',
-    });
-    expect(errorsOf(one)).toContain('error cannot record the outcome: Redis refuses it');
-    refusal = UNAVAILABLE;
-    await advance(5_000);
-    refusal = undefined;
-    await advance(3_000);
-    expect(await stateOf('p')).toBe('in_progress');
-    expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
-  });
-});
-
-describe('a sender that loses the lease while a send is under way', () => {
-  const LONG_MS = 50_000;
-
-  const loseLease = async (): Promise<LoopRig> => {
-    world.ledger.enqueue(aPayout('p'));
-    await world.ledger.readSender();
-    const older = world.ledger.snapshot();
-    const one = makeLoop(world, { work: sendP });
-    one.gateway.answerMs = LONG_MS;
-    one.start();
-    await advance(LEASE_MS + 5_000);
-    expect(one.gateway.arrivals).toHaveLength(1);
-    // As many sends, so that only the journal can tell.
-    const lease = { owner: 'two', epoch: 7, heartbeat: 0, released: false };
-    world.ledger.restore({ ...older, lease, sendCount: 1, last: 'theirs' });
-    return one;
-  };
-
-  it('compares ledger and journal at once, not only when the response is there', async () => {
-    const one = await loseLease();
-    await advance(3_000);
-    expect(await objections()).toMatchObject([
-      { journalId: 'j-one', kind: 'ledger', reason: expect.stringContaining('payout p was sent'), sends: 1 },
-    ]);
-    expect(one.loop.status).toMatchObject({ role: 'refused' });
-  });
-
-  it('tries until Redis can be asked', async () => {
-    const one = await loseLease();
-    one.before.readSender = () => {
-      throw UNAVAILABLE;
-    };
-    await advance(20_000);
-    expect(await objections()).toEqual([]);
-    delete one.before.readSender;
-    await advance(1_000);
-    expect(await objections()).toHaveLength(1);
-  });
-
-  it('objects to nothing where the ledger knows its send', async () => {
-    world.ledger.enqueue(aPayout('p'));
-    const one = makeLoop(world, { work: sendP });
-    one.gateway.answerMs = LONG_MS;
-    one.start();
-    await advance(LEASE_MS + 5_000);
-    const { ledger } = world;
-    await ledger.acquireLease('two', await ledger.readSender(), JOURNAL, 0);
-    await advance(LONG_MS);
-    expect(await objections()).toEqual([]);
-    expect(await stateOf('p')).toBe('in_progress');
   });
 });
 

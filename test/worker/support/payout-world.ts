@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import type { LocalRedis } from '../../../src/local-redis.js';
@@ -82,15 +81,6 @@ export async function openWorld({
       await rm(dir, { recursive: true, force: true });
     },
   };
-}
-
-/** Asks again and again until it holds. */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, withinMs = 60_000): Promise<void> {
-  const giveUpAt = performance.now() + withinMs;
-  while (!(await holds())) {
-    if (performance.now() > giveUpAt) throw new Error(`Not within ${withinMs} ms: ${what}`);
-    await delay(50);
-  }
 }
 
 /** The promises, as the gateway and the ledger see them. */

@@ -113,12 +113,3 @@ export function readMetric(
   }
   return undefined;
 }
-
-/** Asks again and again until it holds. */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, withinMs = 20_000): Promise<void> {
-  const giveUpAt = performance.now() + withinMs;
-  while (!(await holds())) {
-    if (performance.now() > giveUpAt) throw new Error(`Not within ${withinMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}

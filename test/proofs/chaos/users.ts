@@ -4,25 +4,25 @@ import type { AccountStats } from '../../../src/ledger/account-stats.js';
 import { addressOf, PLATFORM_ID } from './account.js';
 import { Operator, type OperatorOptions } from './operator.js';
 
-const LOOK_EVERY_MS = 150;
+const CHECK_EVERY_MS = 150;
 
-export interface PeopleOptions extends OperatorOptions {
+export interface UsersOptions extends OperatorOptions {
   /** When each payout is enqueued, in ms since the chaos began. */
   readonly enqueueAtMs: readonly number[];
   readonly sinceChaosMs: () => number;
 }
 
-/** The application that enqueues, and the operator who does what he is shown when an account is stopped. */
-export class People {
+/** The application that enqueues, and the operator who runs the command that is shown when an account is stopped. */
+export class Users {
   readonly producer: PayoutProducer;
   readonly payoutIds: readonly string[];
-  readonly #options: PeopleOptions;
+  readonly #options: UsersOptions;
   readonly #accepted = new Set<string>();
   readonly #stopped = new AbortController();
   readonly operator: Operator;
   #working: Promise<void> | undefined;
 
-  constructor(options: PeopleOptions) {
+  constructor(options: UsersOptions) {
     this.#options = options;
     this.operator = new Operator(options);
     this.producer = new PayoutProducer({ redisUrl: options.redisUrl, platformId: PLATFORM_ID });
@@ -38,7 +38,7 @@ export class People {
     this.#accepted.clear();
   }
 
-  /** @returns undefined while Redis is away */
+  /** @returns undefined while Redis is unavailable */
   async readStats(): Promise<AccountStats | undefined> {
     return this.producer.stats().catch(() => undefined);
   }
@@ -58,7 +58,7 @@ export class People {
       await this.#enqueueWhatIsDue();
       const stats = await this.readStats();
       if (stats !== undefined) await this.operator.endStop(stats);
-      await delay(LOOK_EVERY_MS);
+      await delay(CHECK_EVERY_MS);
     }
   }
 
@@ -74,7 +74,7 @@ export class People {
       );
       for (const payoutId of due) this.#accepted.add(payoutId);
     } catch {
-      // Redis is away: whether they were accepted is unclear, so the application asks again.
+      // Redis unavailable: whether they were accepted is unclear, so the application asks again.
     }
   }
 }

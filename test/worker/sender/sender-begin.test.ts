@@ -1,0 +1,252 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { RedisUnavailableError } from '../../../src/errors.js';
+import { Pacer } from '../../../src/worker/sender/pacer.js';
+import { JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import {
+  GUARD_MS,
+  IN_FLIGHT_MAX_MS,
+  INTERVAL_MS,
+  makeSendRig,
+  PLACE,
+  HOLD_OFF_MS,
+  type SendRig,
+} from '../support/send-rig.js';
+
+let rig: SendRig;
+beforeEach(async () => {
+  rig = await makeSendRig();
+});
+const UNAVAILABLE = new RedisUnavailableError('Redis unavailable');
+const OTHER_SENDS = 'Redis came back older than it was: its last send is another than the one that this process began.';
+const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mismatch', mismatch: { kind, reason } });
+const payoutState = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.state;
+const attemptOf = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.attempt;
+/** Nothing was written, and the connection that was made, if any, was given back. */
+function expectNothingSent(): void {
+  expect(rig.gateway.arrivals).toEqual([]);
+  expect(rig.gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
+}
+/** A begin that Redis has yet to carry out, and whose revert it never got. */
+async function loseBegin(payoutId: string): Promise<{ payoutId: string; attempt: number; token: string }> {
+  rig.before.beginSend = () => {
+    throw UNAVAILABLE;
+  };
+  rig.before.revertSend = () => {
+    rig.ending.abort();
+    throw UNAVAILABLE;
+  };
+  await rig.send(payoutId);
+  delete rig.before.beginSend;
+  delete rig.before.revertSend;
+  return { payoutId, attempt: 1, token: 't-1' };
+}
+
+describe('a Redis that may not be trusted now', () => {
+  it('gets no begin, so that the payout is as it was, and gets one once it may', async () => {
+    let hindrance: string | undefined = 'Redis is being checked';
+    const begins: number[] = [];
+    rig = await makeSendRig({ hindrance: () => hindrance });
+    rig.before.beginSend = () => void begins.push(rig.clock.now());
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis is being checked' });
+    expectNothingSent();
+    expect(begins).toEqual([]);
+    expect([await payoutState(), await attemptOf(), rig.journal.sends]).toEqual(['queued', 0, []]);
+    hindrance = undefined;
+    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+  });
+
+  it('is asked for in the same step as the begin, after everything that takes time', async () => {
+    let asked = 0;
+    rig = await makeSendRig({
+      hindrance: () => {
+        asked = rig.clock.now();
+        return undefined;
+      },
+    });
+    const begins: number[] = [];
+    rig.before.beginSend = () => void begins.push(rig.clock.now());
+    await rig.send('p');
+    expect(begins).toEqual([asked]);
+  });
+});
+
+describe('what the ledger refuses', () => {
+  it('is a lease that another has', async () => {
+    await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0);
+    expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
+    expectNothingSent();
+  });
+
+  it('is a paused account', async () => {
+    rig.ledger.pause('lunch');
+    expect(await rig.send('p')).toEqual({ kind: 'paused', reason: 'lunch' });
+    expectNothingSent();
+  });
+
+  it('is an account of which a journal contradicts the ledger', async () => {
+    const objection = { journalId: 'j-theirs', kind: 'ledger', reason: 'it forgot', sends: 3, at: 0 } as const;
+    await rig.ledger.object({ ...objection, ...PLACE });
+    expect(await rig.send('p')).toEqual({ kind: 'objected', reason: 'it forgot' });
+    expectNothingSent();
+  });
+
+  it('is a flushed Redis', async () => {
+    rig.before.beginSend = async () => {
+      rig.ledger.flush();
+      await rig.ledger.readSender();
+    };
+    expect(await rig.send('p')).toEqual(refused('Redis was flushed or exchanged while this process was the sender.'));
+    expectNothingSent();
+  });
+
+  it('is an older copy, which knows fewer sends', async () => {
+    const older = rig.ledger.snapshot();
+    await rig.send('p');
+    rig.ledger.restore(older);
+    expect(await rig.send('q')).toEqual(
+      refused('Redis came back older than it was: it knows 0 sends, this process 1.'),
+    );
+    expect(rig.gateway.arrivals).toHaveLength(1);
+  });
+
+  it.each([
+    ['as many', 1],
+    ['more', 2],
+  ])('is an older copy that has %s sends again, which are others', async (_, sends) => {
+    rig.ledger.enqueue(aPayout('r'));
+    const older = rig.ledger.snapshot();
+    await rig.send('p');
+    rig.ledger.restore(older);
+    for (let number = 1; number <= sends; number += 1) {
+      await rig.ledger.finishSend(await rig.begin('r'), { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
+      rig.ledger.change({ payoutId: 'r', from: 'rejected', to: 'queued', by: 'ann', reason: 'again' });
+    }
+    expect(await rig.send('q')).toEqual(refused(OTHER_SENDS));
+    expect(rig.gateway.arrivals).toHaveLength(1);
+  });
+
+  it('is a begin after one of this process that took effect late; the next is allowed', async () => {
+    const late = await loseBegin('q');
+    await rig.begin('q', late);
+    await rig.ledger.revertSend(late, 'found by a recovery');
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'send counter was behind; will retry' });
+    expectNothingSent();
+    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+  });
+
+  it('is a payout beside another that is sending; that one is put back, and then it is allowed', async () => {
+    await rig.begin('q', await loseBegin('q'));
+    expect(await rig.send('p')).toMatchObject({ reason: 'send counter was behind; will retry' });
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'payouts were left in sending: q' });
+    expect(await payoutState('q')).toBe('queued');
+    expectNothingSent();
+    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+  });
+
+  it('is a payout that changed since the look: put back into the queue it is tried again, else it is skipped', async () => {
+    rig.before.beginSend = async () => {
+      await rig.ledger.revertSend({ payoutId: 'p', attempt: 1, token: 'x' }, 'used up');
+    };
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
+    rig.before.beginSend = () => {
+      rig.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' });
+    };
+    expect(await rig.send('q')).toEqual({ kind: 'skipped', state: 'cancelled' });
+    expectNothingSent();
+  });
+});
+
+describe('a begin whose reply is lost', () => {
+  it('is put back, and the number of the attempt is used up', async () => {
+    rig.after.beginSend = () => {
+      delete rig.after.beginSend;
+      throw UNAVAILABLE;
+    };
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis unavailable' });
+    expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
+    expectNothingSent();
+  });
+
+  it('and takes effect late is found sending, and put back, by the next look', async () => {
+    await rig.begin('p', await loseBegin('p'));
+    expect(await rig.send('p')).toMatchObject({ kind: 'not_sent', reason: 'send counter was behind; will retry' });
+    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+    expect(rig.gateway.arrivals).toHaveLength(1);
+  });
+
+  it('of an earlier sender becomes unknown at the look, and is skipped', async () => {
+    await rig.begin('p');
+    const epoch = await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0);
+    const heldLease = {
+      ...rig.heldLease,
+      lease: { owner: 'two', epoch: epoch ?? 0 },
+      view: await rig.ledger.readSender(),
+    };
+    const next = await makeSendRig({ ledger: rig.ledger, heldLease });
+    expect(await next.send('p')).toEqual({ kind: 'skipped', state: 'unknown' });
+    expect(next.gateway.arrivals).toEqual([]);
+  });
+});
+
+describe('the last checks before the write', () => {
+  const REFUSED = { kind: 'not_sent', reason: 'permission to write was refused' };
+
+  beforeEach(async () => rig.clock.advance(HOLD_OFF_MS));
+
+  it.each([
+    [GUARD_MS - 1, 'sent'],
+    [GUARD_MS, 'not_sent'],
+  ])('count the time from asking for the begin: after %d ms it is %s', async (tookMs, kind) => {
+    rig.after.beginSend = async () => rig.clock.sleep(tookMs);
+    expect(await rig.send('p')).toMatchObject({ kind });
+    expect(await payoutState()).toBe(kind === 'sent' ? 'in_progress' : 'queued');
+  });
+
+  it.each([
+    [GUARD_MS - 1, 'sent'],
+    [GUARD_MS, 'not_sent'],
+    [1 - GUARD_MS, 'sent'],
+    [-GUARD_MS, 'not_sent'],
+  ])(
+    'look at the wall clock too, which goes on in a suspended machine: a jump of %d ms is %s',
+    async (jumpMs, kind) => {
+      rig.gateway.beforeWrite = () => void (rig.clock.wallOffsetMs += jumpMs);
+      expect(await rig.send('p')).toMatchObject({ kind });
+    },
+  );
+
+  it('count the time by the monotonic clock, whatever the wall clock says', async () => {
+    rig.after.beginSend = async () => {
+      await rig.clock.sleep(GUARD_MS);
+      rig.clock.wallOffsetMs -= GUARD_MS;
+    };
+    expect(await rig.send('p')).toEqual(REFUSED);
+  });
+
+  it('look at the lease', async () => {
+    rig.gateway.beforeWrite = () => {
+      rig.lost.abort();
+    };
+    expect(await rig.send('p')).toEqual(REFUSED);
+    expect(await payoutState()).toBe('queued');
+  });
+
+  it('look at the pace, also when a lost lease ended the wait for it', async () => {
+    const early = await makeSendRig();
+    early.after.beginSend = () => {
+      early.lost.abort();
+    };
+    expect(await early.send('p')).toEqual(REFUSED);
+    expect(early.gateway.arrivals).toEqual([]);
+  });
+
+  it('find a slot that was closed again since', async () => {
+    const pacer = new Pacer({ clock: rig.clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS });
+    const other = await makeSendRig({ pacer });
+    other.gateway.beforeWrite = () => {
+      pacer.holdUntil(rig.clock.now() + 1_000_000);
+    };
+    expect(await other.send('p')).toEqual(REFUSED);
+  });
+});
