@@ -10,7 +10,7 @@ export type RedisClient = Redis | Cluster;
 /**
  * What a connection is for, since each use wants another way to fail.
  *
- * - `commands`: an application or a person waits for the answer: fail within seconds, and say so.
+ * - `commands`: an application or an operator waits for the reply: fail within seconds, and say so.
  * - `sender`: a command that was sent once must never be sent again behind the sender's back.
  * - `queue`: BullMQ's workers, which wait for Redis as long as it takes.
  */
@@ -18,7 +18,7 @@ export type RedisRole = 'commands' | 'sender' | 'queue';
 
 const COMMAND_TIMEOUT_MS = 5_000;
 
-/** A connection on which an answer is overdue for so long is made anew: it may have fallen silent without having ended. */
+/** A connection on which an answer is overdue for so long is opened again: it may have fallen silent without having ended. */
 const SOCKET_TIMEOUT_MS = 10_000;
 
 const ROLE_OPTIONS: Record<RedisRole, Omit<RedisOptions, 'replyMapping'>> = {
@@ -44,7 +44,7 @@ const ROLE_OPTIONS: Record<RedisRole, Omit<RedisOptions, 'replyMapping'>> = {
 const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 1_000;
 
-/** Closing while Redis is away keeps the process alive for this long. */
+/** Closing while Redis is unavailable keeps the process alive for this long. */
 const DISCONNECT_WITHIN_MS = 250;
 
 const QUIT_WITHIN_MS = 1_000;
@@ -163,7 +163,7 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
         ...login,
         sentinels: nodes,
         name: masterName,
-        // A demoted master must not go on being written to until its connection happens to break.
+        // A demoted master must not be written to until its connection happens to break.
         failoverDetector: true,
         Connector: SteadySentinelConnector,
         sentinelRetryStrategy: reconnectDelay,
@@ -220,7 +220,7 @@ function reconnectDelay(attempt: number): number {
   return Math.min(RECONNECT_MIN_MS * 2 ** Math.min(attempt, 10), RECONNECT_MAX_MS);
 }
 
-/** ioredis repeats the same error at every attempt; one line for each outage is what a person can use. */
+/** ioredis repeats the same error at every attempt; one line for each outage is enough. */
 function logConnectionTrouble(client: RedisClient, role: RedisRole, logger: Logger): void {
   let unavailable = false;
   client.on('error', (error: Error) => {
@@ -283,7 +283,7 @@ function describeTrouble(error: Error): string {
 /** Connections that were closed: the copies that BullMQ made of them, which share their options, end as well. */
 const closed = new WeakSet<RedisClient>();
 
-/** Closes a connection without waiting for a Redis that is away. */
+/** Closes a connection without waiting for an unavailable Redis. */
 export async function closeRedis(client: RedisClient): Promise<void> {
   closed.add(client);
   if (client.status === 'ready') {

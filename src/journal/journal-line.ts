@@ -35,7 +35,7 @@ export interface SendLine extends SendAttempt {
   /** Its number among the ledger's sends. */
   readonly sends: number;
   /**
-   * The send before it that somebody witnesses: sends between the two were begun with this journal, and never written.
+   * The send before it that a journal has: sends between the two were begun with this journal, and never written.
    * Format 1 knew the number only.
    */
   readonly after: { readonly sends: number; readonly token?: string | undefined };
@@ -58,7 +58,7 @@ export interface OutcomeLine extends SendAttempt {
   readonly at: number;
 }
 
-/** Other journals that witness sends of the same account: without them this one does not tell the whole. */
+/** Other journals that have sends of the same account: without them this one does not tell the whole. */
 export interface PeersLine {
   readonly peers: readonly JournalPeer[];
 }

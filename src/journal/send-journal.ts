@@ -2,8 +2,8 @@ import type { JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-l
 import type { JournaledLedger, JournaledOutcome, SendLine, JournalEntry, JournalPeer } from './journal-line.js';
 
 /**
- * The second witness of what was sent, outside Redis. If Redis comes back older than it was, a payout that the journal
- * says was sent is not sent again.
+ * A second record of what was sent, outside Redis. If Redis comes back older than it was, a payout that the journal has
+ * as sent is not sent again.
  */
 export interface SendJournal extends ReadableJournal {
   /** Whether the attempt of this number was sent, or may have been, by any sender. */
@@ -12,7 +12,7 @@ export interface SendJournal extends ReadableJournal {
   knowsFromAnother(attempt: SendAttempt): boolean;
   /** Notes with which ledger the sends that follow are made. Resolves once it is on disk. */
   bind(ledger: JournaledLedger): Promise<void>;
-  /** Notes other journals that witness sends of the same account. Resolves once it is on disk. */
+  /** Notes other journals that have sends of the same account. Resolves once it is on disk. */
   notePeers(peers: readonly JournalPeer[]): Promise<void>;
   /** Notes a send that is about to be written. Resolves once it is on disk. */
   append(send: SendLine): Promise<void>;
@@ -47,7 +47,7 @@ export interface ReadableJournal {
   readonly journalId: string;
   /** Where its ledger stood; undefined while it is bound to none. */
   readonly ledger: JournaledLedger | undefined;
-  /** Other journals that witness sends of the same account, of those that were noted of late. */
+  /** Other journals that have sends of the same account, as far as they were noted recently. */
   readonly peers: readonly JournalPeer[];
   /** The newest sends, the last one at the end. */
   lastSends(limit: number): readonly JournalEntry[];
