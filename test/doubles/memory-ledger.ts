@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/clock.js';
-import type { AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../../src/ledger/adopt-ledger.js';
+import type { AdoptedPayout, Doubt, RaisedLedger, SendToAdopt } from '../../src/ledger/adopt-ledger.js';
 import type { StateChange } from '../../src/ledger/payout-ledger.js';
 import { toLine, type Payout, type ValidPayout } from '../../src/ledger/payout.js';
 import type { ScriptRejection } from '../../src/ledger/script-rejection.js';
@@ -404,7 +404,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
 
   // What an adoption does.
 
-  adoptSends(sends: readonly WitnessedSend[], doubt: Doubt): Promise<AdoptedPayout[]> {
+  adoptSends(sends: readonly SendToAdopt[], doubt: Doubt): Promise<AdoptedPayout[]> {
     const adopted = sends.flatMap((send) => {
       const state = this.#adoptSend(send, doubt);
       return state === undefined ? [] : [{ payoutId: send.payoutId, state }];
@@ -413,7 +413,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   }
 
   /** As adopt-send.lua. @returns the state into which the payout came */
-  #adoptSend(send: WitnessedSend, { by, reason, doubtMs }: Doubt): PayoutState | undefined {
+  #adoptSend(send: SendToAdopt, { by, reason, doubtMs }: Doubt): PayoutState | undefined {
     const { payoutId, attempt, token, request, outcome } = send;
     const entry = this.#all.book.get(payoutId);
     const attemptOf = { attempt, token };
@@ -467,7 +467,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   }
 
   #describeAdopted(
-    { payoutId, outcome }: WitnessedSend,
+    { payoutId, outcome }: SendToAdopt,
     reason: string,
   ): { to: PayoutState; txhash?: string; message: string } {
     if (outcome?.kind === 'rejected') return { to: 'rejected', message: toLine(outcome.message) };
