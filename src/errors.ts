@@ -13,7 +13,7 @@ export type ErrorCode =
   | 'CLOSED'
   | 'STOPPED';
 
-/** The base of every error that this package throws on purpose. `code` is stable; `message` is for people. */
+/** The base of every error that this package throws on purpose. `code` is stable; `message` is for operators. */
 export class PayoutError extends Error {
   readonly code: ErrorCode;
 
@@ -99,7 +99,7 @@ export class ClosedError extends PayoutError {
   }
 }
 
-/** A person said no, or stopped it half-way. The message says what was done until then. */
+/** The operator said no, or stopped it half-way. The message says what was done until then. */
 export class StoppedError extends PayoutError {
   constructor(message: string) {
     super('STOPPED', message);

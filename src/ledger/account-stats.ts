@@ -16,7 +16,7 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   readonly pausedAt: string | null;
   /** The send journals that contradict the ledger, and why. While there is one, nothing is sent, paused or not. */
   readonly objections: readonly Objection[];
-  /** The send journals that witness sends of this account, as far as the ledger knows. */
+  /** The send journals that have sends of this account, as far as the ledger knows. */
   readonly journals: readonly KnownJournal[];
   /** Payouts of which a payment was proved too late, see `lateTxhash`. */
   readonly latePayments: number;

@@ -8,8 +8,8 @@ import { toRecordFields } from './payout-record.js';
 import type { ForgottenSend, KnownJournal, SendAttempt } from './sender-ledger.js';
 import { isPayoutState, UNSENT_STATES, type PayoutState } from './states.js';
 
-/** A send that a witness outside the ledger remembers, with all that was sent, and what came of it where that is known. */
-export interface WitnessedSend extends SendAttempt {
+/** A send that a journal has, with all that was sent, and what came of it where that is known. */
+export interface SendToAdopt extends SendAttempt {
   readonly request: Pick<ValidPayout, 'paymentId' | 'amount' | 'addressTo' | 'symbol'>;
   readonly outcome?: Exclude<SentOutcome, { kind: 'unknown' }> | undefined;
 }
@@ -26,7 +26,7 @@ export interface Doubt extends Actor {
   readonly doubtMs: number;
 }
 
-/** The ledger above everything that was witnessed. */
+/** The ledger above everything that the journals have. */
 export interface RaisedLedger {
   readonly epoch: number;
   readonly sendCount: number;
@@ -39,7 +39,7 @@ export interface RaisedLedger {
 /** Sends per round trip; each is a short script of its own, or a part of one. */
 const STEP = 250;
 
-/** The witnessed sends that the ledger does not know of, in the order given. Changes nothing. */
+/** The sends, of those given, that the ledger does not know of, in the order given. Changes nothing. */
 export async function findForgottenSends<Send extends SendAttempt>(
   connection: LedgerConnection,
   sends: readonly Send[],
@@ -67,7 +67,7 @@ export async function findForgottenSends<Send extends SendAttempt>(
  */
 export async function adoptSends(
   connection: LedgerConnection,
-  sends: readonly WitnessedSend[],
+  sends: readonly SendToAdopt[],
   doubt: Doubt,
 ): Promise<AdoptedPayout[]> {
   const adopted: AdoptedPayout[] = [];
@@ -83,7 +83,7 @@ export async function adoptSends(
 
 async function adoptSend(
   { run, keys, clock }: LedgerConnection,
-  { payoutId, attempt, token, request, outcome }: WitnessedSend,
+  { payoutId, attempt, token, request, outcome }: SendToAdopt,
   { by, reason, doubtMs }: Doubt,
 ): Promise<unknown> {
   const txhash = outcome?.kind === 'accepted' ? outcome.txhash : '';
@@ -107,7 +107,7 @@ async function adoptSend(
 }
 
 /**
- * Turns every payout that may be sent again into `unknown`: each may be one of the sends that nobody witnesses any more.
+ * Turns every payout that may be sent again into `unknown`: each may be one of the sends that no journal has any more.
  * @returns how many were changed
  * @throws RedisUnavailableError doing it again is safe
  */
@@ -143,7 +143,7 @@ export async function countSendablePayouts({ redis, keys }: LedgerConnection): P
 }
 
 /**
- * Raises the ledger above everything that the witnesses know, and ends the objections of the journals that were read or
+ * Raises the ledger above everything that the journals know, and ends the objections of the journals that were read or
  * are given up. To be done after {@link adoptSends} alone: from here on a worker may send.
  * @param highest - the highest epoch, and the highest number of a send, that the journals know
  * @param token - for the line of sends that begins here; unique

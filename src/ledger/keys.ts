@@ -16,7 +16,7 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
  * | `events` | stream | every change, for applications and for `payouts events` |
- * | `journals` | hash | journalId → where that send journal is, and its last entry (JSON), of all that witness sends |
+ * | `journals` | hash | journalId → where that send journal is, and its last entry (JSON), of all that have sends |
  * | `objections` | hash | journalId → why that journal contradicts this ledger (JSON) |
  * | `late` | sorted set | payoutIds of which a payment was proved too late, by the time of the proof |
  *

@@ -59,7 +59,7 @@ function record(fill: (pipeline: ChainableCommander) => void): Command[] {
   return commands;
 }
 
-/** Runs one command of a connection, with this project's error when Redis is away. */
+/** Runs one command of a connection, with this project's error when Redis is unavailable. */
 export async function ask<Reply>(command: Promise<Reply>): Promise<Reply> {
   try {
     return await command;

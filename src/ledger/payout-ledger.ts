@@ -22,7 +22,7 @@ export type EnqueueResult =
       readonly fields: readonly string[];
     };
 
-/** A change that a person or the gateway's status answer makes. */
+/** A change that an operator or the gateway's status makes. */
 export interface StateChange {
   readonly payoutId: string;
   /** The state in which the payout must be. */
@@ -30,7 +30,7 @@ export interface StateChange {
   readonly to: PayoutState;
   /** The attempt that was decided about, where one that was begun since must not be meant. */
   readonly attempt?: number;
-  /** Who, where it is a person. */
+  /** Who, where it is an operator. */
   readonly by?: string;
   readonly reason?: string;
   /** The payout's transaction from now on; where it becomes `unknown`, the one that turned out not to be. */
@@ -46,7 +46,7 @@ export type OutboxEntry =
 /** So many payouts go into one script, which keeps Redis busy for a few milliseconds at most. */
 const PAYOUTS_PER_SCRIPT = 250;
 
-/** Payouts as the application and people see and change them. */
+/** Payouts as the application and operators see and change them. */
 export class PayoutLedger {
   readonly connection: LedgerConnection;
   readonly #confirmation: Confirmation;
@@ -63,7 +63,7 @@ export class PayoutLedger {
   /**
    * Accepts payouts, all of them in one round trip. One whose payoutId is there with the same data is left as it is.
    * @returns one result for each payout, in order
-   * @throws RedisUnavailableError when Redis is away; some payouts may have been accepted, and asking again is safe
+   * @throws RedisUnavailableError when Redis is unavailable; some payouts may have been accepted, and asking again is safe
    */
   async enqueue(payouts: readonly ValidPayout[]): Promise<EnqueueResult[]> {
     const at = this.connection.clock.wallNow();
@@ -120,8 +120,8 @@ export class PayoutLedger {
     const { run, keys } = this.connection;
     const record = keys.payout(payoutId);
     const changed = [record, txhash === '' ? record : keys.txhashBucket(txhash)];
-    const refusal = parseRejection(await this.confirmed(async () => run('change-state', args, changed)));
-    if (refusal !== undefined) throw toChangeError(refusal, change);
+    const rejection = parseRejection(await this.confirmed(async () => run('change-state', args, changed)));
+    if (rejection !== undefined) throw toChangeError(rejection, change);
   }
 
   /**
@@ -142,10 +142,10 @@ export class PayoutLedger {
     const { run, clock } = this.connection;
     const args = [clock.wallNow(), toLine(by), toLine(reason)];
     const reply = await this.confirmed(async () => run('resume-account', args));
-    const refusal = parseRejection(reply);
-    if (refusal?.kind === 'objected') {
+    const rejection = parseRejection(reply);
+    if (rejection?.kind === 'objected') {
       throw new ConflictError(
-        `Send journal ${refusal.journalId} contradicts this ledger, which is no pause: ${refusal.reason} Run \`payouts stats\` for the command that ends it (\`payouts adopt-ledger\`)`,
+        `Send journal ${rejection.journalId} contradicts this ledger, which is no pause: ${rejection.reason} Run \`payouts stats\` for the command that ends it (\`payouts adopt-ledger\`)`,
         ['objections'],
       );
     }
@@ -153,7 +153,7 @@ export class PayoutLedger {
   }
 
   /**
-   * Makes a change, and returns once it is known to be kept. A refusal is confirmed too: it may tell of the same change,
+   * Makes a change, and returns once it is known to be kept. A rejection is confirmed too: it may tell of the same change,
    * asked for before and not confirmed.
    * @throws RedisUnavailableError when it may or may not have happened; what `change` throws
    */
@@ -190,31 +190,31 @@ export function parseOutboxMember(member: string): OutboxEntry {
   return state === undefined || payoutId === undefined ? { unknownMember: member } : { state, payoutId };
 }
 
-function toChangeError(refusal: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
-  switch (refusal.kind) {
+function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
+  switch (rejection.kind) {
     case 'wrong_state':
-      return wrongStateError(payoutId, refusal.state, from, to);
+      return wrongStateError(payoutId, rejection.state, from, to);
     case 'txhash_taken':
-      return new ConflictError(`txhash ${txhash} already belongs to payout ${refusal.payoutId}`, ['txhash']);
+      return new ConflictError(`txhash ${txhash} already belongs to payout ${rejection.payoutId}`, ['txhash']);
     case 'sent_since':
       return new ConflictError(
-        `Payout ${payoutId} was sent again meanwhile (attempt ${refusal.attempt}): look at it again, then decide`,
+        `Payout ${payoutId} was sent again meanwhile (attempt ${rejection.attempt}): look at it again, then decide`,
         ['attempt'],
       );
     case 'in_doubt':
       return new ConflictError(
-        `The request of payout ${payoutId} may still be on its way to the gateway for ${Math.ceil(refusal.forMs / 1_000)} s: ask the gateway again after that, then decide`,
+        `The request of payout ${payoutId} may still be on its way to the gateway for ${Math.ceil(rejection.forMs / 1_000)} s: ask the gateway again after that, then decide`,
         ['state'],
       );
     case 'paid_late':
       return new ConflictError(
-        `Payout ${payoutId} was paid as ${refusal.txhash}, as the gateway said too late: it is not sent again. Resolve it with that txhash, write it off, or cancel it`,
+        `Payout ${payoutId} was paid as ${rejection.txhash}, as the gateway said too late: it is not sent again. Resolve it with that txhash, write it off, or cancel it`,
         ['lateTxhash'],
       );
     case 'not_found':
       return new NotFoundError(`Payout ${payoutId} not found`);
     default:
-      return new Error(`change-state refused payout ${payoutId} as ${refusal.kind}`);
+      return new Error(`change-state refused payout ${payoutId} as ${rejection.kind}`);
   }
 }
 
@@ -244,7 +244,7 @@ function readEnqueueReply(reply: unknown, payouts: readonly ValidPayout[]): Enqu
   });
 }
 
-/** The refusal of a change: the state that was found, and what would be allowed. */
+/** The rejection of a change: the state that was found, and what would be allowed. */
 export function wrongStateError(
   payoutId: string,
   found: PayoutState | undefined,

@@ -38,7 +38,7 @@ const metadataField = z
 
 /** What an application says of a payout. */
 export const payoutInputSchema = z.strictObject({
-  /** The caller's own key, 1 to 64 of `A-Z a-z 0-9 + / = - : . , _`. The same payoutId is the same payout for ever. */
+  /** The caller's own key, 1 to 64 of `A-Z a-z 0-9 + / = - : . , _`. The same payoutId is the same payout forever. */
   payoutId: payoutIdField,
   /** The currency id of the gateway. */
   paymentId: paymentIdField,
@@ -56,7 +56,7 @@ export const payoutInputSchema = z.strictObject({
     .optional(),
   /** Not to be sent before this time. */
   notBefore: notBeforeField.optional(),
-  /** A line of the caller's own for people to read, such as an invoice number. */
+  /** A line of the caller's own for operators to read, such as an invoice number. */
   reference: lineField.optional(),
   /** JSON of the caller's own, at most 4096 bytes. */
   metadata: metadataField.optional(),
@@ -75,7 +75,7 @@ export interface HistoryEntry {
   /** The state before; absent for the first entry. */
   readonly from?: PayoutState;
   readonly to: PayoutState;
-  /** Who made the change, where it was a person. */
+  /** Who made the change, where it was an operator. */
   readonly by?: string;
   readonly reason?: string;
 }
@@ -86,7 +86,7 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly notBefore?: string | undefined;
   /** How many times a send was begun. */
   readonly attempt: number;
-  /** How many times a person put it back into the queue. */
+  /** How many times an operator put it back into the queue. */
   readonly round: number;
   readonly txhash?: string;
   /** The transaction that an operator gave for it (`payouts resolve --sent`). */

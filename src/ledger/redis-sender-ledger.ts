@@ -80,10 +80,10 @@ export class RedisSenderLedger implements SenderLedger {
     const write = await prepareWrite(this.#confirmation, keys.ledger);
     const { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt, token, journal, inFlightMs } = begin;
     const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sendCount, last, payoutId, attempt, token];
-    const witness = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), heartbeat];
-    const reply = await run('begin-send', [...args, ...witness], [keys.payout(payoutId)]);
-    const refusal = parseRejection(reply);
-    if (refusal !== undefined) return refusal;
+    const rest = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), heartbeat];
+    const reply = await run('begin-send', [...args, ...rest], [keys.payout(payoutId)]);
+    const rejection = parseRejection(reply);
+    if (rejection !== undefined) return rejection;
     await write.confirm();
     return { kind: 'begun', sendCount: Number(reply) };
   }
@@ -100,10 +100,10 @@ export class RedisSenderLedger implements SenderLedger {
     doubtMs: number,
   ): Promise<FinishResult> {
     const first = await this.#finish(attempt, { result, rule, doubtMs }, attempt.payoutId);
-    const refusal = parseRejection(first);
+    const rejection = parseRejection(first);
     const reply =
-      refusal?.kind === 'txhash_taken'
-        ? await this.#finish(attempt, { result, rule, doubtMs }, refusal.payoutId)
+      rejection?.kind === 'txhash_taken'
+        ? await this.#finish(attempt, { result, rule, doubtMs }, rejection.payoutId)
         : first;
     const [recorded, pausedReason] = reply as [number, string];
     if (recorded === 2) return { recorded: false, latePayment: true };

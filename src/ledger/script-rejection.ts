@@ -20,7 +20,7 @@ export type ScriptRejection =
 
 /**
  * Reads what a script returned.
- * @returns the refusal, or undefined when the script did its work
+ * @returns the rejection, or undefined when the script did its work
  */
 export function parseRejection(reply: unknown): ScriptRejection | undefined {
   if (!Array.isArray(reply)) return undefined;

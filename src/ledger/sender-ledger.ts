@@ -32,7 +32,7 @@ export interface SenderView {
    * token names the whole line of sends. Empty before the first one.
    */
   readonly last: string;
-  /** The send journal that witnesses the last send; undefined before the first one. */
+  /** The send journal that has the last send; undefined before the first one. */
   readonly lastJournalId: string | undefined;
   /** A request may still be on its way: the last attempt has no response of the gateway. */
   readonly awaitingAnswer: boolean;
@@ -42,7 +42,7 @@ export interface SenderView {
   readonly pausedReason: string | undefined;
   /** The journals that contradict this ledger, and why. While there is one, nothing is sent. */
   readonly objections: readonly Objection[];
-  /** The last entry of each journal that witnesses sends of this ledger, as far as the ledger knows. */
+  /** The last entry of each journal that has sends of this ledger, as far as the ledger knows. */
   readonly journals: readonly KnownJournal[];
 }
 
@@ -56,7 +56,7 @@ export interface KnownJournal extends JournalPlace {
   readonly at: number;
 }
 
-/** Where a send journal is. For people. */
+/** Where a send journal is, for operators. */
 export interface JournalPlace {
   readonly host: string;
   readonly dir: string;
@@ -65,7 +65,7 @@ export interface JournalPlace {
 /**
  * Why a send journal and the ledger contradict each other.
  *
- * - `ledger`: the ledger does not know sends that the journal witnesses. It came back older, or empty.
+ * - `ledger`: the ledger does not know sends that the journal has. It came back older, or empty.
  * - `journal`: the journal lost entries: its file was deleted, truncated or replaced.
  */
 export interface Objection extends JournalPlace {
@@ -103,7 +103,7 @@ export interface BeginSend extends SendAttempt {
   /** The number of sends, and the token of the last one, that the sender believes this ledger has seen. */
   readonly sendCount: number;
   readonly last: string;
-  /** The journal that will witness it, with its last entry. */
+  /** The journal that it will be written to, with its last entry. */
   readonly journal: KnownJournal;
   /** For how long the request may be on its way, in ms. */
   readonly inFlightMs: number;
@@ -131,7 +131,7 @@ export interface FinishResult {
 export interface SenderLedger {
   readSender(): Promise<SenderView>;
   /**
-   * @param journal - the one that will witness the sends; others that were not used since `forgetBefore` (wall clock, ms) are
+   * @param journal - the one that the sends will be written to; others that were not used since `forgetBefore` (wall clock, ms) are
    * forgotten
    * @returns the new epoch, or undefined when the lease, or the sends, are no longer as they were seen
    */
@@ -153,7 +153,7 @@ export interface SenderLedger {
   revertSend(attempt: SendAttempt, reason: string): Promise<void>;
   /** @param doubtMs - for how long the request may be on its way where there is no response, in ms */
   finishSend(attempt: SendAttempt, result: SentOutcome, rule: BreakerRule, doubtMs: number): Promise<FinishResult>;
-  /** The attempts that are under way as the ledger sees it, whoever began them. */
+  /** The attempts that are under way as the ledger sees it, no matter who began them. */
   readSending(): Promise<readonly SendAttempt[]>;
   /**
    * Turns attempts of earlier holders, which may have been sent, into `unknown`.

@@ -5,13 +5,13 @@ import { findMismatch } from '../journal/find-mismatch.js';
 import { wasSent } from '../journal/journal-view.js';
 import { describeJournal, type ReadableJournal } from '../journal/send-journal.js';
 import type { Actor } from '../ledger/actor.js';
-import type { AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../ledger/adopt-ledger.js';
+import type { AdoptedPayout, Doubt, RaisedLedger, SendToAdopt } from '../ledger/adopt-ledger.js';
 import type { JournalPlace, KnownJournal, Objection, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 import { inSteps, isSend, surveySends, type JournalItems, type SendSurvey } from './survey-sends.js';
 
 /** The ledger as an adoption needs it. Narrow, so that the simulation's operators run the same code. */
 export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'object'> {
-  adoptSends(sends: readonly WitnessedSend[], doubt: Doubt): Promise<AdoptedPayout[]>;
+  adoptSends(sends: readonly SendToAdopt[], doubt: Doubt): Promise<AdoptedPayout[]>;
   countSendable(): Promise<number>;
   /** Turns every payout that is queued, or that an operator may queue again, into `unknown`. @returns how many */
   holdSendable(doubt: Doubt): Promise<number>;
@@ -29,7 +29,7 @@ export interface AdoptableJournal extends ReadableJournal, JournalItems {
   notePeers(peers: readonly JournalPeer[]): Promise<void>;
 }
 
-/** Gives up the sends that no journal, known or not, witnesses any more. */
+/** Gives up the sends that no journal, known or not, has any more. */
 export const UNWITNESSED = 'unwitnessed';
 
 /** An objection that format 1 noted as a pause, of a journal that it did not name. */
@@ -56,7 +56,7 @@ export interface AdoptionPlan extends SendSurvey {
   readonly reasons: readonly string[];
   /** Whether it is the ledger that forgot something, not a journal. */
   readonly isOlder: boolean;
-  /** Journals that may witness forgotten sends, and were neither read as a whole nor given up. */
+  /** Journals that may have forgotten sends, and were neither read as a whole nor given up. */
   readonly unread: readonly UnreadJournal[];
   /** Whether sends are given up that nobody can name: then every queued or rejected payout becomes `unknown`. */
   readonly holdsSendable: boolean;
@@ -72,15 +72,15 @@ export interface AdoptionPlan extends SendSurvey {
 export interface Adoption extends RaisedLedger {
   /** The payouts that were changed, and what they are now. */
   readonly adopted: readonly AdoptedPayout[];
-  /** How many queued or rejected payouts became `unknown`, because sends that nobody witnesses may be among them. */
+  /** How many queued or rejected payouts became `unknown`, because sends that no journal has may be among them. */
   readonly held: number;
 }
 
 /**
- * Compares journals with a ledger that forgot what they witness, and finds out what an adoption by them would come to.
+ * Compares journals with a ledger that forgot what they have, and finds out what an adoption by them would come to.
  *
- * Only where the journals witness every send that the ledger lost is it known which payouts were sent. A journal that the
- * ledger knows and nobody reads may witness more.
+ * Only where the journals have every send that the ledger lost is it known which payouts were sent. A journal that the
+ * ledger knows and nobody reads may have more.
  * @param giveUp - ids of journals that are lost for good, or {@link UNWITNESSED}
  * @throws RedisUnavailableError; Error when a journal cannot be read
  */
@@ -125,7 +125,7 @@ function findEnd(journals: readonly ReadableJournal[], journalId: string): numbe
   return read === undefined ? undefined : (read.ledger?.sends ?? 0);
 }
 
-/** An older copy of a journal, as from a backup, does not witness what was sent since. */
+/** An older copy of a journal, as from a backup, does not have what was sent since. */
 function isWhole({ journalId, ledger }: ReadableJournal, { objections, journals }: SenderView): boolean {
   const known = [...objections, ...journals].filter((journal) => journal.journalId === journalId);
   return known.every(({ sends }) => sends <= (ledger?.sends ?? 0));
@@ -158,7 +158,7 @@ function findHighest(
   };
 }
 
-/** Whether a plan may be carried out: every journal that may witness forgotten sends was read or is given up. */
+/** Whether a plan may be carried out: every journal that may have forgotten sends was read or is given up. */
 export function isComplete({ unread, unwitnessed }: AdoptionPlan): boolean {
   return unread.length === 0 && unwitnessed.length === 0;
 }
@@ -166,7 +166,7 @@ export function isComplete({ unread, unwitnessed }: AdoptionPlan): boolean {
 /**
  * Makes ledger and journals agree again, as planned.
  *
- * The order matters: while it goes on, an objection stops the account; every send is in the ledger before the objections
+ * The order matters: while it runs, an objection stops the account; every send is in the ledger before the objections
  * end, and the journals are bound last. A crash in between leaves the account stopped, or journals that agree with the
  * ledger all the same; doing it again ends it.
  * @param plan - one that {@link isComplete}
@@ -193,11 +193,11 @@ export async function carryOutAdoption(
   for (const journal of journals) {
     for await (const step of inSteps(journal)) {
       const forgotten = await ledger.findForgottenSends(step.filter(isSend).filter(wasSent));
-      const sends = forgotten.map(({ send }) => toWitnessed(send));
+      const sends = forgotten.map(({ send }) => toSendToAdopt(send));
       adopted.push(...(await ledger.adoptSends(sends, { by: actor.by, reason, doubtMs })));
     }
   }
-  const doubt = `it may have been sent, and nobody witnesses it: ${actor.reason}`;
+  const doubt = `it may have been sent, and no journal has it: ${actor.reason}`;
   const held = plan.holdsSendable ? await ledger.holdSendable({ by: actor.by, reason: doubt, doubtMs }) : 0;
   // The journal that objected under format 1 was read, or is given up: the plan is complete.
   const givenUp = [...new Set([...plan.giveUp, UNNAMED])];
@@ -213,7 +213,7 @@ export async function carryOutAdoption(
   return { ...raised, adopted, held };
 }
 
-function toWitnessed({ outcome, ...send }: JournalEntry): WitnessedSend {
+function toSendToAdopt({ outcome, ...send }: JournalEntry): SendToAdopt {
   return outcome?.kind === 'accepted' || outcome?.kind === 'rejected' ? { ...send, outcome } : send;
 }
 
@@ -223,8 +223,8 @@ function toObjection(journal: AdoptableJournal, { reasons }: AdoptionPlan, at: n
   return { journalId, kind: 'ledger', reason, ...place, sends: ledger?.sends ?? 0, at };
 }
 
-/** Once the sends behind a gap are in the ledger, nothing else tells of the gap to who goes on after an interruption. */
+/** Once the sends behind a gap are in the ledger, nothing else tells of the gap after an interruption. */
 function toGapObjection(at: number): Objection {
-  const reason = 'It forgot sends that nobody witnesses, and an adoption that gives them up did not end.';
+  const reason = 'It forgot sends that no journal has, and an adoption that gives them up did not end.';
   return { journalId: UNWITNESSED, kind: 'ledger', reason, host: '', dir: '', sends: 0, at };
 }

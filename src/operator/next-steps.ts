@@ -33,7 +33,7 @@ export function nextSteps({
     case 'rejected':
       return [
         {
-          when: 'What the gateway complained about is mended: the payout is queued again.',
+          when: 'What the gateway complained about is fixed: the payout is queued again.',
           command: toCommand('retry', payoutId, ['--reason', 'WHY']),
         },
         {
@@ -86,7 +86,7 @@ function toCommand(verb: string, payoutId: string, options: readonly string[]): 
   return ['payouts', verb, ...words].map(shellQuote).join(' ');
 }
 
-/** A word as any POSIX shell reads it back. Words that need no quotes stay as they are, for people to read. */
+/** A word as any POSIX shell reads it back. Words that need no quotes stay as they are, for readability. */
 export function shellQuote(word: string): string {
   // `=` at the beginning of a word is a path look-up in zsh.
   if (/^[A-Za-z0-9_./:,+@%-][A-Za-z0-9_./:,+@%=-]*$/.test(word)) return word;

@@ -13,12 +13,12 @@ export interface NumberRange {
   readonly last: number;
 }
 
-/** What journals witness that a ledger does not know of. */
+/** What journals have that a ledger does not know of. */
 export interface SendSurvey {
   readonly forgotten: number;
   /** Some of them, to be shown. */
   readonly firstForgotten: readonly ForgottenSend<JournalEntry>[];
-  /** Sends of the same line that none of the journals witnesses, and the ledger does not know either. */
+  /** Sends of the same line that none of the journals has, and the ledger does not know either. */
   readonly unwitnessed: readonly NumberRange[];
   /** Other journals that the journals know of. */
   readonly peers: readonly JournalPeer[];

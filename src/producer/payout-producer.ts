@@ -70,7 +70,7 @@ const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at lea
 
 /**
  * What application code uses to pay out: enqueue, look up, wait, cancel. It needs Redis and no secret key; the worker
- * signs and sends. Every call fails within seconds when Redis is away, and works again when Redis is back.
+ * signs and sends. Every call fails within seconds when Redis is unavailable, and works again when Redis is back.
  */
 export class PayoutProducer {
   readonly #account: AccountAccess;
@@ -114,7 +114,7 @@ export class PayoutProducer {
   /**
    * Accepts many payouts, as if each were given to `enqueue` in turn, but faster and with conflicts as values.
    * @throws InvalidInputError when any payout breaks a rule, naming each as `[3].amount`; nothing is enqueued then
-   * @throws RedisUnavailableError when Redis went away; some payouts may have been accepted, and asking again is safe
+   * @throws RedisUnavailableError when Redis became unavailable; some payouts may have been accepted, and asking again is safe
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
     const account = this.#use();
@@ -164,7 +164,7 @@ export class PayoutProducer {
   }
 
   /**
-   * Waits until a payout is completed, failed, rejected, unknown or cancelled: final, or in need of a person.
+   * Waits until a payout is completed, failed, rejected, unknown or cancelled: final, or in need of an operator.
    * @param options - `timeoutMs`: how long at most
    * @returns the payout in that state
    * @throws WaitTimeoutError saying the state it is in; NotFoundError; ClosedError
@@ -178,8 +178,8 @@ export class PayoutProducer {
   /**
    * The account's events for an application that must not miss any: each at least once, all to one consumer of a group at
    * a time, in the order in which they happened. An event counts as handled when the loop asks for the next; after a
-   * `break` or an error in the loop it comes again. When a consumer dies, another goes on after `claimAfterMs` with the
-   * event that was in its hands. A Redis that is away is waited for.
+   * `break` or an error in the loop it comes again. When a consumer dies, another continues after `claimAfterMs` with the
+   * event that was in its hands. An unavailable Redis is waited for.
    * @example
    * for await (const event of producer.events({ group: 'ledger', consumer: hostname() })) await book(event);
    * @throws InvalidInputError, ClosedError
@@ -193,7 +193,7 @@ export class PayoutProducer {
 
   /**
    * Calls a listener whenever a payout comes into a state, or the account is `paused`, `resumed` or `ledger_adopted` (see
-   * {@link PayoutEventType}), from now until the producer is closed. For screens and logs: what happens while this process is away is missed.
+   * {@link PayoutEventType}), from now until the producer is closed. For screens and logs: what happens while this process is down is missed.
    * @throws ClosedError
    */
   on(name: PayoutEventName, listener: PayoutEventListener): this {
@@ -209,7 +209,7 @@ export class PayoutProducer {
     return this;
   }
 
-  /** Ends the connection that the producer opened. Safe to call twice; never waits for a Redis that is away. */
+  /** Ends the connection that the producer opened. Safe to call twice; never waits for an unavailable Redis. */
   async close(): Promise<void> {
     this.#closed.abort();
     this.#closing ??= this.#account.close();

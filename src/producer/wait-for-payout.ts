@@ -14,7 +14,7 @@ export interface WaitOptions {
 }
 
 /**
- * Looks at a payout, less and less often, until it is settled. A Redis that is away meanwhile is waited for as well.
+ * Looks at a payout, less and less often, until it is settled. An unavailable Redis is waited for as well.
  * @throws NotFoundError, WaitTimeoutError, ClosedError
  */
 export async function waitForPayout(

@@ -3,7 +3,7 @@ import { callWatcher, failsafeMethods } from '../failsafe.js';
 
 /**
  * BullMQ calls telemetry in the middle of adding and running jobs, and lets through what it throws: an enqueue would be
- * lost, a job fail. Here it throws nothing; where a part of it fails, the work goes on untraced.
+ * lost, a job fail. Here it throws nothing; where a part of it fails, the work continues untraced.
  */
 
 const FAILSAFE = new WeakSet<Telemetry>();

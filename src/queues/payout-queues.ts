@@ -12,7 +12,7 @@ import { shortenTimes, type QueueTimes } from './queue-times.js';
 
 export const QUEUE_NAMES = { withdraw: 'withdraw', transactionstatus: 'transactionstatus' } as const;
 
-/** What a job carries: the payout's id, and a copy of what a person wants to see on the dashboard. Never a secret. */
+/** What a job carries: the payout's id, and a copy of what an operator wants to see on the dashboard. Never a secret. */
 export interface PayoutJobData {
   readonly payoutId: string;
   readonly paymentId: number;
@@ -32,7 +32,7 @@ export type JobSource = Pick<
 /** What a job's id is made of. */
 export interface JobIdSource {
   readonly payoutId: string;
-  /** How many times a person put the payout back; a new one has 0. @defaultValue 0 */
+  /** How many times an operator put the payout back; a new one has 0. @defaultValue 0 */
   readonly round?: number;
 }
 
@@ -59,7 +59,7 @@ export class PayoutQueues {
     const options: QueueOptions = {
       connection: redis,
       prefix,
-      // The connection decides how long a command may wait. BullMQ's own wait for a Redis that is away has no end, and
+      // The connection decides how long a command may wait. BullMQ's own wait for an unavailable Redis has no end, and
       // an INFO that fails while it checks the version would leave the queue broken for good.
       skipWaitingForReady: true,
       skipVersionCheck: true,
@@ -118,7 +118,7 @@ export class PayoutQueues {
    * @returns how many times were shortened; 0 where no clock has jumped
    * @throws RedisUnavailableError
    */
-  async mendTimes(queue: Queue, times: QueueTimes): Promise<number> {
+  async repairTimes(queue: Queue, times: QueueTimes): Promise<number> {
     return shortenTimes(this.#redis, queue, times, this.#wallNow());
   }
 
@@ -128,7 +128,7 @@ export class PayoutQueues {
 }
 
 /**
- * A job's id: the payout's, and the round, because a payout that a person puts back needs a new job.
+ * A job's id: the payout's, and the round, because a payout that an operator puts back needs a new job.
  * BullMQ takes no integer and no colon; `%` and `~` cannot occur in a payoutId, so no two payouts share an id.
  */
 export function toJobId({ payoutId, round = 0 }: JobIdSource): string {

@@ -46,8 +46,8 @@ export async function repairClockJump({
   const times = { limiterMs: LIMITER_MS, stalledCheckMs, lockMs };
   const longestDelayMs = longestPollDelayMs + CLOCKS_DIFFER_MS;
   const [withdraw, status] = await Promise.all([
-    queues.mendTimes(queues.withdraw, times),
-    queues.mendTimes(queues.transactionstatus, { ...times, longestDelayMs }),
+    queues.repairTimes(queues.withdraw, times),
+    queues.repairTimes(queues.transactionstatus, { ...times, longestDelayMs }),
   ]);
   const repaired = withdraw + status;
   if (repaired > 0) logger.warn({ repaired }, 'a wall clock was put back; repaired the times of the queues');

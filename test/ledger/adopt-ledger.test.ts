@@ -5,7 +5,7 @@ import {
   countSendablePayouts,
   findForgottenSends,
   holdSendablePayouts,
-  type WitnessedSend,
+  type SendToAdopt,
 } from '../../src/ledger/adopt-ledger.js';
 import { listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { readSenderView } from '../../src/ledger/read-sender-view.js';
@@ -25,13 +25,13 @@ const ANN = { by: 'ann', reason: 'restored\ta copy' };
 const DOUBT = { ...ANN, doubtMs: 0 };
 const NO_JOURNALS = { read: [], givenUp: [] };
 
-function aSend(payoutId: string, attempt = 1, token = `${payoutId}-${attempt}`): WitnessedSend {
+function aSend(payoutId: string, attempt = 1, token = `${payoutId}-${attempt}`): SendToAdopt {
   const { paymentId, amount, addressTo } = aPayout(payoutId);
   return { payoutId, attempt, token, request: { paymentId, amount, addressTo } };
 }
 
 /** `p` has begun its first attempt, `q` is queued. @returns the attempt of `p` */
-async function makeLedger(): Promise<WitnessedSend> {
+async function makeLedger(): Promise<SendToAdopt> {
   await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
   const sender = new RedisSenderLedger(account.connection, 'reply');
   const { token } = await begin(sender, await takeLease(sender, 'one'), 'p');
@@ -106,7 +106,7 @@ describe('adoptSends', () => {
 
   it('brings a payout back as what the journal says of it', async () => {
     await makeLedger();
-    const sends: WitnessedSend[] = [
+    const sends: SendToAdopt[] = [
       { ...aSend('q'), outcome: { kind: 'accepted', txhash: 'h-q' } },
       { ...aSend('gone'), outcome: { kind: 'rejected', message: 'no\tfunds' } },
     ];
@@ -139,7 +139,7 @@ describe('adoptSends', () => {
     const sender = new RedisSenderLedger(account.connection, 'reply');
     await sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');
     const outcome = { kind: 'accepted', txhash: 'h' } as const;
-    const sends: WitnessedSend[] = [
+    const sends: SendToAdopt[] = [
       { ...aSend('p', 1, 'mine'), outcome },
       { ...aSend('q'), outcome },
     ];

@@ -90,7 +90,7 @@ it('the scripts touch no key that they do not declare, since a slot of a cluster
   await rig.account.redis.del(withdraw.toKey('hashless~0'), withdraw.toKey('urgent~0'));
   const monitor = await monitorRedis();
   expect(await rig.reconciler.reconcile('queued', new AbortController().signal)).toBe(3);
-  await rig.queues.mendTimes(withdraw, { limiterMs: 1, stalledCheckMs: 1, lockMs: 1, longestDelayMs: 1 });
+  await rig.queues.repairTimes(withdraw, { limiterMs: 1, stalledCheckMs: 1, lockMs: 1, longestDelayMs: 1 });
   let declared: readonly string[] = [];
   let touched = 0;
   for (const [source, command, key = '', keyCount, ...rest] of await monitor.stop()) {

@@ -16,7 +16,7 @@ import { surveyPayouts, surveyState, type ChosenPayout, type Survey, type Survey
 export interface BulkChange {
   /** The state from which it leads. */
   readonly from: PayoutState;
-  /** Whether a payout has been through this very change: run again, the command goes on and does nothing twice. */
+  /** Whether a payout has been through this very change: run again, the command continues and does nothing twice. */
   readonly wasChanged: (payout: Payout) => boolean;
   /** `Send 3 payouts again`: the question, without its mark. */
   readonly describe: (payouts: string) => string;
@@ -49,7 +49,7 @@ interface BulkRun {
 }
 
 /**
- * Counts and adds up what was chosen, asks, and changes it payout by payout. Doing it again goes on where it ended: what
+ * Counts and adds up what was chosen, asks, and changes it payout by payout. Doing it again continues where it ended: what
  * has left the state is left as it is.
  * @throws InvalidInputError when payouts are not there, or nobody can be asked; StoppedError; ConflictError when payouts
  * were refused, all others are changed then; RedisUnavailableError; what `apply` throws

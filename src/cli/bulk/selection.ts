@@ -8,7 +8,7 @@ export interface SelectedPayout {
   readonly payoutId: string;
   /** The transaction that the operator names for it. */
   readonly txhash?: string;
-  /** Where it stands in the person's file. */
+  /** Where it stands in the operator's file. */
   readonly line?: number;
 }
 

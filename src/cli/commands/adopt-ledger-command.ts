@@ -25,12 +25,12 @@ const HELP_AFTER = `
 For a Redis that was flushed, exchanged, or put back to an older copy. The worker then refuses to send, because payouts
 that look queued may have been sent. If there is a newer copy of the Redis data, bring that back instead.
 
-Every send that a journal witnesses and the ledger does not know is taken over: its payout comes back as what the journal
+Every send that a journal has and the ledger does not know is taken over: its payout comes back as what the journal
 says of it (in_progress with its txhash, or rejected), else as unknown, and \`payouts resolve\` decides. The running
 workers then send again by themselves.
 
 Name the folder of every journal of the account with --journal, those of other hosts too (copy the folders, or mount
-them); without it, SEND_JOURNAL_DIR is read. \`payouts stats\` prints the whole command. Sends that no journal witnesses
+them); without it, SEND_JOURNAL_DIR is read. \`payouts stats\` prints the whole command. Sends that no journal has
 keep the account stopped. Where a journal is lost for good, --give-up its id (or \`${UNWITNESSED}\`, for sends of which not even
 the journal is known) and say why: where the ledger forgot sends, every payout that is queued or rejected then becomes
 unknown, since any of them may have been sent. Let the application enqueue again what it misses before that, not after it.
@@ -126,7 +126,7 @@ function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, senda
     rows.length === 0 ? '' : formatTable([head, ...rows], [4, 6, 7]),
     more === 0 ? '' : `  … and ${more} more\n`,
     holdsSendable
-      ? `\nSends are given up that nobody witnesses: all ${sendable} queued or rejected payouts will become unknown.\n`
+      ? `\nSends are given up that no journal has: all ${sendable} queued or rejected payouts will become unknown.\n`
       : '',
     '\n',
   ].join('');
@@ -154,7 +154,7 @@ function describeAdoption({ adopted, held, epoch, objections }: Adoption, gaveUp
     objections === 0
       ? `The ledger is adopted (epoch ${epoch}); the workers send again.\n`
       : `The ledger is adopted (epoch ${epoch}), but ${objections} other journals object to it: see \`payouts stats\`.\n`,
-    gaveUp ? 'Restart a worker whose journal was given up: it goes on with a new one, or with what is left.\n' : '',
+    gaveUp ? 'Restart a worker whose journal was given up: it continues with a new one, or with what is left.\n' : '',
     describeIds('in progress, with the txhash of the journal', idsIn(adopted, 'in_progress')),
     describeIds('rejected, as the journal says', idsIn(adopted, 'rejected')),
     describeIds('unknown, `payouts resolve` decides about each', unknown),

@@ -88,7 +88,7 @@ interface Following {
   readonly context: CliContext;
 }
 
-/** A Redis that goes away meanwhile is waited for: whoever follows wants to see what happens after it. */
+/** A Redis that becomes unavailable meanwhile is waited for: who follows wants to see what happens after it. */
 async function followEvents(
   connection: LedgerConnection,
   start: EventPosition,

@@ -5,7 +5,7 @@ import { addActorOptions, readActor } from '../context/actor-options.js';
 import { withOperator } from '../context/with-account.js';
 
 const HELP_AFTER = `
-Nothing is sent once this has returned, except the one payout that may be on its way already. Payouts go on being
+Nothing is sent once this has returned, except the one payout that may be on its way already. Payouts are still
 accepted and stay queued; the status of sent ones is still followed. The first reason of a pause stays.
 
 Examples:

@@ -33,10 +33,10 @@ at the recipient's wallet, before you decide: --not-sent pays it again, and nobo
 
 Many at once: --file names them, a CSV file with a column payout_id, and txhash for --sent, as \`payouts list --csv\` writes
 it, or JSON lines with payoutId and txhash; --state unknown takes all. They are counted and added up before anything is
-changed. Payouts that are not unknown any more are left as they are, so the same command again goes on where it stopped.
+changed. Payouts that are not unknown any more are left as they are, so the same command continues where it stopped.
 
-Exit codes: 0 done. 1 stopped, or Redis or the gateway is away: run it again. 2 wrong input, nothing was changed. 3 there
-is no such payout. 4 refused; of many, all others were resolved.
+Exit codes: 0 done. 1 stopped, or Redis or the gateway is unavailable: run it again. 2 wrong input, nothing was changed. 3 payout
+not found. 4 refused; of many, all others were resolved.
 
 Examples:
   payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"

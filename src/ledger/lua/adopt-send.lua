@@ -1,4 +1,4 @@
--- Reconciles one send that a journal witnesses with a ledger that may have forgotten it.
+-- Reconciles one send that a journal has with a ledger that may have forgotten it.
 -- KEYS: the payout's record, its bucket of removed ids, the bucket of the txhash (the record again where there is none)
 -- ARGV: at, by, reason, doubtMs (for how long its request may still be on its way), attempt, token, outcome ('' = none that can be trusted, accepted, rejected), detail (its txhash
 --   or message), then field, value, … of the payout as it was sent

@@ -1,4 +1,4 @@
--- Tells which sends that a journal witnesses the ledger does not know of. A payout that retention removed was final: its
+-- Tells which sends that a journal has are unknown to the ledger. A payout that retention removed was final: its
 -- sends are known.
 -- KEYS: for each send the payout's record and its bucket of removed ids
 -- ARGV: attempt and token of each send

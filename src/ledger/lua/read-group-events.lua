@@ -17,7 +17,7 @@ for _, pending in ipairs(redis.call('XPENDING', EVENTS, group, '-', '+', limit))
 end
 if #eventIds > 0 then
   local claimed = redis.call('XCLAIM', EVENTS, group, consumer, 0, unpack(eventIds))
-  -- Empty when somebody trimmed them away; then there may be later ones.
+  -- Empty when somebody trimmed them; then there may be later ones.
   if #claimed > 0 then return { newestId, 0, claimed } end
 end
 local read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', limit, 'STREAMS', EVENTS, '>')

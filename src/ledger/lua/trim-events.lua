@@ -1,5 +1,5 @@
 -- Drops old events in one small step, but none that a consumer group has yet to acknowledge.
--- ARGV: keep (so many events stay at least), limit (at most about so many are dropped)
+-- ARGV: keep (the fewest events that stay), limit (about the most that are dropped)
 -- Returns: how many were dropped
 local keep, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local surplus = redis.call('XLEN', EVENTS) - keep

@@ -11,13 +11,13 @@ import { parseEvent, type PayoutEvent } from './payout-events.js';
 export interface EventsOptions {
   /** The application: each group gets every event. A new group begins with the oldest event that is kept. */
   readonly group: string;
-  /** This process: a name that no other running process of the group has. The same name after a restart goes on at once. */
+  /** This process: a name that no other running process of the group has. The same name after a restart continues at once. */
   readonly consumer: string;
   /** Ends the loop when it asks for the next event: the way to end without seeing the last event again. */
   readonly signal?: AbortSignal;
-  /** For how long one read waits for new events, in ms; the loop goes on in any case. At most 2147483647. @defaultValue 5000 */
+  /** For how long one read waits for new events, in ms; the loop continues in any case. At most 2147483647. @defaultValue 5000 */
   readonly blockMs?: number;
-  /** After so many ms without a sign of life, another consumer takes over. 100 to 2147483647. @defaultValue 30000 */
+  /** After this time without a sign of life, in ms, another consumer takes over. 100 to 2147483647. @defaultValue 30000 */
   readonly claimAfterMs?: number;
 }
 
@@ -41,7 +41,7 @@ const GIVEN_UP_MS = 30 * 24 * 60 * 60 * 1000;
  * All events go to one consumer of the group at a time, in the order of the stream, each at least once: an event counts
  * as handled when the next one is asked for. A consumer shows every third of `claimAfterMs` that it lives, also during a
  * long loop body. After that time without a sign another consumer takes over, beginning with the event that was in the
- * dead one's hands. A Redis that is away is waited for.
+ * dead one's hands. An unavailable Redis is waited for.
  */
 export async function* readGroupEvents(
   connection: LedgerConnection,
@@ -101,7 +101,7 @@ class EventGroup {
     return (await this.#patiently(async () => this.#run('ack-group-event', [...this.#name, eventId]), true)) === 1;
   }
 
-  /** Leaves what was not handled to whoever asks next. */
+  /** Leaves what was not handled to the next consumer. */
   async close(): Promise<void> {
     clearInterval(this.#beat);
     this.#stopped.removeEventListener('abort', this.#endTail);
@@ -123,7 +123,7 @@ class EventGroup {
   }
 
   /**
-   * Waits for a Redis that is away.
+   * Waits for an unavailable Redis.
    * @param once - tried also when the loop was stopped
    * @returns undefined when it was stopped meanwhile
    */

@@ -1,4 +1,4 @@
-import type { Doubt, RaisedLedger, WitnessedSend } from '../../../src/ledger/adopt-ledger.js';
+import type { Doubt, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import { toLine } from '../../../src/ledger/payout.js';
 import type { KnownJournal } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
@@ -9,7 +9,7 @@ import { isTransition, knows } from './payout-book.js';
 /** As adopt-send.lua. @returns the state into which the payout came */
 export function adoptSend(
   all: LedgerSnapshot,
-  send: WitnessedSend,
+  send: SendToAdopt,
   { by, reason, doubtMs }: Doubt,
 ): PayoutState | undefined {
   const { payoutId, attempt, token, request, outcome } = send;
@@ -66,7 +66,7 @@ export function adoptSend(
 
 function describeAdopted(
   all: LedgerSnapshot,
-  { payoutId, outcome }: WitnessedSend,
+  { payoutId, outcome }: SendToAdopt,
   reason: string,
 ): { to: PayoutState; txhash?: string; message: string } {
   if (outcome?.kind === 'rejected') return { to: 'rejected', message: toLine(outcome.message) };

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/clock.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
-import type { AdoptedPayout, Doubt, RaisedLedger, WitnessedSend } from '../../../src/ledger/adopt-ledger.js';
+import type { AdoptedPayout, Doubt, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import { toLine, type Payout, type ValidPayout } from '../../../src/ledger/payout.js';
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
@@ -222,7 +222,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
 
   // What an adoption does.
 
-  adoptSends(sends: readonly WitnessedSend[], doubt: Doubt): Promise<AdoptedPayout[]> {
+  adoptSends(sends: readonly SendToAdopt[], doubt: Doubt): Promise<AdoptedPayout[]> {
     const adopted = sends.flatMap((send) => {
       const state = adoptSend(this.#all, send, doubt);
       return state === undefined ? [] : [{ payoutId: send.payoutId, state }];

@@ -35,7 +35,7 @@ export function makeMemoryRig(
       return adopted;
     },
     adoptLedger: async (highest, journals = { read: [JOURNAL], givenUp: [] }) => ledger.adoptLedger(highest, journals),
-    holdSendable: async () => ledger.holdSendable({ by: 'ann', reason: 'nobody witnesses it', doubtMs: 0 }),
+    holdSendable: async () => ledger.holdSendable({ by: 'ann', reason: 'no journal has it', doubtMs: 0 }),
     loseSender: async () => {
       ledger.loseSender();
       return Promise.resolve();

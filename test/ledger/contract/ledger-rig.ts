@@ -1,6 +1,6 @@
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
-import type { AdoptedPayout, RaisedLedger, WitnessedSend } from '../../../src/ledger/adopt-ledger.js';
+import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import type {
   BeginSend,
   BreakerRule,
@@ -35,11 +35,7 @@ export interface LedgerRig {
    * @param doubtMs - for how long the request may be on its way; 0 where nothing is said
    * @returns the payout, where it was changed
    */
-  adoptSend(
-    send: SendAttempt,
-    outcome?: WitnessedSend['outcome'],
-    doubtMs?: number,
-  ): Promise<AdoptedPayout | undefined>;
+  adoptSend(send: SendAttempt, outcome?: SendToAdopt['outcome'], doubtMs?: number): Promise<AdoptedPayout | undefined>;
   adoptLedger(
     highest: { epoch: number; sendCount: number },
     journals?: { read: readonly KnownJournal[]; givenUp: readonly string[] },

@@ -176,7 +176,7 @@ export function severalAttemptsRules(rig: GetRig): void {
       for (const payoutId of ['one', 'two']) await rig().enqueue(payoutId);
       expect(await rig().holdSendable()).toBe(3);
       for (const payoutId of ['one', 'two', 'rejected']) {
-        const held = { state: 'unknown', message: 'nobody witnesses it' };
+        const held = { state: 'unknown', message: 'no journal has it' };
         expect(await rig().ledger.readPayout(payoutId)).toMatchObject(held);
       }
       expect(await stateOf('accepted')).toBe('in_progress');

@@ -46,7 +46,7 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
         by: 'ann',
         reason: 'restored a copy',
       }),
-    holdSendable: async () => holdSendablePayouts(connection, { by: 'ann', reason: 'nobody witnesses it', doubtMs: 0 }),
+    holdSendable: async () => holdSendablePayouts(connection, { by: 'ann', reason: 'no journal has it', doubtMs: 0 }),
     async loseSender() {
       await connection.redis.del(connection.keys.sender);
     },
