@@ -63,6 +63,13 @@ export interface SenderRoleOptions {
   readonly logger: Logger;
 }
 
+/** What a sender that ends has to know of its end. */
+interface Doubtful {
+  readonly end: AbortSignal;
+  readonly lost: AbortSignal;
+  readonly findMismatch: () => LedgerMismatch | undefined;
+}
+
 /** Once a process is to stop, Redis is waited for this long to take the last outcome, or an objection. */
 const STOP_GRACE_MS = 10_000;
 const OBJECT_RETRY_MS = 500;
@@ -224,12 +231,15 @@ export class SenderRole {
     };
     this.#status = { role: 'sender', epoch: lease.epoch };
     const end = AbortSignal.any([stop, held.lost, refused.signal, failed.signal]);
-    const parts = [
+    const over = new AbortController();
+    const work = [
       this.#options.work({ sender, onRefused, logger }, end),
       recoverRegularly({ clock, delivery, sender, onRefused, logger }, end),
-      this.#objectWhenRefused(() => mismatch, end),
-      this.#compareWhenLost(held.lost, end),
     ];
+    void Promise.allSettled(work).then(() => {
+      over.abort();
+    });
+    const parts = [...work, this.#objectUntil(over.signal, { end, lost: held.lost, findMismatch: () => mismatch })];
     try {
       await Promise.all(parts);
     } finally {
@@ -257,40 +267,29 @@ export class SenderRole {
   }
 
   /**
-   * Stops the whole account: a worker on another host, whose journal has not seen what this one has, would send on.
-   * The lease is kept until that is done, for the same reason.
+   * Stops the whole account where journal and ledger disagree: a worker on another host, whose journal has not seen what
+   * this one has, would send on. The lease is kept until that is done, for the same reason; and one that was lost may
+   * have been lost because Redis came back older.
+   * @param over - the work of the sender has ended. The send under way can take long: until then the objection is made
+   * again where a Redis that came back older once more has forgotten it.
    */
-  async #objectWhenRefused(findMismatch: () => LedgerMismatch | undefined, end: AbortSignal): Promise<void> {
+  async #objectUntil(over: AbortSignal, { end, lost, findMismatch }: Doubtful): Promise<void> {
     const { clock, logger } = this.#options;
     await untilAborted(end);
-    const isOver = this.#stopGrace.start();
-    for (let mismatch = findMismatch(); mismatch !== undefined && !isOver();) {
+    const isTooLate = this.#stopGrace.start();
+    let mismatch = findMismatch();
+    if (mismatch === undefined && !lost.aborted) return;
+    while (!isTooLate()) {
+      const isLast = over.aborted;
       try {
-        await this.#object(mismatch);
-        return;
+        if (mismatch === undefined) await this.#findObjection();
+        else await this.#object(mismatch);
+        mismatch = undefined;
+        if (isLast) return;
       } catch (error) {
-        logger.warn({ error: (error as Error).message }, 'cannot record the objection yet');
-        await clock.sleep(OBJECT_RETRY_MS);
+        logger.warn({ error: (error as Error).message }, 'cannot compare ledger and journal, or object, yet');
       }
-    }
-  }
-
-  /**
-   * The lease may be lost because Redis came back older. The send under way can take long to end: a worker of another
-   * host, whose journal does not know of it, must hear of that before.
-   */
-  async #compareWhenLost(lost: AbortSignal, end: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#options;
-    await untilAborted(end);
-    const isOver = this.#stopGrace.start();
-    while (lost.aborted && !isOver()) {
-      try {
-        await this.#findObjection();
-        return;
-      } catch (error) {
-        logger.debug({ error: (error as Error).message }, 'cannot compare ledger and journal yet');
-        await clock.sleep(OBJECT_RETRY_MS);
-      }
+      await clock.sleep(OBJECT_RETRY_MS, isLast ? undefined : over);
     }
   }
 

@@ -437,6 +437,17 @@ describe('a sender that loses the lease while a send is under way', () => {
     expect(one.role.status).toMatchObject({ role: 'refused' });
   });
 
+  it('objects once more where the ledger forgets the objection while the send still takes', async () => {
+    await loseLease();
+    const forgetful = world.ledger.snapshot();
+    await advance(3_000);
+    expect(await objections()).toHaveLength(1);
+    world.ledger.restore(forgetful);
+    expect(await objections()).toEqual([]);
+    await advance(3_000);
+    expect(await objections()).toHaveLength(1);
+  });
+
   it('tries until Redis can be asked', async () => {
     const one = await loseLease();
     one.before.readSender = () => {
