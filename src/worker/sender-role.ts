@@ -287,7 +287,9 @@ export class SenderRole {
         mismatch = undefined;
         if (isLast) return;
       } catch (error) {
-        logger.warn({ error: (error as Error).message }, 'cannot compare ledger and journal, or object, yet');
+        const fields = { error: (error as Error).message };
+        if (mismatch === undefined) logger.debug(fields, 'cannot compare ledger and journal yet');
+        else logger.warn(fields, 'cannot record the objection yet');
       }
       await clock.sleep(OBJECT_RETRY_MS, isLast ? undefined : over);
     }
