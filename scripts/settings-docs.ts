@@ -16,7 +16,7 @@ export function renderSettingsDoc(): string {
     const rows = ROWS.filter(([, row]) => row.section === section);
     return `## ${title}\n\n${renderTable(rows, comments)}`;
   });
-  return `<!-- Made by \`npm run docs:settings\` from src/settings.ts: change the rows there. -->
+  return `<!-- Made by \`npm run docs\` from src/settings.ts: change the rows there. -->
 
 # Configuration
 
@@ -56,7 +56,7 @@ export function renderEnvExample(): string {
     const rows = ROWS.filter(([, row]) => row.section === section);
     return `# ${title}\n${rows.map(([, row]) => exampleLines(row)).join('')}`;
   });
-  return `# Made by \`npm run docs:settings\`: every variable of payout-queue. Copy to .env and change what differs;
+  return `# Made by \`npm run docs\`: every variable of payout-queue. Copy to .env and change what differs;
 # docs/configuration.md explains each one. In docker-compose.yml the paths, hosts and ports inside the containers are set.
 
 ${sections.join('\n')}`;

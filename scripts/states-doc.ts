@@ -4,7 +4,7 @@ import { TRANSITIONS } from '../src/ledger/transitions.js';
 
 /** The text of docs/states.md, made from the tables in src/ledger/states.ts and transitions.ts, so that they cannot differ. */
 export function renderStatesDoc(): string {
-  return `<!-- Made by \`npm run docs:states\` from src/ledger/states.ts and transitions.ts: change the tables there. -->
+  return `<!-- Made by \`npm run docs\` from src/ledger/states.ts and transitions.ts: change the tables there. -->
 
 # The states of a payout
 

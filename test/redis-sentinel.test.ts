@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { closeRedis, connectRedis, duplicateForWaiting, type RedisClient } from '../src/redis.js';
 import { startLocalRedis, type LocalRedis } from '../src/local-redis.js';
 import { startScriptedSentinel, type ScriptedSentinel } from './support/scripted-sentinel.js';
-import { until } from './worker/support/watched-worker.js';
+import { until } from './support/until.js';
 
 let master: LocalRedis;
 let sentinel: ScriptedSentinel;

@@ -5,7 +5,7 @@ import { PAYOUT_STATES } from '../../src/ledger/states.js';
 import { TRANSITIONS } from '../../src/ledger/transitions.js';
 
 describe('docs/states.md', () => {
-  it('is what `npm run docs:states` makes of the table', () => {
+  it('is what `npm run docs` makes of the table', () => {
     expect(readFileSync('docs/states.md', 'utf8')).toBe(renderStatesDoc());
   });
 

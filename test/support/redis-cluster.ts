@@ -140,18 +140,18 @@ async function findOwners(
   nodes: readonly ClusterNode[],
   key: string,
 ): Promise<{ master: ClusterNode; replica: ClusterNode }> {
-  const slot = await askAnyone(nodes, 'CLUSTER', 'KEYSLOT', key);
+  const slot = await findSlot(nodes, key);
   const index = Math.floor((slot * MASTERS) / (LAST_SLOT + 1));
   const [master, replica] = [nodes[index], nodes[index + MASTERS]];
   if (master === undefined || replica === undefined) throw new Error(`no server has ${key}`);
   return { master, replica };
 }
 
-/** The connection of a server that was just killed may not have noticed it. */
-async function askAnyone(nodes: readonly ClusterNode[], command: string, ...args: string[]): Promise<number> {
+/** Any server can say; the connection of one that was just killed may not have noticed it. */
+async function findSlot(nodes: readonly ClusterNode[], key: string): Promise<number> {
   for (const { admin } of nodes) {
     if (admin.status !== 'ready') continue;
-    const reply = await admin.call(command, ...args).catch(() => undefined);
+    const reply = await admin.call('CLUSTER', 'KEYSLOT', key).catch(() => undefined);
     if (reply !== undefined) return Number(reply);
   }
   throw new Error('no server of the cluster answers');

@@ -55,6 +55,13 @@ export interface SenderLoopOptions {
   readonly logger: Logger;
 }
 
+/** What a sender that ends has to know about its end. */
+interface Doubt {
+  readonly end: AbortSignal;
+  readonly lost: AbortSignal;
+  readonly findMismatch: () => LedgerMismatch | undefined;
+}
+
 /** Once a process is to stop, Redis gets this long to take the last outcome, or an objection. */
 const STOP_GRACE_MS = 10_000;
 const OBJECT_RETRY_MS = 500;
@@ -138,12 +145,16 @@ export class SenderLoop {
     };
     this.#status.becomeSender(lease.epoch);
     const end = AbortSignal.any([stop, heldLease.lost, refused.signal, failed.signal]);
-    const parts = [
+    const over = new AbortController();
+    const sending = [
       work({ sender, clock, ledger, onMismatch, logger }, end),
       recoverRegularly({ clock, relayOutbox, recovery, onMismatch, logger }, end),
-      this.#objectOnMismatch(() => mismatch, end),
-      this.#compareWhenLost(heldLease.lost, end),
     ];
+    void Promise.allSettled(sending).then(() => {
+      over.abort();
+    });
+    const doubt = { end, lost: heldLease.lost, findMismatch: () => mismatch };
+    const parts = [...sending, this.#objectUntil(over.signal, doubt)];
     try {
       await Promise.all(parts);
     } finally {
@@ -171,38 +182,31 @@ export class SenderLoop {
   }
 
   /**
-   * Stops the whole account: a worker on another host, whose journal does not have what this one has, would continue to
-   * send. The lease is kept until the objection is recorded, for the same reason.
+   * Stops the whole account where journal and ledger contradict each other: a worker on another host, whose journal does
+   * not have what this one has, would continue to send. The lease is kept until the objection is recorded, for the same
+   * reason; and a lease that was lost may have been lost because Redis came back older.
+   * @param over - the work of the sender has ended. The send in progress can take long: until then the objection is made
+   * again if a Redis that came back older once more has forgotten it.
    */
-  async #objectOnMismatch(mismatchOf: () => LedgerMismatch | undefined, end: AbortSignal): Promise<void> {
-    await untilAborted(end);
-    const mismatch = mismatchOf();
-    if (mismatch === undefined) return;
-    await this.#untilDone('cannot record the objection yet', async () => this.#audit.object(mismatch));
-  }
-
-  /**
-   * The lease may be lost because Redis came back older. The send in progress can take long to end: a worker of another
-   * host, whose journal does not have it, must be stopped before.
-   */
-  async #compareWhenLost(lost: AbortSignal, end: AbortSignal): Promise<void> {
-    await untilAborted(end);
-    if (!lost.aborted) return;
-    await this.#untilDone('cannot compare ledger and journal yet', async () => this.#audit.findMismatch());
-  }
-
-  /** Retries until it succeeds, or the process has to end. */
-  async #untilDone(failure: string, call: () => Promise<unknown>): Promise<void> {
+  async #objectUntil(over: AbortSignal, { end, lost, findMismatch }: Doubt): Promise<void> {
     const { clock, logger } = this.#options;
-    const isOver = this.#stopGrace.start();
-    while (!isOver()) {
+    await untilAborted(end);
+    const isTooLate = this.#stopGrace.start();
+    let mismatch = findMismatch();
+    if (mismatch === undefined && !lost.aborted) return;
+    while (!isTooLate()) {
+      const isLast = over.aborted;
       try {
-        await call();
-        return;
+        if (mismatch === undefined) await this.#audit.findMismatch();
+        else await this.#audit.object(mismatch);
+        mismatch = undefined;
+        if (isLast) return;
       } catch (error) {
-        logger.warn({ error: (error as Error).message }, failure);
-        await clock.sleep(OBJECT_RETRY_MS);
+        const fields = { error: (error as Error).message };
+        if (mismatch === undefined) logger.debug(fields, 'cannot compare ledger and journal yet');
+        else logger.warn(fields, 'cannot record the objection yet');
       }
+      await clock.sleep(OBJECT_RETRY_MS, isLast ? undefined : over);
     }
   }
 }

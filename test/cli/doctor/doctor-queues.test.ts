@@ -5,7 +5,7 @@ import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { createPayoutWorker } from '../../../src/worker/payout-worker.js';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';
-import { until } from '../../worker/support/payout-world.js';
+import { until } from '../../support/until.js';
 
 const doctor = useDoctor();
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
-import type { Objection } from '../../../src/ledger/objections.js';
+import type { Objection } from '../../../src/ledger/sender-ledger.js';
 import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import type { MemoryJournal } from '../../doubles/memory-journal.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { untilAborted } from '../../../src/clock.js';
 import { RedisUnavailableError } from '../../../src/errors.js';
-import type { Objection } from '../../../src/ledger/objections.js';
+import type { Objection } from '../../../src/ledger/sender-ledger.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
@@ -149,6 +149,17 @@ describe('a sender that loses the lease while a send is under way', () => {
       { journalId: 'j-one', kind: 'ledger', reason: expect.stringContaining('payout p was sent'), sends: 1 },
     ]);
     expect(one.loop.status).toMatchObject({ role: 'refused' });
+  });
+
+  it('objects again where the ledger forgets the objection while the send is still in progress', async () => {
+    await loseLease();
+    const forgetful = world.ledger.snapshot();
+    await advance(3_000);
+    expect(await objections()).toHaveLength(1);
+    world.ledger.restore(forgetful);
+    expect(await objections()).toEqual([]);
+    await advance(3_000);
+    expect(await objections()).toHaveLength(1);
   });
 
   it('tries until Redis can be asked', async () => {
