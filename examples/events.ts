@@ -1,6 +1,6 @@
 /**
  * Books every event of an account exactly once, although events are delivered at least once. A file of JSON lines stands for the
- * table of a database: its `eventId` is the primary key, and an event that is there already is skipped.
+ * table of a database: its `eventId` is the primary key, and an event that already exists is skipped.
  *
  *     REDIS_URL=… GATEWAY_PLATFORM_ID=… EVENTS_FILE=./events.jsonl npx tsx examples/events.ts
  */

@@ -9,7 +9,7 @@ export function renderStatesDoc(): string {
 # The states of a payout
 
 Every change is one script in Redis that checks the state before, so a transition that is not in the table below cannot happen.
-\`unknown\` is never left automatically, except by the attempt's own late answer, which its sender or the journal still has: sending again could pay twice.
+\`unknown\` is never left automatically, except by the attempt's own late response, which its sender or the journal still has: sending again could pay twice.
 What an adoption brings back that Redis forgot altogether begins as \`unknown\`, \`in_progress\` or \`rejected\`, as the journal says.
 
 ${table(

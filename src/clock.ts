@@ -50,7 +50,7 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Waits for `work`, but for `limitMs` at most. The work itself goes on; its later result or failure is ignored.
+ * Waits for `work`, but for `limitMs` at most. The work itself continues; its later result or failure is ignored.
  * @param clock - measures the limit
  * @returns the result of the work, or undefined when the limit was reached first
  * @throws whatever the work rejects with before the limit

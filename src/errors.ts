@@ -71,7 +71,7 @@ export class ConflictError extends PayoutError {
 /** A transaction is not the payment of the payout that it was given for, or the gateway does not know it. Nothing was changed. */
 export class TransactionMismatchError extends ConflictError {}
 
-/** Redis did not answer in time or could not be reached. What was asked may or may not have happened; asking again is safe. */
+/** Redis did not respond in time or could not be reached. What was asked may or may not have happened; asking again is safe. */
 export class RedisUnavailableError extends PayoutError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('REDIS_UNAVAILABLE', message, options);

@@ -1,6 +1,6 @@
 /**
  * Calls of what only watches: loggers, observers, telemetry. An application brings these, and disks fill up under them.
- * None of them may cost the answer to a withdraw, so what they throw ends here, and is counted.
+ * None of them may cost the response to a withdrawal, so what they throw ends here, and is counted.
  */
 
 export type Watcher = 'logger' | 'observer' | 'telemetry';

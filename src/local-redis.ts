@@ -29,7 +29,7 @@ export interface LocalRedisOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** The settings that payouts need: every write is on disk before it is answered, and nothing is evicted. */
+/** The settings that payouts need: every write is on disk before Redis replies, and nothing is evicted. */
 const SAFE_SETTINGS = {
   appendonly: 'yes',
   appendfsync: 'always',

@@ -18,7 +18,7 @@ export type RedisRole = 'commands' | 'sender' | 'queue';
 
 const COMMAND_TIMEOUT_MS = 5_000;
 
-/** A connection on which an answer is overdue for so long is opened again: it may have fallen silent without having ended. */
+/** After this time without a reply, in ms, a connection is reopened: it may have fallen silent without having ended. */
 const SOCKET_TIMEOUT_MS = 10_000;
 
 const ROLE_OPTIONS: Record<RedisRole, Omit<RedisOptions, 'replyMapping'>> = {
@@ -211,7 +211,7 @@ export function duplicateForWaiting(client: RedisClient, waitMs: number): RedisC
   };
   const duplicate =
     client instanceof Cluster ? client.duplicate([], { redisOptions: options }) : client.duplicate(options);
-  // The commands on it fail, and whoever waits for them says so.
+  // The commands on it fail, and their callers report it.
   duplicate.on('error', () => undefined);
   return duplicate;
 }
@@ -233,11 +233,11 @@ function logConnectionTrouble(client: RedisClient, role: RedisRole, logger: Logg
   });
 }
 
-/** Answers of a Redis that is there but cannot do its work now; everything else it refuses is a mistake of ours. */
+/** Replies of a Redis that is there but cannot work now; every other error reply is a mistake of ours. */
 const UNAVAILABLE_REPLY =
   /^(?:(?:LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|OOM|MISCONF|BUSY|NOREPLICAS|UNBLOCKED|NOAUTH|WRONGPASS|NOPERM)\b|ERR max number of clients)/;
 
-/** The errors of ioredis that have a name of their own: the connection ended, or no server of a cluster answers. */
+/** The errors of ioredis that have a name of their own: the connection ended, or no server of a cluster responds. */
 const CONNECTION_ERROR_NAMES = new Set([
   'AbortError',
   'InterruptError',
@@ -245,7 +245,7 @@ const CONNECTION_ERROR_NAMES = new Set([
   'ClusterAllFailedError',
 ]);
 
-/** What ioredis says, as a plain Error, of a connection that is not there, ended, or does not answer. */
+/** What ioredis says, as a plain Error, of a connection that is not there, ended, or does not respond. */
 const CONNECTION_ERROR_MESSAGE =
   /^(?:Connection is (?:closed|aborted|discarded)|Command timed out|Socket timeout|connect ETIMEDOUT|Stream isn't writeable|All sentinels are unreachable|None of startup nodes|Node is disconnected|Cluster (?:is ended|is disconnect|isn't ready)|Too many Cluster redirections|Unknown RESP type)/;
 
@@ -255,7 +255,7 @@ const CONNECTION_ERROR_CODE =
 
 /**
  * Turns a failed Redis call into this project's error, so that callers need not know ioredis.
- * @returns a RedisUnavailableError for connection trouble, time-outs and refusals to work now; other errors, such as a
+ * @returns a RedisUnavailableError for connection trouble, timeouts and a Redis that cannot work now; other errors, such as a
  * wrong type or a script's own, unchanged
  */
 export function toRedisError(error: unknown): unknown {
@@ -287,7 +287,7 @@ const closed = new WeakSet<RedisClient>();
 export async function closeRedis(client: RedisClient): Promise<void> {
   closed.add(client);
   if (client.status === 'ready') {
-    // A Redis that hangs does not answer QUIT either.
+    // A Redis that hangs does not respond to QUIT either.
     await within(
       QUIT_WITHIN_MS,
       client.quit().catch(() => undefined),

@@ -65,7 +65,7 @@ function dataSection(payout: Payout): Html {
     ['Priority', payout.priority],
     ['Not before', payout.notBefore && formatTimeUtc(payout.notBefore)],
     ['Send attempts', payout.attempt],
-    ['Requeued by an operator', payout.round === 0 ? undefined : `${payout.round}×`],
+    ['Requeued by an operator', payout.requeueCount === 0 ? undefined : `${payout.requeueCount}×`],
     ['Created', formatTimeUtc(payout.createdAt)],
     ['In this state since', formatTimeUtc(payout.updatedAt)],
     ['Metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata, null, 2), 'mono'],

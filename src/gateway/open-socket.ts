@@ -25,19 +25,19 @@ export interface OpenSocketOptions {
 export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: OpenSocketOptions): Promise<OpenSocket> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const secure = url.protocol === 'https:';
-  const giveUp = new AbortController();
+  const attempt = new AbortController();
   const onAbort = () => {
-    giveUp.abort(new Error('aborted by the caller'));
+    attempt.abort(new Error('aborted by the caller'));
   };
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
   const timer = setTimeout(() => {
-    giveUp.abort(new Error(`not connected within ${connectTimeoutMs} ms`));
+    attempt.abort(new Error(`not connected within ${connectTimeoutMs} ms`));
   }, connectTimeoutMs);
 
   const transport = neverThrow(connect({ host, port: Number(url.port || (secure ? 443 : 80)), noDelay: true }));
   try {
-    await once(transport, 'connect', { signal: giveUp.signal });
+    await once(transport, 'connect', { signal: attempt.signal });
     if (!secure) return { stream: transport, transport };
     const tls = connectTls({
       socket: transport,
@@ -48,11 +48,11 @@ export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: Ope
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
     });
-    await once(neverThrow(tls), 'secureConnect', { signal: giveUp.signal });
+    await once(neverThrow(tls), 'secureConnect', { signal: attempt.signal });
     return { stream: tls, transport };
   } catch (error) {
     transport.destroy();
-    const reason: unknown = giveUp.signal.aborted ? giveUp.signal.reason : error;
+    const reason: unknown = attempt.signal.aborted ? attempt.signal.reason : error;
     throw new GatewayUnavailableError(`No connection to the gateway at ${url.origin}: ${describeFailure(reason)}`);
   } finally {
     clearTimeout(timer);

@@ -78,7 +78,7 @@ export async function refuseLink(path: string): Promise<void> {
 
 /**
  * Makes a file with its first lines, whole or not at all, also where another process makes it at the same time.
- * @returns false when it is there already
+ * @returns false when it already exists
  */
 export async function createFile(path: string, lines: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}.new`;

@@ -21,7 +21,7 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   /** Payouts of which a payment was proved too late, see `lateTxhash`. */
   readonly latePayments: number;
   /** Who holds the lease; null when no process ever did, or the last one gave it back. */
-  readonly sender: { readonly owner: string; readonly epoch: number; readonly beat: number } | null;
+  readonly sender: { readonly owner: string; readonly epoch: number; readonly heartbeat: number } | null;
   /** Sends begun since the ledger exists. */
   readonly sends: number;
   readonly rejectionsInARow: number;
@@ -63,7 +63,7 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     sender:
       lease === undefined || lease.released || lease.owner === ''
         ? null
-        : { owner: lease.owner, epoch: lease.epoch, beat: lease.heartbeat },
+        : { owner: lease.owner, epoch: lease.epoch, heartbeat: lease.heartbeat },
     sends: Number(sender['sends'] ?? 0),
     rejectionsInARow: Number(ledger['rejectionsInARow'] ?? 0),
     unknownsInARow: Number(ledger['unknownsInARow'] ?? 0),

@@ -8,7 +8,7 @@ import { checkServer, type ServerReport } from './redis-durability.js';
 import { SharedWait } from './shared-wait.js';
 
 /**
- * How a write is known to be kept. `reply`: what Redis answers is enough, for those who only read, and where an operator
+ * How a write is known to be kept. `reply`: the reply of Redis is enough, for those who only read, and where an operator
  * has accepted a Redis that may forget.
  */
 export type Confirmation = 'reply' | WriteConfirmer;
@@ -16,7 +16,7 @@ export type Confirmation = 'reply' | WriteConfirmer;
 /** A write that is about to be made. */
 export interface PreparedWrite {
   /**
-   * Call it once Redis has answered. Resolves when disk and replicas keep the write.
+   * Call it once Redis has replied. Resolves when disk and replicas keep the write.
    * @throws RedisUnavailableError when they do not say so in time; the write may or may not be kept
    */
   confirm(): Promise<void>;

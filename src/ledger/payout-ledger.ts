@@ -43,7 +43,7 @@ export interface StateChange {
 export type OutboxEntry =
   { readonly state: StateWithJob; readonly payoutId: string } | { readonly unknownMember: string };
 
-/** So many payouts go into one script, which keeps Redis busy for a few milliseconds at most. */
+/** Payouts per script call: keeps Redis busy for a few milliseconds at most. */
 const PAYOUTS_PER_SCRIPT = 250;
 
 /** Payouts as the application and operators see and change them. */
@@ -231,7 +231,7 @@ function keysOf(keys: LedgerKeys, { payoutId, batch }: ValidPayout): string[] {
 function readEnqueueReply(reply: unknown, payouts: readonly ValidPayout[]): EnqueueResult[] {
   return (reply as (1 | PayoutState | string[])[]).map((result, index) => {
     const given = payouts[index];
-    if (given === undefined) throw new Error('enqueue-payouts answered for more payouts than it was given');
+    if (given === undefined) throw new Error('enqueue-payouts returned more results than it was given payouts');
     const { payoutId } = given;
     if (result === 1) return { kind: 'created', payoutId };
     if (typeof result === 'string') return { kind: 'removed', payoutId, state: result };

@@ -28,7 +28,7 @@ export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
     state: readState(record['state'] ?? ''),
     ...parseInputFields(record),
     attempt: Number(record['attempt'] ?? 0),
-    round: Number(record['round'] ?? 0),
+    requeueCount: Number(record['round'] ?? 0),
     ...pick(record, ['txhash', 'vouchedTxhash', 'fee', 'message', 'lateTxhash']),
     createdAt: history[0]?.at ?? '',
     updatedAt: history.at(-1)?.at ?? '',

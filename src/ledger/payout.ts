@@ -86,8 +86,8 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly notBefore?: string | undefined;
   /** How many times a send was begun. */
   readonly attempt: number;
-  /** How many times an operator put it back into the queue. */
-  readonly round: number;
+  /** How many times an operator requeued it. */
+  readonly requeueCount: number;
   readonly txhash?: string;
   /** The transaction that an operator gave for it (`payouts resolve --sent`). */
   readonly vouchedTxhash?: string;

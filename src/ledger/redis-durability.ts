@@ -17,7 +17,7 @@ export interface DurabilityReport {
 /**
  * How a write is known to be on disk.
  *
- * - `reply`: the server answers only after it (`appendfsync always`).
+ * - `reply`: the server replies only after it (`appendfsync always`).
  * - `waitaof`: it is asked with WAITAOF.
  * - `never`: it does not say.
  */
@@ -30,7 +30,7 @@ export interface ServerReport extends DurabilityReport {
 }
 
 /**
- * Asks Redis whether it keeps what it was told. A cluster is asked master by master, and the worst answer counts.
+ * Asks Redis whether it keeps what was written to it. A cluster is asked master by master, and the worst reply counts.
  * @throws RedisUnavailableError when no server is known, or one is a replica; what ioredis throws when it cannot ask
  */
 export async function checkDurability(redis: RedisClient): Promise<DurabilityReport> {

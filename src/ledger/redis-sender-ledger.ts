@@ -59,7 +59,7 @@ export class RedisSenderLedger implements SenderLedger {
   }
 
   async renewLease({ owner, epoch }: Lease): Promise<number | undefined> {
-    const beat = Number(await this.#connection.run('beat-lease', [owner, epoch]));
+    const beat = Number(await this.#connection.run('renew-lease', [owner, epoch]));
     return beat === 0 ? undefined : beat;
   }
 
@@ -151,7 +151,7 @@ export class RedisSenderLedger implements SenderLedger {
     });
   }
 
-  async abandonSends(
+  async markSendsUnknown(
     { owner, epoch }: Lease,
     attempts: readonly SendAttempt[],
     reason: string,
@@ -159,7 +159,7 @@ export class RedisSenderLedger implements SenderLedger {
   ): Promise<readonly string[] | undefined> {
     const { clock, run, keys } = this.#connection;
     const reply = await run(
-      'abandon-sends',
+      'mark-sends-unknown',
       [
         clock.wallNow(),
         owner,

@@ -11,10 +11,10 @@ export const SCRIPT_NAMES = [
   'begin-send',
   'revert-send',
   'finish-send',
-  'abandon-sends',
+  'mark-sends-unknown',
   'read-sender',
   'acquire-lease',
-  'beat-lease',
+  'renew-lease',
   'release-lease',
   'change-state',
   'pause-account',
@@ -39,7 +39,7 @@ export type ScriptName = (typeof SCRIPT_NAMES)[number];
  */
 export const LEDGER_FORMAT = 2;
 
-/** What a script answers on a ledger of a newer format. */
+/** What a script returns on a ledger of a newer format. */
 const NEWER_FORMAT = -10;
 
 const PRELUDE = `${constants()}\n${readScript('prelude')}`;

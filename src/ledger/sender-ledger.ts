@@ -5,7 +5,7 @@ import type { PayoutState } from './states.js';
 
 /** The ledger as the sender needs it. Narrow, so that the sending rules also run on a simulated ledger. */
 
-/** What a process sees of the lease. Two equal views in a row mean that the holder gave no sign of life between them. */
+/** What a process sees of the lease. Two equal views in a row mean that the holder sent no heartbeat between them. */
 export interface LeaseView {
   readonly owner: string;
   readonly epoch: number;
@@ -97,7 +97,7 @@ export interface ForgottenSend<Send extends SendAttempt> {
 
 export interface BeginSend extends SendAttempt {
   readonly lease: Lease;
-  /** The holder's last sign of life that was acknowledged: a ledger that has seen fewer came back older. */
+  /** The holder's last heartbeat that was acknowledged: a ledger that has seen fewer came back older. */
   readonly heartbeat: number;
   readonly ledgerId: string;
   /** The number of sends, and the token of the last one, that the sender believes this ledger has seen. */
@@ -141,7 +141,7 @@ export interface SenderLedger {
     journal: KnownJournal,
     forgetBefore: number,
   ): Promise<number | undefined>;
-  /** @returns how many signs of life there were since the lease was taken, undefined when it is lost */
+  /** @returns the number of heartbeats since the lease was taken, undefined when it is lost */
   renewLease(lease: Lease): Promise<number | undefined>;
   releaseLease(lease: Lease): Promise<void>;
   readPayout(payoutId: string): Promise<Payout | undefined>;
@@ -160,7 +160,7 @@ export interface SenderLedger {
    * @param doubtMs - for how long their requests may be on their way, in ms
    * @returns the payouts that were changed, or undefined when the lease is lost
    */
-  abandonSends(
+  markSendsUnknown(
     lease: Lease,
     attempts: readonly SendAttempt[],
     reason: string,

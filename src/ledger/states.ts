@@ -77,7 +77,7 @@ const STATES = {
     tone: 'bad',
   },
   rejected: {
-    meaning: 'the gateway answered that the call failed; nothing was paid',
+    meaning: 'the gateway reported that the call failed; nothing was paid',
     final: false,
     needsJob: false,
     queue: null,
@@ -87,7 +87,7 @@ const STATES = {
     tone: 'warning',
   },
   unknown: {
-    meaning: 'sent, or maybe sent, and no trustworthy answer: an operator must check',
+    meaning: 'sent, or maybe sent, and no trustworthy response: an operator must check',
     final: false,
     needsJob: false,
     queue: null,

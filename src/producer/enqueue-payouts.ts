@@ -37,7 +37,7 @@ export async function enqueuePayouts(
   payouts: readonly ValidPayout[],
 ): Promise<EnqueueResult[]> {
   const results: EnqueueResult[] = [];
-  for await (const answers of enqueueChunks(account, inChunks(payouts))) results.push(...answers);
+  for await (const chunk of enqueueChunks(account, inChunks(payouts))) results.push(...chunk);
   return results;
 }
 
@@ -53,10 +53,10 @@ export async function* enqueueChunks(
   let ringing = Promise.resolve();
   try {
     for await (const chunk of chunks) {
-      const answers = await account.ledger.enqueue(chunk);
+      const results = await account.ledger.enqueue(chunk);
       await ringing;
-      ringing = account.relay.tryDeliverAccepted(findJobless(chunk, answers));
-      yield answers;
+      ringing = account.relay.tryDeliverAccepted(findJobless(chunk, results));
+      yield results;
     }
   } finally {
     await ringing;

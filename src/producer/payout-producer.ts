@@ -33,7 +33,7 @@ export type BulkResult =
       readonly state: PayoutState;
       /** In which it differs from the one that was given. */
       readonly fields: readonly string[];
-      /** It was final and retention removed it, so that nobody can tell whether it differs. */
+      /** It was final and retention removed it, so it is unknown whether it differs. */
       readonly removed?: true;
     };
 
@@ -93,7 +93,7 @@ export class PayoutProducer {
     const account = this.#use();
     const payout = parseInput(payoutInputSchema, input);
     const [result] = (await enqueuePayouts(account, [payout])).map(toBulkResult);
-    if (result === undefined) throw new Error('The ledger gave no answer for a payout');
+    if (result === undefined) throw new Error('The ledger returned no result for a payout');
     if (result.kind !== 'conflict') {
       const { payoutId, state, created } = result;
       return { payoutId, state, created };

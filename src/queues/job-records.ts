@@ -29,7 +29,7 @@ export type SuspectOutcome = (typeof OUTCOMES)[number];
 const RECORD_KINDS = ['live', 'dead', 'none'] as const;
 const OUTCOMES = ['kept', 'cleared', 'put_back'] as const;
 
-const READ_ROUNDS = 'payouts:read-rounds';
+const READ_REQUEUE_COUNTS = 'payouts:read-requeue-counts';
 const FIND_DEAD_JOBS = 'payouts:find-dead-jobs';
 const CLEAR_ORPHAN_JOB = 'payouts:clear-orphan-job';
 const STRUCTURES = ['wait', 'paused', 'active', 'prioritized', 'delayed', 'completed', 'failed'] as const;
@@ -45,7 +45,7 @@ export class JobRecords {
 
   constructor(redis: RedisClient) {
     this.#redis = redis;
-    redis.defineCommand(READ_ROUNDS, { lua: readScript('read-rounds') });
+    redis.defineCommand(READ_REQUEUE_COUNTS, { lua: readScript('read-requeue-counts') });
     redis.defineCommand(FIND_DEAD_JOBS, { lua: readScript('find-dead-jobs') });
     redis.defineCommand(CLEAR_ORPHAN_JOB, { numberOfKeys: STRUCTURES.length + 2, lua: readScript('clear-orphan-job') });
   }
@@ -63,10 +63,10 @@ export class JobRecords {
   ): Promise<(string | undefined)[]> {
     if (payoutIds.length === 0) return [];
     const records = payoutIds.map((payoutId) => keys.payout(payoutId));
-    const rounds = (await this.#run(READ_ROUNDS, [records.length, ...records, state])) as number[];
+    const counts = (await this.#run(READ_REQUEUE_COUNTS, [records.length, ...records, state])) as number[];
     return payoutIds.map((payoutId, index) => {
-      const round = rounds[index] ?? -1;
-      return round < 0 ? undefined : toJobId({ payoutId, round });
+      const requeueCount = counts[index] ?? -1;
+      return requeueCount < 0 ? undefined : toJobId({ payoutId, requeueCount });
     });
   }
 

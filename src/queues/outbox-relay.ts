@@ -129,7 +129,7 @@ export class OutboxRelay {
     try {
       const done = work().then(() => true);
       const isDone = await within(CALLER_LIMIT_MS, done, this.#clock);
-      return isDone ? undefined : `Redis did not answer within ${CALLER_LIMIT_MS} ms`;
+      return isDone ? undefined : `Redis did not respond within ${CALLER_LIMIT_MS} ms`;
     } catch (error) {
       return (error as Error).message;
     }

@@ -32,8 +32,8 @@ export type JobSource = Pick<
 /** What a job's id is made of. */
 export interface JobIdSource {
   readonly payoutId: string;
-  /** How many times an operator put the payout back; a new one has 0. @defaultValue 0 */
-  readonly round?: number;
+  /** How many times an operator requeued the payout; a new one has 0. @defaultValue 0 */
+  readonly requeueCount?: number;
 }
 
 export interface PayoutQueuesOptions {
@@ -82,7 +82,7 @@ export class PayoutQueues {
     return this[queueNameOf(state)];
   }
 
-  /** Rings for payouts that are `queued`. A job that is there already stays as it is. */
+  /** Rings for payouts that are `queued`. A job that already exists stays as it is. */
   async addWithdrawJobs(payouts: readonly JobSource[]): Promise<void> {
     if (payouts.length === 0) return;
     const now = this.#wallNow();
@@ -128,11 +128,11 @@ export class PayoutQueues {
 }
 
 /**
- * A job's id: the payout's, and the round, because a payout that an operator puts back needs a new job.
+ * A job's id: the payout's, and its requeue count, because a payout that an operator requeues needs a new job.
  * BullMQ takes no integer and no colon; `%` and `~` cannot occur in a payoutId, so no two payouts share an id.
  */
-export function toJobId({ payoutId, round = 0 }: JobIdSource): string {
-  return `${payoutId.replaceAll(':', '%3A')}~${round}`;
+export function toJobId({ payoutId, requeueCount = 0 }: JobIdSource): string {
+  return `${payoutId.replaceAll(':', '%3A')}~${requeueCount}`;
 }
 
 function toJobData({ payoutId, paymentId, amount, addressTo, symbol, txhash }: JobSource): PayoutJobData {

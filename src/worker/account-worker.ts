@@ -78,7 +78,7 @@ export class AccountWorker {
   readonly platformId: number;
   readonly #options: AccountWorkerOptions;
   readonly #account: AccountAccess;
-  /** For answers of the gateway that can be asked for again: they need not be waited for until they are kept. */
+  /** For status responses of the gateway, which can be fetched again: their writes need not be confirmed. */
   readonly #polledLedger: PayoutLedger;
   readonly #senderLedger: RedisSenderLedger;
   readonly #stop = new AbortController();
@@ -206,7 +206,7 @@ export class AccountWorker {
   }
 
   /**
-   * Begins no new send, waits for the answer of the one under way and its recording, gives the lease back, and ends.
+   * Begins no new send, waits for the response of the one in progress and its recording, releases the lease, and ends.
    * Safe to call twice, and before start.
    */
   async stop(): Promise<void> {

@@ -95,7 +95,7 @@ export class PayoutWorker {
     for (const account of this.accounts) account.start();
   }
 
-  /** Ends every account in good order: no new send, the answers under way are waited for, the leases given back. */
+  /** Ends every account in good order: no new send, responses in progress are awaited, the leases released. */
   async stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     await this.#stopping;
@@ -143,7 +143,7 @@ function requireValid(options: PayoutWorkerOptions): void {
   if (problems.length > 0) throw new InvalidConfigError(problems);
 }
 
-/** A Redis that is away at the start is waited for; one that may forget is refused. */
+/** A Redis that is unavailable at the start is waited for; one that may forget is refused. */
 async function requireDurableRedis(
   redis: RedisClient,
   { allowVolatileRedis, logger, clock }: { allowVolatileRedis: boolean; logger: Logger; clock: Clock },

@@ -6,7 +6,7 @@ import type { Logger } from '../logger.js';
 
 export interface RetentionOptions {
   readonly connection: LedgerConnection;
-  /** Final payouts are kept for so many days. */
+  /** Days for which final payouts are kept. */
   readonly retentionDays: number;
   readonly logger: Logger;
 }
@@ -19,7 +19,7 @@ const PAYOUTS_PER_STEP = 100;
 const EVENTS_PER_STEP = 1_000;
 const REST_MS = 60_000;
 
-/** So many events stay in any case, for `payouts events` and for groups that are still to come. */
+/** The number of events that stay in any case, for `payouts events` and for groups that are still to come. */
 const KEPT_EVENTS = 100_000;
 
 /**

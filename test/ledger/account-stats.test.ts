@@ -55,7 +55,7 @@ describe('readAccountStats', () => {
       pausedReason: 'holiday',
       pausedBy: 'ann',
       pausedAt: '2030-01-01T00:00:00.000Z',
-      sender: { owner: 'one', epoch: 1, beat: 1 },
+      sender: { owner: 'one', epoch: 1, heartbeat: 1 },
       sends: 3,
       rejectionsInARow: 1,
       unknownsInARow: 1,

@@ -57,7 +57,7 @@ describe('the event stream', () => {
   it('tells of a recovery and of an adoption', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     const left = await begin(sender, await takeLease(sender, 'one'), 'p');
-    await sender.abandonSends(await takeLease(sender, 'two'), [left], 'the sender ended', 0);
+    await sender.markSendsUnknown(await takeLease(sender, 'two'), [left], 'the sender ended', 0);
     const { connection } = account;
     const request = { paymentId: 7, amount: '1', addressTo: 'w' };
     const forgotten = { payoutId: 'q', attempt: 1, token: 't', request };

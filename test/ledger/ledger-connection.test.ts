@@ -50,7 +50,7 @@ describe('a Redis that is away', () => {
     for (const asked of [
       ask(connection.redis.get('x')),
       pipelined(connection, (pipeline) => pipeline.get('x')),
-      connection.run('beat-lease', ['one', 1]),
+      connection.run('renew-lease', ['one', 1]),
     ]) {
       await expect(asked).rejects.toBeInstanceOf(RedisUnavailableError);
     }

@@ -39,7 +39,7 @@ describe('enqueue', () => {
       batch: 'b',
       state: 'queued',
       attempt: 0,
-      round: 0,
+      requeueCount: 0,
       createdAt: '2030-01-01T00:00:00.000Z',
       updatedAt: '2030-01-01T00:00:00.000Z',
       history: [{ at: '2030-01-01T00:00:00.000Z', to: 'queued' }],
@@ -158,11 +158,11 @@ describe('change', () => {
     expect(await ledger.findByTxhash('other')).toBeUndefined();
   });
 
-  it('stores fee and message, and counts a round when a person puts it back', async () => {
+  it('stores fee and message, and counts that an operator requeued it', async () => {
     await ledger.enqueue([aPayout('p')]);
     await makeUnknown('p');
     await ledger.change({ payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'was not sent' });
-    expect(await ledger.get('p')).toMatchObject({ state: 'queued', round: 1 });
+    expect(await ledger.get('p')).toMatchObject({ state: 'queued', requeueCount: 1 });
     await makeUnknown('p');
     await ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h' });
     await ledger.change({ payoutId: 'p', from: 'in_progress', to: 'completed', fee: '0.5', message: 'done\n' });
@@ -171,7 +171,7 @@ describe('change', () => {
       fee: '0.5',
       message: 'done',
       txhash: 'h',
-      round: 1,
+      requeueCount: 1,
     });
   });
 

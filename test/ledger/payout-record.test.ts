@@ -30,7 +30,7 @@ describe('a stored payout', () => {
       amount: '12.5',
       addressTo: 'wallet-1',
       attempt: 0,
-      round: 0,
+      requeueCount: 0,
       createdAt: '2030-01-01T00:00:00.000Z',
       updatedAt: '2030-01-01T00:00:00.000Z',
       history: [{ at: '2030-01-01T00:00:00.000Z', to: 'queued' }],

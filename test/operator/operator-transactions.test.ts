@@ -60,7 +60,7 @@ describe('resolve as sent', () => {
     const txhash = await pay('p', { amount: '3' });
     const refused = operator.resolve('p', { kind: 'sent', txhash }, ANN);
     await expect(refused).rejects.toThrow(TransactionMismatchError);
-    await expect(refused).rejects.toThrow(/amount is 3 there, .* Nothing was changed$/);
+    await expect(refused).rejects.toThrow(/amount is 3 at the gateway, .* Nothing was changed$/);
     expect((await rig.account.ledger.get('p'))?.state).toBe('unknown');
     expect(await operator.resolve('p', { kind: 'sent', txhash, unchecked: true }, ANN)).toMatchObject({ txhash });
     const reason = `${ANN.reason} (txhash not checked with the gateway)`;

@@ -20,7 +20,7 @@ afterEach(async () => rig.close());
 describe('retry', () => {
   it('queues a rejected payout again, with a job of its own, and records who and why', async () => {
     await rig.bring('p', 'rejected');
-    expect(await rig.operator.retry('p', ANN)).toMatchObject({ state: 'queued', round: 1 });
+    expect(await rig.operator.retry('p', ANN)).toMatchObject({ state: 'queued', requeueCount: 1 });
     expect((await rig.account.ledger.get('p'))?.history.at(-1)).toMatchObject({
       from: 'rejected',
       to: 'queued',

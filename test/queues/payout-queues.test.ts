@@ -65,21 +65,21 @@ describe('toJobId', () => {
     fc.assert(
       fc.property(one, one, ([a, roundA], [b, roundB]) => {
         const same = a === b && roundA === roundB;
-        expect(toJobId({ payoutId: a, round: roundA }) === toJobId({ payoutId: b, round: roundB })).toBe(same);
+        expect(toJobId({ payoutId: a, requeueCount: roundA }) === toJobId({ payoutId: b, requeueCount: roundB })).toBe(same);
       }),
       { numRuns: 5_000 },
     );
   });
 
-  it('is always one that BullMQ takes, and of a new payout it is that of round 0', async () => {
+  it('is always one that BullMQ takes, and of a new payout it is that of requeue count 0', async () => {
     fc.assert(
-      fc.property(payoutId, fc.nat(12), (name, round) => {
-        const jobId = toJobId({ payoutId: name, round });
+      fc.property(payoutId, fc.nat(12), (name, requeueCount) => {
+        const jobId = toJobId({ payoutId: name, requeueCount });
         expect(jobId).not.toContain(':');
         expect(jobId).not.toMatch(/^\d*$/);
       }),
     );
-    expect(toJobId({ payoutId: 'p' })).toBe(toJobId({ payoutId: 'p', round: 0 }));
+    expect(toJobId({ payoutId: 'p' })).toBe(toJobId({ payoutId: 'p', requeueCount: 0 }));
     await queues.addWithdrawJobs(['a:b', '1', ':::', '0', 'a:b:c'].map((name) => source(name)));
     expect(await queues.withdraw.count()).toBe(5);
   });
@@ -96,7 +96,7 @@ describe('addWithdrawJobs', () => {
   });
 
   it('carries what the dashboard shows and nothing else', async () => {
-    const payout = { ...source('p', { symbol: 'USD', txhash: 'h', round: 2 }), metadata: { secret: 1 } };
+    const payout = { ...source('p', { symbol: 'USD', txhash: 'h', requeueCount: 2 }), metadata: { secret: 1 } };
     await queues.addWithdrawJobs([payout]);
     const job = await queues.withdraw.getJob('p~2');
     expect(job?.data).toEqual({
@@ -139,8 +139,8 @@ describe('addStatusJobs', () => {
 });
 
 describe('removeWithdrawJob', () => {
-  it('takes the job of that round out, and is content when there is none', async () => {
-    await queues.addWithdrawJobs([source('p'), source('p', { round: 1 })]);
+  it('takes the job of that requeue count out, and is content when there is none', async () => {
+    await queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 })]);
     await queues.removeWithdrawJob(source('p'));
     await queues.removeWithdrawJob(source('nobody'));
     expect((await queues.withdraw.getWaiting()).map((job) => job.id)).toEqual(['p~1']);

@@ -57,7 +57,7 @@ export function registerAdoptLedgerCommand(program: Command, context: CliContext
     )
     .option('--give-up <id...>', `id of a journal that is lost for good, or ${UNWITNESSED}`)
     .option('-y, --yes', 'do not ask')
-    .option('--json', 'print {disagreement, unknown, adopted, held, …} as JSON')
+    .option('--json', 'print {mismatch, unknown, adopted, held, …} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
       const actor = await readActor(flags);
@@ -73,7 +73,7 @@ export function registerAdoptLedgerCommand(program: Command, context: CliContext
         operator.adoptLedger({ journalDirs, giveUp, inFlightMaxMs, review }, actor),
       );
       if (json)
-        context.writeJson(adoption === undefined ? { disagreement: null, unknown: [] } : toJson(plan, adoption));
+        context.writeJson(adoption === undefined ? { mismatch: null, unknown: [] } : toJson(plan, adoption));
       else if (adoption === undefined) context.write('The send journals and the ledger agree: nothing to adopt.\n');
       else context.write(describeAdoption(adoption, giveUp.length > 0));
     });
@@ -134,7 +134,7 @@ function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, senda
 
 function toJson({ reasons }: AdoptionPlan, { adopted, held, epoch, sendCount, objections }: Adoption): object {
   return {
-    disagreement: reasons[0],
+    mismatch: reasons[0],
     unknown: idsIn(adopted, 'unknown'),
     adopted,
     held,

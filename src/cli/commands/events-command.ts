@@ -24,7 +24,7 @@ const FOLLOW_INTERVAL_MS = 500;
 
 const HELP_AFTER = `
 Without --since: from the first event that is kept, or with --follow from now on. The eventId of the last event that
-was seen (in the JSON) is where to go on.
+was seen (in the JSON) is where to continue.
 
 Examples:
   payouts events --since 2030-01-31T09:00:00Z
@@ -37,7 +37,7 @@ export function registerEventsCommand(program: Command, context: CliContext): vo
   program
     .command('events')
     .description('show what happened: changes of payouts, pauses, objections, late payments')
-    .option('-f, --follow', 'go on with what happens next, until it is stopped')
+    .option('-f, --follow', 'print new events until stopped')
     .option('--since <time|eventId>', 'from a time on (such as 2030-01-31T09:00:00Z), or after an event')
     .option('--json', 'print each event as one line of JSON')
     .addHelpText('after', HELP_AFTER)

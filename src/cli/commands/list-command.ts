@@ -102,7 +102,7 @@ function writeLines(payouts: readonly Payout[], context: CliContext): void {
   for (const payout of payouts) context.writeJson(payout);
 }
 
-/** The columns are named once, and only when Redis has answered. */
+/** The columns are named once, and only when Redis has replied. */
 function createCsvWriter(): typeof writeLines {
   let header = formatCsvHeader();
   return (payouts, { write }) => {

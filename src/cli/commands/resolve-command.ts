@@ -25,7 +25,7 @@ interface Flags extends Actor {
 }
 
 const HELP_AFTER = `
-A payout is unknown when it was sent, or maybe sent, and no trustworthy answer came. Ask the gateway's operator, or look
+A payout is unknown when it was sent, or maybe sent, and no trustworthy response came. Ask the gateway's operator, or look
 at the recipient's wallet, before you decide: --not-sent pays it again, and nobody can take that back.
 
 --sent asks the gateway about the txhash first and refuses when currency, address or amount are not the payout's.

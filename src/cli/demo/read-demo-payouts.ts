@@ -41,7 +41,7 @@ export async function readDemoPayouts(file: string, signal: AbortSignal, count?:
 
 function repeat(payouts: readonly ValidPayout[], index: number): ValidPayout {
   const payout = payouts[index % payouts.length];
-  if (payout === undefined) throw new RangeError('There is no payout to repeat');
+  if (payout === undefined) throw new RangeError('No payout to repeat');
   const copy = Math.floor(index / payouts.length) + 1;
   return copy === 1 ? payout : { ...payout, payoutId: `${payout.payoutId}-${copy}` };
 }

@@ -21,12 +21,12 @@ export async function checkSender(connection: LedgerConnection, clock: Clock): P
     const { sender } = await readAccountStats(connection);
     if (sender?.owner !== first.owner || sender.epoch !== first.epoch)
       return ok(name, 'the sender is changing right now');
-    if (sender.beat !== first.beat)
-      return ok(name, `${who}, its beat moved within ${formatMs(clock.now() - startedAt)}`);
+    if (sender.heartbeat !== first.heartbeat)
+      return ok(name, `${who}, heartbeat received within ${formatMs(clock.now() - startedAt)}`);
   }
   return warning(
     name,
-    `${who} gave no sign of life for ${formatMs(clock.now() - startedAt)}`,
+    `${who} sent no heartbeat for ${formatMs(clock.now() - startedAt)}`,
     'It has ended or hangs: start `payouts worker`, or wait until a standby worker takes over.',
   );
 }

@@ -1,6 +1,6 @@
 -- Raises the ledger above everything that the journals know, after every send of theirs was reconciled. The adoption has
 -- a number and a token as a send has, so nobody can take the ledger for the one that it was before.
--- A request may still be on its way, so the next holder of the lease waits as after an unanswered one.
+-- A request may still be on its way, so the next holder of the lease waits as after a send without a response.
 -- ARGV: at, by, reason, epoch and sends (the journals' highest), token, number of journals that were read, for each of
 --   them its id and entry (JSON), then the ids of those that are given up
 -- Returns: {epoch, sends, number of objections that still stand}

@@ -2,7 +2,7 @@
 -- KEYS: the payout's record
 -- ARGV: at, ledgerId, owner, epoch, sends and last (as the sender knows them: last is the token of the send before),
 --       payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last entry),
---       inFlightMs (for how long the request may be on its way), beat (the holder's last sign of life that was acknowledged)
+--       inFlightMs (for how long the request may be on its way), beat (the holder's last heartbeat that was acknowledged)
 -- Returns: the number of sends begun, this one included (1 or more), or
 --   {-1} the lease is not the caller's        {-2, ledgerId} another ledger than the caller knows
 --   {-3, sends, last} sends are missing or more, or others     {-4, reason} the account is paused

@@ -1,4 +1,4 @@
--- Accepts payouts; one whose payoutId is there already, or was removed, is left as it is.
+-- Accepts payouts; one whose payoutId already exists, or was removed, is left as it is.
 -- KEYS: for each payout its record, its bucket of removed ids, and its batch where it has one
 -- ARGV: at, then for each payout: 1 where it has a batch, else 0, number of fields × 2, field, value, …
 -- Returns a list: for each payout 1 when it was accepted now, the record that is there (field, value, …), or

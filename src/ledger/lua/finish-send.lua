@@ -3,8 +3,8 @@
 -- KEYS: the payout's record, the bucket of the txhash, the record of the payout that has the same txhash (the payout's
 --   own record again where there is none)
 -- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message,
---       maxRejections, maxUnknowns, blockedReason ('' = the answer does not look like a block),
---       doubtMs (for how long a request without an answer may be on its way)
+--       maxRejections, maxUnknowns, blockedReason ('' = the response does not look like a block),
+--       doubtMs (for how long a request without a response may be on its way)
 -- Returns: {1, reason of the pause made now or ''}, {0, state} when this attempt was already recorded or decided,
 --   {2, state} when the payment was noted as a late one, {-8, payoutId} the txhash belongs to that payout: ask again with its record
 local record, bucket, otherRecord = unpack(KEYS, OWN + 1, OWN + 3)
@@ -20,12 +20,12 @@ local function clear_unanswered()
   if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'unanswered', '') end
 end
 
-local answered = to ~= 'unknown'
+local has_response = to ~= 'unknown'
 local told = told_as(token, to, txhash)
--- What was decided since the answer was recorded stays. (A record of format 1 says only by its txhash that it was.)
+-- What was decided since the response was recorded stays. (A record of format 1 says only by its txhash that it was.)
 local is_told = redis.call('HGET', record, 'told') == told
   or (from == 'unknown' and to == 'in_progress' and redis.call('HGET', record, 'txhash') == txhash)
-if answered and is_told then
+if has_response and is_told then
   clear_unanswered()
   return { 0, from }
 end
@@ -37,7 +37,7 @@ local is_newest = payout.attempt == attempt
 -- An acceptance, also of an earlier attempt, proves wrong who stated that it was not sent: it must not be sent again.
 local late = (is_newest and from == 'unknown' and to ~= 'unknown') or (from == 'queued' and to == 'in_progress')
 if not late and not (is_newest and from == 'sending') then
-  if answered then clear_unanswered() end
+  if has_response then clear_unanswered() end
   local isRecorded = to ~= 'in_progress' or redis.call('HGET', record, 'txhash') == txhash
   -- One txhash for two payouts: recorded before, with that reason.
   if isRecorded or (holder and from == 'unknown') then return { 0, from } end
@@ -82,7 +82,7 @@ if ledger[3] ~= counted then
   else
     unknowns = unknowns + 1
     if reason == '' and unknowns >= tonumber(maxUnknowns) then
-      reason = unknowns .. ' sends in a row without a trustworthy answer, the last: ' .. message
+      reason = unknowns .. ' sends in a row without a trustworthy response, the last: ' .. message
     end
   end
   if ledger[2] then reason = '' end
@@ -90,7 +90,7 @@ if ledger[3] ~= counted then
   redis.call('HSET', LEDGER, 'counted', counted, 'rejectionsInARow', rejections, 'unknownsInARow', unknowns, unpack(fields))
 end
 
-fields = answered and { 'told', told } or {}
+fields = has_response and { 'told', told } or {}
 if message == '' then
   redis.call('HDEL', record, 'message')
 else
@@ -107,6 +107,6 @@ elseif to == 'unknown' then
 end
 move(payout, to, at, '', message, fields)
 -- Last: while it is set, who takes over waits for a request that may be on its way.
-if answered then clear_unanswered() end
+if has_response then clear_unanswered() end
 if reason ~= '' then tell('paused', at, 'worker', reason) end
 return { 1, reason }

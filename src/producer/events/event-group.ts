@@ -17,7 +17,7 @@ export interface EventsOptions {
   readonly signal?: AbortSignal;
   /** For how long one read waits for new events, in ms; the loop continues in any case. At most 2147483647. @defaultValue 5000 */
   readonly blockMs?: number;
-  /** After this time without a sign of life, in ms, another consumer takes over. 100 to 2147483647. @defaultValue 30000 */
+  /** After this time without a heartbeat, in ms, another consumer takes over. 100 to 2147483647. @defaultValue 30000 */
   readonly claimAfterMs?: number;
 }
 
@@ -29,7 +29,7 @@ export const eventsSchema = z.strictObject({
   claimAfterMs: millisecondsField(100).default(30_000),
 });
 
-/** So many events are given to a consumer at a time; what it did not come to goes to the one that takes over. */
+/** Events given to a consumer at a time; those that it did not process go to the consumer that takes over. */
 const LIMIT = 100;
 const LOOK_AGAIN_MS = 500;
 /** Long enough for any claimAfterMs. */
@@ -68,7 +68,7 @@ class EventGroup {
   readonly #claimAfterMs: number;
   readonly #tail: EventTail;
   readonly #stopped: AbortSignal;
-  readonly #beat: NodeJS.Timeout;
+  readonly #heartbeat: NodeJS.Timeout;
   #holdsEvents = false;
 
   constructor(connection: LedgerConnection, options: z.output<typeof eventsSchema>, stopped: AbortSignal) {
@@ -80,7 +80,7 @@ class EventGroup {
     this.#stopped = stopped;
     this.#tail = new EventTail(connection, blockMs);
     stopped.addEventListener('abort', this.#endTail);
-    this.#beat = setInterval(() => void this.#setIdle(0), claimAfterMs / 3);
+    this.#heartbeat = setInterval(() => void this.#setIdle(0), claimAfterMs / 3);
   }
 
   /** The events that come next; none when it is worth looking again. */
@@ -103,7 +103,7 @@ class EventGroup {
 
   /** Leaves what was not handled to the next consumer. */
   async close(): Promise<void> {
-    clearInterval(this.#beat);
+    clearInterval(this.#heartbeat);
     this.#stopped.removeEventListener('abort', this.#endTail);
     this.#endTail();
     await this.#setIdle(GIVEN_UP_MS);

@@ -1,12 +1,12 @@
 import { Gauge, type Registry } from 'prom-client';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
-import { viewAccount, whileRedisIsThere, type AccountView, type WatchedAccount } from './account-snapshot.js';
+import { viewAccount, whileRedisIsAvailable, type AccountView, type WatchedAccount } from './account-snapshot.js';
 import { countStuck } from '../../ledger/count-stuck.js';
 
 /**
  * Makes the gauges that say how the accounts stand.
  * @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck
- * @returns what brings them up to date before they are read; while Redis is away, what only Redis knows is left out,
+ * @returns what brings them up to date before they are read; while Redis is unavailable, what only Redis knows is left out,
  * because an old number would look like a true one
  */
 export function createAccountGauges(
@@ -42,7 +42,7 @@ async function countStuckOf(
 ): Promise<number | undefined> {
   if (stats === undefined) return undefined;
   if ((stats.oldestAgeMs.in_progress ?? 0) <= stuckAfterMs) return 0;
-  return whileRedisIsThere(countStuck(ledger.connection, stuckAfterMs));
+  return whileRedisIsAvailable(countStuck(ledger.connection, stuckAfterMs));
 }
 
 type Gauges = ReturnType<typeof createGauges>;
@@ -71,7 +71,7 @@ function createGauges(registry: Registry) {
   const ofState = (name: string, help: string): Gauge<'platform_id' | 'state'> =>
     new Gauge({ name, help, labelNames: ['platform_id', 'state'], registers });
   return {
-    redisUp: new Gauge({ name: 'payouts_redis_up', help: '1 while Redis answers this process, else 0.', registers }),
+    redisUp: new Gauge({ name: 'payouts_redis_up', help: '1 while Redis responds to this process, else 0.', registers }),
     mayForget: new Gauge({
       name: 'payouts_redis_may_forget',
       help: '1 while this process sends nothing because of settings with which Redis may forget what was sent, else 0.',
@@ -91,7 +91,7 @@ function createGauges(registry: Registry) {
       'payouts_stuck_in_progress',
       'Payouts that the gateway has neither completed nor failed within STUCK_AFTER_MS.',
     ),
-    paused: ofAccount('payouts_paused', '1 while the account is paused: nothing is sent until a person resumes it.'),
+    paused: ofAccount('payouts_paused', '1 while the account is paused: nothing is sent until an operator resumes it.'),
     objections: ofAccount(
       'payouts_objections',
       'Send journals that contradict the ledger: while there is one, nothing is sent.',
@@ -104,7 +104,7 @@ function createGauges(registry: Registry) {
     leaseEpoch: ofAccount('payouts_lease_epoch', 'The epoch of the lease that this process holds; 0 without one.'),
     refused: ofAccount(
       'payouts_sending_refused',
-      '1 while this process must not send: its send journal is damaged or disagrees with the ledger, or an outcome cannot be recorded.',
+      '1 while this process must not send: its send journal is damaged or does not match the ledger, or an outcome cannot be recorded.',
     ),
   };
 }

@@ -7,21 +7,21 @@ import type { AccountStatus, AccountWorker } from '../account-worker.js';
 /** The part of an account's worker that is looked at from outside. */
 export type WatchedAccount = Pick<AccountWorker, 'platformId' | 'status' | 'redis' | 'ledger'>;
 
-/** What can be said of an account: what this process does always, what Redis knows only while it is there. */
+/** What can be said of an account: this process always, Redis only while it is available. */
 export interface AccountView {
   readonly platformId: number;
   readonly status: AccountStatus;
   readonly redisIsUp: boolean;
-  /** Undefined while Redis is away, or when the ledger is of a newer format. */
+  /** Undefined while Redis is unavailable, or when the ledger is of a newer format. */
   readonly stats: AccountStats | undefined;
 }
 
 /** A Redis that takes longer lets no send begin either. */
-const ANSWER_WITHIN_MS = GUARD_MS;
+const RESPOND_WITHIN_MS = GUARD_MS;
 
 export async function viewAccount({ platformId, status, ledger }: WatchedAccount): Promise<AccountView> {
   try {
-    const stats = await whileRedisIsThere(readAccountStats(ledger.connection));
+    const stats = await whileRedisIsAvailable(readAccountStats(ledger.connection));
     return { platformId, status, redisIsUp: stats !== undefined, stats };
   } catch (error) {
     if (!(error instanceof UnsupportedFormatError)) throw error;
@@ -30,12 +30,12 @@ export async function viewAccount({ platformId, status, ledger }: WatchedAccount
 }
 
 /**
- * Waits for what Redis says, but never for long: whoever asks whether all is well wants an answer.
- * @returns undefined when Redis is away or hangs
+ * Waits for Redis, but never for long: a health check needs a prompt response.
+ * @returns undefined when Redis is unavailable or hangs
  */
-export async function whileRedisIsThere<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
+export async function whileRedisIsAvailable<Reply>(reply: Promise<Reply>): Promise<Reply | undefined> {
   try {
-    return await within(ANSWER_WITHIN_MS, answer);
+    return await within(RESPOND_WITHIN_MS, reply);
   } catch (error) {
     if (error instanceof RedisUnavailableError) return undefined;
     throw error;

@@ -25,10 +25,10 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** What `/readyz` answers. */
+/** The body of `/readyz`. */
 export interface Readiness {
   readonly ready: boolean;
-  readonly redis: 'up' | 'away';
+  readonly redis: 'up' | 'unavailable';
   readonly accounts: readonly AccountReadiness[];
 }
 
@@ -41,14 +41,14 @@ export interface AccountReadiness {
   readonly reason?: string;
   /** Set where it is refused because of Redis's settings or replicas, not because of what the ledger says. */
   readonly cause?: 'redis';
-  /** Null while Redis is away. A paused account is ready: it waits for a person, not for another process. */
+  /** Null while Redis is unavailable. A paused account is ready: it waits for an operator, not for another process. */
   readonly paused: boolean | null;
   readonly pausedReason: string | null;
-  /** What stops the account until an operator runs the command; empty while Redis is away. */
+  /** What stops the account until an operator runs the command; empty while Redis is unavailable. */
   readonly stopped: readonly { readonly problem: string; readonly command: string }[];
 }
 
-interface Answer {
+interface HttpResponse {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
@@ -91,7 +91,7 @@ export async function readReadiness(accounts: readonly WatchedAccount[]): Promis
   const redisIsUp = views.length > 0 && views.every((view) => view.redisIsUp);
   return {
     ready: redisIsUp && views.every(({ status: { role } }) => role === 'sender' || role === 'standby'),
-    redis: redisIsUp ? 'up' : 'away',
+    redis: redisIsUp ? 'up' : 'unavailable',
     accounts: views.map(({ platformId, status, stats }) => ({
       platformId,
       ...status,
@@ -108,7 +108,7 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { status, contentType, body } = await answer(options, request).catch((error: unknown): Answer => {
+  const { status, contentType, body } = await respond(options, request).catch((error: unknown): HttpResponse => {
     logger.error({ error: (error as Error).message }, 'the state of the worker could not be read');
     return json(500, { error: 'the state of the worker could not be read, see the log' });
   });
@@ -122,7 +122,7 @@ async function serve(
   response.end(body);
 }
 
-async function answer({ metrics, accounts }: HealthServerOptions, request: IncomingMessage): Promise<Answer> {
+async function respond({ metrics, accounts }: HealthServerOptions, request: IncomingMessage): Promise<HttpResponse> {
   request.resume();
   if (request.method !== 'GET' && request.method !== 'HEAD') return json(405, { error: 'only GET and HEAD' });
   switch (request.url?.split('?')[0]) {
@@ -139,7 +139,7 @@ async function answer({ metrics, accounts }: HealthServerOptions, request: Incom
   }
 }
 
-function json(status: number, body: object): Answer {
+function json(status: number, body: object): HttpResponse {
   return { status, contentType: 'application/json; charset=utf-8', body: `${JSON.stringify(body)}\n` };
 }
 

@@ -21,7 +21,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     new Histogram({ name, help, buckets, labelNames: ['platform_id'], registers });
   const sends = new Counter({
     name: 'payouts_sends_total',
-    help: 'Withdraws that were sent, by what is known of them.',
+    help: 'Withdrawals that were sent, by outcome.',
     labelNames: ['platform_id', 'outcome'],
     registers,
   });
@@ -39,12 +39,12 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
   });
   const sendDuration = histogram(
     'payouts_send_duration_seconds',
-    'From the first byte of a withdraw to its answer, or to giving it up.',
+    'From the first byte of a withdrawal to its response, or to its time limit.',
     SEND_BUCKETS,
   );
   const sendGap = histogram(
     'payouts_send_gap_seconds',
-    'Between two withdraws of this process, as it began to write them.',
+    'Between the first bytes of two withdrawals of this process.',
     GAP_BUCKETS,
   );
   const pacerWait = histogram(

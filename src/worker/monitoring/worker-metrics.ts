@@ -13,13 +13,13 @@ export interface WorkerMetricsOptions {
   readonly stuckAfterMs?: number;
 }
 
-/** A worker process as Prometheus sees it. `docs/alerts.yml` says which of it needs a person. */
+/** A worker process as Prometheus sees it. `docs/alerts.yml` says which of it needs an operator. */
 export interface WorkerMetrics {
   /** Its own, so that an application that runs a worker keeps its metrics apart, or merges the two. */
   readonly registry: Registry;
   /** What `createPayoutWorker` takes as `observe`. */
   readonly observe: (platformId: number) => WorkerObserver;
-  /** Reads how the accounts stand. @returns all metrics as text; also while Redis is away */
+  /** Reads how the accounts stand. @returns all metrics as text; also while Redis is unavailable */
   collect(accounts: readonly WatchedAccount[]): Promise<string>;
 }
 

@@ -127,9 +127,9 @@ export class LedgerCheck {
     if (!this.#isJournalUnjudged && !(await journal.changedByOthers())) return undefined;
     this.distrustJournal();
     const view = await ledger.readSender();
-    const loss = this.#compare(view, this.#line);
-    if (loss !== undefined) return refuse(loss);
-    // Whoever took the lease, as `adopt-ledger` does, is the sender now; this process has only not heard of it yet.
+    const rollback = this.#compare(view, this.#line);
+    if (rollback !== undefined) return refuse(rollback);
+    // The process that took the lease, as `adopt-ledger` does, is the sender now; this one has not noticed yet.
     if (!this.#isHolder(view)) return { kind: 'lease_lost' };
     try {
       await journal.reload();

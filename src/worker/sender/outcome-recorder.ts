@@ -3,7 +3,7 @@ import type { SentOutcome } from '../../gateway/withdraw-gateway.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { FinishResult, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
-import { readBlockedReason } from './blocked-reason.js';
+import { findBlockedReason } from './blocked-reason.js';
 
 export interface OutcomeRecorderOptions {
   readonly ledger: SenderLedger;
@@ -18,7 +18,7 @@ export interface OutcomeRecorderOptions {
 /** Outcomes that a process journaled and could not record are among the newest. */
 const REPLAYED_SENDS = 10;
 
-/** Tells the ledger what came of attempts, and people what is left to them. It needs no lease: an outcome is a fact. */
+/** Records the outcomes of attempts in the ledger, and logs what is left to operators. It needs no lease: an outcome is a fact. */
 export class OutcomeRecorder {
   readonly #options: OutcomeRecorderOptions;
 
@@ -27,7 +27,7 @@ export class OutcomeRecorder {
   }
 
   /**
-   * @param blockedReason - why the answer is about the account rather than about the payout
+   * @param blockedReason - why the response is about the account rather than about the payout
    * @throws RedisUnavailableError
    */
   async record(attempt: SendAttempt, result: SentOutcome, blockedReason: string | undefined): Promise<FinishResult> {
@@ -69,7 +69,7 @@ export class OutcomeRecorder {
 
   /** Records an outcome that the journal knows. @throws RedisUnavailableError */
   async replay(attempt: SendAttempt, result: SentOutcome): Promise<void> {
-    const blockedReason = result.kind === 'rejected' ? readBlockedReason(result.message) : undefined;
+    const blockedReason = result.kind === 'rejected' ? findBlockedReason(result.message) : undefined;
     const finished = await this.record(attempt, result, blockedReason);
     if (!finished.recorded) return;
     this.#options.logger.info({ payoutId: attempt.payoutId, outcome: result }, 'recorded the outcome from the journal');

@@ -10,17 +10,17 @@ export function keptIntervalMs(intervalMs: number, minWithdrawGapMs: number): nu
 
 export interface PacerOptions {
   readonly clock: Clock;
-  /** Between an answer and the next send, in ms. */
+  /** Between a response and the next send, in ms. */
   readonly intervalMs: number;
-  /** For how long a request without an answer may still be on its way to the gateway, in ms. */
+  /** For how long a request without a response may still be on its way to the gateway, in ms. */
   readonly inFlightMaxMs: number;
 }
 
 /**
  * Says when the next withdraw may be written. Only a monotonic clock counts, and only upwards.
  *
- * A request arrives after it was written and before it is answered. So one that is written `intervalMs` after the
- * answer before it arrives at least `intervalMs` after its predecessor did, whatever the network does to either.
+ * A request arrives after it was written and before its response. So one that is written `intervalMs` after the
+ * previous response arrives at least `intervalMs` after its predecessor did, whatever the network does to either.
  */
 export class Pacer {
   readonly #clock: Clock;
@@ -48,17 +48,17 @@ export class Pacer {
     this.#openAt = Math.max(this.#openAt, time);
   }
 
-  /** The gateway's own answer has come in whole: the request has arrived. */
-  answered(): void {
+  /** The gateway's own response has come in completely: the request has arrived. */
+  afterResponse(): void {
     this.holdUntil(this.#clock.now() + this.#intervalMs);
   }
 
-  /** The attempt ended without an answer: its request may yet arrive. */
-  unanswered(): void {
+  /** The attempt ended without a response: its request may yet arrive. */
+  afterNoResponse(): void {
     this.holdUntil(this.#clock.now() + onAnyClock(this.#inFlightMaxMs) + this.#intervalMs);
   }
 
-  /** Resolves when the slot is less than `leadMs` away, or the signal is aborted. Timers may fire early, hence the loop. */
+  /** Resolves when the slot opens in less than `leadMs`, or the signal is aborted. Timers may fire early, hence the loop. */
   async waitUntilOpen(signal: AbortSignal, leadMs = 0): Promise<void> {
     for (;;) {
       const remainingMs = this.#openAt - leadMs - this.#clock.now();

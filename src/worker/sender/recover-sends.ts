@@ -10,7 +10,7 @@ import { toRecordable, type OutcomeRecorder } from './outcome-recorder.js';
 import type { OwnAttempts } from './own-attempts.js';
 
 export interface SendRecoveryOptions {
-  readonly ledger: Pick<SenderLedger, 'readSending' | 'revertSend' | 'abandonSends'>;
+  readonly ledger: Pick<SenderLedger, 'readSending' | 'revertSend' | 'markSendsUnknown'>;
   readonly journal: Pick<SendJournal, 'lastSends'>;
   readonly heldLease: HeldLease;
   readonly ownAttempts: OwnAttempts;
@@ -47,7 +47,7 @@ export class SendRecovery {
     }
     if (left.length === 0) return;
     await attempts.confirmLast();
-    for (const payoutId of (await ledger.abandonSends(heldLease.lease, left, LEFT_BEHIND, doubtMs)) ?? []) {
+    for (const payoutId of (await ledger.markSendsUnknown(heldLease.lease, left, LEFT_BEHIND, doubtMs)) ?? []) {
       logger.error(
         { payoutId },
         'payout is unknown: its sender ended before the response came; `payouts resolve` decides',

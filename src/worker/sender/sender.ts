@@ -205,8 +205,8 @@ export class Sender {
     const outcome = await connection.withdraw(request, { mayWrite });
     if (outcome.kind === 'not_sent') return await this.#notSent(attempt, outcome.reason);
 
-    if (outcome.kind === 'unknown') pacer.unanswered();
-    else pacer.answered();
+    if (outcome.kind === 'unknown') pacer.afterNoResponse();
+    else pacer.afterResponse();
     // Recorded before anybody else hears of it: a logger or an observer that throws must not cost the response.
     await this.#attempts.finish(attempt, outcome);
     logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');

@@ -155,7 +155,7 @@ describe('payouts resolve --file', () => {
     const away = { GATEWAY_BASE_URL: 'http://127.0.0.1:1' };
     const result = await account.runWith(away, 'resolve', '--file', file, '--sent', '--yes', ...WHY);
     expect(result).toMatchObject({ code: 1 });
-    expect(result.stderr).toMatch(/0 of 2 payouts done; the run the same command again to continue/);
+    expect(result.stderr).toMatch(/0 of 2 payouts done; run the same command again to continue/);
   });
 
   it('leaves a payout that it has queued again and that was sent since: nobody has decided about that', async () => {

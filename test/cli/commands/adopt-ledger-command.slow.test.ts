@@ -45,7 +45,7 @@ describe('payouts adopt-ledger', () => {
     const adopted = await rig.adopt('--yes', '--by', 'ann', '--reason', 'backup restored', '--json');
     expect(adopted.code).toBe(0);
     expect(JSON.parse(adopted.stdout)).toMatchObject({
-      disagreement: expect.stringMatching(/older/),
+      mismatch: expect.stringMatching(/older/),
       unknown: [],
       adopted: forgotten.map(({ payoutId }) => ({ payoutId, state: 'in_progress' })),
       held: 0,
@@ -120,7 +120,7 @@ describe('payouts adopt-ledger', () => {
 
     const adopted = await rig.adopt('--yes', '--json');
     expect(JSON.parse(adopted.stdout)).toMatchObject({
-      disagreement: 'an older copy, as it was a moment ago',
+      mismatch: 'an older copy, as it was a moment ago',
       adopted: [],
       objections: 0,
     });

@@ -17,7 +17,7 @@ describe('payouts retry', () => {
     await account.force('p-1', 'rejected');
     const result = await account.run('retry', 'p-1', '--reason', 'topped up', '--by', 'ann', '--json');
     expect(result).toMatchObject({ code: 0, stderr: '' });
-    expect(JSON.parse(result.stdout)).toMatchObject({ payoutId: 'p-1', state: 'queued', round: 1 });
+    expect(JSON.parse(result.stdout)).toMatchObject({ payoutId: 'p-1', state: 'queued', requeueCount: 1 });
     const { redis, keys } = account.ledger.connection;
     expect(await redis.lrange(`${keys.prefix}:withdraw:wait`, 0, -1)).toEqual(['p-1~1', 'p-1~0']);
     expect(await redis.zcard(keys.outbox)).toBe(0);

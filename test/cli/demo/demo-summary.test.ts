@@ -4,7 +4,7 @@ import type { Payout } from '../../../src/ledger/payout.js';
 import type { Payment } from '../../../src/sandbox/index.js';
 
 const TIMES = { createdAt: '2030-01-01T00:00:00.000Z', updatedAt: '2030-01-01T00:00:00.000Z', history: [] };
-const SENT = { paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', attempt: 1, round: 0, ...TIMES };
+const SENT = { paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', attempt: 1, requeueCount: 0, ...TIMES };
 const COMPLETED: Payout = { payoutId: 'p-1', state: 'completed', txhash: 't-1', ...SENT };
 const UNKNOWN: Payout = { payoutId: 'p-2', state: 'unknown', message: 'cut off', ...SENT };
 

@@ -6,7 +6,7 @@ import type { Payment } from '../../../src/sandbox/index.js';
 
 function aPayout(payoutId: string, state: PayoutState, txhash?: string): Payout {
   const times = { createdAt: '2030-01-01T00:00:00.000Z', updatedAt: '2030-01-01T00:00:00.000Z', history: [] };
-  const sent = { state, attempt: 1, round: 0, ...(txhash === undefined ? {} : { txhash }) };
+  const sent = { state, attempt: 1, requeueCount: 0, ...(txhash === undefined ? {} : { txhash }) };
   return { payoutId, paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', ...sent, ...times };
 }
 

@@ -28,7 +28,7 @@ export function adoptSend(
     return to;
   };
   if (entry === undefined) {
-    const payout = { payoutId, ...request, state: to, attempt, round: 0 };
+    const payout = { payoutId, ...request, state: to, attempt, requeueCount: 0 };
     all.book.add(
       { ...payout, ...(set.message === undefined ? {} : { message: set.message }) },
       { by, reason, attempt: attemptOf, ...doubtUntil },

@@ -29,7 +29,7 @@ export function changeState(
     set: {
       ...(fee === undefined ? {} : { fee }),
       ...(message === undefined ? {} : { message: toLine(message) }),
-      round: payout.round + (to === 'queued' ? 1 : 0),
+      requeueCount: payout.requeueCount + (to === 'queued' ? 1 : 0),
     },
   });
   if (txhash !== undefined && to !== 'unknown') all.book.setTxhash(payoutId, txhash);

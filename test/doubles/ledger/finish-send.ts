@@ -132,7 +132,7 @@ function findBreakerReason(
     return `${all.rejectionsInARow} rejections in a row, the last: ${message}`;
   }
   if (result.kind === 'unknown' && all.unknownsInARow >= rule.maxUnknownsInARow) {
-    return `${all.unknownsInARow} sends in a row without a trustworthy answer, the last: ${message}`;
+    return `${all.unknownsInARow} sends in a row without a trustworthy response, the last: ${message}`;
   }
   return undefined;
 }

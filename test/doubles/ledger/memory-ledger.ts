@@ -140,7 +140,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     return Promise.resolve(attempts);
   }
 
-  abandonSends(
+  markSendsUnknown(
     lease: Lease,
     attempts: readonly SendAttempt[],
     reason: string,
@@ -172,7 +172,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   /** @returns false when there is a payout of this id already; it stays as it is */
   enqueue({ payoutId, ...input }: ValidPayout): boolean {
     if (this.#all.book.get(payoutId) !== undefined) return false;
-    this.#all.book.add({ payoutId, ...input, state: 'queued', attempt: 0, round: 0 });
+    this.#all.book.add({ payoutId, ...input, state: 'queued', attempt: 0, requeueCount: 0 });
     return true;
   }
 

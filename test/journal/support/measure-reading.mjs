@@ -2,6 +2,7 @@
 // long it took, for how long nothing else could run meanwhile, in ms, and how many bytes it holds afterwards.
 // node --expose-gc measure-reading.mjs DIR open|items
 import { FileSendJournal } from '../../../dist/journal/file-send-journal.js';
+import { readJournal } from '../../../dist/journal/read-journal.js';
 
 const [dir, how] = process.argv.slice(2);
 let isOver = false;
@@ -30,7 +31,7 @@ const usedBefore = heapUsed();
 turnedAt = performance.now();
 setImmediate(turn);
 const startedAt = performance.now();
-const journal = await FileSendJournal[how === 'open' ? 'open' : 'read']({ dir, platformId: 1 });
+const journal = how === 'open' ? await FileSendJournal.open({ dir, platformId: 1 }) : await readJournal(dir, 1);
 const sends = how === 'open' ? journal.ledger.sends : await countItems(journal);
 const tookMs = performance.now() - startedAt;
 isOver = true;

@@ -185,7 +185,7 @@ export function beginRules(rig: GetRig): void {
       expect(await rig().ledger.readPayout('p')).toMatchObject({
         state: 'queued',
         attempt: 1,
-        round: 0,
+        requeueCount: 0,
         history: [{}, {}, { from: 'sending', to: 'queued', reason: 'no connection' }],
       });
       expect(await rig().ledger.readSender()).toMatchObject({ sendCount: 1, awaitingAnswer: false });

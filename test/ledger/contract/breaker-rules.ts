@@ -27,11 +27,11 @@ export function breakerRules(rig: GetRig): void {
   describe('breaker', () => {
     it.each([
       ['RRR', '3 rejections in a row, the last: no funds'],
-      ['UU', '2 sends in a row without a trustworthy answer, the last: timeout'],
+      ['UU', '2 sends in a row without a trustworthy response, the last: timeout'],
       ['RRUR', '3 rejections in a row, the last: no funds'],
       ['RRARRR', '3 rejections in a row, the last: no funds'],
-      ['UAUU', '2 sends in a row without a trustworthy answer, the last: timeout'],
-      ['URUU', '2 sends in a row without a trustworthy answer, the last: timeout'],
+      ['UAUU', '2 sends in a row without a trustworthy response, the last: timeout'],
+      ['URUU', '2 sends in a row without a trustworthy response, the last: timeout'],
     ])('trips with the last of %s and not before', async (letters, reason) => {
       const lease = await takeLease(rig().ledger, 'one');
       for (const letter of letters.slice(0, -1)) {
@@ -48,7 +48,7 @@ export function breakerRules(rig: GetRig): void {
       expect(await pausedReason()).toBeUndefined();
     });
 
-    it('trips at once when the answer looks like a block, with that reason', async () => {
+    it('trips at once when the response looks like a block, with that reason', async () => {
       const lease = await takeLease(rig().ledger, 'one');
       const rule = { ...RULE, maxRejectionsInARow: 1, blockedReason: 'the gateway says: blocked' };
       expect(await sendOne(lease, 'R', rule)).toBe('the gateway says: blocked');
@@ -74,7 +74,7 @@ export function breakerRules(rig: GetRig): void {
       expect(await pausedReason()).toBe('holiday');
     });
 
-    it('counts a late answer as an answer', async () => {
+    it('counts a late response as an answer', async () => {
       const lease = await takeLease(rig().ledger, 'one');
       await rig().enqueue('late');
       const attempt = await begin(rig().ledger, lease, 'late');
@@ -87,7 +87,7 @@ export function breakerRules(rig: GetRig): void {
       await rig().enqueue('p');
       const attempt = await begin(rig().ledger, await takeLease(rig().ledger, 'one'), 'p');
       const lease = await takeLease(rig().ledger, 'two');
-      await rig().ledger.abandonSends(lease, [attempt], 'the sender ended', 0);
+      await rig().ledger.markSendsUnknown(lease, [attempt], 'the sender ended', 0);
       await rig().ledger.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, RULE, 0);
       expect(await sendOne(lease, 'U')).toBeUndefined();
     });

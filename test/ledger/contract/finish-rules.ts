@@ -125,7 +125,7 @@ export function finishRules(rig: GetRig): void {
     });
   });
 
-  describe('late answer', () => {
+  describe('late response', () => {
     it('of acceptance leads from unknown to in_progress, takes the old message away and clears the flag', async () => {
       const attempt = await begun();
       await finish(attempt, UNKNOWN);
@@ -149,7 +149,7 @@ export function finishRules(rig: GetRig): void {
     it('counts also after another holder made the payout unknown', async () => {
       const attempt = await begun();
       const lease = await takeLease(rig().ledger, 'two');
-      expect(await rig().ledger.abandonSends(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
+      expect(await rig().ledger.markSendsUnknown(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
       await ignores({ ...attempt, token: 'another' }, ACCEPTED);
       expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
       expect(await readState()).toBe('in_progress');
@@ -246,7 +246,7 @@ export function finishRules(rig: GetRig): void {
       const lease = await takeLease(rig().ledger, 'two');
       expect(await isUnanswered()).toBe(true);
       const sending = await rig().ledger.readSending();
-      await rig().ledger.abandonSends(lease, sending, 'the sender ended', 0);
+      await rig().ledger.markSendsUnknown(lease, sending, 'the sender ended', 0);
       expect(await isUnanswered()).toBe(true);
     });
 

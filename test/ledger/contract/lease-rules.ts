@@ -21,8 +21,8 @@ export function leaseRules(rig: GetRig): void {
       ['absent', undefined],
       ['another owner', { owner: 'other', epoch: 1, heartbeat: 1, released: false }],
       ['another epoch', { owner: 'one', epoch: 2, heartbeat: 1, released: false }],
-      ['an earlier beat', { owner: 'one', epoch: 1, heartbeat: 0, released: false }],
-      ['a later beat', { owner: 'one', epoch: 1, heartbeat: 2, released: false }],
+      ['an earlier heartbeat', { owner: 'one', epoch: 1, heartbeat: 0, released: false }],
+      ['a later heartbeat', { owner: 'one', epoch: 1, heartbeat: 2, released: false }],
       ['given back', { owner: 'one', epoch: 1, heartbeat: 1, released: true }],
     ])('is not given to one who saw it as %s when it is not', async (_, seen) => {
       await rig().ledger.renewLease(await takeLease(rig().ledger, 'one'));
@@ -114,7 +114,7 @@ export function leaseRules(rig: GetRig): void {
       await rig().ledger.releaseLease(held);
       expect(await rig().ledger.renewLease(held)).toBeUndefined();
       expect(await rig().ledger.beginSend(await nextBegin(rig().ledger, held, 'p'))).toEqual({ kind: 'lease_lost' });
-      expect(await rig().ledger.abandonSends(held, [], 'r', 0)).toBeUndefined();
+      expect(await rig().ledger.markSendsUnknown(held, [], 'r', 0)).toBeUndefined();
     });
 
     it('is whole again for the next holder after it was given back', async () => {

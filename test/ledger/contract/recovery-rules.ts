@@ -14,7 +14,7 @@ export function recoveryRules(rig: GetRig): void {
       const attempt = await begun();
       const lease = await takeLease(rig().ledger, 'two');
       expect(await rig().ledger.readSending()).toEqual([attempt]);
-      expect(await rig().ledger.abandonSends(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
+      expect(await rig().ledger.markSendsUnknown(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
       expect(await rig().ledger.readPayout('p')).toMatchObject({
         state: 'unknown',
         attempt: attempt.attempt,
@@ -22,7 +22,7 @@ export function recoveryRules(rig: GetRig): void {
         history: [{}, {}, { from: 'sending', to: 'unknown', reason: 'the sender ended' }],
       });
       expect(await rig().ledger.readSending()).toEqual([]);
-      expect(await rig().ledger.abandonSends(lease, [attempt], 'again', 0)).toEqual([]);
+      expect(await rig().ledger.markSendsUnknown(lease, [attempt], 'again', 0)).toEqual([]);
     });
 
     it('knows that there was no response when the lease was lost with its epoch', async () => {
@@ -31,7 +31,7 @@ export function recoveryRules(rig: GetRig): void {
       await rig().loseSender();
       const lease = await takeLease(rig().ledger, 'two');
       expect(await rig().ledger.readSender()).toMatchObject({ awaitingAnswer: true });
-      expect(await rig().ledger.abandonSends(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
+      expect(await rig().ledger.markSendsUnknown(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
     });
 
     it('leaves an attempt alone that is another than the one that was seen', async () => {
@@ -42,7 +42,7 @@ export function recoveryRules(rig: GetRig): void {
         { ...attempt, token: 'another' },
         { ...attempt, attempt: 2 },
       ]) {
-        expect(await rig().ledger.abandonSends(lease, [wrong], 'r', 0)).toEqual([]);
+        expect(await rig().ledger.markSendsUnknown(lease, [wrong], 'r', 0)).toEqual([]);
       }
       expect(await rig().dump()).toEqual(before);
     });
@@ -55,7 +55,7 @@ export function recoveryRules(rig: GetRig): void {
       const before = await rig().dump();
       expect(await rig().ledger.readSending()).toEqual([]);
       const attempts = [accepted.attempt, rejected.attempt];
-      expect(await rig().ledger.abandonSends(lease, attempts, 'r', 0)).toEqual([]);
+      expect(await rig().ledger.markSendsUnknown(lease, attempts, 'r', 0)).toEqual([]);
       expect(await rig().dump()).toEqual(before);
     });
 
@@ -65,7 +65,7 @@ export function recoveryRules(rig: GetRig): void {
       const lease = await takeLease(rig().ledger, 'two');
       const before = await rig().dump();
       for (const wrong of [old, { owner: 'one', epoch: lease.epoch }, { owner: 'two', epoch: 9 }]) {
-        expect(await rig().ledger.abandonSends(wrong, [attempt], 'r', 0)).toBeUndefined();
+        expect(await rig().ledger.markSendsUnknown(wrong, [attempt], 'r', 0)).toBeUndefined();
       }
       expect(await rig().dump()).toEqual(before);
     });
@@ -85,7 +85,7 @@ export function recoveryRules(rig: GetRig): void {
 
     it('is refused as long after a recovery', async () => {
       const attempt = await begun();
-      await rig().ledger.abandonSends(await takeLease(rig().ledger, 'two'), [attempt], 'ended', 60_000);
+      await rig().ledger.markSendsUnknown(await takeLease(rig().ledger, 'two'), [attempt], 'ended', 60_000);
       expect(await rig().change(NOT_SENT)).toBe('state');
     });
 

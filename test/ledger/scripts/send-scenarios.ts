@@ -112,11 +112,11 @@ export const sendScenarios: readonly ScriptScenario[] = [
   },
   {
     name: 'attempts that an ended sender left become unknown',
-    script: 'abandon-sends',
+    script: 'mark-sends-unknown',
     prepare: async (stage) => {
       const attempt = await begun(stage);
       const lease = await takeLease(stage.sender, 'two');
-      return { run: async ({ sender }) => sender.abandonSends(lease, [attempt], 'left', 5_000) };
+      return { run: async ({ sender }) => sender.markSendsUnknown(lease, [attempt], 'left', 5_000) };
     },
   },
   {
@@ -141,7 +141,7 @@ export const sendScenarios: readonly ScriptScenario[] = [
   },
   {
     name: 'a sign of life',
-    script: 'beat-lease',
+    script: 'renew-lease',
     prepare: async ({ sender }) => {
       await takeLease(sender, 'one');
       return { run: async (stage) => stage.sender.renewLease(LEASE), again: async () => Promise.resolve() };

@@ -119,7 +119,7 @@ const recover = back.map(
   (index) =>
     new Command(`recover with lease ${index} back`, async ({ rig, seen }) => {
       const sending = await rig.ledger.readSending();
-      return [sending, await rig.ledger.abandonSends(leaseAt(seen, index), sending, 'left', 0)];
+      return [sending, await rig.ledger.markSendsUnknown(leaseAt(seen, index), sending, 'left', 0)];
     }),
 );
 

@@ -62,9 +62,9 @@ export class RaceLedger {
           return reply;
         }),
       readSending: async () => ask('readSending', async () => ledger.readSending()),
-      abandonSends: async (lease, attempts, reason) =>
-        ask(`abandonSends ${attempts.map(({ payoutId }) => payoutId).join(' ')}`, async () =>
-          ledger.abandonSends(lease, attempts, reason, NO_DOUBT_MS),
+      markSendsUnknown: async (lease, attempts, reason) =>
+        ask(`markSendsUnknown ${attempts.map(({ payoutId }) => payoutId).join(' ')}`, async () =>
+          ledger.markSendsUnknown(lease, attempts, reason, NO_DOUBT_MS),
         ),
       object: async (objection) =>
         ask('object', async () => {

@@ -67,7 +67,7 @@ export async function runOrdering(
 /** The next worker starts, and finds what the others have left. */
 async function settle({ ledger }: LedgerRig): Promise<void> {
   const lease = await takeLease(ledger, 'Z');
-  await ledger.abandonSends(lease, await ledger.readSending(), 'left behind', 0);
+  await ledger.markSendsUnknown(lease, await ledger.readSending(), 'left behind', 0);
 }
 
 /** @param lies - how often an operator may have stated it as not sent when it was sent */

@@ -34,9 +34,9 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
         ledger.finishSend(attempt, result, rule, doubtMs),
       ),
     readSending: async () => call('readSending', '', async (ledger) => ledger.readSending()),
-    abandonSends: async (lease, attempts, reason, doubtMs) =>
-      call('abandonSends', attempts.map(({ payoutId }) => payoutId).join(' '), async (ledger) =>
-        ledger.abandonSends(lease, attempts, reason, doubtMs),
+    markSendsUnknown: async (lease, attempts, reason, doubtMs) =>
+      call('markSendsUnknown', attempts.map(({ payoutId }) => payoutId).join(' '), async (ledger) =>
+        ledger.markSendsUnknown(lease, attempts, reason, doubtMs),
       ),
     object: async (objection) => call('object', objection.reason, async (ledger) => ledger.object(objection)),
     queued: async () => call('queued', '', async (ledger) => Promise.resolve(queuedIn(ledger))),

@@ -94,7 +94,7 @@ describe('/readyz', () => {
     await redis.stop();
     expect(await ask(`${url}/readyz`)).toMatchObject([
       503,
-      { ready: false, redis: 'away', accounts: [{ role: expect.any(String), paused: null, pausedReason: null }] },
+      { ready: false, redis: 'unavailable', accounts: [{ role: expect.any(String), paused: null, pausedReason: null }] },
     ]);
     expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
     await redis.startAgain();
@@ -110,7 +110,7 @@ describe('the health server', () => {
     const health = await startHealthServer(options);
     open.push(health);
     expect(await ask(`${health.url}/healthz`)).toEqual([200, { alive: true }]);
-    expect(await ask(`${health.url}/readyz`)).toEqual([503, { ready: false, redis: 'away', accounts: [] }]);
+    expect(await ask(`${health.url}/readyz`)).toEqual([503, { ready: false, redis: 'unavailable', accounts: [] }]);
     expect(await (await fetch(`${health.url}/metrics`)).text()).toContain('\npayouts_redis_up 0\n');
   });
 

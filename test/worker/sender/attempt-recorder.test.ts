@@ -122,17 +122,17 @@ describe('finish', () => {
     expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'cancelled', lateTxhash: 'h' });
   });
 
-  it('pauses at once when the answer looks like a block, and says so', async () => {
+  it('pauses at once when the response looks like a block, and says so', async () => {
     await attempts.finish(await begin('p'), rejected('account blocked'));
     expect((await rig.ledger.readSender()).pausedReason).toBe(
-      "the gateway's answer looks like a block: account blocked",
+      "the gateway's response looks like a block: account blocked",
     );
     expect(rig.said).toEqual(['error the account is paused; `payouts resume` lets it send again']);
   });
 
   it.each([
     [rejected('wrong address'), '2 rejections in a row, the last: wrong address'],
-    [silence, '2 sends in a row without a trustworthy answer, the last: silence'],
+    [silence, '2 sends in a row without a trustworthy response, the last: silence'],
   ])('pauses after so many in a row as it was told: %j', async (outcome, reason) => {
     await attempts.finish(await begin('p'), outcome);
     expect((await rig.ledger.readSender()).pausedReason).toBeUndefined();

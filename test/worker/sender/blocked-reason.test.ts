@@ -60,7 +60,7 @@ describe('the account pauses', () => {
   it('at the first signature that the gateway does not accept, as after a change of the key', async () => {
     await world.enqueue(3);
     world.startWorker({ secretKey: 'k-of-yesterday' });
-    expect(await untilPaused()).toBe("the gateway's answer looks like wrong credentials: wrong signature");
+    expect(await untilPaused()).toBe("the gateway's response looks like wrong credentials: wrong signature");
     expect(await world.producer.stats()).toMatchObject({ queued: 2, rejected: 1 });
   }, 60_000);
 
@@ -72,11 +72,11 @@ describe('the account pauses', () => {
     expect(await world.producer.stats()).toMatchObject({ queued: 2, rejected: 5 });
   }, 60_000);
 
-  it('after two sends in a row without a trustworthy answer', async () => {
+  it('after two sends in a row without a trustworthy response', async () => {
     world.sandbox.addFaults([{ kind: 'html-502' }]);
     await world.enqueue(4);
     world.startWorker();
-    expect(await untilPaused()).toMatch(/2 sends in a row without a trustworthy answer/);
+    expect(await untilPaused()).toMatch(/2 sends in a row without a trustworthy response/);
     expect(await world.producer.stats()).toMatchObject({ queued: 2, unknown: 2 });
   }, 60_000);
 

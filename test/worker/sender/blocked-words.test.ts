@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { WithdrawOutcome } from '../../../src/gateway/withdraw-gateway.js';
-import { blockedReasonOf, readBlockedReason } from '../../../src/worker/sender/blocked-reason.js';
+import { blockedReasonOf, findBlockedReason } from '../../../src/worker/sender/blocked-reason.js';
 
 describe.each<[string, readonly string[]]>([
   [
@@ -62,7 +62,7 @@ describe.each<[string, readonly string[]]>([
   ],
 ])('looks like %s:', (kind, messages) => {
   it.each(messages)('"%s"', (message) => {
-    expect(readBlockedReason(message)).toBe(`the gateway's answer looks like ${kind}: ${message}`);
+    expect(findBlockedReason(message)).toBe(`the gateway's response looks like ${kind}: ${message}`);
   });
 });
 
@@ -96,7 +96,7 @@ describe('is a fault of one payout:', () => {
     ...['余额不足', '地址错误', '金额低于最小限额', '金额超出限制', '区块链拥堵'],
     ...['Yetersiz bakiye', 'Geçersiz adres', 'Niewystarczające środki', 'Nieprawidłowy adres', 'Kwota zbyt mała'],
   ])('"%s"', (message) => {
-    expect(readBlockedReason(message)).toBeUndefined();
+    expect(findBlockedReason(message)).toBeUndefined();
   });
 });
 
@@ -106,17 +106,17 @@ describe('the HTTP status', () => {
     [403, 'a block'],
     [429, 'a rate limit'],
   ])('%s counts whatever the text is, as %s', (status, kind) => {
-    expect(readBlockedReason('insufficient balance', status)).toBe(
-      `the gateway's answer looks like ${kind}: HTTP ${status}, insufficient balance`,
+    expect(findBlockedReason('insufficient balance', status)).toBe(
+      `the gateway's response looks like ${kind}: HTTP ${status}, insufficient balance`,
     );
-    expect(readBlockedReason('account blocked', status)).toBe(
-      "the gateway's answer looks like a block: account blocked",
+    expect(findBlockedReason('account blocked', status)).toBe(
+      "the gateway's response looks like a block: account blocked",
     );
   });
 
   it.each([200, 400, 404, 422, 500, 503])('%s says nothing', (status) => {
-    expect(readBlockedReason('insufficient balance', status)).toBeUndefined();
-    expect(readBlockedReason('account blocked', status)).toMatch(/looks like a block/);
+    expect(findBlockedReason('insufficient balance', status)).toBeUndefined();
+    expect(findBlockedReason('account blocked', status)).toMatch(/looks like a block/);
   });
 });
 

@@ -32,7 +32,7 @@ async function sending(outcome?: JournaledOutcome): Promise<SendAttempt> {
 /** `p` was sent, and its sender ended before the ledger heard what came of it; the next one called it unknown. */
 async function left(outcome?: JournaledOutcome): Promise<SendAttempt> {
   const attempt = await sending(outcome);
-  await rig.ledger.abandonSends(rig.heldLease.lease, [attempt], 'its sender ended', 0);
+  await rig.ledger.markSendsUnknown(rig.heldLease.lease, [attempt], 'its sender ended', 0);
   return attempt;
 }
 
@@ -87,7 +87,7 @@ describe('the outcomes that a journal knows', () => {
     const attempt = await sending({ kind: 'accepted', txhash: 'h' });
     expect(await recorder.replayAll()).toBe(false);
     expect(await stateOf('p')).toBe('sending');
-    await rig.ledger.abandonSends(rig.heldLease.lease, [attempt], 'its sender ended', 0);
+    await rig.ledger.markSendsUnknown(rig.heldLease.lease, [attempt], 'its sender ended', 0);
     expect(await recorder.replayAll()).toBe(true);
     expect(await stateOf('p')).toBe('in_progress');
   });

@@ -37,20 +37,20 @@ describe('Pacer', () => {
   });
 
   it('opens an interval after an answer', () => {
-    pacer.answered();
+    pacer.afterResponse();
     expect(pacer.openAt).toBe(clock.now() + 1_010);
   });
 
   it('waits without an answer until the request can be on its way no more, by any clock, and an interval longer', () => {
-    pacer.unanswered();
+    pacer.afterNoResponse();
     expect(pacer.openAt).toBe(clock.now() + onAnyClock(30_000) + 1_010);
     expect(onAnyClock(30_000)).toBeCloseTo(30_030);
   });
 
   it('never opens earlier than it said before', () => {
-    pacer.unanswered();
+    pacer.afterNoResponse();
     const { openAt } = pacer;
-    pacer.answered();
+    pacer.afterResponse();
     pacer.holdUntil(0);
     expect(pacer.openAt).toBe(openAt);
   });

@@ -61,7 +61,7 @@ describe('the role of the sender', () => {
 
   it('records what its journal knows, and the ledger does not, before it works', async () => {
     const { lease, attempt } = await earlierSend();
-    await world.ledger.abandonSends(lease, [attempt], 'ended', 0);
+    await world.ledger.markSendsUnknown(lease, [attempt], 'ended', 0);
     const journal = new MemoryJournal('j-one');
     journal.given({ ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' }, journaled(attempt), {
       ...attempt,

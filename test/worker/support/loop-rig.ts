@@ -124,7 +124,7 @@ const CALLS = [
   'revertSend',
   'finishSend',
   'readSending',
-  'abandonSends',
+  'markSendsUnknown',
   'object',
 ] as const satisfies readonly (keyof SenderLedger)[];
 

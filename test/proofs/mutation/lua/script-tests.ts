@@ -7,12 +7,12 @@ const RETENTION = 'worker/retention.test.ts';
 
 /** The tests, by their path in `test`, that hold each script to its rules; those that notice most come first. */
 export const scriptTests: Readonly<Record<string, readonly string[]>> = {
-  'abandon-sends': [CONTRACT, EVENTS],
+  'mark-sends-unknown': [CONTRACT, EVENTS],
   'ack-group-event': [GROUPS],
   'acquire-lease': [CONTRACT],
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
-  'beat-lease': [CONTRACT],
+  'renew-lease': [CONTRACT],
   'begin-send': [CONTRACT],
   'change-state': [PAYOUTS, 'ledger/transitions.test.ts'],
   'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],

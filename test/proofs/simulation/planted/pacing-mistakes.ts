@@ -18,14 +18,14 @@ class PacerFromTheSend extends Pacer {
     this.writtenAt = this.#clock.now();
   }
 
-  override answered(): void {
+  override afterResponse(): void {
     this.holdUntil(this.writtenAt + this.#intervalMs);
   }
 }
 
-class PacerThatTakesSilenceForAnAnswer extends Pacer {
-  override unanswered(): void {
-    this.answered();
+class PacerThatTakesSilenceForAResponse extends Pacer {
+  override afterNoResponse(): void {
+    this.afterResponse();
   }
 }
 
@@ -37,7 +37,7 @@ class PacerThatTrustsOtherClocks extends Pacer {
     this.#options = options;
   }
 
-  override unanswered(): void {
+  override afterNoResponse(): void {
     const { clock, inFlightMaxMs, intervalMs } = this.#options;
     this.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
   }
@@ -56,7 +56,7 @@ export const pacingMistakes: readonly Mistake[] = [
   },
   {
     name: 'pacer not told of unanswered sends',
-    pieces: { makePacer: (options) => new PacerThatTakesSilenceForAnAnswer(options) },
+    pieces: { makePacer: (options) => new PacerThatTakesSilenceForAResponse(options) },
   },
   {
     name: 'no allowance for clocks that run faster',

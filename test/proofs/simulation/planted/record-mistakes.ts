@@ -120,9 +120,9 @@ class LedgerThatBelievesAnybody extends MemoryLedger {
 
 /** Puts what an earlier sender left behind back into the queue. */
 class LedgerThatRequeues extends MemoryLedger {
-  override async abandonSends(
-    ...[, attempts]: Parameters<MemoryLedger['abandonSends']>
-  ): ReturnType<MemoryLedger['abandonSends']> {
+  override async markSendsUnknown(
+    ...[, attempts]: Parameters<MemoryLedger['markSendsUnknown']>
+  ): ReturnType<MemoryLedger['markSendsUnknown']> {
     for (const attempt of attempts) await this.revertSend(attempt, 'sent again');
     return [];
   }
@@ -152,9 +152,9 @@ class LedgerWithoutDoubt extends MemoryLedger {
     return super.finishSend(attempt, result, rule, 0);
   }
 
-  override async abandonSends(
-    ...[lease, attempts, reason]: Parameters<MemoryLedger['abandonSends']>
-  ): ReturnType<MemoryLedger['abandonSends']> {
-    return super.abandonSends(lease, attempts, reason, 0);
+  override async markSendsUnknown(
+    ...[lease, attempts, reason]: Parameters<MemoryLedger['markSendsUnknown']>
+  ): ReturnType<MemoryLedger['markSendsUnknown']> {
+    return super.markSendsUnknown(lease, attempts, reason, 0);
   }
 }
