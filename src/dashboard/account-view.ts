@@ -46,7 +46,9 @@ function senderCard({ sender, sends, withoutJob }: AccountStats): Html {
   return html`<section class="card good">
     <h2>Sender</h2>
     <p><bdi class="mono">${sender.owner}</bdi></p>
-    <p class="quiet">epoch ${sender.epoch}, heartbeat ${sender.heartbeat} (rises every second while the sender is alive)</p>
+    <p class="quiet">
+      epoch ${sender.epoch}, heartbeat ${sender.heartbeat} (rises every second while the sender is alive)
+    </p>
     <p class="quiet">${counts}</p>
   </section>`;
 }

@@ -120,7 +120,9 @@ describe('a ledger of format 1', () => {
 
   it('has what an earlier sender left made unknown by the next one', async () => {
     const lease = await takeLease(sender, 'new');
-    expect(await sender.markSendsUnknown(lease, await sender.readSending(), 'it may have been sent', 0)).toEqual(['P-4']);
+    expect(await sender.markSendsUnknown(lease, await sender.readSending(), 'it may have been sent', 0)).toEqual([
+      'P-4',
+    ]);
     expect(await stateOf('P-4')).toBe('unknown');
   });
 

@@ -65,7 +65,9 @@ describe('toJobId', () => {
     fc.assert(
       fc.property(one, one, ([a, roundA], [b, roundB]) => {
         const same = a === b && roundA === roundB;
-        expect(toJobId({ payoutId: a, requeueCount: roundA }) === toJobId({ payoutId: b, requeueCount: roundB })).toBe(same);
+        expect(toJobId({ payoutId: a, requeueCount: roundA }) === toJobId({ payoutId: b, requeueCount: roundB })).toBe(
+          same,
+        );
       }),
       { numRuns: 5_000 },
     );

@@ -72,8 +72,7 @@ export function registerAdoptLedgerCommand(program: Command, context: CliContext
       const { plan, adoption } = await withOperator(context, async (operator) =>
         operator.adoptLedger({ journalDirs, giveUp, inFlightMaxMs, review }, actor),
       );
-      if (json)
-        context.writeJson(adoption === undefined ? { mismatch: null, unknown: [] } : toJson(plan, adoption));
+      if (json) context.writeJson(adoption === undefined ? { mismatch: null, unknown: [] } : toJson(plan, adoption));
       else if (adoption === undefined) context.write('The send journals and the ledger agree: nothing to adopt.\n');
       else context.write(describeAdoption(adoption, giveUp.length > 0));
     });

@@ -71,7 +71,11 @@ function createGauges(registry: Registry) {
   const ofState = (name: string, help: string): Gauge<'platform_id' | 'state'> =>
     new Gauge({ name, help, labelNames: ['platform_id', 'state'], registers });
   return {
-    redisUp: new Gauge({ name: 'payouts_redis_up', help: '1 while Redis responds to this process, else 0.', registers }),
+    redisUp: new Gauge({
+      name: 'payouts_redis_up',
+      help: '1 while Redis responds to this process, else 0.',
+      registers,
+    }),
     mayForget: new Gauge({
       name: 'payouts_redis_may_forget',
       help: '1 while this process sends nothing because of settings with which Redis may forget what was sent, else 0.',

@@ -94,7 +94,11 @@ describe('/readyz', () => {
     await redis.stop();
     expect(await ask(`${url}/readyz`)).toMatchObject([
       503,
-      { ready: false, redis: 'unavailable', accounts: [{ role: expect.any(String), paused: null, pausedReason: null }] },
+      {
+        ready: false,
+        redis: 'unavailable',
+        accounts: [{ role: expect.any(String), paused: null, pausedReason: null }],
+      },
     ]);
     expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
     await redis.startAgain();
