@@ -17,7 +17,6 @@ import {
   JOURNAL_FORMAT,
   type JournaledLedger,
   type JournaledOutcome,
-  type JournalEntry,
   type JournalItem,
   type JournalLine,
   type JournalPeer,
@@ -27,6 +26,7 @@ import { JournalReader } from './journal-reader.js';
 import type { JournalView } from './journal-view.js';
 import { readItems } from './read-journal.js';
 import type { SendJournal } from './send-journal.js';
+import { ViewedJournal } from './viewed-journal.js';
 
 /** About 45,000 sends with their outcomes. */
 const ROTATE_AT_BYTES = 16 * 1024 * 1024;
@@ -50,7 +50,7 @@ export interface FileSendJournalOptions {
  * One process at a time writes it, the one that holds the lease; single lines are appended, so a process that lost the
  * lease a moment ago can do no harm to them.
  */
-export class FileSendJournal implements SendJournal {
+export class FileSendJournal extends ViewedJournal implements SendJournal {
   readonly #path: string;
   readonly #keepMs: number;
   readonly #onSynced: (durationMs: number) => void;
@@ -64,6 +64,7 @@ export class FileSendJournal implements SendJournal {
   #queue: Promise<unknown> = Promise.resolve();
 
   private constructor({ dir, platformId, keepDays = Infinity, onSynced, onTrouble }: FileSendJournalOptions) {
+    super();
     this.#path = journalPath(dir, platformId);
     this.#reader = new JournalReader(this.#path);
     this.#keepMs = keepDays * DAY_MS;
@@ -92,31 +93,11 @@ export class FileSendJournal implements SendJournal {
   }
 
   get journalId(): string {
-    return this.#view.journalId ?? '';
+    return this.view.journalId ?? '';
   }
 
-  get #view(): JournalView {
+  protected get view(): JournalView {
     return this.#reader.view;
-  }
-
-  get ledger(): JournaledLedger | undefined {
-    return this.#view.ledger;
-  }
-
-  get peers(): readonly JournalPeer[] {
-    return this.#view.peers;
-  }
-
-  knows(payoutId: string, attempt: number): boolean {
-    return this.#view.knows(payoutId, attempt);
-  }
-
-  knowsFromAnother(attempt: SendAttempt): boolean {
-    return this.#view.knowsFromAnother(attempt);
-  }
-
-  lastSends(limit: number): readonly JournalEntry[] {
-    return this.#view.lastSends(limit);
   }
 
   /** See {@link readItems}. */
@@ -136,7 +117,7 @@ export class FileSendJournal implements SendJournal {
 
   async append(send: SendLine): Promise<void> {
     await this.#inTurn(async () => {
-      if (this.#view.ledger === undefined) throw new Error('The journal is bound to no ledger');
+      if (this.view.ledger === undefined) throw new Error('The journal is bound to no ledger');
       const startedAt = performance.now();
       await this.#write(send);
       this.#onSynced(performance.now() - startedAt);
@@ -194,13 +175,13 @@ export class FileSendJournal implements SendJournal {
     await this.#reader.catchUp();
     // The process that set the full file aside was interrupted before the next one was made.
     if ((await this.#findPresent()) === undefined)
-      await this.#create(this.#view.journalId ?? (await formerId(this.#path)));
+      await this.#create(this.view.journalId ?? (await formerId(this.#path)));
     this.#file = await openForAppending(this.#path);
     await this.#reader.catchUp();
     const { inode, size } = this.#reader.place ?? {};
     if (before !== undefined && (before.inode !== inode || before.size !== size)) this.#hasOthers = true;
     this.#mustReopen = false;
-    if (this.#view.journalId === undefined) {
+    if (this.view.journalId === undefined) {
       await this.#write({ v: JOURNAL_FORMAT, journalId: await formerId(this.#path) });
     }
     await removeOld(this.#path, Date.now() - this.#keepMs);
@@ -222,7 +203,7 @@ export class FileSendJournal implements SendJournal {
   }
 
   async #create(journalId: string): Promise<void> {
-    const { ledger } = this.#view;
+    const { ledger } = this.view;
     const lines: JournalLine[] = [{ v: JOURNAL_FORMAT, journalId }, ...(ledger === undefined ? [] : [ledger])];
     await createFile(this.#path, lines.map(toLine).join(''));
   }

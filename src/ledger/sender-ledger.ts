@@ -15,6 +15,13 @@ export interface LeaseView {
   readonly released: boolean;
 }
 
+/** Whether the lease is as it was seen before: the holder did nothing in between. */
+export function isSameLease(one: LeaseView | undefined, other: LeaseView | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  const { owner, epoch, heartbeat, released } = other;
+  return one.owner === owner && one.epoch === epoch && one.heartbeat === heartbeat && one.released === released;
+}
+
 /** The right to send, as long as the ledger agrees: a newer epoch ends it. */
 export interface Lease {
   readonly owner: string;

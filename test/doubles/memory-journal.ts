@@ -2,20 +2,20 @@ import type {
   JournaledLedger,
   JournaledOutcome,
   SendLine,
-  JournalEntry,
   JournalLine,
   JournalPeer,
   OutcomeLine,
 } from '../../src/journal/journal-line.js';
 import { JournalView } from '../../src/journal/journal-view.js';
 import { JournalDamagedError, type SendJournal } from '../../src/journal/send-journal.js';
+import { ViewedJournal } from '../../src/journal/viewed-journal.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 
 /**
  * A send journal in memory, with what can go wrong with one, and what other processes write to it. The proofs derive
  * theirs from it: what differs there is when a line is written, and whether it is.
  */
-export class MemoryJournal implements SendJournal {
+export class MemoryJournal extends ViewedJournal implements SendJournal {
   readonly journalId: string;
   /** What is in the file, from any process. Processes of one host share it. */
   readonly lines: JournalLine[];
@@ -25,12 +25,13 @@ export class MemoryJournal implements SendJournal {
   onAppend: () => void | Promise<void> = () => undefined;
   /** Before the file is read again; may throw. */
   onReload: () => void = () => undefined;
-  #view = new JournalView();
+  protected view = new JournalView();
   /** The number of lines that this process has read, or written itself. */
   #known = 0;
   #isDamaged = false;
 
   constructor(journalId = 'j-mine', lines: JournalLine[] = []) {
+    super();
     this.journalId = journalId;
     this.lines = lines;
     this.readAll();
@@ -62,26 +63,6 @@ export class MemoryJournal implements SendJournal {
   /** The file is deleted, or put back. */
   damage(isDamaged = true): void {
     this.#isDamaged = isDamaged;
-  }
-
-  get ledger(): JournaledLedger | undefined {
-    return this.#view.ledger;
-  }
-
-  get peers(): readonly JournalPeer[] {
-    return this.#view.peers;
-  }
-
-  knows(payoutId: string, attempt: number): boolean {
-    return this.#view.knows(payoutId, attempt);
-  }
-
-  knowsFromAnother(attempt: SendAttempt): boolean {
-    return this.#view.knowsFromAnother(attempt);
-  }
-
-  lastSends(limit: number): readonly JournalEntry[] {
-    return this.#view.lastSends(limit);
   }
 
   async bind(ledger: JournaledLedger): Promise<void> {
@@ -141,7 +122,7 @@ export class MemoryJournal implements SendJournal {
   /** This process knows the line that it has added to the file. */
   protected noteOwn(line: JournalLine): void {
     this.#known += 1;
-    this.#view.note(line);
+    this.view.note(line);
   }
 
   protected get hasUnreadLines(): boolean {
@@ -149,8 +130,8 @@ export class MemoryJournal implements SendJournal {
   }
 
   protected readAll(): void {
-    this.#view = new JournalView();
-    for (const line of this.lines) this.#view.note(line);
+    this.view = new JournalView();
+    for (const line of this.lines) this.view.note(line);
     this.#known = this.lines.length;
   }
 }

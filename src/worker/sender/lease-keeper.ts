@@ -1,7 +1,13 @@
 import { isAborted, type Clock } from '../../clock.js';
 import { UnsupportedFormatError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
-import type { KnownJournal, Lease, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
+import {
+  isSameLease,
+  type KnownJournal,
+  type Lease,
+  type SenderLedger,
+  type SenderView,
+} from '../../ledger/sender-ledger.js';
 import type { JournalAudit } from './journal-audit.js';
 
 export interface LeaseKeeperOptions {
@@ -98,7 +104,7 @@ export class LeaseKeeper {
         const mustCompare = !isLater(view, observed?.view) || askedAt - comparedAt >= COMPARE_EVERY_MS;
         observed = {
           view,
-          since: observed !== undefined && sameLease(observed.view, view) ? observed.since : clock.now(),
+          since: observed !== undefined && isSameLease(observed.view.lease, view.lease) ? observed.since : clock.now(),
         };
         const isFree = view.lease?.released === true || askedAt - observed.since >= leaseMs;
         if (mustCompare || isFree) {
@@ -194,16 +200,6 @@ export class LeaseKeeper {
       await clock.sleep(this.#watchEveryMs, stop);
     }
   }
-}
-
-function sameLease({ lease: one }: SenderView, { lease: other }: SenderView): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  return (
-    one.owner === other.owner &&
-    one.epoch === other.epoch &&
-    one.heartbeat === other.heartbeat &&
-    one.released === other.released
-  );
 }
 
 /** Whether a ledger can be the one that was observed before, some sends later. */

@@ -4,19 +4,19 @@ import type { AdoptedPayout, Doubt, RaisedLedger, SendToAdopt } from '../../../s
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import { toLine, type Payout, type ValidPayout } from '../../../src/ledger/payout.js';
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
-import type {
-  BeginResult,
-  BeginSend,
-  BreakerRule,
-  FinishResult,
-  ForgottenSend,
-  KnownJournal,
-  Lease,
-  LeaseView,
-  Objection,
-  SendAttempt,
-  SenderLedger,
-  SenderView,
+import {
+  isSameLease,
+  type BeginResult,
+  type BeginSend,
+  type BreakerRule,
+  type FinishResult,
+  type ForgottenSend,
+  type KnownJournal,
+  type Lease,
+  type Objection,
+  type SendAttempt,
+  type SenderLedger,
+  type SenderView,
 } from '../../../src/ledger/sender-ledger.js';
 import type { AdoptionLedger } from '../../../src/operator/adoption.js';
 import { emptyLedger, heldBy, NO_SENDER, noteJournal, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
@@ -74,7 +74,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     forgetBefore: number,
   ): Promise<number | undefined> {
     const { lease, sendCount, last, book } = this.#all;
-    if (!sameView(lease, seen.lease) || sendCount !== seen.sendCount || last !== seen.last)
+    if (!isSameLease(lease, seen.lease) || sendCount !== seen.sendCount || last !== seen.last)
       return Promise.resolve(undefined);
     const [sending] = book.idsIn('sending');
     if (sending !== undefined && this.#all.awaitingAnswer === '') this.#all.awaitingAnswer = sending;
@@ -254,14 +254,4 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
 
 function inOrder<Value>(values: ReadonlyMap<string, Value>): Value[] {
   return [...values].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, value]) => value);
-}
-
-function sameView(one: LeaseView | undefined, other: LeaseView | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  return (
-    one.owner === other.owner &&
-    one.epoch === other.epoch &&
-    one.heartbeat === other.heartbeat &&
-    one.released === other.released
-  );
 }
