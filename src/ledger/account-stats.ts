@@ -1,7 +1,7 @@
 import type { ChainableCommander } from 'ioredis';
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
-import { readJournals, readObjections } from './objections.js';
-import { readLease } from './read-sender-view.js';
+import { parseJournals, parseObjections } from './objections.js';
+import { parseLease } from './read-sender-view.js';
 import { checkFormat } from './scripts.js';
 import type { KnownJournal, Objection } from './sender-ledger.js';
 import { PAYOUT_STATES, WATCHED_STATES, type PayoutState, type WatchedState } from './states.js';
@@ -49,7 +49,7 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
   const [withoutJob, latePayments, ...rest] = replies.slice(4) as [number, number, ...unknown[]];
   const counts = Object.fromEntries(PAYOUT_STATES.map((state, index) => [state, rest[index]]));
   const oldest = rest.slice(PAYOUT_STATES.length).map((members) => (members as string[])[0]);
-  const lease = readLease(sender);
+  const lease = parseLease(sender);
   return {
     platformId: connection.platformId,
     ...(counts as Record<PayoutState, number>),
@@ -57,8 +57,8 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     pausedReason: ledger['pausedReason'] ?? null,
     pausedBy: ledger['pausedBy'] ?? null,
     pausedAt: ledger['pausedAt'] === undefined ? null : new Date(Number(ledger['pausedAt'])).toISOString(),
-    objections: readObjections(objections),
-    journals: readJournals(journals),
+    objections: parseObjections(objections),
+    journals: parseJournals(journals),
     latePayments,
     sender:
       lease === undefined || lease.released || lease.owner === ''

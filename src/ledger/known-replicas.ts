@@ -16,7 +16,7 @@ export interface Replication {
 }
 
 /** Reads the part of INFO that is about replicas. */
-export function readReplication(info: RedisInfo = {}): Replication {
+export function parseReplication(info: RedisInfo = {}): Replication {
   const replicas = Object.entries(info).filter(([name]) => /^slave\d+$/.test(name));
   const online = replicas
     .map(([, fields]) => Object.fromEntries(fields.split(',').map((field) => field.split('=', 2))) as RedisInfo)

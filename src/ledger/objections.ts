@@ -19,12 +19,12 @@ const journalSchema = z.object({
 });
 
 /** The `objections` hash. What cannot be read stands all the same: an objection must not vanish by a typing error. */
-export function readObjections(hash: Readonly<Record<string, string>>): Objection[] {
+export function parseObjections(hash: Readonly<Record<string, string>>): Objection[] {
   return inOrder(hash).map(([journalId, text]) => ({ journalId, ...objectionSchema.parse(parseJson(text)) }));
 }
 
 /** The `journals` hash. */
-export function readJournals(hash: Readonly<Record<string, string>>): KnownJournal[] {
+export function parseJournals(hash: Readonly<Record<string, string>>): KnownJournal[] {
   return inOrder(hash).map(([journalId, text]) => ({ journalId, ...journalSchema.parse(parseJson(text)) }));
 }
 

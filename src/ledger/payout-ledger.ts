@@ -78,7 +78,7 @@ export class PayoutLedger {
         ),
       ),
     );
-    return replies.flatMap((reply, index) => readEnqueueReply(reply, chunks[index] ?? []));
+    return replies.flatMap((reply, index) => parseEnqueueReply(reply, chunks[index] ?? []));
   }
 
   /** One payout with its history. */
@@ -228,7 +228,7 @@ function keysOf(keys: LedgerKeys, { payoutId, batch }: ValidPayout): string[] {
   return batch === undefined ? ofPayout : [...ofPayout, keys.batch(batch)];
 }
 
-function readEnqueueReply(reply: unknown, payouts: readonly ValidPayout[]): EnqueueResult[] {
+function parseEnqueueReply(reply: unknown, payouts: readonly ValidPayout[]): EnqueueResult[] {
   return (reply as (1 | PayoutState | string[])[]).map((result, index) => {
     const given = payouts[index];
     if (given === undefined) throw new Error('enqueue-payouts returned more results than it was given payouts');

@@ -25,7 +25,7 @@ export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
   const history = parseHistory(record);
   return {
     payoutId,
-    state: readState(record['state'] ?? ''),
+    state: parseState(record['state'] ?? ''),
     ...parseInputFields(record),
     attempt: Number(record['attempt'] ?? 0),
     requeueCount: Number(record['round'] ?? 0),
@@ -63,7 +63,7 @@ function parseHistory(record: PayoutRecord): HistoryEntry[] {
     history.push({
       at: new Date(Number(at)).toISOString(),
       ...(from === undefined ? {} : { from }),
-      to: readState(to),
+      to: parseState(to),
       ...(by === '' ? {} : { by }),
       ...(reason === '' ? {} : { reason }),
     });
@@ -71,7 +71,7 @@ function parseHistory(record: PayoutRecord): HistoryEntry[] {
   return history;
 }
 
-function readState(text: string): PayoutState {
+function parseState(text: string): PayoutState {
   if (!isPayoutState(text)) throw new Error(`The ledger holds a payout in the state "${text}", which does not exist`);
   return text;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
-import { readJournals, readObjections } from './objections.js';
+import { parseJournals, parseObjections } from './objections.js';
 import { pairsToRecord } from './payout-record.js';
 import { checkFormat } from './scripts.js';
 import type { LeaseView, SenderView } from './sender-ledger.js';
@@ -35,19 +35,19 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
   return {
     ledgerId: ledger['id'] ?? 'none',
     pausedReason: ledger['pausedReason'],
-    lease: readLease(sender),
+    lease: parseLease(sender),
     sendCount: Number(sender['sends'] ?? 0),
     last: sender['last'] ?? '',
     lastJournalId: sender['journal'],
     awaitingAnswer: (sender['unanswered'] ?? '') !== '',
     inFlightMs: Number(sender['inFlightMs'] ?? 0),
-    objections: readObjections(objections),
-    journals: readJournals(journals),
+    objections: parseObjections(objections),
+    journals: parseJournals(journals),
   };
 }
 
 /** The lease in the fields of the `sender` hash. */
-export function readLease(sender: Hash): LeaseView | undefined {
+export function parseLease(sender: Hash): LeaseView | undefined {
   if (sender['epoch'] === undefined) return undefined;
   return {
     owner: sender['owner'] ?? '',

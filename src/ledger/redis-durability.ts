@@ -3,7 +3,7 @@ import { GUARD_MS } from '../account-settings.js';
 import { RedisUnavailableError } from '../errors.js';
 import type { RedisClient } from '../redis.js';
 import { isWatchedBySentinels, listServers } from './find-server.js';
-import { readReplication, type Replication } from './known-replicas.js';
+import { parseReplication, type Replication } from './known-replicas.js';
 import { readInfo, readSettings, type RedisInfo, type RedisSettings } from './server-facts.js';
 
 /** Whether payouts may be sent on this Redis. */
@@ -51,7 +51,7 @@ export async function checkDurability(redis: RedisClient): Promise<DurabilityRep
  */
 export async function checkServer(server: Redis, knownToWait = false): Promise<ServerReport> {
   const [settings, info] = await Promise.all([readSettings(server), readInfo(server)]);
-  const replication = readReplication(info);
+  const replication = parseReplication(info);
   if (replication.role === 'slave') throw new RedisUnavailableError('This Redis is a replica, not the master');
   const facts = { settings, info };
   const disk = syncsBeforeReply(facts) || knownToWait ? 'syncs' : await askDisk(server);

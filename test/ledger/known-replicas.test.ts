@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { InvalidConfigError } from '../../src/errors.js';
-import { KnownReplicas, readReplication } from '../../src/ledger/known-replicas.js';
+import { KnownReplicas, parseReplication } from '../../src/ledger/known-replicas.js';
 
 const single = new Redis({ lazyConnect: true });
 const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
@@ -12,7 +12,7 @@ const seen = (online: number, replicationId = 'first') => ({ role: 'master', rep
 describe('what a server says of its replicas', () => {
   it('is read from INFO', () => {
     expect(
-      readReplication({
+      parseReplication({
         role: 'master',
         connected_slaves: '3',
         slave0: 'ip=10.0.0.2,port=6379,state=online,offset=14,lag=0',
@@ -29,11 +29,11 @@ describe('what a server says of its replicas', () => {
       slave1: 'ip=10.0.0.2,port=6379,state=online,offset=14,lag=0',
       slave2: 'ip=10.0.0.2,port=6380,state=online,offset=14,lag=0',
     };
-    expect(readReplication(info).online).toBe(2);
+    expect(parseReplication(info).online).toBe(2);
   });
 
   it('may be nothing', () => {
-    expect(readReplication()).toEqual({ role: undefined, replicationId: '', online: 0 });
+    expect(parseReplication()).toEqual({ role: undefined, replicationId: '', online: 0 });
   });
 });
 

@@ -14,12 +14,12 @@ const KNOWN_COLUMNS: readonly string[] = [...CSV_COLUMN_NAMES, ...RESULT_CSV_COL
 export async function* readSelectionRows(bytes: Readable, options: { readonly mustEnd: boolean }): AsyncGenerator<Row> {
   let columns: readonly string[] | undefined;
   for await (const record of readCsvRecords(bytes, options)) {
-    if (columns === undefined) columns = readHeader(record);
-    else yield 'values' in record ? readRow(record, columns) : unreadableRow(record.line, record.message);
+    if (columns === undefined) columns = parseHeader(record);
+    else yield 'values' in record ? parseRow(record, columns) : unreadableRow(record.line, record.message);
   }
 }
 
-function readHeader(record: CsvValues): readonly string[] {
+function parseHeader(record: CsvValues): readonly string[] {
   const { line } = record;
   if (!('values' in record)) throw new InvalidInputError([{ field: `line ${line}`, message: record.message }]);
   const names = record.values;
@@ -36,7 +36,7 @@ function readHeader(record: CsvValues): readonly string[] {
   throw new InvalidInputError([{ field: `line ${line}: payout_id`, message }]);
 }
 
-function readRow(
+function parseRow(
   { line, values }: { readonly line: number; readonly values: readonly string[] },
   columns: readonly string[],
 ): Row {

@@ -42,7 +42,7 @@ export function registerEventsCommand(program: Command, context: CliContext): vo
     .option('--json', 'print each event as one line of JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async ({ follow, since, json }: Flags) => {
-      const given = since === undefined ? undefined : readPosition(since);
+      const given = since === undefined ? undefined : parsePosition(since);
       const write = (event: PayoutEvent): void => {
         if (json) context.writeJson(event);
         else context.write(formatEvent(event, context.colours));
@@ -56,7 +56,7 @@ export function registerEventsCommand(program: Command, context: CliContext): vo
     });
 }
 
-function readPosition(since: string): EventPosition {
+function parsePosition(since: string): EventPosition {
   if (/^\d+-\d+$/.test(since)) return { afterEventId: since };
   const sinceMs = Date.parse(since);
   if (Number.isNaN(sinceMs)) {

@@ -56,7 +56,7 @@ export function registerListCommand(program: Command, context: CliContext): void
       const { state, batch } = flags;
       if (state === undefined && batch === undefined) command.error('error: give --state or --batch');
       const filter = state === undefined ? { batch: batch ?? '' } : { state };
-      const limit = flags.all ? Infinity : readLimit(flags.limit);
+      const limit = flags.all ? Infinity : parseLimit(flags.limit);
       const write = flags.json ? writeLines : flags.csv ? createCsvWriter() : writeTable;
       const more = await withProducer(context, (producer) =>
         writePages(producer, { filter, limit }, (payouts) => {
@@ -67,7 +67,7 @@ export function registerListCommand(program: Command, context: CliContext): void
     });
 }
 
-function readLimit(text: string): number {
+function parseLimit(text: string): number {
   const schema = z.object({ '--limit': z.coerce.number().int('must be a whole number').min(1, 'must be at least 1') });
   return parseInput(schema, { '--limit': text })['--limit'];
 }

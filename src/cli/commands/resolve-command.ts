@@ -65,10 +65,10 @@ export function registerResolveCommand(program: Command, context: CliContext): v
     .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
     .addHelpText('after', HELP_AFTER)
     .action(async (payoutId: string | undefined, flags: Flags) => {
-      const kind = readKind(flags, command);
+      const kind = parseKind(flags, command);
       const actor = await readActor(flags);
       if (payoutId === undefined) await resolveSeveral(context, kind, flags, actor, command);
-      else await resolveOne(context, payoutId, readDecision(kind, flags, command), flags, actor);
+      else await resolveOne(context, payoutId, parseDecision(kind, flags, command), flags, actor);
     });
 }
 
@@ -114,7 +114,7 @@ async function resolveSeveral(
   await resolveMany(context, { kind, force, file, dryRun, yes, json }, actor);
 }
 
-function readKind({ sent, notSent, writeOff, force }: Flags, command: Command): Resolution['kind'] {
+function parseKind({ sent, notSent, writeOff, force }: Flags, command: Command): Resolution['kind'] {
   if ([sent, notSent, writeOff].filter(Boolean).length !== 1) {
     command.error('error: give one of --sent, --not-sent and --write-off');
   }
@@ -123,7 +123,7 @@ function readKind({ sent, notSent, writeOff, force }: Flags, command: Command): 
   return notSent ? 'not_sent' : 'write_off';
 }
 
-function readDecision(
+function parseDecision(
   kind: Resolution['kind'],
   { txhash, force = false, file, state, dryRun }: Flags,
   command: Command,

@@ -46,7 +46,7 @@ function readAccountsFile(file: string): AccountOptions[] {
   }
   return parsed.data.map(({ secretKeyFile, ...account }) => ({
     ...account,
-    secretKey: readSecret(resolve(dirname(file), secretKeyFile), account.platformId),
+    secretKey: readSecretFile(resolve(dirname(file), secretKeyFile), account.platformId),
   }));
 }
 
@@ -60,7 +60,7 @@ function readJsonFile(file: string): unknown {
   }
 }
 
-function readSecret(file: string, platformId: number): string {
+function readSecretFile(file: string, platformId: number): string {
   const field = `secretKeyFile of account ${platformId}`;
   let secret: string;
   try {
