@@ -47,7 +47,7 @@ ${Object.keys(ACCOUNT_SETTINGS)
   .map((name) => `- \`${name}\``)
   .join('\n')}
 
-All other commands work for the one account of \`GATEWAY_PLATFORM_ID\`.
+\`payouts worker\` and \`payouts doctor\` read this file; every other command works for the account of \`GATEWAY_PLATFORM_ID\`.
 `;
 }
 

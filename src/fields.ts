@@ -58,10 +58,7 @@ const NO_TRANSACTION = new RegExp(
 export const txhashField = z
   .string({ error: 'must be a string' })
   .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces')
-  .refine(
-    (text) => text === '' || !NO_TRANSACTION.test(text),
-    'must name a transaction, which "null", "0" and the like do not',
-  );
+  .refine((text) => text === '' || !NO_TRANSACTION.test(text), 'must be a real txhash, not "null", "0" or the like');
 
 /** The caller's own key of a payout. */
 export const payoutIdField = z

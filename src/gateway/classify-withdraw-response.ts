@@ -15,7 +15,7 @@ export interface WithdrawClassification {
  * Both wrong decisions cost money: after "rejected" an operator may send it again, "accepted" ends the doubt about it. So
  * only a response without any contradiction is believed:
  *
- * - `result` 1 with a usable txhash is accepted at any HTTP status, 5xx as well: it can then be followed by its
+ * - `result` 1 with a usable txhash is accepted at any HTTP status but 1xx, 3xx and 408, 5xx as well: it can then be followed by its
  *   txhash, and is never sent again.
  * - `result` 1 without one is unknown.
  * - a failure that nevertheless carries a txhash is unknown.

@@ -135,6 +135,7 @@ export const ENDPOINTS = {
   }),
 } as const;
 
+/** The name of an endpoint in {@link ENDPOINTS}; a sandbox counts its calls and plans its faults by it. */
 export type EndpointName = keyof typeof ENDPOINTS;
 
 /** @example payment_id becomes paymentId */

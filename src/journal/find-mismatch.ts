@@ -41,7 +41,7 @@ export async function findMismatch(
   if (epoch < known.epoch) return olderCopy(`its lease epoch is ${epoch}, the journal has seen ${known.epoch}`);
   if (view.sendCount < known.sends) return olderCopy(`it knows ${view.sendCount} sends, the journal ${known.sends}`);
   if (view.sendCount === known.sends && view.last !== '' && known.token !== '' && view.last !== known.token) {
-    return olderCopy(`its send number ${view.sendCount} is another than the journal's`);
+    return olderCopy(`its send ${view.sendCount} differs from the journal's`);
   }
   const noted = view.journals.find(({ journalId }) => journalId === journal.journalId);
   if (noted === undefined || noted.sends <= known.sends) return undefined;

@@ -145,7 +145,7 @@ export class PayoutLedger {
     const rejection = parseRejection(reply);
     if (rejection?.kind === 'objected') {
       throw new ConflictError(
-        `Send journal ${rejection.journalId} contradicts this ledger, which is no pause: ${rejection.reason} Run \`payouts stats\` for the command that ends it (\`payouts adopt-ledger\`)`,
+        `Send journal ${rejection.journalId} contradicts this ledger; this is an objection, not a pause: ${rejection.reason} Run \`payouts stats\` for the command that ends it (\`payouts adopt-ledger\`)`,
         ['objections'],
       );
     }
@@ -208,7 +208,7 @@ function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash 
       );
     case 'paid_late':
       return new ConflictError(
-        `Payout ${payoutId} was paid as ${rejection.txhash}, as the gateway said too late: it is not sent again. Resolve it with that txhash, write it off, or cancel it`,
+        `Payout ${payoutId} was paid as ${rejection.txhash}, which the gateway reported late: it is not sent again. Resolve it with that txhash, write it off, or cancel it`,
         ['lateTxhash'],
       );
     case 'not_found':

@@ -79,7 +79,7 @@ export function judge(facts: ServerFacts & { readonly disk: DiskAnswer }): Durab
   const { settings, info } = facts;
   const warnings: string[] = [];
   if (settings?.['aof-load-truncated'] === 'yes') {
-    warnings.push('aof-load-truncated is on, so a cut-off file is loaded without a word: set `aof-load-truncated no`');
+    warnings.push('aof-load-truncated is on, so a cut-off file is loaded silently: set `aof-load-truncated no`');
   }
   if (settings?.['no-appendfsync-on-rewrite'] === 'yes' && facts.disk === 'syncs') {
     warnings.push(

@@ -87,7 +87,7 @@ const STATES = {
     tone: 'warning',
   },
   unknown: {
-    meaning: 'sent, or maybe sent, and no trustworthy response: an operator must check',
+    meaning: 'sent, or possibly sent, and no trustworthy response: an operator must check',
     final: false,
     needsJob: false,
     queue: null,

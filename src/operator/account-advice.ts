@@ -26,7 +26,7 @@ export function adviseAccount(
   const { objections, paused, pausedReason } = stats;
   if (objections.length > 0) return [adviseObjection(stats)];
   if (!paused) return [];
-  const first = 'Settle the reason with the gateway first.';
+  const first = 'Remove the cause first.';
   return [{ kind: 'pause', problem: `paused: ${pausedReason ?? ''}`, first, command: RESUME_COMMAND }];
 }
 
@@ -52,8 +52,8 @@ function adviseObjection({ objections, journals }: Pick<AccountStats, 'objection
     kind: 'objection',
     problem,
     first: isOlder
-      ? 'Bring back the newest copy of the Redis data, if there is one. Else run this where all these folders can be read; for a journal that is lost for good, replace its --journal by --give-up and its id.'
-      : `Put the journal file back as it was, if you can, and run \`${putBack}\`. Else:`,
+      ? 'Restore the newest copy of the Redis data, if there is one. Otherwise let the application enqueue again what Redis forgot, then run this where all these folders can be read; for a journal that is permanently lost, replace its --journal DIR with --give-up ID.'
+      : `Restore the journal file as it was, if you can, and run \`${putBack}\`. Otherwise:`,
     command,
   };
 }

@@ -16,7 +16,7 @@ export async function verifyTransaction(gateway: StatusGateway, txhash: string, 
   const differences = comparePayment(status, payout);
   if (differences.length === 0) return;
   throw refusal(
-    `Transaction ${txhash} is another payment than ${payout.payoutId}: ${describeDifferences(differences)}.`,
+    `Transaction ${txhash} is not the payment of payout ${payout.payoutId}: ${describeDifferences(differences)}.`,
     differences.map(({ field }) => field),
   );
 }

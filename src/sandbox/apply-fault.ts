@@ -1,13 +1,13 @@
 import { failed, type SandboxResponse } from './response.js';
 import type { FaultStrike } from './fault-plan.js';
-import type { Endpoint } from './endpoint.js';
+import type { EndpointName } from './endpoint.js';
 
 type Fault = NonNullable<FaultStrike['fault']>;
 
 export const BLOCKED_MESSAGE = 'account blocked';
 
 /** The response of a fault that replaces the processing of the call; undefined for a fault that lets it through. */
-export function refusalOf(fault: Fault | undefined, endpoint: Endpoint): SandboxResponse | undefined {
+export function refusalOf(fault: Fault | undefined, endpoint: EndpointName): SandboxResponse | undefined {
   switch (fault?.kind) {
     case 'reject':
       return failed(fault.message ?? 'rejected by the sandbox');

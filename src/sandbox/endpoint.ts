@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { ENDPOINTS, toPackageName, type EndpointName } from '../gateway/endpoints.js';
 
-/** An endpoint of the API, by its path. */
-export type Endpoint = EndpointName;
+export type { EndpointName };
 
-export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as [Endpoint, ...Endpoint[]];
+export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as [EndpointName, ...EndpointName[]];
 
 /** The endpoint of a request path, or undefined where the API has none. */
-export function endpointOf(path: string): Endpoint | undefined {
+export function endpointOf(path: string): EndpointName | undefined {
   return ENDPOINT_NAMES.find((name) => path === `/${ENDPOINTS[name].path}`);
 }
 
@@ -15,7 +14,7 @@ export function endpointOf(path: string): Endpoint | undefined {
  * What is wrong with the names of a call's fields, as a message; undefined when names and order are as documented.
  * @see docs/gateway-api.md#authentication
  */
-export function findFieldProblem(endpoint: Endpoint, names: readonly string[]): string | undefined {
+export function findFieldProblem(endpoint: EndpointName, names: readonly string[]): string | undefined {
   const known: readonly string[] = ENDPOINTS[endpoint].signedFields;
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) return `unknown field ${unknown}`;
@@ -27,16 +26,16 @@ export function findFieldProblem(endpoint: Endpoint, names: readonly string[]): 
   return names.join(', ') === expected ? undefined : `wrong field order: expected ${expected}`;
 }
 
-function isOptional(endpoint: Endpoint, name: string): boolean {
+function isOptional(endpoint: EndpointName, name: string): boolean {
   return schemaOf(endpoint, name) instanceof z.ZodExactOptional;
 }
 
 /** The value that a field's text stands for, as its schema expects it: the API's integers are numbers. */
-export function toFieldValue(endpoint: Endpoint, name: string, text: string): unknown {
+export function toFieldValue(endpoint: EndpointName, name: string, text: string): unknown {
   return schemaOf(endpoint, name) instanceof z.ZodNumber && /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
-function schemaOf(endpoint: Endpoint, name: string): unknown {
+function schemaOf(endpoint: EndpointName, name: string): unknown {
   const shape: Readonly<Record<string, unknown>> = ENDPOINTS[endpoint].request.shape;
   return shape[toPackageName(name)];
 }

@@ -1,11 +1,11 @@
 import { drawDelayMs } from './latency.js';
-import type { Endpoint } from './endpoint.js';
+import type { EndpointName } from './endpoint.js';
 import type { FaultKind, ParsedFaultRule } from './fault-rule.js';
 import type { Random } from './latency.js';
 
 /** The properties of a call that rules match. */
 export interface FaultTarget {
-  readonly endpoint: Endpoint;
+  readonly endpoint: EndpointName;
   readonly platformId: number | undefined;
   readonly addressTo: string | undefined;
 }

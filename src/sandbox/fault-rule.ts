@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { platformIdField } from '../fields.js';
 import { addressToField } from '../gateway/payment-fields.js';
 import { delayRangeField, type DelayRange } from './latency.js';
-import { ENDPOINT_NAMES, type Endpoint } from './endpoint.js';
+import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
 
 /** Every fault and what a caller sees of it. "Processed" means that a withdrawal has paid. */
 export const FAULT_DESCRIPTIONS = {
@@ -36,7 +36,7 @@ export const FAULT_KINDS = Object.keys(FAULT_DESCRIPTIONS) as [FaultKind, ...Fau
 export interface FaultRule {
   readonly kind: FaultKind;
   /** @defaultValue `'withdraw'` */
-  readonly endpoint?: Endpoint | 'any' | undefined;
+  readonly endpoint?: EndpointName | 'any' | undefined;
   /** One call in N: the N-th, the 2N-th, … of those that meet the other conditions. */
   readonly every?: number | undefined;
   /** The number of calls after which the rule no longer applies. */

@@ -5,7 +5,7 @@ import type { AccountRegistry } from './account-registry.js';
 import { failed, sendResponse, sendTruncatedResponse, type SandboxResponse } from './response.js';
 import { BLOCKED_MESSAGE, refusalOf, spoil } from './apply-fault.js';
 import { drawDelayMs, type DelayRange } from './latency.js';
-import { findFieldProblem, type Endpoint } from './endpoint.js';
+import { findFieldProblem, type EndpointName } from './endpoint.js';
 import type { FaultPlan, FaultStrike } from './fault-plan.js';
 import { handleCall, type Settlement } from './handle-call.js';
 import type { PauseGate } from './pause-gate.js';
@@ -35,7 +35,7 @@ export class GatewayService {
     this.#parts = parts;
   }
 
-  async serve(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async serve(endpoint: EndpointName, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const misuse = findMisuse(request);
     if (misuse !== undefined) {
       request.resume();
@@ -58,7 +58,7 @@ export class GatewayService {
   }
 
   async #serveForm(
-    endpoint: Endpoint,
+    endpoint: EndpointName,
     form: SignedForm,
     request: IncomingMessage,
     response: ServerResponse,
@@ -85,7 +85,7 @@ export class GatewayService {
     else sendResponse(request, response, spoil(strike.fault, result));
   }
 
-  #strike(endpoint: Endpoint, form: SignedForm): FaultStrike {
+  #strike(endpoint: EndpointName, form: SignedForm): FaultStrike {
     const { accounts, faults } = this.#parts;
     const account = accounts.find(form.platformId);
     const txhash = fieldOf(form, 'txhash');
@@ -97,7 +97,7 @@ export class GatewayService {
   }
 
   /** Everything between the arrival of a call and its response, synchronously: nothing can come between stamp and verdict. */
-  #process(endpoint: Endpoint, form: SignedForm, fault: FaultStrike['fault']): SandboxResponse {
+  #process(endpoint: EndpointName, form: SignedForm, fault: FaultStrike['fault']): SandboxResponse {
     const { accounts, clock, settlement } = this.#parts;
     const nowMs = clock.now();
     const account = accounts.find(form.platformId);

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { toProblem } from '../fields.js';
 import { ENDPOINTS, toPackageName } from '../gateway/endpoints.js';
 import { CURRENCIES, depositWalletOf, findCurrency, type Currency } from './currency.js';
-import { toFieldValue, type Endpoint } from './endpoint.js';
+import { toFieldValue, type EndpointName } from './endpoint.js';
 import type { Payment } from './payment-book.js';
 import { failed, succeeded, type SandboxResponse } from './response.js';
 import type { SandboxAccount } from './sandbox-account.js';
@@ -25,9 +25,9 @@ export interface Call {
 }
 
 /** The request of an endpoint, checked, under this package's names. */
-type RequestOf<Name extends Endpoint> = z.output<(typeof ENDPOINTS)[Name]['request']>;
+type RequestOf<Name extends EndpointName> = z.output<(typeof ENDPOINTS)[Name]['request']>;
 
-type Handlers = { readonly [Name in Endpoint]: (call: Call, request: RequestOf<Name>) => SandboxResponse };
+type Handlers = { readonly [Name in EndpointName]: (call: Call, request: RequestOf<Name>) => SandboxResponse };
 
 /** What each endpoint does: docs/gateway-api.md#endpoints. */
 const HANDLERS: Handlers = {
@@ -38,7 +38,7 @@ const HANDLERS: Handlers = {
   balance: ({ account }) => succeeded({ balance: account.balance }),
 };
 
-export function handleCall(endpoint: Endpoint, call: Call): SandboxResponse {
+export function handleCall(endpoint: EndpointName, call: Call): SandboxResponse {
   const values = Object.entries(call.fields)
     .filter(([name]) => name !== 'platform_id')
     .map(([name, text]) => [toPackageName(name), toFieldValue(endpoint, name, text)] as const);

@@ -7,4 +7,4 @@ export type { Arrival } from './arrival-log.js';
 export type { Payment, PaymentGroup } from './payment-book.js';
 export { FAULT_DESCRIPTIONS, type FaultKind, type FaultRule } from './fault-rule.js';
 export type { DelayRange } from './latency.js';
-export type { Endpoint } from './endpoint.js';
+export type { EndpointName } from './endpoint.js';

@@ -1,5 +1,5 @@
 import { ArrivalLog } from './arrival-log.js';
-import { ENDPOINT_NAMES, type Endpoint } from './endpoint.js';
+import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
 import type { FaultKind } from './fault-rule.js';
 import { fromUnits, toUnits, worthInUnits } from '../decimal.js';
 import { PaymentBook, type PaymentGroup } from './payment-book.js';
@@ -13,7 +13,7 @@ export interface SandboxStats {
   /** Decimal string, in USD. */
   readonly balance: string;
   /** Calls received completely, whatever their outcome. */
-  readonly calls: Readonly<Record<Endpoint, number>>;
+  readonly calls: Readonly<Record<EndpointName, number>>;
   /** Authenticated `/withdraw` calls that arrived. */
   readonly arrivals: number;
   /** When each arrived, in milliseconds on the sandbox's monotonic clock. */
@@ -48,7 +48,7 @@ export class SandboxAccount {
   /** Private, so that no serialised account shows it. */
   readonly #secretKey: string;
   readonly #minGapMs: number;
-  readonly #calls = new Map<Endpoint, number>();
+  readonly #calls = new Map<EndpointName, number>();
   readonly #faultsFired = new Map<FaultKind, number>();
   #balanceUnits: bigint;
   #blockedReason: string | null = null;
@@ -64,7 +64,7 @@ export class SandboxAccount {
     return form.isSignedWith(this.#secretKey);
   }
 
-  countCall(endpoint: Endpoint, faults: readonly FaultKind[]): void {
+  countCall(endpoint: EndpointName, faults: readonly FaultKind[]): void {
     this.#calls.set(endpoint, (this.#calls.get(endpoint) ?? 0) + 1);
     for (const kind of faults) this.#faultsFired.set(kind, (this.#faultsFired.get(kind) ?? 0) + 1);
   }
@@ -110,7 +110,7 @@ export class SandboxAccount {
       blockedReason: this.#blockedReason,
       balance: this.balance,
       calls: Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, this.#calls.get(name) ?? 0])) as Record<
-        Endpoint,
+        EndpointName,
         number
       >,
       arrivals: arrivals.all.length,

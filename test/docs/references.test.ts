@@ -16,6 +16,10 @@ const documents = [root, join(root, 'docs'), join(root, 'test/proofs')]
   .filter((path) => path.endsWith('.md') && !path.includes('node_modules'))
   .map((path) => path.slice(root.length));
 
+const sources = ['src', 'test', 'scripts'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+);
+
 function readDocument(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
@@ -52,6 +56,14 @@ describe.each(documents)('%s', (document) => {
       ([, path = '']) => path,
     );
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it('names source files that exist', () => {
+    if (document === 'CHANGELOG.md') return;
+    const names = [...text.matchAll(/`([\w-]+(?:\/[\w-]+)*(?:\.slow)?(?:\.test)?\.(?:ts|lua))`/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(names.filter((name) => !sources.some((path) => `/${path}`.endsWith(`/${name}`)))).toEqual([]);
   });
 
   it('names npm scripts that exist', () => {

@@ -95,7 +95,7 @@ describe('findMismatch', () => {
 
   it('refuses as many sends of which the last is another', async () => {
     expect(await mismatch({ view: { last: 'another' } })).toEqual(
-      older("its send number 9 is another than the journal's"),
+      older("its send 9 differs from the journal's"),
     );
     expect(await mismatch({ view: { sendCount: 10, last: 'another' } })).toBeUndefined();
   });

@@ -27,7 +27,7 @@ describe('adviseAccount', () => {
       {
         kind: 'pause',
         problem: 'paused: blocked by the gateway',
-        first: 'Settle the reason with the gateway first.',
+        first: 'Remove the cause first.',
         command: 'payouts resume --reason WHY',
       },
     ]);
@@ -86,7 +86,7 @@ describe('adviseAccount', () => {
   ])('names, where the ledger forgot sends, %s', (_, given, words) => {
     const [advice] = advise(given);
     expect(advice?.command).toBe(`payouts adopt-ledger ${words === '' ? '' : `${words} `}--reason WHY`);
-    expect(advice?.first).toMatch(/^Bring back the newest copy of the Redis data.*replace its --journal by --give-up/);
+    expect(advice?.first).toMatch(/^Restore the newest copy of the Redis data.*enqueue again.*replace its --journal DIR with --give-up ID/);
   });
 
   const DAMAGED = { kind: 'journal', reason: 'it was cut off.' } as const;
@@ -108,7 +108,7 @@ describe('adviseAccount', () => {
   ])('has a damaged journal put back, else given up, %s', (_, given, putBack, giveUp) => {
     expect(advise(given)).toMatchObject([
       {
-        first: `Put the journal file back as it was, if you can, and run \`payouts adopt-ledger ${putBack} --reason WHY\`. Else:`,
+        first: `Restore the journal file as it was, if you can, and run \`payouts adopt-ledger ${putBack} --reason WHY\`. Otherwise:`,
         command: `payouts adopt-ledger ${giveUp} --reason WHY`,
       },
     ]);

@@ -25,7 +25,7 @@ function parseHeader(record: CsvValues): readonly string[] {
   const names = record.values;
   const unknown = names.find((name) => !KNOWN_COLUMNS.includes(name));
   if (unknown !== undefined) {
-    const message = `is no column: known are ${KNOWN_COLUMNS.join(', ')}`;
+    const message = `is not a known column; expected one of ${KNOWN_COLUMNS.join(', ')}`;
     throw new InvalidInputError([{ field: `line ${line}: ${JSON.stringify(unknown)}`, message }]);
   }
   const twice = names.find((name, position) => names.indexOf(name) < position);

@@ -61,12 +61,12 @@ function refuseOther(
 ): void {
   const earlier = selected.get(payoutId);
   if (earlier !== undefined && earlier.txhash !== txhash) {
-    const message = `stands in line ${earlier.line ?? 0} already, with another txhash (got "${payoutId}")`;
+    const message = `is already on line ${earlier.line ?? 0}, with another txhash (got "${payoutId}")`;
     throw new InvalidInputError([{ field: 'payoutId', message }]);
   }
   const holder = txhash === undefined ? undefined : txhashes.get(txhash);
   if (holder !== undefined && holder.payoutId !== payoutId) {
-    const message = `stands in line ${holder.line ?? 0} already, for payout ${holder.payoutId} (got "${txhash ?? ''}")`;
+    const message = `is already on line ${holder.line ?? 0}, for payout ${holder.payoutId} (got "${txhash ?? ''}")`;
     throw new InvalidInputError([{ field: 'txhash', message }]);
   }
 }

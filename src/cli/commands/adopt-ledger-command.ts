@@ -26,7 +26,7 @@ For a Redis that was flushed, exchanged, or put back to an older copy. The worke
 that look queued may have been sent. If there is a newer copy of the Redis data, bring that back instead.
 
 Every send that a journal has and the ledger does not know is taken over: its payout comes back as what the journal
-says of it (in_progress with its txhash, or rejected), else as unknown, and \`payouts resolve\` decides. The running
+says of it (in_progress with its txhash, or rejected), otherwise as unknown, and \`payouts resolve\` decides. The running
 workers then send again by themselves.
 
 Name the folder of every journal of the account with --journal, those of other hosts too (copy the folders, or mount
@@ -51,10 +51,7 @@ export function registerAdoptLedgerCommand(program: Command, context: CliContext
     .command('adopt-ledger')
     .description('accept a Redis that forgot sends which the journals know');
   addActorOptions(command, 'the ledger came back without the newest sends')
-    .option(
-      '--journal <dir...>',
-      'folder of a send journal, as often as there are journals (default: SEND_JOURNAL_DIR)',
-    )
+    .option('--journal <dir...>', 'folder of a send journal, repeatable (default: SEND_JOURNAL_DIR)')
     .option('--give-up <id...>', `id of a journal that is lost for good, or ${UNWITNESSED}`)
     .option('-y, --yes', 'do not ask')
     .option('--json', 'print {mismatch, unknown, adopted, held, …} as JSON')

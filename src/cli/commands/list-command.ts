@@ -43,7 +43,7 @@ export function registerListCommand(program: Command, context: CliContext): void
     .description('list the payouts in a state, or of a batch')
     .addOption(new Option('--state <state>', 'payouts in this state').choices(PAYOUT_STATES).conflicts('batch'))
     .option('--batch <name>', 'payouts of this batch')
-    .option('--limit <number>', 'the most payouts to print', '50')
+    .option('--limit <number>', 'maximum number of payouts to print', '50')
     .option('--all', 'all of them')
     .option('--json', 'print each payout as one line of JSON')
     .addOption(

@@ -25,7 +25,7 @@ interface Flags extends Actor {
 }
 
 const HELP_AFTER = `
-A payout is unknown when it was sent, or maybe sent, and no trustworthy response came. Ask the gateway's operator, or look
+A payout is unknown when it was sent, or possibly sent, and no trustworthy response came. Ask the gateway's operator, or look
 at the recipient's wallet, before you decide: --not-sent pays it again, and nobody can take that back.
 
 --sent asks the gateway about the txhash first and refuses when currency, address or amount are not the payout's.
@@ -56,7 +56,7 @@ export function registerResolveCommand(program: Command, context: CliContext): v
     .option('--txhash <txhash>', 'with --sent: the transaction')
     .option('--force', 'with --sent: take the txhash without asking the gateway')
     .option('--not-sent', 'it was not sent: queue it again, it will be paid')
-    .option('--write-off', 'it is settled otherwise: cancel it, it will not be sent again')
+    .option('--write-off', 'it was settled another way: cancel it, it will not be sent again')
     .option('--file <file>', 'the payouts that a file names, - for stdin')
     .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
     .option('--dry-run', 'with --file or --state: count and add up, change nothing')

@@ -152,7 +152,7 @@ function parseFault(text: string): Readonly<Record<string, unknown>> {
     else if (name === 'every' || name === 'times') rule[name] = parseNumber(value);
     else if (name === 'endpoint' || name === 'message') rule[name] = value;
     else {
-      const message = `"${condition}" is no condition: known are every=, times=, address=, endpoint=, delay=, message=`;
+      const message = `"${condition}" is not a known condition; expected one of every=, times=, address=, endpoint=, delay=, message=`;
       throw new InvalidInputError([{ field: '--fault', message: `${message} (got "${text}")` }]);
     }
   }

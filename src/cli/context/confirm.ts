@@ -14,13 +14,13 @@ export interface Terminal {
  */
 export function requireTerminal({ input, output }: Terminal): void {
   if (input.isTTY && output.isTTY) return;
-  const message = 'is needed here: there is no terminal on which somebody could be asked. Nothing was changed';
+  const message = 'is required: there is no terminal to confirm on. Nothing was changed';
   throw new InvalidInputError([{ field: '--yes', message }]);
 }
 
 /** Why nobody can be asked where stdin is the input of the command. */
 export function stdinIsTaken(): InvalidInputError {
-  const message = 'is needed here: stdin holds the payouts, so nobody can answer on it. Nothing was changed';
+  const message = 'is required: stdin holds the payouts, so the question cannot be answered on it. Nothing was changed';
   return new InvalidInputError([{ field: '--yes', message }]);
 }
 

@@ -31,7 +31,7 @@ export async function readDemoPayouts(file: string, signal: AbortSignal, count?:
     });
     const payouts: ValidPayout[] = [];
     for await (const { payout } of spool.read()) payouts.push(payout);
-    if (problems.length === 0 && payouts.length === 0) problems.push({ field: file, message: 'holds no payout' });
+    if (problems.length === 0 && payouts.length === 0) problems.push({ field: file, message: 'contains no payouts' });
     if (problems.length > 0) throw new InvalidInputError(problems);
     return Array.from({ length: count ?? payouts.length }, (_, index) => repeat(payouts, index));
   } finally {

@@ -102,7 +102,7 @@ function refuseUnusable({ name }: ImportSource, { rows, payouts, invalid }: File
     const message = `${invalid} of ${formatCount(rows, 'row')} ${invalid === 1 ? 'has' : 'have'} errors, nothing was enqueued; fix them, or skip them with --skip-invalid`;
     throw new InvalidInputError([{ field: name, message }]);
   }
-  if (payouts === 0) throw new InvalidInputError([{ field: name, message: 'holds no payout' }]);
+  if (payouts === 0) throw new InvalidInputError([{ field: name, message: 'contains no payouts' }]);
 }
 
 async function askToEnqueue({ context, options }: ImportRun, { payouts }: FileCheck): Promise<void> {

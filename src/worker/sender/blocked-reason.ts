@@ -1,4 +1,4 @@
-import { findStopSign } from '../../gateway/blocked-message.js';
+import { findStopSign } from '../../gateway/stop-sign.js';
 import type { SentOutcome, WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
 
 const DESCRIPTIONS = { block: 'a block', rate_limit: 'a rate limit', credentials: 'wrong credentials' } as const;

@@ -19,7 +19,7 @@ export interface JournalAuditOptions {
 
 /** What an operator does about a refusal, in the log. */
 export const ADOPT_HINT =
-  'nothing is sent: journal and ledger contradict each other. Bring back the newest copy of the Redis data if there is one; ' +
+  'nothing is sent: journal and ledger contradict each other. Restore the newest copy of the Redis data if there is one; ' +
   'else `payouts stats` shows the `payouts adopt-ledger` command that ends this';
 const JOURNAL_HINT =
   'this process sends nothing: its send journal cannot be trusted. See "The send journal" in docs/operations.md';

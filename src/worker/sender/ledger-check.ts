@@ -18,7 +18,7 @@ export interface LineOfSends {
 }
 
 /** Why nothing may be sent: another process has the lease, or the ledger is not the one that this process knows. */
-export type Hindrance =
+export type LedgerConflict =
   { readonly kind: 'lease_lost' } | { readonly kind: 'ledger_mismatch'; readonly mismatch: LedgerMismatch };
 
 const OTHER_LEDGER: LedgerMismatch = {
@@ -28,7 +28,7 @@ const OTHER_LEDGER: LedgerMismatch = {
 
 const OTHER_SENDS: LedgerMismatch = {
   kind: 'ledger',
-  reason: 'Redis came back older than it was: its last send is another than the one that this process began.',
+  reason: 'Redis came back older than it was: its last send differs from the one that this process began.',
 };
 
 /** Compares the ledger with what the sender knows of it: from memory while it holds the lease, and from its journal. */
@@ -122,7 +122,7 @@ export class LedgerCheck {
    * @returns why nothing may be sent now, or undefined
    * @throws RedisUnavailableError; Error when the journal cannot be read
    */
-  async judgeJournal(): Promise<Hindrance | undefined> {
+  async judgeJournal(): Promise<LedgerConflict | undefined> {
     const { ledger, journal } = this.#options;
     if (!this.#isJournalUnjudged && !(await journal.changedByOthers())) return undefined;
     this.distrustJournal();
@@ -144,7 +144,7 @@ export class LedgerCheck {
   }
 }
 
-function refuse(mismatch: LedgerMismatch): Hindrance {
+function refuse(mismatch: LedgerMismatch): LedgerConflict {
   return { kind: 'ledger_mismatch', mismatch };
 }
 

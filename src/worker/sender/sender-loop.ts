@@ -55,8 +55,8 @@ export interface SenderLoopOptions {
   readonly logger: Logger;
 }
 
-/** What a sender that ends has to know about its end. */
-interface Doubt {
+/** How the work of a sender ends. */
+interface SenderEnd {
   readonly end: AbortSignal;
   readonly lost: AbortSignal;
   readonly findMismatch: () => LedgerMismatch | undefined;
@@ -153,8 +153,8 @@ export class SenderLoop {
     void Promise.allSettled(sending).then(() => {
       over.abort();
     });
-    const doubt = { end, lost: heldLease.lost, findMismatch: () => mismatch };
-    const parts = [...sending, this.#objectUntil(over.signal, doubt)];
+    const senderEnd = { end, lost: heldLease.lost, findMismatch: () => mismatch };
+    const parts = [...sending, this.#objectUntil(over.signal, senderEnd)];
     try {
       await Promise.all(parts);
     } finally {
@@ -188,7 +188,7 @@ export class SenderLoop {
    * @param over - the work of the sender has ended. The send in progress can take long: until then the objection is made
    * again if a Redis that came back older once more has forgotten it.
    */
-  async #objectUntil(over: AbortSignal, { end, lost, findMismatch }: Doubt): Promise<void> {
+  async #objectUntil(over: AbortSignal, { end, lost, findMismatch }: SenderEnd): Promise<void> {
     const { clock, logger } = this.#options;
     await untilAborted(end);
     const isTooLate = this.#stopGrace.start();

@@ -134,12 +134,12 @@ export class Sender {
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, token: makeToken() };
     const request = toRequest(payout);
     // Before the ledger is touched: a begin that is put back would count the payout's attempts up and hide the fault.
-    const objection = await this.#check.judgeJournal();
-    if (objection !== undefined) return objection;
+    const conflict = await this.#check.judgeJournal();
+    if (conflict !== undefined) return conflict;
 
     // Once begun it is as durable as it can be: what changes after that is a matter for the next send.
-    const doubt = this.#options.hindrance();
-    if (doubt !== undefined) return { kind: 'not_sent', reason: doubt };
+    const hindrance = this.#options.hindrance();
+    if (hindrance !== undefined) return { kind: 'not_sent', reason: hindrance };
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
     this.#ownAttempts.trackBegin(attempt);

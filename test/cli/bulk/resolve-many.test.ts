@@ -80,7 +80,7 @@ describe('payouts resolve --state unknown', () => {
   it('wants --yes where nobody can be asked, before it counts', async () => {
     await makeUnknown(1);
     const refused = await account.run('resolve', '--state', 'unknown', '--write-off', ...WHY);
-    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--yes: is needed here/) });
+    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--yes: is required/) });
     expect((await account.ledger.get('p-1'))?.state).toBe('unknown');
   });
 
@@ -123,11 +123,11 @@ describe('payouts resolve --file', () => {
   it('refuses a file that names a payout twice in two ways, one that is not there, or columns that it does not know', async () => {
     await makeUnknown(1);
     const wrong: readonly [text: string, message: RegExp][] = [
-      ['payout_id,txhash\np-1,h-1\np-1,h-2\n', /line 3: payout_id: stands in line 2 already, with another txhash/],
-      ['payout_id,txhash\np-1,h-1\np-2,h-1\n', /line 3: txhash: stands in line 2 already, for payout p-1/],
+      ['payout_id,txhash\np-1,h-1\np-1,h-2\n', /line 3: payout_id: is already on line 2, with another txhash/],
+      ['payout_id,txhash\np-1,h-1\np-2,h-1\n', /line 3: txhash: is already on line 2, for payout p-1/],
       ['payout_id,txhash\np-1,\n', /line 2: txhash: /],
       ['payout_id,txhash\np-1,h-1\np-9,h-9\n', /line 3: payout p-9 not found/],
-      ['payout_id,txhash,notes\np-1,h-1,hello\n', /line 1: "notes": is no column/],
+      ['payout_id,txhash,notes\np-1,h-1,hello\n', /line 1: "notes": is not a known column/],
       ['txhash\nh-1\n', /line 1: payout_id: is missing/],
       ['payout_id\n', /names no payout/],
     ];

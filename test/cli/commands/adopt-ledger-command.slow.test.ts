@@ -37,7 +37,7 @@ describe('payouts adopt-ledger', () => {
     const forgotten = rig.paid().slice(known.length);
 
     const asked = await rig.adopt();
-    expect(asked).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--yes: is needed here/) });
+    expect(asked).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--yes: is required/) });
     for (const { payoutId } of forgotten) expect(asked.stderr).toMatch(new RegExp(`${payoutId} +queued.* accepted `));
     await delay(2_000);
     expect(world.sandbox.stats().arrivals).toBe(arrivals);

@@ -155,7 +155,7 @@ describe('payouts import', () => {
       stdout: expect.stringMatching(/1 row: 1 payout\n.*Dry run: nothing was enqueued\.\n$/s),
     });
     const asked = await importOffline(file);
-    expect(asked).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--yes: is needed here/) });
+    expect(asked).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--yes: is required/) });
   });
 
   it('reports its progress when Redis is unavailable, leaves no temporary file, and keeps one batch a file', async () => {
@@ -188,8 +188,8 @@ describe('payouts import', () => {
       `${HEADER}\np-1,6,-1,T\np-2,6,1,"T\np-3,6,1,T`,
       [/^line 2: amount: /, /^payouts: line 3: opens/m],
     ],
-    ['no rows', HEADER, [/holds no payout/]],
-    ['no content', '', [/holds no payout/]],
+    ['no rows', HEADER, [/contains no payouts/]],
+    ['no content', '', [/contains no payouts/]],
     [
       'bytes that are not UTF-8',
       Buffer.from(`${HEADER},reference\np-1,6,1,T,M\xfcller`, 'latin1'),

@@ -98,7 +98,7 @@ describe('payouts resolve --sent', () => {
       const args = ['resolve', 'p-1', '--sent', '--txhash', txhash, ...WHY];
       for (const refused of [await account.run(...args), await account.run(...args, '--force')]) {
         expect(refused).toMatchObject({ code: 2, stdout: '' });
-        expect(refused.stderr).toMatch(/^payouts: --txhash: must name a transaction, .*\(got ".*"\)\n$/);
+        expect(refused.stderr).toMatch(/^payouts: --txhash: must be a real txhash, .*\(got ".*"\)\n$/);
       }
       expect((await account.ledger.get('p-1'))?.state).toBe('unknown');
     },

@@ -94,7 +94,7 @@ describe('payouts sandbox', () => {
     [['--balance', '-1'], '--balance: must be a decimal such as 1000.5 (got "-1")'],
     [['--latency-before', '9-3'], '--latency-before: must be milliseconds'],
     [['--fault', 'fire'], '--fault: kind must be one of'],
-    [['--fault', 'hang:twice'], '--fault: "twice" is no condition'],
+    [['--fault', 'hang:twice'], '--fault: "twice" is not a known condition'],
     [['--fault', 'latency-after'], '--fault: delay belongs to'],
   ])('refuses %j', async (args, message) => {
     const { exited, output } = run(...args);

@@ -40,6 +40,6 @@ describe('confirm', () => {
   });
 
   it('wants --yes where nobody can be asked', async () => {
-    await expect(confirm('Go on?', { terminal: terminal(false) })).rejects.toThrow(/--yes: is needed here/);
+    await expect(confirm('Go on?', { terminal: terminal(false) })).rejects.toThrow(/--yes: is required/);
   });
 });

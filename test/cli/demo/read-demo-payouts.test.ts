@@ -52,7 +52,7 @@ describe('readDemoPayouts', () => {
     [[HEADER, 'a,6,1,T9,,,', 'a,6,2,T9,,,'], /line 3: payout_id: already used in line 2 with a different amount/],
     [[`${HEADER},colour`, 'a,6,1,T9,,,,red'], /line 1: "colour": is not a known column \(payout_id/],
     [[HEADER, 'a,6'], /line 2: row: has 2 values/],
-    [[HEADER], /payouts\.csv: holds no payout/],
+    [[HEADER], /payouts\.csv: contains no payouts/],
   ])('reports the problem with %j', async (lines, problem) => {
     await expect(read(await write(...lines))).rejects.toThrow(problem);
   });

@@ -90,7 +90,7 @@ export const groups = {
       'src/worker/sender/ledger-check.ts',
       'src/worker/sender/stop-grace.ts',
       'src/worker/sender/blocked-reason.ts',
-      'src/gateway/blocked-message.ts',
+      'src/gateway/stop-sign.ts',
       'src/gateway/stop-words.ts',
     ],
     tests: [

@@ -10,7 +10,7 @@ const OTHER_LEDGER = {
 };
 const OTHER_SENDS = {
   kind: 'ledger',
-  reason: 'Redis came back older than it was: its last send is another than the one that this process began.',
+  reason: 'Redis came back older than it was: its last send differs from the one that this process began.',
 };
 const LOSS = { kind: 'ledger', reason: 'Redis came back older than it was: it knows 0 sends, this process 1.' };
 const STILL_TRUE = { peers: [] };

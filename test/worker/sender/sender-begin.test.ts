@@ -18,7 +18,7 @@ beforeEach(async () => {
   rig = await makeSendRig();
 });
 const UNAVAILABLE = new RedisUnavailableError('Redis unavailable');
-const OTHER_SENDS = 'Redis came back older than it was: its last send is another than the one that this process began.';
+const OTHER_SENDS = 'Redis came back older than it was: its last send differs from the one that this process began.';
 const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mismatch', mismatch: { kind, reason } });
 const payoutState = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.state;
 const attemptOf = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.attempt;
