@@ -49,12 +49,16 @@ describe('.env.example', () => {
 
 describe('docker-compose.yml', () => {
   const { services, ...shared } = parse(readRepositoryFile('docker-compose.yml'), { merge: true }) as {
-    services: Record<string, { environment?: Record<string, string> }>;
+    services: Record<string, { environment?: Record<string, string>; env_file?: unknown }>;
     'x-account': Record<string, string>;
   };
   const lines = [...Object.values(services).map(({ environment = {} }) => environment), shared['x-account']].flatMap(
     (environment) => Object.entries(environment),
   );
+
+  it.each(['worker', 'dashboard'])('gives %s what else is set in .env', (name) => {
+    expect(services[name]?.env_file).toEqual([{ path: '.env', required: false }]);
+  });
 
   it.each(lines)('sets %s, which exists', (name) => {
     expect([...rows.keys()]).toContain(name.replace(/_FILE$/, ''));
