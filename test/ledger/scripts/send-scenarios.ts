@@ -10,6 +10,7 @@ import {
   enqueue,
   finished,
   LEASE,
+  readyToBegin,
   REJECTED,
   REQUEST,
   TRIPS,
@@ -41,9 +42,7 @@ export const sendScenarios: readonly ScriptScenario[] = [
     name: 'a send begins',
     script: 'begin-send',
     prepare: async (stage) => {
-      await takeLease(stage.sender, 'one');
-      await enqueue(stage, 'p');
-      const asked = await nextBegin(stage.sender, LEASE, 'p');
+      const asked = await readyToBegin(stage);
       return {
         run: async ({ sender }) => sender.beginSend(asked),
         // What the sender does when it got no reply: put it back, and begin another attempt.
@@ -69,9 +68,7 @@ export const sendScenarios: readonly ScriptScenario[] = [
     name: 'the number of an attempt that never began is used up',
     script: 'revert-send',
     prepare: async (stage) => {
-      await takeLease(stage.sender, 'one');
-      await enqueue(stage, 'p');
-      const asked = await nextBegin(stage.sender, LEASE, 'p');
+      const asked = await readyToBegin(stage);
       return { run: async ({ sender }) => sender.revertSend(asked, 'no reply') };
     },
   },
