@@ -53,7 +53,7 @@ async function goBackTo(copy: string): Promise<void> {
 
 async function expectRefusal(worker: WorkerProcess, reason: RegExp): Promise<void> {
   await until('the worker refuses', () => reason.test(worker.log()));
-  expect(worker.log()).toContain('payouts adopt-ledger');
+  await until('it says what to do', () => worker.log().includes('payouts adopt-ledger'));
   const { arrivals } = world.sandbox.stats();
   await delay(4_000);
   expect(world.sandbox.stats().arrivals).toBe(arrivals);
