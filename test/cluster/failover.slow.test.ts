@@ -3,7 +3,14 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { startRedisCluster, type ReplicatedRedis } from '../support/redis-cluster.js';
 import { startRedisSentinel } from '../support/redis-sentinel.js';
 import { endAllWorkers } from '../worker/support/worker-process.js';
-import { expectPromisesKept, openWorld, type PayoutWorld } from '../worker/support/payout-world.js';
+import {
+  expectPromisesKept,
+  openWorld,
+  untilSent,
+  untilSettled,
+  untilSettledAfterOutage,
+  type PayoutWorld,
+} from '../worker/support/payout-world.js';
 import { until } from '../support/until.js';
 
 let redis: ReplicatedRedis;
@@ -17,10 +24,6 @@ afterEach(async () => {
 
 const key = (): string => `{payouts:${world.platformId}}:ledger`;
 
-async function untilSent(count: number): Promise<void> {
-  await until(`${count} payouts arrived`, () => world.sandbox.stats().arrivals >= count);
-}
-
 describe.each([
   { kind: 'Redis Cluster', start: async () => startRedisCluster(), fewerReplicas: '0' },
   { kind: 'Redis Sentinel', start: async () => startRedisSentinel(), fewerReplicas: '1' },
@@ -30,20 +33,9 @@ describe.each([
     world = await openWorld({ redis, sandbox: { latencyBeforeMs: { min: 0, max: 300 } } });
     await world.enqueue(8);
     const worker = world.startWorker();
-    await untilSent(3);
+    await untilSent(world, 3);
     await redis.killMaster(key());
-    await until(
-      'every payout is settled',
-      async () => {
-        try {
-          const { completed, unknown } = await world.producer.stats();
-          return completed + unknown === 8;
-        } catch {
-          return false;
-        }
-      },
-      60_000,
-    ).catch((error: unknown) => {
+    await untilSettledAfterOutage(world, 8).catch((error: unknown) => {
       throw new Error(`${String(error)}\n${worker.log()}`);
     });
     await expectPromisesKept(world);
@@ -68,17 +60,14 @@ describe.each([
     world = await openWorld({ redis });
     await world.enqueue(4);
     const worker = world.startWorker();
-    await untilSent(2);
+    await untilSent(world, 2);
     await redis.killReplica(key());
     await until('the worker says so', () => /Only \d of \d replicas of Redis acknowledge writes/.test(worker.log()));
     const { arrivals } = world.sandbox.stats();
     await delay(4_000);
     expect(world.sandbox.stats().arrivals).toBe(arrivals);
     await redis.startReplicaAgain(key());
-    await until('every payout is settled', async () => {
-      const { completed, unknown } = await world.producer.stats();
-      return completed + unknown === 4;
-    });
+    await untilSettled(world, 4);
     await expectPromisesKept(world);
   }, 120_000);
 
@@ -87,9 +76,9 @@ describe.each([
     world = await openWorld({ redis });
     await world.enqueue(6);
     const worker = world.startWorker({ environment: { REDIS_REPLICAS: fewerReplicas } });
-    await untilSent(1);
+    await untilSent(world, 1);
     await redis.killReplica(key());
-    await untilSent(3);
+    await untilSent(world, 3);
     await redis.killOtherReplicas(key());
     await redis.killMaster(key());
     await redis.startReplicaAgain(key());

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { startSplitSentinel, type SplitRedis } from '../support/split-sentinel.js';
-import { expectPromisesKept, openWorld, type PayoutWorld } from '../worker/support/payout-world.js';
+import { expectPromisesKept, openWorld, untilSent, type PayoutWorld } from '../worker/support/payout-world.js';
 import { until } from '../support/until.js';
 import { endAllWorkers, type WorkerProcess } from '../worker/support/worker-process.js';
 
@@ -18,10 +18,6 @@ afterEach(async () => {
   await world.close();
   await redis.close();
 });
-
-async function untilSent(count: number): Promise<void> {
-  await until(`${count} payouts arrived`, () => world.sandbox.stats().arrivals >= count);
-}
 
 async function untilSender({ pid, log }: WorkerProcess): Promise<void> {
   await until(`${pid} is the sender:\n${log()}`, async () => {
@@ -39,15 +35,15 @@ describe('a cut between a master with its worker and the rest', () => {
     });
     await world.enqueue(PAYOUTS);
     const left = world.startWorker({ redisUrl: redis.masterSideUrl, journalDir: join(world.dir, 'left') });
-    await untilSent(3);
+    await untilSent(world, 3);
     const other = world.startWorker({ journalDir: join(world.dir, 'other') });
     await until('the other stands by', () => /worker started/.test(other.log()));
-    await untilSent(4);
+    await untilSent(world, 4);
 
     redis.cut();
     await untilSender(other);
     const { arrivals } = world.sandbox.stats();
-    await untilSent(arrivals + 2);
+    await untilSent(world, arrivals + 2);
     await delay(STAYS_CUT_MS);
     redis.heal();
 

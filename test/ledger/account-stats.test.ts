@@ -1,17 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { adoptLedger } from '../../src/ledger/adopt-ledger.js';
 import { readAccountStats } from '../../src/ledger/account-stats.js';
-import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 import { begin, JOURNAL, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
 let account: TestAccount;
-let sender: RedisSenderLedger;
 beforeEach(() => {
   account = openTestAccount();
-  sender = new RedisSenderLedger(account.connection, 'reply');
 });
 afterEach(async () => account.close());
 
@@ -38,12 +35,17 @@ describe('readAccountStats', () => {
 
   it('counts by state, and tells sends, the breaker, the pause and the sender', async () => {
     await account.ledger.enqueue(['p', 'q', 'r', 's'].map((name) => aPayout(name)));
-    const lease = await takeLease(sender, 'one');
-    await sender.renewLease(lease);
+    const lease = await takeLease(account.sender, 'one');
+    await account.sender.renewLease(lease);
     const rejected = { kind: 'rejected', message: 'm' } as const;
-    await sender.finishSend(await begin(sender, lease, 'p'), rejected, NO_BREAKER, 0);
-    await sender.finishSend(await begin(sender, lease, 'q'), { kind: 'unknown', reason: 'r' }, NO_BREAKER, 0);
-    await begin(sender, lease, 'r');
+    await account.sender.finishSend(await begin(account.sender, lease, 'p'), rejected, NO_BREAKER, 0);
+    await account.sender.finishSend(
+      await begin(account.sender, lease, 'q'),
+      { kind: 'unknown', reason: 'r' },
+      NO_BREAKER,
+      0,
+    );
+    await begin(account.sender, lease, 'r');
     await account.ledger.pause('ann', 'holiday');
     expect(await readAccountStats(account.connection)).toMatchObject({
       queued: 1,
@@ -65,12 +67,12 @@ describe('readAccountStats', () => {
 
   it('names the journals that witness its sends, those that contradict it, and counts late payments', async () => {
     await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
-    const lease = await takeLease(sender, 'one');
-    const attempt = await begin(sender, lease, 'p');
-    await sender.finishSend(attempt, { kind: 'unknown', reason: 'r' }, NO_BREAKER, 0);
+    const lease = await takeLease(account.sender, 'one');
+    const attempt = await begin(account.sender, lease, 'p');
+    await account.sender.finishSend(attempt, { kind: 'unknown', reason: 'r' }, NO_BREAKER, 0);
     await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
-    await sender.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
-    await sender.object(OBJECTION);
+    await account.sender.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
+    await account.sender.object(OBJECTION);
     expect(await readAccountStats(account.connection)).toMatchObject({
       paused: false,
       objections: [OBJECTION],
@@ -100,8 +102,13 @@ describe('readAccountStats', () => {
   it('tells for how long the oldest of a state has been in it, not how old it is', async () => {
     await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
     account.clock.advance(5_000);
-    const lease = await takeLease(sender, 'one');
-    await sender.finishSend(await begin(sender, lease, 'p'), { kind: 'unknown', reason: 'r' }, NO_BREAKER, 0);
+    const lease = await takeLease(account.sender, 'one');
+    await account.sender.finishSend(
+      await begin(account.sender, lease, 'p'),
+      { kind: 'unknown', reason: 'r' },
+      NO_BREAKER,
+      0,
+    );
     account.clock.advance(2_000);
     expect((await readAccountStats(account.connection)).oldestAgeMs).toEqual({
       queued: 7_000,
@@ -114,7 +121,7 @@ describe('readAccountStats', () => {
   });
 
   it('shows no sender once the lease was given back or ended by an adoption', async () => {
-    await sender.releaseLease(await takeLease(sender, 'one'));
+    await account.sender.releaseLease(await takeLease(account.sender, 'one'));
     expect((await readAccountStats(account.connection)).sender).toBeNull();
     const journals = { read: [], givenUp: [] };
     await adoptLedger(account.connection, { epoch: 5, sendCount: 5 }, 'adopted', journals, { by: 'ann', reason: 'r' });

@@ -1,15 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { adoptLedger, adoptSends } from '../../src/ledger/adopt-ledger.js';
-import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { begin, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
 let account: TestAccount;
-let sender: RedisSenderLedger;
 beforeEach(() => {
   account = openTestAccount();
-  sender = new RedisSenderLedger(account.connection, 'reply');
 });
 afterEach(async () => account.close());
 
@@ -28,10 +25,15 @@ const STATE = { type: 'state', payoutId: 'p', at: AT, by: '', reason: '' };
 describe('the event stream', () => {
   it('tells every change of a payout in order, in the same step', async () => {
     await account.ledger.enqueue([aPayout('p')]);
-    const lease = await takeLease(sender, 'one');
-    await sender.revertSend(await begin(sender, lease, 'p'), 'no connection');
+    const lease = await takeLease(account.sender, 'one');
+    await account.sender.revertSend(await begin(account.sender, lease, 'p'), 'no connection');
     const rule = { maxRejectionsInARow: 1, maxUnknownsInARow: 9 };
-    await sender.finishSend(await begin(sender, lease, 'p'), { kind: 'rejected', message: 'no funds' }, rule, 0);
+    await account.sender.finishSend(
+      await begin(account.sender, lease, 'p'),
+      { kind: 'rejected', message: 'no funds' },
+      rule,
+      0,
+    );
     await account.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'again' });
     await account.ledger.resume('ann', 'topped up');
     expect(await readEvents()).toEqual([
@@ -56,8 +58,8 @@ describe('the event stream', () => {
 
   it('tells of a recovery and of an adoption', async () => {
     await account.ledger.enqueue([aPayout('p')]);
-    const left = await begin(sender, await takeLease(sender, 'one'), 'p');
-    await sender.markSendsUnknown(await takeLease(sender, 'two'), [left], 'the sender ended', 0);
+    const left = await begin(account.sender, await takeLease(account.sender, 'one'), 'p');
+    await account.sender.markSendsUnknown(await takeLease(account.sender, 'two'), [left], 'the sender ended', 0);
     const { connection } = account;
     const request = { paymentId: 7, amount: '1', addressTo: 'w' };
     const forgotten = { payoutId: 'q', attempt: 1, token: 't', request };
@@ -74,9 +76,9 @@ describe('the event stream', () => {
   });
 
   it('tells of an objection once, with its journal, and again when its reason is another', async () => {
-    await sender.object(OBJECTION);
-    await sender.object({ ...OBJECTION, at: OBJECTION.at + 5 });
-    await sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
+    await account.sender.object(OBJECTION);
+    await account.sender.object({ ...OBJECTION, at: OBJECTION.at + 5 });
+    await account.sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
     const told = { ...STATE, type: 'objection', payoutId: '', from: '', to: '', by: 'j-two' };
     expect(await readEvents()).toEqual([
       { ...told, reason: 'it forgot a send' },
@@ -86,11 +88,11 @@ describe('the event stream', () => {
 
   it('tells of a payment that was proved too late, once', async () => {
     await account.ledger.enqueue([aPayout('p')]);
-    const attempt = await begin(sender, await takeLease(sender, 'one'), 'p');
-    await sender.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);
+    const attempt = await begin(account.sender, await takeLease(account.sender, 'one'), 'p');
+    await account.sender.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);
     await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
     for (let times = 0; times < 2; times += 1) {
-      await sender.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
+      await account.sender.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
     }
     expect((await readEvents()).slice(4)).toEqual([
       { ...STATE, type: 'late_payment', from: '', to: 'cancelled', reason: 'paid as h' },

@@ -1,21 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Worker, type Job } from 'bullmq';
 import fc from 'fast-check';
-import { PayoutQueues, QUEUE_NAMES, toJobId, type JobSource } from '../../src/queues/payout-queues.js';
+import { QUEUE_NAMES, toJobId, type JobSource } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
-import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { openQueueRig, type QueueRig } from './support/queue-rig.js';
 
-let account: TestAccount;
-let queues: PayoutQueues;
+let rig: QueueRig;
 beforeEach(() => {
-  account = openTestAccount();
-  const { redis, connection, clock } = account;
-  queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
+  rig = openQueueRig();
 });
-afterEach(async () => {
-  await queues.close();
-  await account.close();
-});
+afterEach(async () => rig.close());
 
 const source = (payoutId: string, more: Partial<JobSource> = {}): JobSource => ({
   payoutId,
@@ -35,7 +29,7 @@ async function runJobs(count: number, work: (job: Job) => Promise<unknown>): Pro
       taken.push((job.data as { payoutId: string }).payoutId);
       await work(job);
     },
-    { connection, prefix: account.connection.keys.prefix, concurrency: 1 },
+    { connection, prefix: rig.account.connection.keys.prefix, concurrency: 1 },
   );
   try {
     await new Promise<void>((resolve) => {
@@ -82,25 +76,25 @@ describe('toJobId', () => {
       }),
     );
     expect(toJobId({ payoutId: 'p' })).toBe(toJobId({ payoutId: 'p', requeueCount: 0 }));
-    await queues.addWithdrawJobs(['a:b', '1', ':::', '0', 'a:b:c'].map((name) => source(name)));
-    expect(await queues.withdraw.count()).toBe(5);
+    await rig.queues.addWithdrawJobs(['a:b', '1', ':::', '0', 'a:b:c'].map((name) => source(name)));
+    expect(await rig.queues.withdraw.count()).toBe(5);
   });
 });
 
 describe('addWithdrawJobs', () => {
   it('adds a job for each payout, once', async () => {
-    await queues.addWithdrawJobs([source('p'), source('q')]);
-    await queues.addWithdrawJobs([source('p', { amount: '99' }), source('r')]);
-    await queues.addWithdrawJobs([]);
-    const jobs = await queues.withdraw.getWaiting();
+    await rig.queues.addWithdrawJobs([source('p'), source('q')]);
+    await rig.queues.addWithdrawJobs([source('p', { amount: '99' }), source('r')]);
+    await rig.queues.addWithdrawJobs([]);
+    const jobs = await rig.queues.withdraw.getWaiting();
     expect(jobs.map((job) => job.data.payoutId).sort()).toEqual(['p', 'q', 'r']);
-    expect((await queues.withdraw.getJob(toJobId(source('p'))))?.data.amount).toBe('12.5');
+    expect((await rig.queues.withdraw.getJob(toJobId(source('p'))))?.data.amount).toBe('12.5');
   });
 
   it('carries what the dashboard shows and nothing else', async () => {
     const payout = { ...source('p', { symbol: 'USD', txhash: 'h', requeueCount: 2 }), metadata: { secret: 1 } };
-    await queues.addWithdrawJobs([payout]);
-    const job = await queues.withdraw.getJob('p~2');
+    await rig.queues.addWithdrawJobs([payout]);
+    const job = await rig.queues.withdraw.getJob('p~2');
     expect(job?.data).toEqual({
       payoutId: 'p',
       paymentId: 7,
@@ -112,7 +106,7 @@ describe('addWithdrawJobs', () => {
   });
 
   it('gives out in the order of arrival, then by priority, 1 first', async () => {
-    await queues.addWithdrawJobs([
+    await rig.queues.addWithdrawJobs([
       source('low', { priority: 9 }),
       source('first'),
       source('high', { priority: 1 }),
@@ -122,29 +116,29 @@ describe('addWithdrawJobs', () => {
   });
 
   it('holds a payout back until its time', async () => {
-    const inAnHour = new Date(account.clock.wallNow() + 3_600_000).toISOString();
-    const past = new Date(account.clock.wallNow() - 1).toISOString();
-    await queues.addWithdrawJobs([source('later', { notBefore: inAnHour }), source('now', { notBefore: past })]);
-    const delayed = await queues.withdraw.getDelayed();
+    const inAnHour = new Date(rig.account.clock.wallNow() + 3_600_000).toISOString();
+    const past = new Date(rig.account.clock.wallNow() - 1).toISOString();
+    await rig.queues.addWithdrawJobs([source('later', { notBefore: inAnHour }), source('now', { notBefore: past })]);
+    const delayed = await rig.queues.withdraw.getDelayed();
     expect(delayed.map((job) => [job.data.payoutId, job.opts.delay])).toEqual([['later', 3_600_000]]);
-    expect((await queues.withdraw.getWaiting()).map((job) => job.data.payoutId)).toEqual(['now']);
+    expect((await rig.queues.withdraw.getWaiting()).map((job) => job.data.payoutId)).toEqual(['now']);
   });
 });
 
 describe('addStatusJobs', () => {
   it('adds a poll after the delay, once', async () => {
-    await queues.addStatusJobs([source('p', { txhash: 'h' })], 5_000);
-    await queues.addStatusJobs([source('p', { txhash: 'h' })], 1);
-    const jobs = await queues.transactionstatus.getDelayed();
+    await rig.queues.addStatusJobs([source('p', { txhash: 'h' })], 5_000);
+    await rig.queues.addStatusJobs([source('p', { txhash: 'h' })], 1);
+    const jobs = await rig.queues.transactionstatus.getDelayed();
     expect(jobs.map((job) => [job.data.payoutId, job.data.txhash, job.opts.delay])).toEqual([['p', 'h', 5_000]]);
   });
 });
 
 describe('removeWithdrawJob', () => {
   it('takes the job of that requeue count out, and is content when there is none', async () => {
-    await queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 })]);
-    await queues.removeWithdrawJob(source('p'));
-    await queues.removeWithdrawJob(source('nobody'));
-    expect((await queues.withdraw.getWaiting()).map((job) => job.id)).toEqual(['p~1']);
+    await rig.queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 })]);
+    await rig.queues.removeWithdrawJob(source('p'));
+    await rig.queues.removeWithdrawJob(source('nobody'));
+    expect((await rig.queues.withdraw.getWaiting()).map((job) => job.id)).toEqual(['p~1']);
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { expectPromisesKept, openWorld } from './support/payout-world.js';
-import { until } from '../support/until.js';
+import { expectPromisesKept, openWorld, untilSettled } from './support/payout-world.js';
 
 /** What becomes of the payout whose send was cut off, and how often the gateway saw it. */
 const POINTS = [
@@ -24,10 +23,7 @@ describe('a worker that is killed', () => {
         expect(await killed.ended).toBe('SIGKILL');
 
         world.startWorker();
-        await until('every payout is settled', async () => {
-          const { completed, unknown } = await world.producer.stats();
-          return completed + unknown === 3;
-        });
+        await untilSettled(world, 3);
         const payout = await world.producer.get(cutOff);
         expect(payout).toMatchObject({ state });
         expect(world.sandbox.payments().filter(({ addressTo }) => addressTo === payout?.addressTo)).toHaveLength(

@@ -1,8 +1,7 @@
 import { open } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
-import { until } from '../support/until.js';
+import { expectPromisesKept, openWorld, untilSettled, type PayoutWorld } from './support/payout-world.js';
 import { readMetric } from './support/watched-worker.js';
 import { endAllWorkers, type WorkerProcessOptions } from './support/worker-process.js';
 
@@ -29,10 +28,7 @@ async function expectAllPaid(stderr: NonNullable<WorkerProcessOptions['stderr']>
   const port = await findFreePort();
   const payoutIds = await world.enqueue(2);
   const worker = world.startWorker({ stderr, environment: { HEALTH_PORT: String(port) } });
-  await until('both are settled', async () => {
-    const { completed, unknown } = await world.producer.stats();
-    return completed + unknown === payoutIds.length;
-  });
+  await untilSettled(world, payoutIds.length);
   for (const payoutId of payoutIds) {
     const payout = await world.producer.get(payoutId);
     expect(payout).toMatchObject({ state: 'completed', txhash: expect.stringMatching(/^[0-9a-f]{64}$/) });

@@ -16,7 +16,6 @@ let redis: RedisClient;
 let account: LedgerConnection;
 
 afterEach(async () => {
-  await watched.close();
   await redis.unlink(...(await redis.keys(`${account.keys.prefix}:*`)));
   await closeRedis(redis);
 });

@@ -1,25 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startMasterWithReplica } from '../support/replicated-redis.js';
 import { startOwnRedis } from './support/own-redis.js';
-import { readMetric, startWatchedWorker, type WatchedWorker } from './support/watched-worker.js';
+import { closeAfterTest, readMetric, startWatchedWorker, type WatchedWorker } from './support/watched-worker.js';
 import { until } from '../support/until.js';
 
 /** A payout that may be sent is sent within this time. */
 const LONG_ENOUGH_MS = 1_500;
-
-const open: { close(): Promise<void> }[] = [];
-
-async function start(...args: Parameters<typeof startWatchedWorker>): Promise<WatchedWorker> {
-  const watched = await startWatchedWorker(...args);
-  open.push(watched);
-  return watched;
-}
-
-afterEach(async () => {
-  for (const each of open.splice(0).reverse()) await each.close();
-});
 
 async function askReadyz({ url }: WatchedWorker): Promise<[status: number, body: unknown]> {
   const response = await fetch(`${url}/readyz`);
@@ -57,9 +45,8 @@ async function expectNothingIsSent({ sandbox }: WatchedWorker): Promise<void> {
 }
 
 it('a Redis that came back with settings with which it may forget gets no send, until they are right again', async () => {
-  const redis = await startOwnRedis();
-  open.push(redis);
-  const watched = await start({ redisUrl: redis.url });
+  const redis = closeAfterTest(await startOwnRedis());
+  const watched = await startWatchedWorker({ redisUrl: redis.url });
   await send(watched, 'A');
   expect(await readGauges(watched)).toEqual(ALL_IS_WELL);
 
@@ -96,9 +83,8 @@ it('a Redis that came back with settings with which it may forget gets no send, 
 });
 
 it('ALLOW_VOLATILE_REDIS accepts it later as at the start', async () => {
-  const redis = await startOwnRedis();
-  open.push(redis);
-  const watched = await start({ redisUrl: redis.url, allowVolatileRedis: true });
+  const redis = closeAfterTest(await startOwnRedis());
+  const watched = await startWatchedWorker({ redisUrl: redis.url, allowVolatileRedis: true });
   await send(watched, 'A');
   await redis.stop();
   await redis.startAgain(['--appendfsync', 'no']);
@@ -107,9 +93,8 @@ it('ALLOW_VOLATILE_REDIS accepts it later as at the start', async () => {
 });
 
 it('a replica that acknowledges nothing stops sends, and what was begun is put back and sent once', async () => {
-  const servers = await startMasterWithReplica();
-  open.push(servers);
-  const watched = await start({ redisUrl: servers.master.url });
+  const servers = closeAfterTest(await startMasterWithReplica());
+  const watched = await startWatchedWorker({ redisUrl: servers.master.url });
   await send(watched, 'A');
   servers.link.silence(['requests', 'replies']);
   await watched.enqueue('B');

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,7 +6,13 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
-import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import {
+  expectPromisesKept,
+  openWorld,
+  untilSent,
+  untilSettledAfterOutage,
+  type PayoutWorld,
+} from './support/payout-world.js';
 import { until } from '../support/until.js';
 
 let dir: string;
@@ -30,24 +36,24 @@ async function startAgain(): Promise<void> {
   redis = await startLocalRedis({ dir, port: redis.port });
 }
 
-async function untilSent(count: number): Promise<void> {
-  await until(`${count} payouts arrived`, () => world.sandbox.stats().arrivals >= count);
+/** Each payout was paid once, and none is unknown. */
+async function expectAllPaid(count: number): Promise<void> {
+  await untilSettledAfterOutage(world, count);
+  await expectPromisesKept(world);
+  expect((await world.producer.stats()).unknown).toBe(0);
 }
 
-async function untilSettled(count: number): Promise<void> {
-  await until(`${count} payouts are settled`, async () => {
-    try {
-      const { completed, unknown } = await world.producer.stats();
-      return completed + unknown === count;
-    } catch {
-      return false;
-    }
-  });
+/** Has Redis start with a copy of its files that it has written to since. */
+async function goBackTo(copy: string): Promise<void> {
+  await redis.stop();
+  await rm(dir, { recursive: true });
+  await rename(copy, dir);
+  await startAgain();
 }
 
 async function expectRefusal(worker: WorkerProcess, reason: RegExp): Promise<void> {
   await until('the worker refuses', () => reason.test(worker.log()));
-  expect(worker.log()).toContain('payouts adopt-ledger');
+  await until('it says what to do', () => worker.log().includes('payouts adopt-ledger'));
   const { arrivals } = world.sandbox.stats();
   await delay(4_000);
   expect(world.sandbox.stats().arrivals).toBe(arrivals);
@@ -57,31 +63,27 @@ describe('Redis', () => {
   it('ended and started again in the middle: the work goes on', async () => {
     await world.enqueue(6);
     world.startWorker();
-    await untilSent(2);
+    await untilSent(world, 2);
     process.kill(redis.pid, 'SIGKILL');
     await delay(500);
     await startAgain();
-    await untilSettled(6);
-    await expectPromisesKept(world);
-    expect((await world.producer.stats()).unknown).toBe(0);
+    await expectAllPaid(6);
   }, 120_000);
 
   it('away for 30 seconds: the work goes on, with the answer that came meanwhile', async () => {
     await world.enqueue(4);
     world.startWorker();
-    await untilSent(2);
+    await untilSent(world, 2);
     await redis.stop();
     await delay(30_000);
     await startAgain();
-    await untilSettled(4);
-    await expectPromisesKept(world);
-    expect((await world.producer.stats()).unknown).toBe(0);
+    await expectAllPaid(4);
   }, 180_000);
 
   it('away for good: SIGTERM still ends the worker with 0', async () => {
     await world.enqueue(3);
     const worker = world.startWorker();
-    await untilSent(1);
+    await untilSent(world, 1);
     await redis.stop();
     await delay(2_000);
     worker.kill('SIGTERM');
@@ -92,7 +94,7 @@ describe('Redis', () => {
   it('hung for good: SIGTERM still ends the worker with 0', async () => {
     await world.enqueue(1);
     const worker = world.startWorker();
-    await untilSent(1);
+    await untilSent(world, 1);
     process.kill(redis.pid, 'SIGSTOP');
     worker.kill('SIGTERM');
     expect(await Promise.race([worker.ended, delay(45_000)])).toBe(0);
@@ -103,18 +105,18 @@ describe('Redis', () => {
     await world.enqueue(5);
     world.startWorker();
     world.startWorker();
-    await untilSent(2);
+    await untilSent(world, 2);
     process.kill(redis.pid, 'SIGSTOP');
     await delay(6_000);
     process.kill(redis.pid, 'SIGCONT');
-    await untilSettled(5);
+    await untilSettledAfterOutage(world, 5);
     await expectPromisesKept(world);
   }, 120_000);
 
   it('flushed: the worker refuses to send and says why and what to do', async () => {
     await world.enqueue(4);
     const worker = world.startWorker();
-    await untilSent(2);
+    await untilSent(world, 2);
     const person = new Redis(redis.url);
     await person.flushall();
     await world.enqueue(4);
@@ -126,15 +128,11 @@ describe('Redis', () => {
   it('put back to an older copy of its append-only file: the worker refuses, also after its own restart', async () => {
     await world.enqueue(5);
     const worker = world.startWorker();
-    await untilSent(1);
+    await untilSent(world, 1);
     const copy = `${dir}-copy`;
     await cp(dir, copy, { recursive: true });
-    await untilSent(3);
-    await redis.stop();
-    await rm(dir, { recursive: true });
-    await cp(copy, dir, { recursive: true });
-    await rm(copy, { recursive: true });
-    await startAgain();
+    await untilSent(world, 3);
+    await goBackTo(copy);
     await expectRefusal(worker, /older/);
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(0);
@@ -147,17 +145,13 @@ describe('a worker on another host, whose journal has seen nothing', () => {
   it('sends nothing either from an older copy: the worker that remembers objects', async () => {
     await world.enqueue(5);
     const first = world.startWorker();
-    await untilSent(1);
+    await untilSent(world, 1);
     await until('the first is the sender', async () => (await world.producer.stats()).sender !== null);
     world.startWorker({ journalDir: join(world.dir, 'other-host') });
     const copy = `${dir}-copy`;
     await cp(dir, copy, { recursive: true });
-    await untilSent(3);
-    await redis.stop();
-    await rm(dir, { recursive: true });
-    await cp(copy, dir, { recursive: true });
-    await rm(copy, { recursive: true });
-    await startAgain();
+    await untilSent(world, 3);
+    await goBackTo(copy);
     await until('the first refuses', () => /older/.test(first.log()));
     await until('an objection stands', async () => (await world.producer.stats()).objections.length === 1);
     const { arrivals } = world.sandbox.stats();
@@ -186,6 +180,6 @@ describe('a Redis that may forget', () => {
     redis = await startLocalRedis({ dir, port: redis.port, args: ['--appendonly', 'no'] });
     await world.enqueue(1);
     world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true' } });
-    await untilSettled(1);
+    await untilSettledAfterOutage(world, 1);
   }, 60_000);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
-import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { expectPromisesKept, openWorld, untilSent, untilSettled, type PayoutWorld } from './support/payout-world.js';
 import { until } from '../support/until.js';
 
 let world: PayoutWorld;
@@ -23,23 +23,16 @@ async function findSender(workers: readonly WorkerProcess[]): Promise<WorkerProc
   return found as WorkerProcess;
 }
 
-async function untilSent(count: number): Promise<void> {
-  await until(`${count} payouts arrived`, () => world.sandbox.stats().arrivals >= count);
-}
-
 describe('several workers for one account', () => {
   it('send one at a time, and another takes over from one that was killed', async () => {
     world = await openWorld({ sandbox: JITTER });
     await world.enqueue(8);
     const workers = [world.startWorker(), world.startWorker(), world.startWorker()];
-    await untilSent(3);
+    await untilSent(world, 3);
     const first = await findSender(workers);
     first.kill('SIGKILL');
     await first.ended;
-    await until('all are settled', async () => {
-      const { completed, unknown } = await world.producer.stats();
-      return completed + unknown === 8;
-    });
+    await untilSettled(world, 8);
     expect((await world.producer.stats()).unknown).toBeLessThanOrEqual(1);
     expect((await world.producer.stats()).sender?.epoch).toBeGreaterThanOrEqual(2);
     await expectPromisesKept(world);
@@ -49,19 +42,16 @@ describe('several workers for one account', () => {
     world = await openWorld({ sandbox: JITTER });
     await world.enqueue(8);
     const workers = [world.startWorker(), world.startWorker()];
-    await untilSent(2);
+    await untilSent(world, 2);
     const stopped = await findSender(workers);
     stopped.kill('SIGSTOP');
     await until('the other one is the sender', async () => {
       const { sender } = await world.producer.stats();
       return sender !== null && !sender.owner.includes(`:${stopped.pid}:`);
     });
-    await untilSent(4);
+    await untilSent(world, 4);
     stopped.kill('SIGCONT');
-    await until('all are settled', async () => {
-      const { completed, unknown } = await world.producer.stats();
-      return completed + unknown === 8;
-    });
+    await untilSettled(world, 8);
     await until('the continued one knows that it lost the lease', () =>
       stopped.log().includes('another process has taken the lease'),
     );
@@ -72,7 +62,7 @@ describe('several workers for one account', () => {
     world = await openWorld({ sandbox: JITTER });
     await world.enqueue(5);
     const workers = [world.startWorker(), world.startWorker()];
-    await untilSent(2);
+    await untilSent(world, 2);
     const first = await findSender(workers);
     first.kill('SIGTERM');
     expect(await first.ended).toBe(0);
@@ -86,7 +76,7 @@ describe('SIGTERM', () => {
     world = await openWorld({ sandbox: { latencyAfterMs: 1_500 } });
     await world.enqueue(3);
     const worker = world.startWorker();
-    await untilSent(1);
+    await untilSent(world, 1);
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(0);
     expect(world.sandbox.stats().arrivals).toBe(1);
@@ -97,7 +87,7 @@ describe('SIGTERM', () => {
     world = await openWorld({ sandbox: { latencyAfterMs: 20_000 } });
     await world.enqueue(1);
     const worker = world.startWorker();
-    await untilSent(1);
+    await untilSent(world, 1);
     worker.kill('SIGTERM');
     await delay(300);
     worker.kill('SIGTERM');

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { connectAdmin } from '../support/redis-cluster.js';
 import { createFakeClock, type FakeClock } from '../doubles/fake-clock.js';
-import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { expectPromisesKept, openWorld, untilSent, untilSettled, type PayoutWorld } from './support/payout-world.js';
 import { until } from '../support/until.js';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
 
@@ -41,10 +41,6 @@ afterEach(async () => {
 
 function startWorker(clock: FakeClock): WorkerProcess {
   return world.startWorker({ environment: clock.environment });
-}
-
-async function untilArrived(count: number): Promise<void> {
-  await until(`${count} payouts arrived`, () => world.sandbox.stats().arrivals >= count);
 }
 
 async function untilCompleted(count: number, withinMs: number): Promise<void> {
@@ -95,7 +91,7 @@ describe('wall clocks that jump by a second and by an hour while payouts run cha
       const worker = startWorker(workerClock);
       await world.enqueue(PAYOUTS);
       for (const [index, offsetMs] of OFFSETS_MS.entries()) {
-        await untilArrived(3 * index + 2);
+        await untilSent(world, 3 * index + 2);
         for (const clock of findClocks()) await clock.set(offsetMs);
         await expectClocksSet(worker);
       }
@@ -115,17 +111,14 @@ it.each([
     await workerClock.set(offsetMs);
     const first = startWorker(workerClock);
     await world.enqueue(8);
-    await untilArrived(4);
+    await untilSent(world, 4);
     expect(Math.abs((await readWorkerOffset(first)) - offsetMs)).toBeLessThan(500);
     expect((await world.producer.stats()).in_progress).toBeGreaterThan(0);
     startWorker(await createFakeClock(dir, 'second'));
-    await untilArrived(5);
+    await untilSent(world, 5);
     first.kill('SIGKILL');
     await first.ended;
-    await until('all are settled', async () => {
-      const { completed, unknown } = await world.producer.stats();
-      return completed + unknown === 8;
-    });
+    await untilSettled(world, 8);
     expect((await world.producer.stats()).unknown).toBeLessThanOrEqual(1);
     expect((await world.producer.stats()).sender?.epoch).toBe(2);
     await expectPromisesKept(world);

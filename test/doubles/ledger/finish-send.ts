@@ -5,14 +5,17 @@ import type { PayoutState } from '../../../src/ledger/states.js';
 import { noteResponse, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
 import { knows, type Entry } from './payout-book.js';
 
+/** What `SenderLedger.finishSend` is given. */
+export interface FinishCall {
+  readonly send: SendAttempt;
+  readonly result: SentOutcome;
+  readonly rule: BreakerRule;
+  readonly doubtMs: number;
+}
+
 /** As finish-send.lua. */
-export function finishSend(
-  all: LedgerSnapshot,
-  send: SendAttempt,
-  result: SentOutcome,
-  rule: BreakerRule,
-  doubtMs: number,
-): FinishResult {
+export function finishSend(all: LedgerSnapshot, call: FinishCall): FinishResult {
+  const { send, result } = call;
   const { payoutId, attempt, token } = send;
   const entry = all.book.get(payoutId);
   if (!knows(entry, attempt, token) || entry === undefined) return { recorded: false };
@@ -26,23 +29,16 @@ export function finishSend(
   const late =
     (isNewestAttempt && state === 'unknown' && result.kind !== 'unknown') ||
     (state === 'queued' && result.kind === 'accepted');
-  if (!late && !(isNewestAttempt && state === 'sending')) return finishTooLate(all, entry, send, result);
+  if (!late && !(isNewestAttempt && state === 'sending')) return finishTooLate(all, entry, call);
   if (state === 'unknown' && result.kind === 'rejected' && entry.overlap >= attempt) {
     noteResponse(all, token);
     return { recorded: false };
   }
   const holder = otherHolder(all, payoutId, result);
-  if (holder !== undefined) return finishShared(all, entry, send, { result, rule, doubtMs, holder });
-  return finish(all, send, result, rule, doubtMs);
+  return holder === undefined ? finish(all, call) : finishShared(all, entry, call, holder);
 }
 
-function finish(
-  all: LedgerSnapshot,
-  send: SendAttempt,
-  result: SentOutcome,
-  rule: BreakerRule,
-  doubtMs: number,
-): FinishResult {
+function finish(all: LedgerSnapshot, { send, result, rule, doubtMs }: FinishCall): FinishResult {
   const { payoutId, token } = send;
   const { to, txhash, message } = describeResult(result);
   const pausedReason = countResult(all, token, result, message, rule);
@@ -60,13 +56,8 @@ function finish(
 }
 
 /** The attempt has its outcome, or the payout has gone on without it. */
-function finishTooLate(
-  all: LedgerSnapshot,
-  { payout }: Entry,
-  { token }: SendAttempt,
-  result: SentOutcome,
-): FinishResult {
-  if (result.kind !== 'unknown') noteResponse(all, token);
+function finishTooLate(all: LedgerSnapshot, { payout }: Entry, { send, result }: FinishCall): FinishResult {
+  if (result.kind !== 'unknown') noteResponse(all, send.token);
   if (result.kind !== 'accepted' || payout.txhash === result.txhash) return { recorded: false };
   if (otherHolder(all, payout.payoutId, result) !== undefined && payout.state === 'unknown') return { recorded: false };
   all.book.alter(payout.payoutId, { lateTxhash: result.txhash });
@@ -79,12 +70,8 @@ export function otherHolder(all: LedgerSnapshot, payoutId: string, result: SentO
 }
 
 /** The gateway gave the txhash of another payout. */
-function finishShared(
-  all: LedgerSnapshot,
-  { payout }: Entry,
-  send: SendAttempt,
-  { result, rule, doubtMs, holder }: { result: SentOutcome; rule: BreakerRule; doubtMs: number; holder: string },
-): FinishResult {
+function finishShared(all: LedgerSnapshot, { payout }: Entry, call: FinishCall, holder: string): FinishResult {
+  const { send, result } = call;
   const txhash = result.kind === 'accepted' ? result.txhash : '';
   const message = `the gateway gave the txhash of payout ${holder}: ${txhash}`;
   if (all.book.get(holder)?.payout.state === 'in_progress') {
@@ -94,7 +81,7 @@ function finishShared(
   const finished =
     payout.state === 'unknown'
       ? { recorded: true }
-      : finish(all, send, { kind: 'unknown', reason: message }, rule, doubtMs);
+      : finish(all, { ...call, result: { kind: 'unknown', reason: message } });
   if (payout.state === 'unknown') all.book.alter(payout.payoutId, { message });
   all.book.note(payout.payoutId, { told: toldAs(send, result) });
   noteResponse(all, send.token);

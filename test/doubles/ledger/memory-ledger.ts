@@ -128,7 +128,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   }
 
   finishSend(send: SendAttempt, result: SentOutcome, rule: BreakerRule, doubtMs: number): Promise<FinishResult> {
-    return Promise.resolve(finishSend(this.#all, send, result, rule, doubtMs));
+    return Promise.resolve(finishSend(this.#all, { send, result, rule, doubtMs }));
   }
 
   readSending(): Promise<readonly SendAttempt[]> {

@@ -1,6 +1,6 @@
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { ScriptName } from '../../../src/ledger/scripts.js';
-import type { BreakerRule, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import type { BeginSend, BreakerRule, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { nextBegin, NO_BREAKER, takeLease } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import type { TestAccount } from '../support/test-account.js';
@@ -39,12 +39,17 @@ export async function enqueue({ account }: Stage, ...payoutIds: string[]): Promi
   for (const payoutId of payoutIds) await account.ledger.enqueue([aPayout(payoutId)]);
 }
 
-export async function begun(stage: Stage, payoutId = 'p'): Promise<SendAttempt> {
+/** Everything is ready for a send; what it would begin with. */
+export async function readyToBegin(stage: Stage, payoutId = 'p'): Promise<BeginSend> {
   const { sender } = stage;
   if ((await sender.readSender()).lease === undefined) await takeLease(sender, 'one');
   await enqueue(stage, payoutId);
-  const asked = await nextBegin(sender, LEASE, payoutId);
-  await sender.beginSend(asked);
+  return nextBegin(sender, LEASE, payoutId);
+}
+
+export async function begun(stage: Stage, payoutId = 'p'): Promise<SendAttempt> {
+  const asked = await readyToBegin(stage, payoutId);
+  await stage.sender.beginSend(asked);
   stage.account.clock.advance(1);
   return asked;
 }

@@ -1,5 +1,5 @@
 import { adoptSends } from '../../../src/ledger/adopt-ledger.js';
-import type { BeginSend } from '../../../src/ledger/sender-ledger.js';
+import type { BeginSend, BreakerRule, SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { JOURNAL, nextBegin, NO_BREAKER, takeLease } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import {
@@ -10,6 +10,7 @@ import {
   enqueue,
   finished,
   LEASE,
+  readyToBegin,
   REJECTED,
   REQUEST,
   TRIPS,
@@ -41,9 +42,7 @@ export const sendScenarios: readonly ScriptScenario[] = [
     name: 'a send begins',
     script: 'begin-send',
     prepare: async (stage) => {
-      await takeLease(stage.sender, 'one');
-      await enqueue(stage, 'p');
-      const asked = await nextBegin(stage.sender, LEASE, 'p');
+      const asked = await readyToBegin(stage);
       return {
         run: async ({ sender }) => sender.beginSend(asked),
         // What the sender does when it got no reply: put it back, and begin another attempt.
@@ -69,9 +68,7 @@ export const sendScenarios: readonly ScriptScenario[] = [
     name: 'the number of an attempt that never began is used up',
     script: 'revert-send',
     prepare: async (stage) => {
-      await takeLease(stage.sender, 'one');
-      await enqueue(stage, 'p');
-      const asked = await nextBegin(stage.sender, LEASE, 'p');
+      const asked = await readyToBegin(stage);
       return { run: async ({ sender }) => sender.revertSend(asked, 'no reply') };
     },
   },
@@ -83,33 +80,17 @@ export const sendScenarios: readonly ScriptScenario[] = [
       return { run: async ({ sender }) => sender.finishSend(attempt, result, TRIPS, 5_000) };
     },
   })),
-  {
-    name: 'a late acceptance',
-    script: 'finish-send',
-    prepare: async (stage) => {
-      const attempt = await finished(stage, UNKNOWN);
-      return { run: async ({ sender }) => sender.finishSend(attempt, ACCEPTED, NO_BREAKER, 0) };
-    },
-  },
-  {
-    name: 'an acceptance with the txhash of another payout',
-    script: 'finish-send',
-    prepare: async (stage) => {
-      await finished(stage, ACCEPTED, 'other');
-      const attempt = await begun(stage);
-      return { run: async ({ sender }) => sender.finishSend(attempt, ACCEPTED, TRIPS, 0) };
-    },
-  },
-  {
-    name: 'proof of a payment that was written off',
-    script: 'finish-send',
-    prepare: async (stage) => {
-      const attempt = await finished(stage, UNKNOWN);
-      await change('unknown', 'cancelled')(stage);
-      stage.account.clock.advance(1);
-      return { run: async ({ sender }) => sender.finishSend(attempt, ACCEPTED, NO_BREAKER, 0) };
-    },
-  },
+  accepted('a late acceptance', NO_BREAKER, async (stage) => finished(stage, UNKNOWN)),
+  accepted('an acceptance with the txhash of another payout', TRIPS, async (stage) => {
+    await finished(stage, ACCEPTED, 'other');
+    return begun(stage);
+  }),
+  accepted('proof of a payment that was written off', NO_BREAKER, async (stage) => {
+    const attempt = await finished(stage, UNKNOWN);
+    await change('unknown', 'cancelled')(stage);
+    stage.account.clock.advance(1);
+    return attempt;
+  }),
   {
     name: 'attempts that an ended sender left become unknown',
     script: 'mark-sends-unknown',
@@ -156,3 +137,19 @@ export const sendScenarios: readonly ScriptScenario[] = [
     },
   },
 ];
+
+/** The acceptance of an attempt is recorded. */
+function accepted(
+  name: string,
+  rule: BreakerRule,
+  prepareAttempt: (stage: Stage) => Promise<SendAttempt>,
+): ScriptScenario {
+  return {
+    name,
+    script: 'finish-send',
+    prepare: async (stage) => {
+      const attempt = await prepareAttempt(stage);
+      return { run: async ({ sender }) => sender.finishSend(attempt, ACCEPTED, rule, 0) };
+    },
+  };
+}

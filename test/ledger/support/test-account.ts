@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { connectLedger, type LedgerConnection } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
+import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
+import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/redis.js';
 import { createWallClock, type WallClock } from './wall-clock.js';
 
@@ -11,6 +13,8 @@ export interface TestAccount {
   readonly clock: WallClock;
   readonly connection: LedgerConnection;
   readonly ledger: PayoutLedger;
+  /** The ledger as the account's sender has it. */
+  readonly sender: SenderLedger;
   /** Every key of the account with its content, to see that something changed nothing. */
   dump(): Promise<Record<string, string>>;
   /** Removes the account's keys and closes the connection. */
@@ -28,6 +32,7 @@ export function openTestAccount(platformId = randomInt(1, 2 ** 47)): TestAccount
     clock,
     connection,
     ledger: new PayoutLedger(connection),
+    sender: new RedisSenderLedger(connection, 'reply'),
     async dump() {
       const keys = (await findKeys()).sort();
       const contents = await Promise.all(keys.map(async (key) => redis.dumpBuffer(key)));

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { print, runCommand } from '../command-line.js';
 import { drawPlan, type Plan } from './plan.js';
 import { Round, type RoundResult } from './round.js';
 
@@ -109,10 +110,6 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
 // Ending goes through the exit listeners, which end every process that a round has started.
 for (const [signal, code] of [
   ['SIGINT', 130],
@@ -121,5 +118,4 @@ for (const [signal, code] of [
   process.once(signal, () => process.exit(code));
 }
 
-if (values.help) print(USAGE);
-else process.exitCode = (await main()) ? 0 : 1;
+await runCommand(main, USAGE, values.help);

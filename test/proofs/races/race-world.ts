@@ -1,5 +1,6 @@
 import type { Scheduler } from 'fast-check';
 import type { Clock } from '../../../src/clock.js';
+import { waitUnlessAborted } from '../wait-unless-aborted.js';
 
 /** Thrown for an ordering that breaks a promise; its message ends with all that happened, in order. */
 export class BrokenOrdering extends Error {}
@@ -69,13 +70,7 @@ export class RaceWorld {
 
   async #sleep(name: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
     const until = this.#nowMs + Math.max(1, ms);
-    if (signal?.aborted === true) return;
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
-        signal?.removeEventListener('abort', end);
-        resolve();
-      };
-      signal?.addEventListener('abort', end);
+    await waitUnlessAborted(signal, (end) => {
       const wake = async (): Promise<void> => {
         while (this.#nowMs < until) {
           await this.turn(`${name} wakes`);

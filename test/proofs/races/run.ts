@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { startLocalRedis } from '../../../src/local-redis.js';
 import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
+import { print, runCommand, wholeNumber } from '../command-line.js';
 import { orderings } from './orderings.js';
 import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
 
@@ -90,7 +91,7 @@ async function run(name: string): Promise<Result> {
   const startedAt = performance.now();
   const counts = { begun: 0, paid: 0 };
   const details = await fc.check(proof.property(counts), {
-    numRuns: wholeNumber(runs),
+    numRuns: wholeNumber(runs, USAGE),
     ...(seed === undefined ? {} : { seed: Number(seed) }),
     ...(path === undefined ? {} : { path, endOnFailure: true }),
   });
@@ -114,14 +115,4 @@ function explain(name: string, details: fc.RunDetails<[unknown, unknown]>): void
   print(`  to repeat it: npm run races -- --only ${name} --seed ${seed} --path ${counterexamplePath ?? ''}${more}`);
 }
 
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is not a whole number\n${USAGE}`);
-  return Number(text);
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-if (values.help) print(USAGE);
-else process.exitCode = (await main()) ? 0 : 1;
+await runCommand(main, USAGE, values.help);

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { print, runCommand, wholeNumber } from '../command-line.js';
 import { soundPieces, type Pieces } from './pieces.js';
 import { mistakes } from './planted/index.js';
 import { runSeed, type RunResult } from './simulation.js';
@@ -25,10 +26,10 @@ const { values, positionals } = parseArgs({
 });
 
 async function main(): Promise<boolean> {
-  const from = wholeNumber(values.from);
+  const from = wholeNumber(values.from, USAGE);
   if (values.trace) return trace(from);
-  if (values.planted) return runPlanted(from, wholeNumber(values.seeds ?? '10000'));
-  return runAll(from, wholeNumber(values.seeds ?? '20000'));
+  if (values.planted) return runPlanted(from, wholeNumber(values.seeds ?? '10000', USAGE));
+  return runAll(from, wholeNumber(values.seeds ?? '20000', USAGE));
 }
 
 async function runAll(from: number, seeds: number): Promise<boolean> {
@@ -99,14 +100,4 @@ async function run(seed: number, pieces?: Pieces): Promise<RunResult> {
   return runSeed(seed, pieces === undefined ? {} : { pieces });
 }
 
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is not a whole number\n${USAGE}`);
-  return Number(text);
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-if (values.help) print(USAGE);
-else process.exitCode = (await main()) ? 0 : 1;
+await runCommand(main, USAGE, values.help);

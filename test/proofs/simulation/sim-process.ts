@@ -1,4 +1,5 @@
 import type { Clock } from '../../../src/clock.js';
+import { waitUnlessAborted } from '../wait-unless-aborted.js';
 import type { World } from './world.js';
 
 export interface SimProcessOptions {
@@ -48,13 +49,7 @@ export class SimProcess implements Clock {
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (this.dead) return never();
-    if (signal?.aborted === true) return;
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
-        signal?.removeEventListener('abort', end);
-        resolve();
-      };
-      signal?.addEventListener('abort', end);
+    await waitUnlessAborted(signal, (end) => {
       const { random } = this.world;
       const early = random.chance(this.#earlyTimers) ? random.next() : 0;
       this.afterOwn(Math.max(1, ms) - early, end);

@@ -1,21 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { InvalidConfigError } from '../../../src/errors.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 import { startOwnRedis } from '../support/own-redis.js';
-import { startWatchedWorker, type WatchedWorker } from '../support/watched-worker.js';
+import { closeAfterTest, startWatchedWorker } from '../support/watched-worker.js';
 import { until } from '../../support/until.js';
-
-const open: { close(): Promise<void> }[] = [];
-
-async function start(...args: Parameters<typeof startWatchedWorker>): Promise<WatchedWorker> {
-  const watched = await startWatchedWorker(...args);
-  open.push(watched);
-  return watched;
-}
 
 /** @returns the status and the body of the answer */
 async function ask(url: string, init: RequestInit = {}): Promise<[status: number, body: unknown]> {
@@ -23,13 +15,9 @@ async function ask(url: string, init: RequestInit = {}): Promise<[status: number
   return [response.status, await response.json()];
 }
 
-afterEach(async () => {
-  for (const each of open.splice(0).reverse()) await each.close();
-});
-
 describe('/readyz', () => {
   it('says standing by, sending, paused, and stopped', async () => {
-    const { url, platformId, worker } = await start();
+    const { url, platformId, worker } = await startWatchedWorker();
     const readyz = async () => ask(`${url}/readyz`);
     const notPaused = { paused: false, pausedReason: null, stopped: [] };
     expect(await readyz()).toEqual([
@@ -65,7 +53,7 @@ describe('/readyz', () => {
   });
 
   it('is not ready where the ledger is refused, says why, and the metrics say so too', async () => {
-    const { url, worker, metric } = await start({
+    const { url, worker, metric } = await startWatchedWorker({
       prepare: async (journalDir, platformId) => {
         await mkdir(journalDir, { recursive: true });
         const line = JSON.stringify({ ledgerId: 'of-another-redis', epoch: 3, sends: 9 });
@@ -87,9 +75,8 @@ describe('/readyz', () => {
   });
 
   it('is not ready while Redis is away, and is again when it is back', async () => {
-    const redis = await startOwnRedis();
-    open.push(redis);
-    const { url } = await start({ redisUrl: redis.url });
+    const redis = closeAfterTest(await startOwnRedis());
+    const { url } = await startWatchedWorker({ redisUrl: redis.url });
     expect(await ask(`${url}/readyz`)).toMatchObject([200, { redis: 'up' }]);
     await redis.stop();
     expect(await ask(`${url}/readyz`)).toMatchObject([
@@ -111,16 +98,14 @@ describe('the health server', () => {
   const options = { host: '127.0.0.1', port: 0, metrics, accounts: () => [] };
 
   it('is alive but not ready while the worker is still being created', async () => {
-    const health = await startHealthServer(options);
-    open.push(health);
+    const health = closeAfterTest(await startHealthServer(options));
     expect(await ask(`${health.url}/healthz`)).toEqual([200, { alive: true }]);
     expect(await ask(`${health.url}/readyz`)).toEqual([503, { ready: false, redis: 'unavailable', accounts: [] }]);
     expect(await (await fetch(`${health.url}/metrics`)).text()).toContain('\npayouts_redis_up 0\n');
   });
 
   it('has no other pages and takes nothing', async () => {
-    const health = await startHealthServer(options);
-    open.push(health);
+    const health = closeAfterTest(await startHealthServer(options));
     expect((await ask(`${health.url}/`))[0]).toBe(404);
     expect((await ask(`${health.url}/healthz`, { method: 'POST', body: 'x' }))[0]).toBe(405);
     const head = await fetch(`${health.url}/healthz?from=probe`, { method: 'HEAD' });

@@ -1,24 +1,12 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { callWatcher } from '../../../src/failsafe.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 import { testRedisUrl } from '../../support/account.js';
 import { startOwnRedis } from '../support/own-redis.js';
-import { readMetric, startWatchedWorker, type WatchedWorker } from '../support/watched-worker.js';
+import { closeAfterTest, readMetric, startWatchedWorker } from '../support/watched-worker.js';
 import { until } from '../../support/until.js';
-
-const open: { close(): Promise<void> }[] = [];
-
-async function start(...args: Parameters<typeof startWatchedWorker>): Promise<WatchedWorker> {
-  const watched = await startWatchedWorker(...args);
-  open.push(watched);
-  return watched;
-}
-
-afterEach(async () => {
-  for (const each of open.splice(0).reverse()) await each.close();
-});
 
 it('the metrics of a process count what its logger, its observers and its telemetry lost', async () => {
   const { registry } = createWorkerMetrics({ version: '1.2.3' });
@@ -39,7 +27,7 @@ it('the metrics of a process count what its logger, its observers and its teleme
 
 describe('the metrics of a worker that sends', () => {
   it('count and time what it does', async () => {
-    const watched = await start();
+    const watched = await startWatchedWorker();
     const { metric, enqueue, producer } = watched;
     expect(await metric('payouts_sends_total', { outcome: 'accepted' })).toBe(0);
     for (const payoutId of ['A', 'B', 'C']) await enqueue(payoutId);
@@ -65,7 +53,7 @@ describe('the metrics of a worker that sends', () => {
   });
 
   it('tell rejected and unknown payouts, pauses and waiting times', async () => {
-    const { metric, enqueue, producer, sandbox, worker } = await start({
+    const { metric, enqueue, producer, sandbox, worker } = await startWatchedWorker({
       sandbox: { faults: [{ kind: 'reject', message: 'no such wallet', addresses: ['rejected-wallet'] }] },
     });
     sandbox.addFaults([{ kind: 'no-txhash', addresses: ['unknown-wallet'] }]);
@@ -92,7 +80,7 @@ describe('the metrics of a worker that sends', () => {
 
   it('count the jobs that were missing and were re-created', async () => {
     const url = testRedisUrl();
-    const { metric, producer } = await start({
+    const { metric, producer } = await startWatchedWorker({
       prepare: async (_journalDir, platformId) => {
         const account = openAccount({ platformId, redisUrl: url });
         const early = new PayoutProducer({ platformId, redisUrl: url });
@@ -111,7 +99,7 @@ describe('the metrics of a worker that sends', () => {
   });
 
   it('tell what came of polls, and what is stuck in progress', async () => {
-    const { metric, enqueue, producer, sandbox } = await start({
+    const { metric, enqueue, producer, sandbox } = await startWatchedWorker({
       stuckAfterMs: 1_500,
       sandbox: { settleAfterMs: 4_000, failAddresses: ['failing-wallet'] },
     });
@@ -144,9 +132,8 @@ it('are in seconds', async () => {
 
 describe('the metrics of the process', () => {
   it('say what is built, and answer while Redis is away or hangs', async () => {
-    const redis = await startOwnRedis();
-    open.push(redis);
-    const { metric, url, platformId } = await start({ redisUrl: redis.url });
+    const redis = closeAfterTest(await startOwnRedis());
+    const { metric, url, platformId } = await startWatchedWorker({ redisUrl: redis.url });
     await until('the lease', async () => (await metric('payouts_lease_held')) === 1);
     const read = async (): Promise<string> => {
       const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(5_000) });

@@ -19,8 +19,6 @@ beforeEach(async () => {
   });
 });
 
-const stateOf = async (payoutId: string) => (await rig.ledger.readPayout(payoutId))?.state;
-
 /** `p` is being sent, and the journal knows what came of it. */
 async function sending(outcome?: JournaledOutcome): Promise<SendAttempt> {
   const attempt = await rig.begin('p');
@@ -48,7 +46,7 @@ describe('the outcomes that a journal knows', () => {
     ],
   ])('are told to the ledger where the payout is unknown: %j', async (outcome, payout) => {
     await left(outcome);
-    expect(await stateOf('p')).toBe('unknown');
+    expect(await rig.stateOf('p')).toBe('unknown');
     expect(await recorder.replayAll()).toBe(true);
     expect(await rig.ledger.readPayout('p')).toMatchObject(payout);
     expect(rig.said).toEqual(['info recorded the outcome from the journal']);
@@ -63,14 +61,14 @@ describe('the outcomes that a journal knows', () => {
     let asked = 0;
     rig.before.finishSend = () => void (asked += 1);
     expect(await recorder.replayAll()).toBe(true);
-    expect({ asked, state: await stateOf('p') }).toEqual({ asked: 0, state: 'unknown' });
+    expect({ asked, state: await rig.stateOf('p') }).toEqual({ asked: 0, state: 'unknown' });
   });
 
   it('leave a payout alone that is decided', async () => {
     await left({ kind: 'rejected', message: 'no funds' });
     rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
     expect(await recorder.replayAll()).toBe(true);
-    expect(await stateOf('p')).toBe('cancelled');
+    expect(await rig.stateOf('p')).toBe('cancelled');
     expect(rig.said).toEqual([]);
   });
 
@@ -80,21 +78,21 @@ describe('the outcomes that a journal knows', () => {
       await rig.journal.append(journaled({ payoutId: `other-${number}`, attempt: 1, token: `t${number}` }));
     }
     expect(await recorder.replayAll()).toBe(true);
-    expect(await stateOf('p')).toBe('unknown');
+    expect(await rig.stateOf('p')).toBe('unknown');
   });
 
   it('are not all told while the ledger has one of the payouts as being sent, which stays', async () => {
     const attempt = await sending({ kind: 'accepted', txhash: 'h' });
     expect(await recorder.replayAll()).toBe(false);
-    expect(await stateOf('p')).toBe('sending');
+    expect(await rig.stateOf('p')).toBe('sending');
     await rig.ledger.markSendsUnknown(rig.heldLease.lease, [attempt], 'its sender ended', 0);
     expect(await recorder.replayAll()).toBe(true);
-    expect(await stateOf('p')).toBe('in_progress');
+    expect(await rig.stateOf('p')).toBe('in_progress');
   });
 
   it('say nothing where the ledger does not know the attempt', async () => {
     await recorder.replay({ payoutId: 'p', attempt: 1, token: 'other' }, { kind: 'rejected', message: 'no funds' });
-    expect(await stateOf('p')).toBe('queued');
+    expect(await rig.stateOf('p')).toBe('queued');
     expect(rig.said).toEqual([]);
   });
 

@@ -10,6 +10,7 @@ import {
   makeSendRig,
   PLACE,
   HOLD_OFF_MS,
+  refused,
   type SendRig,
 } from '../support/send-rig.js';
 
@@ -19,14 +20,6 @@ beforeEach(async () => {
 });
 const UNAVAILABLE = new RedisUnavailableError('Redis unavailable');
 const OTHER_SENDS = 'Redis came back older than it was: its last send differs from the one that this process began.';
-const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mismatch', mismatch: { kind, reason } });
-const payoutState = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.state;
-const attemptOf = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.attempt;
-/** Nothing was written, and the connection that was made, if any, was given back. */
-function expectNothingSent(): void {
-  expect(rig.gateway.arrivals).toEqual([]);
-  expect(rig.gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
-}
 /** A begin that Redis has yet to carry out, and whose revert it never got. */
 async function loseBegin(payoutId: string): Promise<{ payoutId: string; attempt: number; token: string }> {
   rig.before.beginSend = () => {
@@ -49,9 +42,9 @@ describe('a Redis that may not be trusted now', () => {
     rig = await makeSendRig({ hindrance: () => hindrance });
     rig.before.beginSend = () => void begins.push(rig.clock.now());
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis is being checked' });
-    expectNothingSent();
+    rig.expectNothingSent();
     expect(begins).toEqual([]);
-    expect([await payoutState(), await attemptOf(), rig.journal.sends]).toEqual(['queued', 0, []]);
+    expect([await rig.stateOf(), await rig.attemptOf(), rig.journal.sends]).toEqual(['queued', 0, []]);
     hindrance = undefined;
     expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
   });
@@ -75,20 +68,20 @@ describe('what the ledger refuses', () => {
   it('is a lease that another has', async () => {
     await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0);
     expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
-    expectNothingSent();
+    rig.expectNothingSent();
   });
 
   it('is a paused account', async () => {
     rig.ledger.pause('lunch');
     expect(await rig.send('p')).toEqual({ kind: 'paused', reason: 'lunch' });
-    expectNothingSent();
+    rig.expectNothingSent();
   });
 
   it('is an account of which a journal contradicts the ledger', async () => {
     const objection = { journalId: 'j-theirs', kind: 'ledger', reason: 'it forgot', sends: 3, at: 0 } as const;
     await rig.ledger.object({ ...objection, ...PLACE });
     expect(await rig.send('p')).toEqual({ kind: 'objected', reason: 'it forgot' });
-    expectNothingSent();
+    rig.expectNothingSent();
   });
 
   it('is a flushed Redis', async () => {
@@ -97,7 +90,7 @@ describe('what the ledger refuses', () => {
       await rig.ledger.readSender();
     };
     expect(await rig.send('p')).toEqual(refused('Redis was flushed or exchanged while this process was the sender.'));
-    expectNothingSent();
+    rig.expectNothingSent();
   });
 
   it('is an older copy, which knows fewer sends', async () => {
@@ -131,7 +124,7 @@ describe('what the ledger refuses', () => {
     await rig.begin('q', late);
     await rig.ledger.revertSend(late, 'found by a recovery');
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'send counter was behind; will retry' });
-    expectNothingSent();
+    rig.expectNothingSent();
     expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
   });
 
@@ -139,8 +132,8 @@ describe('what the ledger refuses', () => {
     await rig.begin('q', await loseBegin('q'));
     expect(await rig.send('p')).toMatchObject({ reason: 'send counter was behind; will retry' });
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'payouts were left in sending: q' });
-    expect(await payoutState('q')).toBe('queued');
-    expectNothingSent();
+    expect(await rig.stateOf('q')).toBe('queued');
+    rig.expectNothingSent();
     expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
   });
 
@@ -153,7 +146,7 @@ describe('what the ledger refuses', () => {
       rig.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' });
     };
     expect(await rig.send('q')).toEqual({ kind: 'skipped', state: 'cancelled' });
-    expectNothingSent();
+    rig.expectNothingSent();
   });
 });
 
@@ -165,7 +158,7 @@ describe('a begin whose reply is lost', () => {
     };
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis unavailable' });
     expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
-    expectNothingSent();
+    rig.expectNothingSent();
   });
 
   it('and takes effect late is found sending, and put back, by the next look', async () => {
@@ -200,7 +193,7 @@ describe('the last checks before the write', () => {
   ])('count the time from asking for the begin: after %d ms it is %s', async (tookMs, kind) => {
     rig.after.beginSend = async () => rig.clock.sleep(tookMs);
     expect(await rig.send('p')).toMatchObject({ kind });
-    expect(await payoutState()).toBe(kind === 'sent' ? 'in_progress' : 'queued');
+    expect(await rig.stateOf()).toBe(kind === 'sent' ? 'in_progress' : 'queued');
   });
 
   it.each([
@@ -229,7 +222,7 @@ describe('the last checks before the write', () => {
       rig.lost.abort();
     };
     expect(await rig.send('p')).toEqual(REFUSED);
-    expect(await payoutState()).toBe('queued');
+    expect(await rig.stateOf()).toBe('queued');
   });
 
   it('look at the pace, also when a lost lease ended the wait for it', async () => {

@@ -13,7 +13,6 @@ beforeEach(async () => {
   rig = await makeSendRig();
 });
 
-const payoutState = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.state;
 const NOT_SENT = { kind: 'not_sent', reason: 'another process has written to the send journal' };
 const THEIRS = { payoutId: 'p', attempt: 1, token: 'theirs' };
 const STILL_TRUE = { peers: [] };
@@ -22,11 +21,6 @@ const refused = (reason: string | RegExp, kind = 'ledger') => ({
   kind: 'ledger_mismatch',
   mismatch: { kind, reason: expect.stringMatching(reason) },
 });
-
-function expectNothingSent(): void {
-  expect(rig.gateway.arrivals).toEqual([]);
-  expect(rig.gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
-}
 
 describe('the journal', () => {
   it('has each send with all that is needed to know it again, and what came of it', async () => {
@@ -87,7 +81,7 @@ describe('the journal', () => {
     };
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'no space left on device' });
     expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
-    expectNothingSent();
+    rig.expectNothingSent();
   });
 
   it.each<[string, (rig: SendRig) => void]>([
@@ -136,7 +130,7 @@ describe('a journal to which another process has written', () => {
     };
     await expect(rig.send('p')).rejects.toThrow('Redis unavailable');
     expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 0 });
-    expectNothingSent();
+    rig.expectNothingSent();
   });
 
   it('who took the lease is no mismatch: this process is only not the sender any more', async () => {
@@ -146,8 +140,8 @@ describe('a journal to which another process has written', () => {
       await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0);
     };
     expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
-    expect(await payoutState()).toBe('queued');
-    expectNothingSent();
+    expect(await rig.stateOf()).toBe('queued');
+    rig.expectNothingSent();
   });
 
   it('does not hide that the ledger came back older', async () => {
@@ -174,7 +168,7 @@ describe('a journal to which another process writes while a send begins', () => 
     expect(await rig.send('p')).toEqual(NOT_SENT);
     expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
     expect(rig.journal.outcomes).toEqual(['p 1 not_sent']);
-    expectNothingSent();
+    rig.expectNothingSent();
     expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
   });
 
@@ -183,8 +177,8 @@ describe('a journal to which another process writes while a send begins', () => 
       rig.journal.othersWrite(journaled({ ...THEIRS, payoutId: 'q' }));
     });
     expect(await rig.send('p')).toEqual(refused('does not know that payout q was sent'));
-    expect(await payoutState()).toBe('queued');
-    expectNothingSent();
+    expect(await rig.stateOf()).toBe('queued');
+    rig.expectNothingSent();
   });
 
   it('leaves the payout in sending where the other may have sent the attempt of the same number', async () => {
@@ -192,10 +186,10 @@ describe('a journal to which another process writes while a send begins', () => 
       rig.journal.othersWrite(journaled(THEIRS));
     });
     expect(await rig.send('p')).toEqual(refused('does not know that payout p was sent'));
-    expect(await payoutState()).toBe('sending');
+    expect(await rig.stateOf()).toBe('sending');
     await rig.sender.recovery.resolveLeftovers();
-    expect(await payoutState()).toBe('unknown');
-    expectNothingSent();
+    expect(await rig.stateOf()).toBe('unknown');
+    rig.expectNothingSent();
   });
 
   it('leaves the payout in sending where what came cannot be read', async () => {
@@ -206,8 +200,8 @@ describe('a journal to which another process writes while a send begins', () => 
       };
     });
     expect(await rig.send('p')).toEqual(NOT_SENT);
-    expect(await payoutState()).toBe('sending');
-    expectNothingSent();
+    expect(await rig.stateOf()).toBe('sending');
+    rig.expectNothingSent();
   });
 
   it('begins nothing before Redis could be asked about what came', async () => {
@@ -230,7 +224,7 @@ describe('a journal to which another process writes while a send begins', () => 
       void rig.ledger.adoptLedger({ epoch: 0, sendCount: 0 }, { read: [], givenUp: [] });
     });
     expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
-    expect(await payoutState()).toBe('queued');
-    expectNothingSent();
+    expect(await rig.stateOf()).toBe('queued');
+    rig.expectNothingSent();
   });
 });

@@ -5,7 +5,6 @@ let rig: SendRig;
 beforeEach(async () => {
   rig = await makeSendRig();
 });
-const payoutState = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.state;
 
 describe('checkLedger', () => {
   it('finds nothing wrong with the ledger that it knows', async () => {
@@ -29,9 +28,9 @@ describe('checkLedger', () => {
     rig.after.beginSend = () => void (older = rig.ledger.snapshot());
     await rig.send('p');
     rig.ledger.restore(older);
-    expect(await payoutState()).toBe('sending');
+    expect(await rig.stateOf()).toBe('sending');
     expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
-    expect(await payoutState()).toBe('in_progress');
+    expect(await rig.stateOf()).toBe('in_progress');
   });
 });
 
@@ -42,7 +41,7 @@ describe('resolveLeftovers', () => {
     await rig.clock.advance(HOLD_OFF_MS + 1_000);
     expect(rig.gateway.arrivals).toHaveLength(1);
     await rig.sender.recovery.resolveLeftovers();
-    expect(await payoutState()).toBe('sending');
+    expect(await rig.stateOf()).toBe('sending');
     expect(await rig.clock.until(sending)).toMatchObject({ kind: 'sent' });
   });
 

@@ -7,6 +7,7 @@ import {
   makeSendRig,
   PLACE,
   HOLD_OFF_MS,
+  refused,
   type SendRig,
 } from '../support/send-rig.js';
 
@@ -14,15 +15,6 @@ let rig: SendRig;
 beforeEach(async () => {
   rig = await makeSendRig();
 });
-const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mismatch', mismatch: { kind, reason } });
-const payoutState = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.state;
-const attemptOf = async (payoutId = 'p') => (await rig.ledger.readPayout(payoutId))?.attempt;
-/** Nothing was written, and the connection that was made, if any, was given back. */
-function expectNothingSent(): void {
-  expect(rig.gateway.arrivals).toEqual([]);
-  expect(rig.gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
-}
-
 describe('a send', () => {
   it('writes what the payout says, once it is begun in the ledger and on disk in the journal, and records the answer', async () => {
     const steps: string[] = [];
@@ -63,7 +55,7 @@ describe('a send', () => {
   ] as const)('records %j', async (outcome, state) => {
     rig.gateway.outcome = outcome;
     expect(await rig.send('p')).toEqual({ kind: 'sent', outcome });
-    expect(await payoutState()).toBe(state);
+    expect(await rig.stateOf()).toBe(state);
   });
 
   it('tells what it measured', async () => {
@@ -135,7 +127,7 @@ describe('a payout that is not to be sent', () => {
     rig.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'cancelled' });
     expect(await rig.send('nobody')).toEqual({ kind: 'skipped', state: undefined });
-    expectNothingSent();
+    rig.expectNothingSent();
     expect(rig.gateway.connections).toEqual([]);
   });
 
@@ -143,7 +135,7 @@ describe('a payout that is not to be sent', () => {
     const notBefore = rig.clock.wallNow() + 60_000;
     rig.ledger.enqueue(aPayout('later', { notBefore: new Date(notBefore) }));
     expect(await rig.send('later')).toEqual({ kind: 'early', notBefore });
-    expectNothingSent();
+    rig.expectNothingSent();
     await rig.clock.advance(60_000);
     expect(await rig.send('later')).toMatchObject({ kind: 'sent' });
   });
@@ -153,8 +145,8 @@ describe('a payout that is not to be sent', () => {
     expect(await rig.send('p')).toEqual(
       refused('The send journal says that payout p was sent, the ledger says that it was not.'),
     );
-    expect(await attemptOf()).toBe(0);
-    expectNothingSent();
+    expect(await rig.attemptOf()).toBe(0);
+    rig.expectNothingSent();
   });
 
   it('is sent when the journal knows that very attempt as not sent', async () => {
@@ -180,7 +172,7 @@ describe('a connection', () => {
       throw new Error('connection refused');
     };
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'connection refused' });
-    expect(await attemptOf()).toBe(0);
+    expect(await rig.attemptOf()).toBe(0);
   });
 
   it('that ended while it waited is made again', async () => {
@@ -202,8 +194,8 @@ describe('a connection', () => {
       kind: 'not_sent',
       reason: 'the gateway ended the connection before it was used',
     });
-    expectNothingSent();
-    expect(await attemptOf()).toBe(0);
+    rig.expectNothingSent();
+    expect(await rig.attemptOf()).toBe(0);
   });
 
   it('that refuses to write puts the payout back, with the reason', async () => {
@@ -212,7 +204,7 @@ describe('a connection', () => {
     const payout = await rig.ledger.readPayout('p');
     expect(payout).toMatchObject({ state: 'queued', attempt: 1 });
     expect(payout?.history.at(-1)).toMatchObject({ reason: 'ended early' });
-    expectNothingSent();
+    rig.expectNothingSent();
   });
 
   const endConnection = (index: number): void => {
@@ -236,8 +228,8 @@ describe('a stop', () => {
     await rig.clock.advance(afterMs);
     stop.abort();
     expect(await rig.clock.until(sending)).toEqual({ kind: 'stopped' });
-    expectNothingSent();
-    expect(await attemptOf()).toBe(0);
+    rig.expectNothingSent();
+    expect(await rig.attemptOf()).toBe(0);
     expect(rig.seen.waits).toEqual([]);
   });
 

@@ -22,7 +22,8 @@ function wrap(prototype, method, { before, after }) {
   const original = prototype[method];
   prototype[method] = async function (...args) {
     const [{ payoutId }] = args;
-    if (method === 'beginSend') {
+    // A begin that took too long is put back and comes again at once: that is the same send.
+    if (method === 'beginSend' && payoutId !== sending) {
       sends += 1;
       sending = payoutId;
     }

@@ -5,6 +5,7 @@ import { expect } from '@jest/globals';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import type { LocalRedis } from '../../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
+import { until } from '../../support/until.js';
 import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';
 
 /** An account of its own with a Redis, a gateway, a producer and a journal folder. */
@@ -81,6 +82,25 @@ export async function openWorld({
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+export async function untilSent({ sandbox }: PayoutWorld, count: number): Promise<void> {
+  await until(`${count} payouts arrived`, () => sandbox.stats().arrivals >= count);
+}
+
+/** Waits until this many payouts are completed or unknown. */
+export async function untilSettled({ producer }: PayoutWorld, count: number): Promise<void> {
+  await until(`${count} payouts are settled`, async () => isSettled(producer, count));
+}
+
+/** The same where Redis may be unavailable meanwhile. */
+export async function untilSettledAfterOutage({ producer }: PayoutWorld, count: number): Promise<void> {
+  await until(`${count} payouts are settled`, async () => isSettled(producer, count).catch(() => false));
+}
+
+async function isSettled(producer: PayoutProducer, count: number): Promise<boolean> {
+  const { completed, unknown } = await producer.stats();
+  return completed + unknown === count;
 }
 
 /** The promises, as the gateway and the ledger see them. */

@@ -5,7 +5,7 @@ import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js'
 import { OwnAttempts } from '../../../src/worker/sender/own-attempts.js';
 import { SendRecovery } from '../../../src/worker/sender/recover-sends.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
-import { DOUBT_MS, listeningLogger, type SendRig } from './send-rig.js';
+import { DOUBT_MS, listeningLogger, makeSendRig, type SendRig } from './send-rig.js';
 
 /** The parts of a sender that record and recover attempts, without the one that sends. */
 export interface Recorders {
@@ -14,7 +14,14 @@ export interface Recorders {
   readonly recovery: SendRecovery;
 }
 
-export function makeRecorders(rig: SendRig, heldLease: HeldLease = rig.heldLease): Recorders {
+export type RecorderRig = SendRig & Recorders;
+
+export async function makeRecorderRig(): Promise<RecorderRig> {
+  const rig = await makeSendRig();
+  return { ...rig, ...makeRecorders(rig) };
+}
+
+function makeRecorders(rig: SendRig, heldLease: HeldLease = rig.heldLease): Recorders {
   const { clock, port: ledger, journal, stopGrace, unrecordable, said } = rig;
   const logger = listeningLogger(said);
   const ownAttempts = new OwnAttempts();

@@ -1,6 +1,9 @@
+import { expect } from '@jest/globals';
 import type { SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import type { HistoryEntry } from '../../../src/ledger/payout.js';
+import type { PayoutState } from '../../../src/ledger/states.js';
 import type { Logger } from '../../../src/logger.js';
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
@@ -53,6 +56,11 @@ export interface SendRig {
   send(payoutId: string, stop?: AbortSignal): Promise<SendReport>;
   /** Begins the next attempt of a payout behind the sender's back, under the same lease. */
   begin(payoutId: string, given?: Partial<BeginSend>): Promise<SendAttempt>;
+  stateOf(payoutId?: string): Promise<PayoutState | undefined>;
+  attemptOf(payoutId?: string): Promise<number | undefined>;
+  lastChangeOf(payoutId?: string): Promise<HistoryEntry | undefined>;
+  /** Expects that nothing was written, and that each connection that was made was closed. */
+  expectNothingSent(): void;
 }
 
 export async function makeSendRig(
@@ -117,7 +125,24 @@ export async function makeSendRig(
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
   const hands = { clock, ledger, port, journal, gateway, heldLease, lost, ending, stopGrace };
-  return { ...hands, unrecordable, sender, seen, said, before, after, send, begin };
+  return {
+    ...hands,
+    unrecordable,
+    sender,
+    seen,
+    said,
+    before,
+    after,
+    send,
+    begin,
+    stateOf: async (payoutId = 'p') => (await ledger.readPayout(payoutId))?.state,
+    attemptOf: async (payoutId = 'p') => (await ledger.readPayout(payoutId))?.attempt,
+    lastChangeOf: async (payoutId = 'p') => (await ledger.readPayout(payoutId))?.history.at(-1),
+    expectNothingSent() {
+      expect(gateway.arrivals).toEqual([]);
+      expect(gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
+    },
+  };
 }
 
 async function holdLease(
@@ -139,6 +164,9 @@ async function holdLease(
     stopHeartbeat: () => undefined,
   };
 }
+
+/** The report of a send that was refused because the ledger, or the journal, contradicts what the process knows. */
+export const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mismatch', mismatch: { kind, reason } });
 
 /** A send as a journal has it. */
 export function journaled(attempt: SendAttempt, given: Partial<SendLine> = {}): SendLine {

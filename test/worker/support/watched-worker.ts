@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterEach } from '@jest/globals';
 import type { Logger } from '../../../src/logger.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
@@ -18,7 +19,6 @@ export interface WatchedWorker {
   readonly enqueue: (payoutId: string, addressTo?: string) => Promise<void>;
   /** The value of a metric of the account, read over HTTP; undefined when there is no such series. */
   readonly metric: (name: string, labels?: Readonly<Record<string, string>>) => Promise<number | undefined>;
-  close(): Promise<void>;
 }
 
 export interface WatchedWorkerOptions {
@@ -34,10 +34,27 @@ export interface WatchedWorkerOptions {
 
 const SECRET_KEY = 'k-watched-0123456789';
 
+interface Closable {
+  close(): Promise<void>;
+}
+
+const open: Closable[] = [];
+
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close();
+});
+
+/** Closes it when the test has ended, the last first. */
+export function closeAfterTest<Thing extends Closable>(thing: Thing): Thing {
+  open.push(thing);
+  return thing;
+}
+
 export function randomPlatformId(): number {
   return 100_000 + Math.floor(Math.random() * 1_000_000_000);
 }
 
+/** A worker that ends with the test. */
 export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Promise<WatchedWorker> {
   const { redisUrl = process.env['REDIS_URL'] ?? '', stuckAfterMs, allowVolatileRedis = false } = options;
   const platformId = randomPlatformId();
@@ -74,7 +91,7 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Pr
   });
   const health = await startHealthServer({ host: '127.0.0.1', port: 0, metrics, accounts: () => worker.accounts });
   const producer = new PayoutProducer({ redisUrl, platformId });
-  return {
+  return closeAfterTest<WatchedWorker & Closable>({
     platformId,
     worker,
     sandbox,
@@ -94,7 +111,7 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Pr
       await sandbox.close();
       await rm(journalDir, { recursive: true, force: true });
     },
-  };
+  });
 }
 
 /** The value of the one series with these labels and no others. */

@@ -77,16 +77,14 @@ export const pacingMistakes: readonly Mistake[] = [
   },
   {
     name: 'resend on timeout',
-    pieces: {
-      wrapGateway: (gateway) => ({
-        openConnection: async (signal) => resendOnce(await gateway.openConnection(signal), gateway),
-      }),
-    },
+    pieces: { wrapGateway: resendOnce },
   },
 ];
 
-/** Asks something else than the sender's own check. */
-function withMayWrite(gateway: WithdrawGateway, mayWrite: () => boolean): WithdrawGateway {
+type Withdraw = WithdrawConnection['withdraw'];
+
+/** Puts another `withdraw` in the place of each connection's own. */
+function wrapWithdraw(gateway: WithdrawGateway, wrap: (withdraw: Withdraw) => Withdraw): WithdrawGateway {
   return {
     openConnection: async (signal) => {
       const connection = await gateway.openConnection(signal);
@@ -94,52 +92,40 @@ function withMayWrite(gateway: WithdrawGateway, mayWrite: () => boolean): Withdr
         get usable() {
           return connection.usable;
         },
-        withdraw: async (request) => connection.withdraw(request, { mayWrite }),
+        withdraw: wrap(async (request, options) => connection.withdraw(request, options)),
         close: () => {
           connection.close();
         },
       };
     },
   };
+}
+
+/** Asks something else than the sender's own check. */
+function withMayWrite(gateway: WithdrawGateway, mayWrite: () => boolean): WithdrawGateway {
+  return wrapWithdraw(gateway, (withdraw) => async (request) => withdraw(request, { mayWrite }));
 }
 
 function onWrite(gateway: WithdrawGateway, written: () => void): WithdrawGateway {
-  return {
-    openConnection: async (signal) => {
-      const connection = await gateway.openConnection(signal);
-      return {
-        get usable() {
-          return connection.usable;
-        },
-        withdraw: async (request, { mayWrite }) =>
-          connection.withdraw(request, {
-            mayWrite: () => {
-              const allowed = mayWrite();
-              if (allowed) written();
-              return allowed;
-            },
-          }),
-        close: () => {
-          connection.close();
-        },
-      };
-    },
-  };
+  return wrapWithdraw(
+    gateway,
+    (withdraw) =>
+      async (request, { mayWrite }) =>
+        withdraw(request, {
+          mayWrite: () => {
+            const allowed = mayWrite();
+            if (allowed) written();
+            return allowed;
+          },
+        }),
+  );
 }
 
-function resendOnce(connection: WithdrawConnection, gateway: WithdrawGateway): WithdrawConnection {
-  return {
-    get usable() {
-      return connection.usable;
-    },
-    withdraw: async (request, options) => {
-      const outcome = await connection.withdraw(request, options);
-      if (outcome.kind !== 'unknown') return outcome;
-      const again = await gateway.openConnection(new AbortController().signal);
-      return again.withdraw(request, { mayWrite: () => true });
-    },
-    close: () => {
-      connection.close();
-    },
-  };
+function resendOnce(gateway: WithdrawGateway): WithdrawGateway {
+  return wrapWithdraw(gateway, (withdraw) => async (request, options) => {
+    const outcome = await withdraw(request, options);
+    if (outcome.kind !== 'unknown') return outcome;
+    const again = await gateway.openConnection(new AbortController().signal);
+    return again.withdraw(request, { mayWrite: () => true });
+  });
 }
