@@ -56,6 +56,7 @@ async function writeFull(): Promise<void> {
 
 async function measure(how: 'open' | 'items'): Promise<Measured> {
   const args = ['--expose-gc', `--max-old-space-size=${HEAP_MB}`, MEASURE, folder.dir, how];
+  findBuiltProgram();
   const { stdout } = await promisify(execFile)(process.execPath, args);
   return JSON.parse(stdout) as Measured;
 }

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
-import { MAIN, PLATFORM_ID } from './account.js';
+import { findBuiltProgram } from '../../support/built-program.js';
+import { PLATFORM_ID } from './account.js';
 
 export interface OperatorOptions {
   readonly redisUrl: string;
@@ -66,7 +67,7 @@ export class Operator {
   /** As a shell runs it, with `payouts` as the program that is tried here. */
   async #run(command: string): Promise<{ code: number; text: string }> {
     const { redisUrl, dir, journalDir } = this.#options;
-    const script = `payouts() { '${process.execPath}' '${MAIN}' "$@"; }\n${command}`;
+    const script = `payouts() { '${process.execPath}' '${findBuiltProgram()}' "$@"; }\n${command}`;
     const env = {
       PATH: process.env['PATH'],
       NO_COLOR: '1',
