@@ -75,7 +75,7 @@ describe('findMismatch', () => {
     expect(await mismatch({ view })).toBeUndefined();
   });
 
-  it('refuses another ledger with fewer sends, though the journal witnesses none of those that are missing', async () => {
+  it('refuses another ledger with fewer sends, though the journal has none of those that are missing', async () => {
     const view = { ledgerId: 'M', lease: undefined, sendCount: 8, last: 'eighth' };
     expect((await mismatch({ view, lines: [aSend('p')], known: ['t-p'] }))?.kind).toBe('ledger');
     expect((await mismatch({ view }))?.reason).toMatch(/another ledger \(M\)/);

@@ -26,7 +26,7 @@ const NO_JOURNALS = { read: [], givenUp: [] };
 const STATE = { type: 'state', payoutId: 'p', at: AT, by: '', reason: '' };
 
 describe('the event stream', () => {
-  it('tells every change of a payout in order, in the same step', async () => {
+  it('reports every change of a payout in order, in the same step', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     const lease = await takeLease(sender, 'one');
     await sender.revertSend(await begin(sender, lease, 'p'), 'no connection');
@@ -54,7 +54,7 @@ describe('the event stream', () => {
     ]);
   });
 
-  it('tells of a recovery and of an adoption', async () => {
+  it('reports a recovery and an adoption', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     const left = await begin(sender, await takeLease(sender, 'one'), 'p');
     await sender.markSendsUnknown(await takeLease(sender, 'two'), [left], 'the sender ended', 0);
@@ -73,7 +73,7 @@ describe('the event stream', () => {
     ]);
   });
 
-  it('tells of an objection once, with its journal, and again when its reason is another', async () => {
+  it('reports an objection once, with its journal, and again when its reason is another', async () => {
     await sender.object(OBJECTION);
     await sender.object({ ...OBJECTION, at: OBJECTION.at + 5 });
     await sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
@@ -84,7 +84,7 @@ describe('the event stream', () => {
     ]);
   });
 
-  it('tells of a payment that was proved too late, once', async () => {
+  it('reports a payment that was proved too late, once', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     const attempt = await begin(sender, await takeLease(sender, 'one'), 'p');
     await sender.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);

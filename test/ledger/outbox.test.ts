@@ -33,7 +33,7 @@ describe('outbox', () => {
     expect(await ledger.readOutbox(10, later)).toEqual([]);
   });
 
-  it('leaves changes that are not older than asked to whoever is at work on them', async () => {
+  it('leaves changes that are not older than asked to the process that works on them', async () => {
     await ledger.enqueue([aPayout('p')]);
     expect(await ledger.readOutbox(10, account.clock.wallNow())).toEqual([]);
   });

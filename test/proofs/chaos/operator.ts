@@ -34,18 +34,18 @@ export class Operator {
     if (!paused && objections.length === 0) return;
     const command = await this.#readCommand();
     if (command === undefined) return;
-    const text = await this.#answer(command);
-    // An error says how to go on, where it can.
+    const text = await this.#follow(command);
+    // An error names the next command, where it can.
     const next = /`(payouts adopt-ledger [^`]+)`/.exec(text)?.[1];
-    if (next !== undefined && next !== command) await this.#answer(next);
+    if (next !== undefined && next !== command) await this.#follow(next);
   }
 
   /** Runs a command with words of the operator's own. */
-  async #answer(command: string): Promise<string> {
+  async #follow(command: string): Promise<string> {
     const isAdoption = command.includes(' adopt-ledger ');
-    const answered = `${command.replace(/\bWHY$/, "'as it says'")} --by chaos${isAdoption ? ' --yes' : ''}`;
-    const { code, text } = await this.#run(answered);
-    this.#options.note(`operator: ${answered}: exit code ${code}`);
+    const filledIn = `${command.replace(/\bWHY$/, "'as it says'")} --by chaos${isAdoption ? ' --yes' : ''}`;
+    const { code, text } = await this.#run(filledIn);
+    this.#options.note(`operator: ${filledIn}: exit code ${code}`);
     if (isAdoption && code === 0) this.adoptions += 1;
     if (isAdoption && /no journal has/.test(text)) this.lacking.push(text.trim());
     return text;

@@ -17,7 +17,7 @@ async function start(...args: Parameters<typeof startWatchedWorker>): Promise<Wa
   return watched;
 }
 
-/** @returns the status and the body of the answer */
+/** @returns the status and the body of the response */
 async function ask(url: string, init: RequestInit = {}): Promise<[status: number, body: unknown]> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(5_000) });
   return [response.status, await response.json()];
@@ -41,7 +41,7 @@ describe('/readyz', () => {
       200,
       { ready: true, redis: 'up', accounts: [{ platformId, role: 'sender', epoch: 1, ...notPaused }] },
     ]);
-    await worker.accounts[0]?.ledger.pause('a person', 'to look at it');
+    await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
     expect(await readyz()).toEqual([
       200,
       {
@@ -72,7 +72,7 @@ describe('/readyz', () => {
         await writeFile(join(journalDir, `${platformId}.journal`), `${line}\n`);
       },
     });
-    await until('the refusal', () => worker.accounts[0]?.status.role === 'refused');
+    await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
     expect(await ask(`${url}/readyz`)).toMatchObject([
       503,
       {
@@ -86,7 +86,7 @@ describe('/readyz', () => {
     expect(await metric('payouts_lease_epoch')).toBe(0);
   });
 
-  it('is not ready while Redis is away, and is again when it is back', async () => {
+  it('is not ready while Redis is unavailable, and is again when it is back', async () => {
     const redis = await startOwnRedis();
     open.push(redis);
     const { url } = await start({ redisUrl: redis.url });

@@ -62,7 +62,7 @@ describe('an objection of the journal', () => {
         await rig.begin({ owner: 'other', epoch: lease?.epoch ?? 0 }, { token: 'another' });
       },
     ],
-  ])('is asked for again when the ledger %s, also while somebody else has it', async (_, change) => {
+  ])('is looked for again when the ledger %s, also while somebody else has it', async (_, change) => {
     const lease = await rig.another();
     const older = rig.ledger.snapshot();
     await rig.begin(lease);
@@ -77,7 +77,7 @@ describe('an objection of the journal', () => {
     expect(rig.comparedAt).toHaveLength(2);
   });
 
-  it('is not asked for again when the holder sends on', async () => {
+  it('is not looked for again when the holder sends on', async () => {
     const lease = await rig.another();
     rig.watch();
     await rig.clock.advance(2_500);
@@ -86,7 +86,7 @@ describe('an objection of the journal', () => {
     expect(rig.comparedAt).toHaveLength(1);
   });
 
-  it('is asked for again every ten seconds, also where nothing seems to have changed', async () => {
+  it('is looked for again every ten seconds, also where nothing seems to have changed', async () => {
     const lease = await rig.another();
     const startedAt = rig.clock.now();
     const comparedAt: number[] = [];

@@ -31,7 +31,7 @@ export interface WorkerProcessOptions {
 }
 
 /**
- * Short times, so that a take-over takes seconds. The interval is the real one. An answer has four seconds: where many
+ * Short times, so that a take-over takes seconds. The interval is the real one. A response has four seconds: where many
  * tests share two cores, a process may stand still for one.
  */
 const QUICK = {
