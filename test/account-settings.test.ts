@@ -5,7 +5,10 @@ import { createPayoutWorker, type AccountOptions, type PayoutWorkerOptions } fro
 const SECRET_KEY = 'k-never-shown-0123456789';
 
 /** The error of starting a worker with these settings; Redis is not contacted. */
-async function refusal(settings: Partial<AccountOptions>, options: Partial<PayoutWorkerOptions> = {}): Promise<string> {
+async function errorMessageOf(
+  settings: Partial<AccountOptions>,
+  options: Partial<PayoutWorkerOptions> = {},
+): Promise<string> {
   const account = { platformId: 7, baseUrl: 'https://gateway.example', secretKey: SECRET_KEY, ...settings };
   const redisUrl = 'redis://127.0.0.1:1';
   const worker = createPayoutWorker({ redisUrl, accounts: [account], journalDir: '/nowhere', ...options });
@@ -31,13 +34,15 @@ describe('settings of an account', () => {
     [{ pollMinMs: 20, pollMaxMs: 19 }, 'pollMinMs of account 7: must not be more than pollMaxMs, 19 (got 20)'],
     [{ retentionDays: 0 }, 'retentionDays of account 7: must be a whole number from 1'],
   ])('%j is refused before anything starts, and the secret key is not shown', async (settings, message) => {
-    const shown = await refusal(settings);
+    const shown = await errorMessageOf(settings);
     expect(shown).toContain(message);
     expect(shown).not.toContain(SECRET_KEY);
   });
 
   it('reports every problem at once', async () => {
-    expect(await refusal({ intervalMs: 1, leaseMs: 1 })).toMatch(/intervalMs of account 7[\s\S]*leaseMs of account 7/);
+    expect(await errorMessageOf({ intervalMs: 1, leaseMs: 1 })).toMatch(
+      /intervalMs of account 7[\s\S]*leaseMs of account 7/,
+    );
   });
 
   it('fills in the defaults for absent or undefined settings', () => {
@@ -57,11 +62,11 @@ describe('settings of a worker', () => {
     [{ redisReplicas: -1 }, 'redisReplicas: must be a whole number of at least 0 (got -1)'],
     [{ accounts: [] }, 'accounts: must name at least one account'],
   ])('%j is refused before anything starts', async (options, message) => {
-    expect(await refusal({}, options)).toContain(message);
+    expect(await errorMessageOf({}, options)).toContain(message);
   });
 
   it('a REDIS_URL that breaks its rule is refused and not shown', async () => {
-    const shown = await refusal({}, { redisUrl: `redis://user:${SECRET_KEY}` });
+    const shown = await errorMessageOf({}, { redisUrl: `redis://user:${SECRET_KEY}` });
     expect(shown).toMatch(/^InvalidConfigError: redisUrl: /);
     expect(shown).not.toContain(SECRET_KEY);
   });

@@ -19,7 +19,7 @@ describe('toRedisError', () => {
     'NOREPLICAS Not enough good replicas to write. script: 12ab, on @user_script:50.',
     'UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)',
     'ERR max number of clients reached',
-  ])('takes a refusal to work as Redis unavailable: %s', (message) => {
+  ])('takes an error reply as Redis unavailable: %s', (message) => {
     expect(toRedisError(replyError(message))).toMatchObject({
       code: 'REDIS_UNAVAILABLE',
       message: expect.stringMatching(/^Redis unavailable \(.*asking again is safe$/),
@@ -37,7 +37,7 @@ describe('toRedisError', () => {
     Object.assign(new TypeError('The "key" argument must be a string'), { code: 'ERR_INVALID_ARG_TYPE' }),
     new RangeError('Invalid array length'),
     new SyntaxError('Unexpected token'),
-    new Error('The ledger gave no answer for a payout'),
+    new Error('The ledger gave no reply for a payout'),
     Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', syscall: 'open' }),
     'text',
     undefined,
@@ -62,7 +62,7 @@ describe('real trouble is Redis unavailable', () => {
     return client;
   };
   const unavailable = async (asked: Promise<unknown>): Promise<void> => {
-    expect(await asked.then(() => 'an answer', toRedisError)).toBeInstanceOf(RedisUnavailableError);
+    expect(await asked.then(() => 'a reply', toRedisError)).toBeInstanceOf(RedisUnavailableError);
   };
 
   it.each([
@@ -86,7 +86,7 @@ describe('real trouble is Redis unavailable', () => {
     web.closeAllConnections();
   });
 
-  it('a connection that was closed, and a command that is not answered in time', async () => {
+  it('a connection that was closed, and a command that gets no reply in time', async () => {
     const url = process.env['REDIS_URL'] ?? '';
     const client = open(url, 'commands');
     await client.ping();

@@ -141,7 +141,7 @@ describe('connectRedis', () => {
     });
   });
 
-  it.each(['commands', 'sender'] as const)('fails soon and clearly where Redis is away: %s', async (role) => {
+  it.each(['commands', 'sender'] as const)('fails soon and clearly where Redis is unavailable: %s', async (role) => {
     client = connectRedis('redis://127.0.0.1:1', role);
     const startedAt = performance.now();
     const error = await client.ping().catch(toRedisError);

@@ -5,7 +5,7 @@ function errorWith(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code });
 }
 
-/** A stderr that takes at most so many bytes a call, or fails, as its script says call by call, and then takes all. */
+/** A stderr that takes a limited number of bytes a call, or fails, as its script says call by call, and then takes all. */
 function scriptedStderr(...script: (number | string)[]): { text: () => string; take: (bytes: Uint8Array) => number } {
   let text = '';
   const take = (bytes: Uint8Array): number => {

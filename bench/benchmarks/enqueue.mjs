@@ -22,8 +22,8 @@ const AT_ONCE = 50;
  */
 export async function run({ quick, note }) {
   const sizes = quick
-    ? { one: 200, many: 2_000, file: 5_000, rounds: 1, fileRounds: 1 }
-    : { one: 1_000, many: 20_000, file: 100_000, rounds: 5, fileRounds: 3 };
+    ? { one: 200, many: 2_000, file: 5_000, iterations: 1, fileIterations: 1 }
+    : { one: 1_000, many: 20_000, file: 100_000, iterations: 5, fileIterations: 3 };
   const redis = await startMeasuredRedis();
   try {
     const ways = [
@@ -40,12 +40,12 @@ export async function run({ quick, note }) {
         reference: ['enqueueMany', enqueueMany],
         own: importFile,
         payouts: sizes.file,
-        rounds: sizes.fileRounds,
+        iterations: sizes.fileIterations,
       },
     ];
     const rows = [];
     for (const way of ways) {
-      rows.push(await compare({ rounds: sizes.rounds, ...way }, redis));
+      rows.push(await compare({ iterations: sizes.iterations, ...way }, redis));
       note(`${way.name}: done`);
     }
     const [, , many, imported] = rows;
@@ -65,10 +65,10 @@ export async function run({ quick, note }) {
   }
 }
 
-/** In turns, because other load on the machine then affects both; each round gives a ratio, and their median is the result. */
-async function compare({ name, reference: [referenceName, reference], own, payouts: count, rounds }, redis) {
+/** In turns, because other load on the machine then affects both; each iteration gives a ratio, and their median is the result. */
+async function compare({ name, reference: [referenceName, reference], own, payouts: count, iterations }, redis) {
   const rates = [];
-  for (let round = 0; round < rounds; round += 1) {
+  for (let iteration = 0; iteration < iterations; iteration += 1) {
     const payouts = samplePayouts(count);
     const referencePerSecond = count / (await reference(payouts, redis));
     const perSecond = count / (await own(payouts, redis));
@@ -78,7 +78,7 @@ async function compare({ name, reference: [referenceName, reference], own, payou
   return {
     way: name,
     payouts: count,
-    rounds,
+    iterations,
     perSecond: medianOf('perSecond'),
     against: referenceName,
     itsPerSecond: medianOf('referencePerSecond'),

@@ -26,7 +26,7 @@ const POLL_AGAIN_MS = 1_000;
  * Every payout stays in progress.
  */
 export async function run({ quick, note }) {
-  const [sizes, rounds, seconds] = quick ? [[1_000], 1, 2] : [[10_000, 100_000], 7, 5];
+  const [sizes, iterations, seconds] = quick ? [[1_000], 1, 2] : [[10_000, 100_000], 7, 5];
   const redis = await startMeasuredRedis(['--appendfsync', 'no']);
   const server = fork(SERVER);
   const [baseUrl] = await once(server, 'message');
@@ -38,7 +38,7 @@ export async function run({ quick, note }) {
       await addBareJobs(redis, account, payouts);
       await addOwnJobs(redis, account, payouts);
       note(`${size} payouts are in progress`);
-      rows.push(await compare(redis, account, { size, rounds, seconds }));
+      rows.push(await compare(redis, account, { size, iterations, seconds }));
     }
     return {
       rows,
@@ -52,10 +52,10 @@ export async function run({ quick, note }) {
   }
 }
 
-/** In turns, because other load on the machine then affects both; each round gives a ratio, and their median is the result. */
-async function compare(redis, account, { size, rounds, seconds }) {
+/** In turns, because other load on the machine then affects both; each iteration gives a ratio, and their median is the result. */
+async function compare(redis, account, { size, iterations, seconds }) {
   const measured = [];
-  for (let round = 0; round < rounds; round += 1) {
+  for (let iteration = 0; iteration < iterations; iteration += 1) {
     const bare = await pollBare(redis, account, seconds);
     const own = await pollOwn(redis, account, seconds);
     measured.push({ bare, own, ratio: own.perSecond / bare.perSecond });

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { newPlatformId } from '../support/account.js';
-import { BINARY, runCli } from '../support/cli.js';
+import { findBuiltProgram } from '../support/built-program.js';
+import { runCli } from '../support/cli.js';
 
 /** Every command there is, with those of `payouts gateway`. */
 const COMMANDS = [
@@ -56,7 +57,9 @@ describe('payouts', () => {
         [['cancle'], 2],
         [['get', '--help'], 0],
       ] as const) {
-        const { status } = spawnSync(process.execPath, [BINARY, ...args], { stdio: ['ignore', 'ignore', full] });
+        const { status } = spawnSync(process.execPath, [findBuiltProgram(), ...args], {
+          stdio: ['ignore', 'ignore', full],
+        });
         expect(status).toBe(code);
       }
     } finally {

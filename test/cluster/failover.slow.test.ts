@@ -28,7 +28,7 @@ describe.each([
   { kind: 'Redis Cluster', start: async () => startRedisCluster(), fewerReplicas: '0' },
   { kind: 'Redis Sentinel', start: async () => startRedisSentinel(), fewerReplicas: '1' },
 ])('$kind', ({ start, fewerReplicas }) => {
-  it('loses its master in the middle: the work goes on and the promises hold', async () => {
+  it('loses its master in the middle: the work continues and the promises hold', async () => {
     redis = await start();
     world = await openWorld({ redis, sandbox: { latencyBeforeMs: { min: 0, max: 300 } } });
     await world.enqueue(8);

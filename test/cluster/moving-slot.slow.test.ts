@@ -102,7 +102,7 @@ describe('a slot that moves to another master, key by key', () => {
 
     const move = await redis.beginMove(keys.ledger);
     let moved = 0;
-    // Before the first key, among the middle ones and after the last: every so many keys.
+    // Before the first key, among the middle ones and after the last: every few keys.
     do {
       if (moved % 4 === 0) await callAll();
       moved += 1;
@@ -110,7 +110,7 @@ describe('a slot that moves to another master, key by key', () => {
     } while (await move.moveOne());
     await callAll();
     await move.end();
-    // The account did wait, and goes on by itself.
+    // The account did wait, and continues by itself.
     expect(refused.size).toBeGreaterThan(0);
     await until('everything works again', async () => {
       refused.clear();
@@ -121,7 +121,7 @@ describe('a slot that moves to another master, key by key', () => {
     expect(await findContradictions({ connection, redis: connection.redis })).toEqual([]);
   }, 240_000);
 
-  it('makes the account wait, visibly, and then go on by itself', async () => {
+  it('makes the account wait, visibly, and then continue by itself', async () => {
     world = await openWorld({ redis });
     const payoutIds = await world.enqueue(12);
     const worker = world.startWorker();
@@ -145,7 +145,7 @@ describe('a slot that moves to another master, key by key', () => {
       }
     };
     const asking = (async () => {
-      for (let round = 0; round < 6; round += 1) await ask();
+      for (let iteration = 0; iteration < 6; iteration += 1) await ask();
     })();
     while (await move.moveOne()) await delay(20);
     await asking;

@@ -92,7 +92,7 @@ describe('a Redis user with few rights', () => {
     expect(worker.log()).not.toContain(password);
   }, 60_000);
 
-  it('is enough to record that a send has no answer, and to decide about it by the time of Redis', async () => {
+  it('is enough to record that a send has no response, and to decide about it by the time of Redis', async () => {
     await openAsUser();
     world.sandbox.setFaults([{ kind: 'drop-before', times: 1 }]);
     await world.enqueue(1);

@@ -105,7 +105,7 @@ it('its payouts commands do what they say, one after the other', async () => {
   expect(commands.length).toBeGreaterThanOrEqual(8);
   for (const command of commands) {
     const result = await runCli(toArguments(command).slice(1), { env });
-    // The payout of the example is queued here, not unknown: `resolve` says so, which is its documented refusal.
+    // The payout of the example is queued here, not unknown: `resolve` says so, which is its documented error.
     expect({ command, code: result.code, stderr: result.stderr }).toMatchObject({
       code: command.startsWith('payouts resolve') ? 4 : 0,
     });

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The wall clock of a process under libfaketime, which can be set while it runs. Its monotonic clock goes on as it does. */
+/** The wall clock of a process under libfaketime, which can be set while it runs. Its monotonic clock runs on as it does. */
 export interface FakeClock {
   /** What a process needs in its environment to live by this clock. */
   readonly environment: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ export async function createFakeClock(dir: string, file: string): Promise<FakeCl
   const path = join(dir, file);
   let offsetMs = 0;
   const write = async (): Promise<void> => {
-    // In one step: whoever read half a number would live in another year.
+    // In one step: a process that read half a number would be in another year.
     await writeFile(`${path}.new`, `${offsetMs < 0 ? '' : '+'}${offsetMs / 1_000}\n`);
     await rename(`${path}.new`, path);
   };
@@ -40,7 +40,7 @@ export async function createFakeClock(dir: string, file: string): Promise<FakeCl
 
 /**
  * What has to be preloaded. Where libfaketime is, its own command knows. A redis-server that is linked against jemalloc
- * asks for the time before its memory is ready, on which libfaketime, which needs memory for that, waits for ever: with
+ * asks for the time before its memory is ready, on which libfaketime, which needs memory for that, waits forever: with
  * glibc's own malloc in front of jemalloc's there is memory from the start.
  */
 function findLibraries(): string {

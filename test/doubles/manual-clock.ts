@@ -9,7 +9,7 @@ interface Sleeper {
 /** Far more waits than any of these tests has: what gets here waits in a circle. */
 const MAX_STEPS = 10_000;
 
-/** A clock that stands still until a test moves it; whoever sleeps is woken in order. */
+/** A clock that stands still until a test moves it; sleepers are woken in order. */
 export class ManualClock implements Clock {
   /** The wall clock is this far ahead of the monotonic one. */
   wallOffsetMs = Date.UTC(2030, 0, 1);
@@ -64,7 +64,7 @@ export class ManualClock implements Clock {
       if (end.hasCome) return promise;
       if (!this.#wakeNext(Number.POSITIVE_INFINITY)) throw new Error('It waits for nothing that time would bring');
     }
-    throw new Error('It waits for ever');
+    throw new Error('It waits forever');
   }
 
   #wakeNext(end: number): boolean {

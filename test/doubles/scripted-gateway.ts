@@ -18,12 +18,12 @@ export interface Arrival {
   readonly request: WithdrawRequest;
 }
 
-/** A gateway that does what a test says. It asks `mayWrite` as the real one does, and answers after `answerMs`. */
+/** A gateway that does what a test says. It asks `mayWrite` as the real one does, and responds after `responseMs`. */
 export class ScriptedGateway implements WithdrawGateway {
   readonly connections: ScriptedConnection[] = [];
   readonly arrivals: Arrival[] = [];
   outcome: WithdrawOutcome = { kind: 'accepted', txhash: 'h', durationMs: 100 };
-  answerMs = 100;
+  responseMs = 100;
   /** False: the connections end as soon as they are there. */
   opensUsable = true;
   /** Called for every connection before it is there; may throw. */
@@ -59,7 +59,7 @@ export class ScriptedGateway implements WithdrawGateway {
     if (!mayWrite()) return { kind: 'not_sent', reason: 'permission to write was refused' };
     if (this.outcome.kind === 'not_sent') return this.outcome;
     this.arrivals.push({ at: this.#clock.now(), request });
-    await this.#clock.sleep(this.answerMs);
+    await this.#clock.sleep(this.responseMs);
     return this.outcome;
   }
 }

@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 describe('examples/operator.ts', () => {
-  it('decides about what the records tell, leaves the rest, and resumes the account', async () => {
+  it('decides about what the records show, leaves the rest, and resumes the account', async () => {
     for (const payoutId of ['paid', 'never-received', 'not-in-the-records']) {
       await account.sendAs(payoutId, { kind: 'unknown', reason: 'no response' });
     }

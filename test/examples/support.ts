@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { testRedisUrl } from '../support/account.js';
+import { findBuiltProgram } from '../support/built-program.js';
 
 /** A program of `examples/` that is running. */
 export interface RunningExample {
@@ -18,6 +19,8 @@ export function runExample(
   { node = [], args = [] }: { readonly node?: readonly string[]; readonly args?: readonly string[] } = {},
 ): RunningExample {
   const path = fileURLToPath(new URL(`../../examples/${file}`, import.meta.url));
+  // Examples import the package by its name, which is what was built.
+  findBuiltProgram();
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, ['--import', 'tsx', ...node, path, ...args], {
     env: { PATH, HOME, REDIS_URL: testRedisUrl(), ...env },

@@ -272,7 +272,7 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
         peer.stream.destroy();
       },
     });
-    for (let round = 0; round < 20; round += 1) {
+    for (let iteration = 0; iteration < 20; iteration += 1) {
       const before = server.receivedBytes;
       const outcome = await clientOf(server).withdraw(REQUEST);
       await server.allClosed();

@@ -18,7 +18,7 @@ const read = async () => readJournal(folder.dir, 1);
 const PEER = { journalId: 'j-two', host: 'host-2', dir: '/journal' };
 
 describe('a journal that two processes write', () => {
-  it('tells when another process has added to it, and no longer once that was read', async () => {
+  it('reports when another process has added to it, and no longer once that was read', async () => {
     const one = await open();
     await one.bind(LEDGER);
     await one.append(aSend('p', 1));
@@ -38,7 +38,7 @@ describe('a journal that two processes write', () => {
     expect(one.ledger).toEqual({ ledgerId: 'ledger', epoch: 3, sends: 2, token: 't-2' });
   });
 
-  it('tells it also of a line that was written just before its own', async () => {
+  it('reports it also for a line that was written just before its own', async () => {
     const one = await open();
     await one.bind(LEDGER);
     const other = await open();
@@ -51,7 +51,7 @@ describe('a journal that two processes write', () => {
     expect(one.knowsFromAnother(aSend('p', 1))).toBe(true);
   });
 
-  it('tells it also of a line that it read on the way, when it opened the file again to write', async () => {
+  it('reports it also for a line that it read on the way, when it opened the file again to write', async () => {
     const one = await open();
     await one.bind(LEDGER);
     const other = await open();
@@ -123,7 +123,7 @@ describe('a journal', () => {
     expect(journal.lastSends(2).map(({ payoutId }) => payoutId)).toEqual(['q', 'r']);
   });
 
-  it('tells how long each send took to be on disk', async () => {
+  it('reports how long each send took to be on disk', async () => {
     const took: number[] = [];
     const journal = await folder.open({ onSynced: (ms) => took.push(ms) });
     await journal.bind(LEDGER);

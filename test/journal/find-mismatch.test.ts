@@ -75,7 +75,7 @@ describe('findMismatch', () => {
     expect(await mismatch({ view })).toBeUndefined();
   });
 
-  it('refuses another ledger with fewer sends, though the journal witnesses none of those that are missing', async () => {
+  it('refuses another ledger with fewer sends, though the journal has none of those that are missing', async () => {
     const view = { ledgerId: 'M', lease: undefined, sendCount: 8, last: 'eighth' };
     expect((await mismatch({ view, lines: [aSend('p')], known: ['t-p'] }))?.kind).toBe('ledger');
     expect((await mismatch({ view }))?.reason).toMatch(/another ledger \(M\)/);
@@ -94,9 +94,7 @@ describe('findMismatch', () => {
   });
 
   it('refuses as many sends of which the last is another', async () => {
-    expect(await mismatch({ view: { last: 'another' } })).toEqual(
-      older("its send 9 differs from the journal's"),
-    );
+    expect(await mismatch({ view: { last: 'another' } })).toEqual(older("its send 9 differs from the journal's"));
     expect(await mismatch({ view: { sendCount: 10, last: 'another' } })).toBeUndefined();
   });
 

@@ -25,7 +25,7 @@ afterEach(async () => {
 const DAMAGES: [string, () => Promise<void>, RegExp][] = [
   ['deleted', async () => rm(folder.path()), /was deleted/],
   ['deleted with its folder', async () => rm(folder.dir, { recursive: true }), /was deleted/],
-  ['moved away', async () => rename(folder.path(), `${folder.path()}.bak`), /was deleted/],
+  ['renamed', async () => rename(folder.path(), `${folder.path()}.bak`), /was deleted/],
   ['cut off in its middle', async () => truncate(folder.path(), (await folder.text()).length - 20), /was cut off/],
   ['emptied', async () => truncate(folder.path(), 0), /was cut off/],
   [
@@ -54,7 +54,7 @@ async function putBack(): Promise<void> {
 
 describe('a journal that was damaged while a process had it open', () => {
   it.each(DAMAGES)(
-    'because it was %s: is noticed before anything is sent, and never made anew',
+    'because it was %s: is noticed before anything is sent, and never made again',
     async (_, damage, what) => {
       await damage();
       const left = await readdir(folder.dir).catch(() => []);
@@ -99,7 +99,7 @@ describe('a journal that was damaged while a process had it open', () => {
 });
 
 describe('a journal that was deleted while nobody had it open', () => {
-  it('is made again, with another id: the ledger tells that it lacks what it had', async () => {
+  it('is made again, with another id: the ledger shows that it lacks what it had', async () => {
     const { journalId } = journal;
     await journal.close();
     await rm(folder.path());

@@ -28,7 +28,7 @@ async function sendsOf(journal: Pick<FileSendJournal, 'items'>): Promise<Exclude
   return items.filter((item) => 'payoutId' in item);
 }
 
-/** What the fixture of format 1 witnesses, as payoutId, attempt and token, the oldest first. */
+/** What the fixture of format 1 holds, as payoutId, attempt and token, the oldest first. */
 const FORMER_SENDS = ['P-1 1 e:1', 'P-2 1 e:1', 'P-3 1 e:2', 'P-4 1 e:2', 'P-2 2 e:3', 'P-5 1 e:3'];
 
 describe('a journal of format 1', () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cp, readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { findBuiltProgram } from '../support/built-program.js';
 import { makeJournalFolder, type JournalFolder } from './support/journal-folder.js';
 
 /** Processes of the built program, which no mutant reaches. */
@@ -23,6 +24,7 @@ afterEach(async () => {
 
 /** Starts a process that opens the journal when it is told to. */
 async function startOpener(): Promise<{ readonly open: () => Promise<string> }> {
+  findBuiltProgram();
   const child = spawn(process.execPath, [OPEN_JOURNAL, folder.dir], { stdio: ['pipe', 'pipe', 'inherit'] });
   children.push(child);
   let output = '';

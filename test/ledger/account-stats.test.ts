@@ -33,7 +33,7 @@ describe('readAccountStats', () => {
     });
   });
 
-  it('counts by state, and tells sends, the breaker, the pause and the sender', async () => {
+  it('counts by state, and reports sends, the breaker, the pause and the sender', async () => {
     await account.ledger.enqueue(['p', 'q', 'r', 's'].map((name) => aPayout(name)));
     const lease = await takeLease(account.sender, 'one');
     await account.sender.renewLease(lease);
@@ -65,7 +65,7 @@ describe('readAccountStats', () => {
     });
   });
 
-  it('names the journals that witness its sends, those that contradict it, and counts late payments', async () => {
+  it('names the journals that have its sends, those that contradict it, and counts late payments', async () => {
     await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
     const lease = await takeLease(account.sender, 'one');
     const attempt = await begin(account.sender, lease, 'p');
@@ -99,7 +99,7 @@ describe('readAccountStats', () => {
     expect(journals).toEqual([{ journalId: 'j-torn', host: '', dir: '', sends: 0, token: '', at: 0 }]);
   });
 
-  it('tells for how long the oldest of a state has been in it, not how old it is', async () => {
+  it('reports for how long the oldest of a state has been in it, not how old it is', async () => {
     await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
     account.clock.advance(5_000);
     const lease = await takeLease(account.sender, 'one');

@@ -120,7 +120,7 @@ describe('adoptSends', () => {
     expect(await account.ledger.readOutbox(9, Infinity)).toContainEqual({ state: 'in_progress', payoutId: 'q' });
   });
 
-  it('gives no txhash away that another payout has', async () => {
+  it('gives no txhash to a payout that another one has', async () => {
     const known = await makeLedger();
     const sender = new RedisSenderLedger(account.connection, 'reply');
     await sender.finishSend(known, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
@@ -214,7 +214,7 @@ describe('holdSendablePayouts', () => {
 });
 
 describe('adoptLedger', () => {
-  it('raises the ledger above the witness and says where it is now', async () => {
+  it('raises the ledger above the journal and says where it is now', async () => {
     await makeLedger();
     expect(await adoptLedger(account.connection, { epoch: 5, sendCount: 9 }, 'new line', NO_JOURNALS, ANN)).toEqual({
       epoch: 6,

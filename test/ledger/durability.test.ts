@@ -34,7 +34,7 @@ beforeEach(() => {
   const connection = connectLedger(redis, newPlatformId());
   payouts = new PayoutLedger(connection, writes);
   ledger = new RedisSenderLedger(connection, writes);
-  server.answer = [1, 0];
+  server.reply = [1, 0];
 });
 afterEach(async () => closeRedis(redis));
 
@@ -63,13 +63,13 @@ describe('a begin whose server is asked with WAITAOF', () => {
 
   it('fails where only replicas have it, so that nothing is written', async () => {
     await askedDuring(async () => {
-      server.answer = [0, 2];
+      server.reply = [0, 2];
       await expect(ledger.beginSend(request)).rejects.toThrow(/not on disk within 1000 ms.*asking again is safe/);
     });
   });
 
   it('fails where the disk was late before', async () => {
-    server.answer = [0, 0];
+    server.reply = [0, 0];
     await expect(ledger.beginSend(request)).rejects.toBeInstanceOf(RedisUnavailableError);
   });
 
@@ -96,7 +96,7 @@ describe('a change whose server is asked with WAITAOF', () => {
   ])('is on disk before it is acknowledged: %s', async (_, change) => {
     expect(await askedDuring(change)).toEqual([ASKED]);
     await askedDuring(async () => {
-      server.answer = [0, 0];
+      server.reply = [0, 0];
       await expect(change()).rejects.toThrow(/may or may not be kept; asking again is safe$/);
     });
   });
@@ -104,25 +104,25 @@ describe('a change whose server is asked with WAITAOF', () => {
   it('is told of a conflict only once what it conflicts with is on disk', async () => {
     const cancel = async (): Promise<void> => payouts.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
     await askedDuring(async () => {
-      server.answer = [0, 0];
+      server.reply = [0, 0];
       await expect(cancel()).rejects.toBeInstanceOf(RedisUnavailableError);
     });
-    server.answer = [1, 0];
+    server.reply = [1, 0];
     await askedDuring(async () => {
-      server.answer = [0, 0];
+      server.reply = [0, 0];
       await expect(cancel()).rejects.toBeInstanceOf(RedisUnavailableError);
     });
-    server.answer = [1, 0];
+    server.reply = [1, 0];
     await expect(cancel()).rejects.toThrow('Allowed from cancelled: none, it is final');
     expect((await payouts.get('p'))?.history).toHaveLength(2);
   });
 
   it('is a pause that stands when it is asked for again', async () => {
     await askedDuring(async () => {
-      server.answer = [0, 0];
+      server.reply = [0, 0];
       await expect(payouts.pause('ann', 'lunch')).rejects.toBeInstanceOf(RedisUnavailableError);
     });
-    server.answer = [1, 0];
+    server.reply = [1, 0];
     expect(await payouts.pause('ann', 'lunch')).toBe(false);
   });
 
@@ -145,7 +145,7 @@ describe('changes that are made at the same time', () => {
 
 describe('a disk that is late again and again', () => {
   it('lets no change be acknowledged, however often it is asked for', async () => {
-    server.answer = [0, 0];
+    server.reply = [0, 0];
     for (let attempt = 0; attempt < 3; attempt += 1) {
       await expect(payouts.pause('ann', 'lunch')).rejects.toBeInstanceOf(RedisUnavailableError);
     }
@@ -159,10 +159,10 @@ describe('the check of a server that is asked with WAITAOF', () => {
   };
 
   it('asks it for its disk once, and again for as long as that is late', async () => {
-    server.answer = [0, 0];
+    server.reply = [0, 0];
     const before = server.asked.length;
     expect([await check(), await check()]).toEqual([1, 1]);
-    server.answer = [1, 0];
+    server.reply = [1, 0];
     expect([await check(), await check(), await check()]).toEqual([0, 0, 0]);
     expect(server.asked.length - before).toBe(3);
   });

@@ -23,7 +23,7 @@ const NO_JOURNALS = { read: [], givenUp: [] };
 const STATE = { type: 'state', payoutId: 'p', at: AT, by: '', reason: '' };
 
 describe('the event stream', () => {
-  it('tells every change of a payout in order, in the same step', async () => {
+  it('reports every change of a payout in order, in the same step', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     const lease = await takeLease(account.sender, 'one');
     await account.sender.revertSend(await begin(account.sender, lease, 'p'), 'no connection');
@@ -56,7 +56,7 @@ describe('the event stream', () => {
     ]);
   });
 
-  it('tells of a recovery and of an adoption', async () => {
+  it('reports a recovery and an adoption', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     const left = await begin(account.sender, await takeLease(account.sender, 'one'), 'p');
     await account.sender.markSendsUnknown(await takeLease(account.sender, 'two'), [left], 'the sender ended', 0);
@@ -75,7 +75,7 @@ describe('the event stream', () => {
     ]);
   });
 
-  it('tells of an objection once, with its journal, and again when its reason is another', async () => {
+  it('reports an objection once, with its journal, and again when its reason is another', async () => {
     await account.sender.object(OBJECTION);
     await account.sender.object({ ...OBJECTION, at: OBJECTION.at + 5 });
     await account.sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
@@ -86,7 +86,7 @@ describe('the event stream', () => {
     ]);
   });
 
-  it('tells of a payment that was proved too late, once', async () => {
+  it('reports a payment that was proved too late, once', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     const attempt = await begin(account.sender, await takeLease(account.sender, 'one'), 'p');
     await account.sender.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);

@@ -76,7 +76,7 @@ describe('reading', () => {
     expect((await read('one')).othersForMs).toBeGreaterThan(0);
   });
 
-  it('goes on with later ones when those in hand were trimmed away', async () => {
+  it('continues with later ones when those in hand were trimmed', async () => {
     const { eventIds } = await read('one', { limit: 2 });
     for (const eventId of eventIds) await account.redis.xdel(account.connection.keys.events, eventId);
     expect((await read('one')).payoutIds).toEqual(['c']);

@@ -42,11 +42,11 @@ describe('a pipeline', () => {
   });
 });
 
-describe('a Redis that is away', () => {
+describe('a Redis that is unavailable', () => {
   it('is told as such by a command, a pipeline and a script', async () => {
-    const away = openTestAccount();
-    away.redis.disconnect();
-    const { connection } = away;
+    const unavailable = openTestAccount();
+    unavailable.redis.disconnect();
+    const { connection } = unavailable;
     for (const asked of [
       ask(connection.redis.get('x')),
       pipelined(connection, (pipeline) => pipeline.get('x')),

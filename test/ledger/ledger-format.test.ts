@@ -79,12 +79,12 @@ describe('a ledger of format 1', () => {
     expect(view.objections).toEqual([
       { journalId: 'unnamed', kind: 'ledger', reason: REASON, host: '', dir: '', sends: 0, at: 1_893_456_011_000 },
     ]);
-    await expect(account.ledger.resume('ann', 'go on')).rejects.toThrow(ConflictError);
+    await expect(account.ledger.resume('ann', 'continue')).rejects.toThrow(ConflictError);
     const lease = await takeLease(sender, 'new');
     expect(await sender.beginSend(await nextBegin(sender, lease, 'P-6'))).toMatchObject({ kind: 'objected' });
   });
 
-  it('keeps a pause that a person made', async () => {
+  it('keeps a pause that an operator made', async () => {
     await account.redis.hset(account.connection.keys.ledger, 'pausedBy', 'ann');
     expect(await sender.readSender()).toMatchObject({ pausedReason: REASON, objections: [] });
     expect(await formatOf()).toBe('2');

@@ -4,7 +4,7 @@ import { ledgerSequences } from './support/ledger-sequences.js';
 
 describe('the ledger in Redis and the ledger in memory', () => {
   // `npm run races` runs thousands.
-  it('answer alike and hold the same after every one of many random commands', async () => {
+  it('reply alike and hold the same after every one of many random commands', async () => {
     const counts = { begun: 0 };
     await fc.assert(ledgerSequences(counts), { numRuns: 200 });
     // Commands that are nearly all refused would prove nothing.

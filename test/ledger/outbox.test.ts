@@ -30,7 +30,7 @@ describe('outbox', () => {
     expect(await account.ledger.readOutbox(10, later)).toEqual([]);
   });
 
-  it('leaves changes that are not older than asked to whoever is at work on them', async () => {
+  it('leaves changes that are not older than asked to the process that works on them', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     expect(await account.ledger.readOutbox(10, account.clock.wallNow())).toEqual([]);
   });

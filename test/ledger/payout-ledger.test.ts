@@ -83,28 +83,28 @@ describe('enqueue', () => {
     expect(await account.redis.zcard(account.connection.keys.state('queued'))).toBe(1);
   });
 
-  it('answers in the order of the payouts, also when one is given twice', async () => {
+  it('returns results in the order of the payouts, also when one is given twice', async () => {
     await ledger.enqueue([aPayout('b')]);
     const given = [aPayout('a'), aPayout('b'), aPayout('a'), aPayout('a', { amount: '1' })];
     expect((await ledger.enqueue(given)).map(({ kind }) => kind)).toEqual(['created', 'exists', 'exists', 'conflict']);
     expect(await ledger.enqueue([])).toEqual([]);
   });
 
-  it('sends 1000 payouts to Redis in one round trip: nothing waits for an answer', async () => {
+  it('sends 1000 payouts to Redis in one round trip: nothing waits for a reply', async () => {
     let asked = 0;
-    let answered = 0;
+    let replies = 0;
     const counting = new PayoutLedger({
       ...account.connection,
       run: async (...call) => {
         asked += 1;
         const reply = await account.connection.run(...call);
-        answered += 1;
+        replies += 1;
         return reply;
       },
     });
     const given = Array.from({ length: 1_000 }, (_, index) => aPayout(`p${index}`));
     const results = counting.enqueue(given);
-    expect({ asked, answered }).toEqual({ asked: 4, answered: 0 });
+    expect({ asked, replies }).toEqual({ asked: 4, replies: 0 });
     expect((await results).map((result) => 'payoutId' in result && result.payoutId)).toEqual(
       given.map(({ payoutId }) => payoutId),
     );

@@ -54,14 +54,14 @@ describe('listPayouts', () => {
   it('skips none and shows none twice while payouts leave and others come', async () => {
     const first = names(60);
     await account.ledger.enqueue(first.map((name) => aPayout(name)));
-    let round = 0;
+    let iteration = 0;
     const listed = await readPages({ state: 'queued', limit: 7 }, async () => {
       // The head of the line, already listed, leaves; new ones come behind.
-      for (const payoutId of first.slice(round * 7, round * 7 + 7)) {
+      for (const payoutId of first.slice(iteration * 7, iteration * 7 + 7)) {
         await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
       }
-      if (round < 3) await account.ledger.enqueue([aPayout(`new${round}`)]);
-      round += 1;
+      if (iteration < 3) await account.ledger.enqueue([aPayout(`new${iteration}`)]);
+      iteration += 1;
     });
     expect(listed.flat()).toEqual([...first, 'new0', 'new1', 'new2']);
   });

@@ -151,7 +151,7 @@ it('a server that confirms by WAITAOF is fit, and says how', async () => {
     expect(server.asked).toEqual([['1', '0', '1000']]);
     expect(await checkServer(redis, true)).toMatchObject({ durability: 'waitaof', problems: [] });
     expect(server.asked).toHaveLength(1);
-    server.answer = [0, 1];
+    server.reply = [0, 1];
     expect(await checkServer(redis)).toMatchObject({ durability: 'waitaof', problems: [expect.any(String)] });
   } finally {
     redis.disconnect();

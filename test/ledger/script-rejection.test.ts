@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseRejection } from '../../src/ledger/script-rejection.js';
 
-describe('readRefusal', () => {
+describe('parseRejection', () => {
   it.each([
     [[-1], { kind: 'lease_lost' }],
     [[-2, 'L'], { kind: 'other_ledger', ledgerId: 'L' }],
@@ -16,8 +16,8 @@ describe('readRefusal', () => {
     [[-9, 'j-one', 'older'], { kind: 'objected', journalId: 'j-one', reason: 'older' }],
     [[-13, 'h'], { kind: 'paid_late', txhash: 'h' }],
     [[-11, 250], { kind: 'in_doubt', forMs: 250 }],
-  ])('%j', (reply, refusal) => {
-    expect(parseRejection(reply)).toEqual(refusal);
+  ])('%j', (reply, rejection) => {
+    expect(parseRejection(reply)).toEqual(rejection);
   });
 
   it.each([[1], [0], ['x'], [[0, 'p']], [['p', 'q']], [[]], [null]])('finds none in %j', (reply) => {

@@ -86,7 +86,9 @@ describe('adviseAccount', () => {
   ])('names, where the ledger forgot sends, %s', (_, given, words) => {
     const [advice] = advise(given);
     expect(advice?.command).toBe(`payouts adopt-ledger ${words === '' ? '' : `${words} `}--reason WHY`);
-    expect(advice?.first).toMatch(/^Restore the newest copy of the Redis data.*enqueue again.*replace its --journal DIR with --give-up ID/);
+    expect(advice?.first).toMatch(
+      /^Restore the newest copy of the Redis data.*enqueue again.*replace its --journal DIR with --give-up ID/,
+    );
   });
 
   const DAMAGED = { kind: 'journal', reason: 'it was cut off.' } as const;

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(async () => older.close());
 
-describe('an adoption that gives up sends which nobody witnesses, interrupted', () => {
+describe('an adoption that gives up sends that no journal has, interrupted', () => {
   it('is taken up by the command that `payouts stats` names, and still holds what is queued', async () => {
     for (const id of ['p1', 'p2', 'p3']) await older.enqueue(id);
     const ledgerId = await older.rollBackTo(0);

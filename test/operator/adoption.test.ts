@@ -15,7 +15,7 @@ afterEach(async () => world.close());
 
 const accepted = (txhash: string) => ({ kind: 'accepted', txhash }) as const;
 const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
-const UNKNOWN = { kind: 'unknown', reason: 'no answer' } as const;
+const UNKNOWN = { kind: 'unknown', reason: 'no response' } as const;
 const NOT_SENT = { kind: 'not_sent', reason: 'the connection ended' } as const;
 
 async function expectAgreement(...hosts: SendingHost[]): Promise<void> {
@@ -129,7 +129,7 @@ describe('an adoption', () => {
   });
 });
 
-describe('sends that nobody witnesses', () => {
+describe('sends that no journal has', () => {
   /** `a` sent numbers 1, 3 and 6, `b` the others. Redis knows none of them, and neither journal. */
   async function makeGap(): Promise<[a: SendingHost, b: SendingHost]> {
     const [a, b] = [await world.addHost('a'), await world.addHost('b')];

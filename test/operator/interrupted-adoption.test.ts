@@ -48,9 +48,9 @@ interface Scenario {
 }
 
 /**
- * Redis comes back older; `a` and `b` witness what it forgot.
+ * Redis comes back older; `a` and `b` have what it forgot.
  * @param isGap - the journal of `b` is lost; where others have sent more since, the ledger knows of it
- * @param isPassed - `c` has sent more since than Redis forgot, so its numbers tell nothing
+ * @param isPassed - `c` has sent more since than Redis forgot, so its numbers prove nothing
  */
 async function makeScenario(isGap: boolean, isPassed: boolean): Promise<[AdoptionWorld, Scenario]> {
   const made = (world = await openAdoptionWorld());
@@ -134,7 +134,7 @@ describe('an adoption that is interrupted at any of its calls', () => {
     expect(at).toBeGreaterThan(10);
   });
 
-  it('does not forget what nobody witnesses, where it is run again without giving that up', async () => {
+  it('does not forget what no journal has, where it is run again without giving that up', async () => {
     for (let at = 1, isInterrupted = true; isInterrupted; at += 1) {
       const [made, scenario] = await makeScenario(true, false);
       isInterrupted = await interrupt(made, scenario, at);
@@ -148,7 +148,7 @@ describe('an adoption that is interrupted at any of its calls', () => {
     }
   });
 
-  it('shows the command that gives up what nobody witnesses', async () => {
+  it('shows the command that gives up what no journal has', async () => {
     const [made, { read, giveUp }] = await makeScenario(true, false);
     const { between } = interrupter('adoptLedger');
     await expect(made.adopt(read, { giveUp, between })).rejects.toThrow(INTERRUPTED);

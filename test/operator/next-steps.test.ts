@@ -10,7 +10,7 @@ function toWords(command: string): string[] {
 }
 
 describe('nextSteps', () => {
-  it('names the commands for the payouts that wait for a person', () => {
+  it('names the commands for the payouts that wait for an operator', () => {
     const commands = (state: (typeof PAYOUT_STATES)[number]): string[] =>
       nextSteps({ payoutId: 'order:7', state }).map(({ command }) => command);
     expect(commands('unknown')).toEqual([

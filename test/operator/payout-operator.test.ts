@@ -83,7 +83,7 @@ describe('resolve as written off', () => {
 });
 
 describe('cancel', () => {
-  it.each(['queued', 'rejected'] as const)('cancels a payout that is %s and takes its job away', async (state) => {
+  it.each(['queued', 'rejected'] as const)('cancels a payout that is %s and removes its job', async (state) => {
     await rig.bring('p', state);
     expect(await rig.operator.cancel('p', ANN)).toMatchObject({ state: 'cancelled' });
     expect(await rig.withdrawJobs()).toEqual([]);

@@ -37,9 +37,9 @@ describe('listeners', () => {
     expect(heard).toEqual(['queued after', 'queued p-1', 'completed p-1 from in_progress', 'paused ann lunch']);
   });
 
-  it('do not suffer from each other, nor from one that was taken away', async () => {
+  it('do not suffer from each other, nor from one that was removed', async () => {
     const heard: string[] = [];
-    const taken = (): void => void heard.push('taken away');
+    const taken = (): void => void heard.push('removed');
     producer
       .on('queued', () => {
         throw new Error('a mistake');

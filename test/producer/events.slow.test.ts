@@ -6,6 +6,7 @@ import type { PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { testRedisUrl } from '../support/account.js';
+import { until } from '../support/until.js';
 import { endAllEventConsumers, startEventConsumer, type EventConsumer } from './support/event-consumer.js';
 import { produceEvents } from './support/many-events.js';
 import { payoutInput } from './support/payout-input.js';
@@ -34,7 +35,7 @@ async function enqueue(...payoutIds: string[]): Promise<void> {
 
 const BOOKS = { group: 'books', consumer: 'one' };
 
-/** Takes so many events and leaves the loop by `break`, the last one unacknowledged. */
+/** Takes `count` events and leaves the loop by `break`, the last one unacknowledged. */
 async function take(count: number, options: EventsOptions = BOOKS, from = producer): Promise<string[]> {
   const seen: string[] = [];
   for await (const { payoutId = '' } of from.events(options)) {
@@ -114,7 +115,7 @@ describe('events', () => {
     await slow.return();
   });
 
-  it('are lost to a consumer that was silent for too long: it goes on behind the one that took over', async () => {
+  it('are lost to a consumer that was silent for too long: it continues behind the one that took over', async () => {
     await enqueue('a', 'b', 'c');
     const [stalled, other] = [producer.events({ ...BOOKS, claimAfterMs: 60_000 }), open()];
     expect((await stalled.next()).value).toMatchObject({ payoutId: 'a' });
@@ -172,9 +173,8 @@ describe('consumers that are killed', () => {
 });
 
 async function untilSeen(seen: readonly string[], count: number, holds = () => true): Promise<void> {
-  const giveUpAt = performance.now() + 60_000;
-  while (seen.length < count || !holds()) {
-    if (performance.now() > giveUpAt) throw new Error(`Only ${seen.length} of ${count} events were seen`);
-    await delay(10);
-  }
+  await until(
+    () => `${count} events were seen, not ${seen.length}`,
+    () => seen.length >= count && holds(),
+  );
 }

@@ -126,7 +126,7 @@ describe('enqueueMany', () => {
 });
 
 describe('cancel', () => {
-  it('records who and why, and takes the job away', async () => {
+  it('records who and why, and removes the job', async () => {
     await producer.enqueue(payoutInput());
     const payout = await producer.cancel('p-1', { by: 'ann', reason: 'paid by hand' });
     expect(payout.state).toBe('cancelled');
@@ -134,7 +134,7 @@ describe('cancel', () => {
     expect(await jobIds()).toEqual([]);
   });
 
-  it('gives up what was rejected, with its job', async () => {
+  it('cancels what was rejected, and removes its job', async () => {
     await producer.enqueue(payoutInput());
     await ledger.change({ payoutId: 'p-1', from: 'queued', to: 'sending' });
     await ledger.change({ payoutId: 'p-1', from: 'sending', to: 'rejected', message: 'wrong address' });

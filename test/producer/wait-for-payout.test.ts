@@ -41,19 +41,19 @@ describe('waitFor', () => {
     await waiting;
   });
 
-  it('outlasts a Redis that is away for a while', async () => {
-    const answers = [new RedisUnavailableError('away'), { payoutId: 'p-1', state: 'completed' } as Payout];
+  it('outlasts a Redis that is unavailable for a while', async () => {
+    const results = [new RedisUnavailableError('unavailable'), { payoutId: 'p-1', state: 'completed' } as Payout];
     const read = async (): Promise<Payout> => {
-      const answer = answers.shift();
-      if (answer instanceof Error || answer === undefined) throw answer ?? new Error('asked too often');
-      return Promise.resolve(answer);
+      const result = results.shift();
+      if (result instanceof Error || result === undefined) throw result ?? new Error('asked too often');
+      return Promise.resolve(result);
     };
     const closed = new AbortController().signal;
     const payout = await waitForPayout(read, { payoutId: 'p-1', timeoutMs: 5_000, clock: systemClock, closed });
     expect(payout.state).toBe('completed');
   });
 
-  it('counts as settled what is final or needs a person', () => {
+  it('counts as settled what is final or needs an operator', () => {
     const open = PAYOUT_STATES.filter((state) => !SETTLED_STATES.includes(state));
     expect(open).toEqual(['queued', 'sending', 'in_progress']);
   });

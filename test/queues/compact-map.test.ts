@@ -15,7 +15,7 @@ it('holds what a Map holds, whatever the texts', () => {
   );
 });
 
-it('tells 30,000 texts apart that differ in a digit or two', () => {
+it('distinguishes 30,000 texts that differ in a digit or two', () => {
   const compact = new CompactMap<string>();
   const names = Array.from({ length: 30_000 }, (_, index) => `invoice-${String(index).padStart(9, '0')}~0`);
   for (const [index, name] of names.entries()) compact.set(name, index % 2 === 0 ? 'even' : 'odd');
@@ -33,7 +33,7 @@ it('takes 255 values', () => {
   }).toThrow(RangeError);
 });
 
-it('tells texts apart that share half of their hash', () => {
+it('distinguishes texts that share half of their hash', () => {
   // The first half is FNV-1a, of which these are known to collide.
   const compact = new CompactMap<string>();
   compact.set('costarring', 'a');

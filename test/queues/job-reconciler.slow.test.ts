@@ -64,39 +64,39 @@ async function findSlow(work: () => Promise<unknown>): Promise<string[][]> {
   return entries.map(([, , , words]) => words).filter(([command = '']) => !/slowlog|config/i.test(command));
 }
 
-const ROUNDS = 4;
+const ITERATIONS = 4;
 const DAMAGED = 20;
 
 it('takes no command of more than 5 ms to look through 100,000 waiting jobs, or to repair some of them', async () => {
   const payoutIds = await enqueue(100_000, 'payout');
   const { withdraw } = queues;
-  const rounds: string[][][] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    // From all over the queue, other jobs in each round; half of them lose their hashes, half their places.
+  const iterations: string[][][] = [];
+  for (let iteration = 0; iteration < ITERATIONS; iteration += 1) {
+    // From all over the queue, other jobs in each iteration; half of them lose their hashes, half their places.
     const step = Math.floor(payoutIds.length / DAMAGED);
     for (let index = 0; index < DAMAGED; index += 1) {
-      const jobId = `${payoutIds[index * step + round] ?? ''}~0`;
+      const jobId = `${payoutIds[index * step + iteration] ?? ''}~0`;
       if (index % 2 === 0) await redis.del(withdraw.toKey(jobId));
       else await redis.lrem(withdraw.toKey('wait'), 0, jobId);
     }
-    rounds.push(
+    iterations.push(
       await findSlow(async () => {
         expect(await reconciler.reconcile('queued', signal)).toBe(DAMAGED);
       }),
     );
   }
-  // On a machine with other work any command may take long for once. One that is slow by itself is slow in each round …
-  const [first = [], ...others] = rounds.map((round) => round.map((words) => words.join(' ')));
-  expect(first.filter((command) => others.every((round) => round.includes(command)))).toEqual([]);
+  // On a machine with other work any command may take long for once. One that is slow by itself is slow in each iteration …
+  const [first = [], ...others] = iterations.map((iteration) => iteration.map((words) => words.join(' ')));
+  expect(first.filter((command) => others.every((iteration) => iteration.includes(command)))).toEqual([]);
   // … and so is the script that looks at one job, which is run with nine keys.
-  const repairs = rounds.flat().filter(([command = '', , keys]) => /^evalsha$/i.test(command) && keys === '9');
-  expect(repairs.length).toBeLessThan((ROUNDS * DAMAGED) / 4);
+  const repairs = iterations.flat().filter(([command = '', , keys]) => /^evalsha$/i.test(command) && keys === '9');
+  expect(repairs.length).toBeLessThan((ITERATIONS * DAMAGED) / 4);
   expect(await redis.llen(withdraw.toKey('wait'))).toBe(payoutIds.length);
 }, 300_000);
 
 const CHECKS = 300;
 
-/** How often BullMQ tells this of each job. */
+/** How often BullMQ reports this of each job. */
 async function countEvents(queue: Queue, wanted: string): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const [, fields] of await redis.xrange(queue.toKey('events'), '-', '+')) {
@@ -148,8 +148,8 @@ it('leaves a busy, healthy account alone: hundreds of checks beside a producer, 
     const isBusy = (): boolean => checks < CHECKS;
     const cancelled: string[] = [];
     const produce = async (): Promise<void> => {
-      for (let round = 0; isBusy(); round += 1) {
-        const payoutIds = await enqueue(50, `round-${round}`);
+      for (let iteration = 0; isBusy(); iteration += 1) {
+        const payoutIds = await enqueue(50, `iteration-${iteration}`);
         for (const payoutId of payoutIds.slice(0, 5)) {
           await producer.cancel(payoutId);
           cancelled.push(payoutId);

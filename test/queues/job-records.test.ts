@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 describe('readKinds', () => {
-  it('tells jobs that can still run from those that have ended, and from none', async () => {
+  it('distinguishes jobs that can still run, jobs that have ended, and none', async () => {
     const { withdraw } = rig.queues;
     await rig.enqueue(['completed', 'failed', 'active']);
     const connection = connectRedis(testRedisUrl(), 'queue');
@@ -58,7 +58,7 @@ describe('readKinds', () => {
   });
 });
 
-/** Reads what Redis does, as MONITOR tells it, until it is told to stop. */
+/** Reads what Redis does, as MONITOR shows it, until it is told to stop. */
 async function monitorRedis(): Promise<{ stop(): Promise<string[][]> }> {
   const { hostname, port } = new URL(testRedisUrl());
   const socket = connect(Number(port), hostname);

@@ -136,7 +136,7 @@ describe('tryDeliver', () => {
     [
       'waits 5 s at most for a queue that hangs',
       async () => new Promise(() => undefined),
-      'Redis did not answer within 5000 ms',
+      'Redis did not respond within 5000 ms',
       5_000,
     ],
     [

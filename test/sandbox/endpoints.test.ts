@@ -3,7 +3,7 @@ import { call, post, signForm, withdrawFields } from './support/independent-clie
 import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
 
 describe('the five endpoints, called by a client that shares no code with this project', () => {
-  it('pays, tells the status, gives a wallet, lists currencies and the balance', async () => {
+  it('pays, reports the status, gives a wallet, lists currencies and the balance', async () => {
     const { merchant, clock } = await runSandbox({ settleAfterMs: 3000 });
     const paid = await call(merchant, 'withdraw', withdrawFields(merchant, { amount: '12.50', symbol: 'USD' }));
     expect(paid).toEqual({

@@ -1,10 +1,6 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-
-/** The built binary, which is what people run. */
-export const BINARY = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+import { findBuiltProgram } from './built-program.js';
 
 export interface CliResult {
   readonly code: number | null;
@@ -40,9 +36,8 @@ export function startCli(
   args: readonly string[],
   { env = {}, input = '', inputStaysOpen }: CliOptions = {},
 ): RunningCli {
-  if (!existsSync(BINARY)) throw new Error(`${BINARY} is missing: run \`npm run build\` first`);
   const { PATH = '', HOME = '', REDIS_URL = '' } = process.env;
-  const child = spawn(process.execPath, [BINARY, ...args], { env: { PATH, HOME, REDIS_URL, ...env } });
+  const child = spawn(process.execPath, [findBuiltProgram(), ...args], { env: { PATH, HOME, REDIS_URL, ...env } });
   child.stdin.on('error', () => undefined);
   if (inputStaysOpen) child.stdin.write(input);
   else child.stdin.end(input);

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { until } from './until.js';
 
 /** Redis servers that hold each other's copies, of which tests may kill some. */
 export interface ReplicatedRedis {
@@ -126,13 +126,11 @@ async function untilAll(nodes: readonly ClusterNode[], command: string, pattern:
 export async function untilReply(admin: Redis, command: string, pattern: RegExp): Promise<void> {
   const [name = '', ...args] = command.split(' ');
   let reply = '';
-  const giveUpAt = performance.now() + READY_WITHIN_MS;
-  while (performance.now() < giveUpAt) {
+  const matches = async (): Promise<boolean> => {
     reply = String(await admin.call(name, ...args).catch(String));
-    if (pattern.test(reply)) return;
-    await delay(50);
-  }
-  throw new Error(`${command} did not come to ${String(pattern)} within ${READY_WITHIN_MS} ms:\n${reply}`);
+    return pattern.test(reply);
+  };
+  await until(() => `${command} replies ${String(pattern)}:\n${reply}`, matches, READY_WITHIN_MS);
 }
 
 /** The master and the replica that had a key when the cluster was made. */
@@ -154,7 +152,7 @@ async function findSlot(nodes: readonly ClusterNode[], key: string): Promise<num
     const reply = await admin.call('CLUSTER', 'KEYSLOT', key).catch(() => undefined);
     if (reply !== undefined) return Number(reply);
   }
-  throw new Error('no server of the cluster answers');
+  throw new Error('no server of the cluster replies');
 }
 
 /** As `redis-cli --cluster reshard` does it, but key by key. */

@@ -7,11 +7,11 @@ export interface ScriptedSentinel {
   holdReplies(): void;
   /** Questions that wait for their reply. */
   readonly held: number;
-  /** Answers them, and those that come. */
+  /** Replies to them, and to those that come. */
   releaseReplies(): void;
   /** Connections that want to be told of a failover. */
   readonly listening: number;
-  /** Tells them that there is another master. */
+  /** Notifies them of another master. */
   announceFailover(): void;
   close(): Promise<void>;
 }
@@ -64,7 +64,7 @@ export async function startScriptedSentinel(masterPort: number): Promise<Scripte
     releaseReplies() {
       const held = waiting ?? [];
       waiting = undefined;
-      for (const answer of held) answer();
+      for (const reply of held) reply();
     },
     get listening() {
       return listeners.size;

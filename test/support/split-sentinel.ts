@@ -5,7 +5,7 @@ import { MASTER_NAME, startSentinelServers } from './redis-sentinel.js';
  * A master that a cut of the network parts from its replicas and Sentinels, while a worker on its side still reaches it.
  *
  * Replicas, Sentinels and the workers of their side reach the master through one proxy, under whose port it is
- * announced. A worker on the master's side reaches the Sentinels through proxies, which tell it the master's own port.
+ * announced. A worker on the master's side reaches the Sentinels through proxies, which give it the master's own port.
  */
 export interface SplitRedis {
   /** As `REDIS_URL` of what is on the master's side. */

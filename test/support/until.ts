@@ -4,13 +4,19 @@ const POLL_EVERY_MS = 50;
 
 /**
  * Polls a condition until it holds.
- * @param what - what is waited for, for the error
+ * @param what - what is waited for, for the error; a function where it is only known then
  * @throws Error when it does not hold within the time
  */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, withinMs = 60_000): Promise<void> {
+export async function until(
+  what: string | (() => string),
+  holds: () => Promise<boolean> | boolean,
+  withinMs = 60_000,
+): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`Not within ${withinMs} ms: ${what}`);
+    if (performance.now() > deadline) {
+      throw new Error(`Not within ${withinMs} ms: ${typeof what === 'string' ? what : what()}`);
+    }
     await delay(POLL_EVERY_MS);
   }
 }

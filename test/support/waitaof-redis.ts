@@ -2,7 +2,7 @@ import { startLocalRedis } from '../../src/local-redis.js';
 import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 
 /**
- * A Redis with `appendfsync everysec` that answers WAITAOF as a test says, also where the installed server is too old to
+ * A Redis with `appendfsync everysec` that replies to WAITAOF as a test says, also where the installed server is too old to
  * know the command. All other commands reach the server as they are.
  */
 export interface WaitaofRedis {
@@ -10,7 +10,7 @@ export interface WaitaofRedis {
   /** The arguments of each WAITAOF so far. */
   readonly asked: string[][];
   /** On how many servers it says that all is on disk. */
-  answer: readonly [here: number, replicas: number];
+  reply: readonly [here: number, replicas: number];
   close(): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export async function startWaitaofRedis(): Promise<WaitaofRedis> {
   const redis: WaitaofRedis = {
     url: `redis://127.0.0.1:${proxy.port}`,
     asked: [],
-    answer: [1, 0],
+    reply: [1, 0],
     async close() {
       await proxy.close();
       await server.stop();
@@ -29,9 +29,9 @@ export async function startWaitaofRedis(): Promise<WaitaofRedis> {
   return redis;
 }
 
-/** The server itself gives the answer, so that it comes in its place among the others. */
-function replaceWaits(bytes: Buffer, { asked, answer }: WaitaofRedis): Buffer {
-  const script = `return {${answer.join(',')}}`;
+/** The server itself gives the reply, so that it comes in its place among the others. */
+function replaceWaits(bytes: Buffer, { asked, reply }: WaitaofRedis): Buffer {
+  const script = `return {${reply.join(',')}}`;
   const replaced = bytes
     .toString('latin1')
     .replace(/\*4\r\n\$7\r\nwaitaof\r\n((?:\$\d+\r\n\d+\r\n){3})/gi, (_, args: string) => {

@@ -8,16 +8,16 @@ import { openWorld } from './support/payout-world.js';
 import { until } from '../support/until.js';
 
 let redis: LocalRedis;
-let person: Redis;
+let admin: Redis;
 
 beforeEach(async () => {
   redis = await startLocalRedis({ args: ['--appendfsync', 'no'] });
-  person = new Redis(redis.url);
+  admin = new Redis(redis.url);
 });
 
 afterEach(async () => {
   await endAllWorkers();
-  await person.quit();
+  await admin.quit();
   await redis.stop();
 });
 
@@ -29,7 +29,7 @@ const HEAP_LIMIT = '--max-old-space-size=40';
 /** Of the sends alone within two seconds: a check adds many more, also on a busy machine. */
 const QUIET_COMMANDS = 700;
 
-/** What one payout costs while so many wait. */
+/** What one payout costs while that many wait. */
 async function measure(queued: number): Promise<{ commandsPerPayout: number; memoryMb: number }> {
   const world = await openWorld({ redis });
   try {
@@ -58,7 +58,7 @@ async function measure(queued: number): Promise<{ commandsPerPayout: number; mem
 }
 
 async function countCommands(): Promise<number> {
-  return Number(/total_commands_processed:(\d+)/.exec(await person.info('stats'))?.[1]);
+  return Number(/total_commands_processed:(\d+)/.exec(await admin.info('stats'))?.[1]);
 }
 
 async function readMemoryMb(pid: number): Promise<number> {

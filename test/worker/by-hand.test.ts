@@ -33,7 +33,7 @@ it('retrying, promoting and adding BullMQ jobs by hand sends no payout again', a
   });
   const before = world.sandbox.stats().arrivals;
 
-  // As a person with BullMQ's own tools would.
+  // As an operator with BullMQ's own tools would.
   await (await queue.getJob(toJobId({ payoutId: rejected })))?.retry('failed');
   await (await queue.getJob(toJobId({ payoutId: accepted })))?.retry('completed');
   await queue.retryJobs({ state: 'failed' });

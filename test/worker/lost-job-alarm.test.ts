@@ -26,7 +26,7 @@ describe('LostJobAlarm', () => {
     expect([1, 2, 2].map((lost) => alarm.isDue(lost))).toEqual([false, false, true]);
   });
 
-  it('sees a loss behind jobs whose payouts have left the queue', () => {
+  it('sees a missing job behind those whose payouts have left the queue', () => {
     const alarm = new LostJobAlarm();
     alarm.noteCheck(0, -5);
     expect([-5, -4, -4].map((lost) => alarm.isDue(lost))).toEqual([false, false, true]);

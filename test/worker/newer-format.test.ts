@@ -44,7 +44,7 @@ it('a worker refuses a ledger of a newer format, says so once, sends nothing and
     },
   });
   const before = await readKeys();
-  await until('the refusal', () => statusOf()?.role === 'refused');
+  await until('the role refused', () => statusOf()?.role === 'refused');
   await new Promise((resolve) => setTimeout(resolve, WHILE_MS));
 
   expect(statusOf()).toEqual({ role: 'refused', reason: expect.stringMatching(REASON) });

@@ -21,7 +21,7 @@ it('sends 60 payouts through jitter: never under 1000 ms apart, and a period of 
   await until('all are completed', async () => (await world.producer.stats()).completed === PAYOUTS, 180_000);
   await expectPromisesKept(world);
 
-  // T as the sender measured it: from the first byte to the whole answer.
+  // T as the sender measured it: from the first byte to the whole response.
   const durations = [...worker.log().matchAll(/"kind":"accepted".*?"durationMs":([\d.]+)/g)].map(([, ms]) =>
     Number(ms),
   );

@@ -28,7 +28,7 @@ function median(values: readonly number[]): number {
   return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-it('sending goes on within a minute, at its pace, where 100,000 payouts lose their jobs at once', async () => {
+it('sending continues within a minute, at its pace, where 100,000 payouts lose their jobs at once', async () => {
   const key = (name: string): string => `{payouts:${world.platformId}}:${name}`;
   await world.enqueue(QUEUED);
   const worker = world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true' } });
@@ -39,7 +39,7 @@ it('sending goes on within a minute, at its pace, where 100,000 payouts lose the
   const damagedAt = performance.now();
   const before = sent();
   // One or two were on their way.
-  await until('sending goes on', () => sent() > before + 2, 120_000);
+  await until('sending continues', () => sent() > before + 2, 120_000);
   expect(performance.now() - damagedAt).toBeLessThan(70_000);
 
   await until(
@@ -59,7 +59,7 @@ it('sending goes on within a minute, at its pace, where 100,000 payouts lose the
   );
   await until('the repair is told', () => worker.log().includes('re-created missing jobs'), 300_000);
   await until(
-    'sending goes on after it',
+    'sending continues after it',
     (
       (from) => () =>
         sent() >= from + 10
@@ -70,7 +70,7 @@ it('sending goes on within a minute, at its pace, where 100,000 payouts lose the
   expect({ duplicatePayments, blocked }).toEqual({ duplicatePayments: [], blocked: false });
   expect(smallestGapMs).toBeGreaterThanOrEqual(1_000);
   const gaps = arrivalsAtMs.slice(1).map((at, index) => at - (arrivalsAtMs[index] ?? at));
-  // The repair does not slow the sends down that go on beside it.
+  // The repair does not slow the sends beside it down.
   expect(median(gaps.slice(before + 2))).toBeLessThan(median(gaps.slice(0, before - 1)) * 1.5);
 
   const waiting = await redis.lrange(key('withdraw:wait'), 0, -1);

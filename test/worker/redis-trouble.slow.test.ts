@@ -51,7 +51,7 @@ async function goBackTo(copy: string): Promise<void> {
   await startAgain();
 }
 
-async function expectRefusal(worker: WorkerProcess, reason: RegExp): Promise<void> {
+async function expectRefused(worker: WorkerProcess, reason: RegExp): Promise<void> {
   await until('the worker refuses', () => reason.test(worker.log()));
   await until('it says what to do', () => worker.log().includes('payouts adopt-ledger'));
   const { arrivals } = world.sandbox.stats();
@@ -60,7 +60,7 @@ async function expectRefusal(worker: WorkerProcess, reason: RegExp): Promise<voi
 }
 
 describe('Redis', () => {
-  it('ended and started again in the middle: the work goes on', async () => {
+  it('ended and started again in the middle: the work continues', async () => {
     await world.enqueue(6);
     world.startWorker();
     await untilSent(world, 2);
@@ -70,7 +70,7 @@ describe('Redis', () => {
     await expectAllPaid(6);
   }, 120_000);
 
-  it('away for 30 seconds: the work goes on, with the answer that came meanwhile', async () => {
+  it('unavailable for 30 seconds: the work continues, with the response that came meanwhile', async () => {
     await world.enqueue(4);
     world.startWorker();
     await untilSent(world, 2);
@@ -80,7 +80,7 @@ describe('Redis', () => {
     await expectAllPaid(4);
   }, 180_000);
 
-  it('away for good: SIGTERM still ends the worker with 0', async () => {
+  it('unavailable for good: SIGTERM still ends the worker with 0', async () => {
     await world.enqueue(3);
     const worker = world.startWorker();
     await untilSent(world, 1);
@@ -101,7 +101,7 @@ describe('Redis', () => {
     process.kill(redis.pid, 'SIGCONT');
   }, 60_000);
 
-  it('hung for longer than the lease: the work goes on', async () => {
+  it('hung for longer than the lease: the work continues', async () => {
     await world.enqueue(5);
     world.startWorker();
     world.startWorker();
@@ -117,11 +117,11 @@ describe('Redis', () => {
     await world.enqueue(4);
     const worker = world.startWorker();
     await untilSent(world, 2);
-    const person = new Redis(redis.url);
-    await person.flushall();
+    const admin = new Redis(redis.url);
+    await admin.flushall();
     await world.enqueue(4);
-    await expectRefusal(worker, /flushed or exchanged/);
-    await person.quit();
+    await expectRefused(worker, /flushed or exchanged/);
+    await admin.quit();
     expect(world.sandbox.stats().duplicatePayments).toEqual([]);
   }, 60_000);
 
@@ -133,10 +133,10 @@ describe('Redis', () => {
     await cp(dir, copy, { recursive: true });
     await untilSent(world, 3);
     await goBackTo(copy);
-    await expectRefusal(worker, /older/);
+    await expectRefused(worker, /older/);
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(0);
-    await expectRefusal(world.startWorker(), /older copy of the ledger/);
+    await expectRefused(world.startWorker(), /older copy of the ledger/);
     expect(world.sandbox.stats().duplicatePayments).toEqual([]);
   }, 120_000);
 });

@@ -116,7 +116,7 @@ describe('a connection', () => {
     startWatch(server.url, slow);
     expect(watch.hindrance(KEY)).toBe('Redis has yet to be checked');
     await untilMayBegin();
-    for (let round = 0; round < 3; round += 1) {
+    for (let iteration = 0; iteration < 3; iteration += 1) {
       let atReady: string | undefined;
       const ready = new Promise<void>((resolve) => {
         redis.prependOnceListener('ready', () => {

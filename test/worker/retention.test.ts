@@ -105,7 +105,7 @@ describe('removing old payouts', () => {
 });
 
 describe('the loop', () => {
-  it('goes on step by step until nothing is left to remove', async () => {
+  it('continues step by step until nothing is left to remove', async () => {
     const payoutIds = Array.from({ length: 150 }, (_, index) => `p-${index}`);
     await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
     for (const payoutId of payoutIds) await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });

@@ -49,7 +49,7 @@ async function enqueueFor(platformId: number): Promise<PayoutProducer> {
 }
 
 it('one process works for several accounts, and the trouble of some does not slow another', async () => {
-  const [well, blocked, hanging, away, unkeyed] = [1, 2, 3, 4, 5] as const;
+  const [well, blocked, hanging, unreachable, unkeyed] = [1, 2, 3, 4, 5] as const;
   const wellSandbox = await openSandbox(well);
   const blockedSandbox = await openSandbox(blocked);
   blockedSandbox.addFaults([{ kind: 'block', times: 1 }]);
@@ -74,11 +74,11 @@ it('one process works for several accounts, and the trouble of some does not slo
       account(well, wellSandbox.url),
       account(blocked, blockedSandbox.url),
       account(hanging, hangingSandbox.url),
-      account(away, `http://127.0.0.1:${await findFreePort()}`),
+      account(unreachable, `http://127.0.0.1:${await findFreePort()}`),
       account(unkeyed, unkeyedSandbox.url, 'wrong.key'),
     ]),
   );
-  const producers = await Promise.all([well, blocked, hanging, away, unkeyed].map(enqueueFor));
+  const producers = await Promise.all([well, blocked, hanging, unreachable, unkeyed].map(enqueueFor));
 
   startWorkerProcess({
     redisUrl: redis.url,

@@ -72,7 +72,7 @@ describe('several workers for one account', () => {
 });
 
 describe('SIGTERM', () => {
-  it('waits for the answer under way, begins no new send, and exits 0', async () => {
+  it('waits for the response under way, begins no new send, and exits 0', async () => {
     world = await openWorld({ sandbox: { latencyAfterMs: 1_500 } });
     await world.enqueue(3);
     const worker = world.startWorker();

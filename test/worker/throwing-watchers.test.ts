@@ -99,7 +99,7 @@ describe.each<[string, Logger]>([
   });
 });
 
-it('a health server whose logger throws still answers that something is wrong', async () => {
+it('a health server whose logger throws still responds that something is wrong', async () => {
   const health = await startHealthServer({
     host: '127.0.0.1',
     port: 0,

@@ -47,7 +47,7 @@ async function untilCompleted(count: number, withinMs: number): Promise<void> {
   await until(`${count} are completed`, async () => (await world.producer.stats()).completed === count, withinMs);
 }
 
-/** How far the clock of the Redis server is ahead, in ms, as the server tells. */
+/** How far the clock of the Redis server is ahead, in ms, as the server says. */
 async function readRedisOffset(): Promise<number> {
   const admin = connectAdmin(redis.port);
   const [seconds] = await admin.time();
@@ -55,7 +55,7 @@ async function readRedisOffset(): Promise<number> {
   return Number(seconds) * 1_000 - Date.now();
 }
 
-/** How far the clock of the worker is ahead, in ms, as the line of its log tells that it has just written. */
+/** How far the clock of the worker is ahead, in ms, as the line of its log says that it has just written. */
 async function readWorkerOffset(worker: WorkerProcess): Promise<number> {
   const before = worker.log().length;
   await until('the worker logs', () => worker.log().indexOf('\n', before) > 0);

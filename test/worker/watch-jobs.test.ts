@@ -60,7 +60,7 @@ function start(speed = QUICK): void {
 
 const waitingKey = (): string => rig.queues.withdraw.toKey('wait');
 
-it('checks at the start, tells who has to know, and then leaves what is well alone', async () => {
+it('checks at the start, notifies its listeners, and then leaves what is well alone', async () => {
   await rig.enqueue(['p', 'q']);
   await rig.accept('q');
   await rig.account.redis.del(waitingKey(), rig.queues.transactionstatus.toKey('delayed'));
@@ -98,7 +98,7 @@ it('checks all of it every hour, also where the counts fit', async () => {
   expect(recreated).toEqual([['queued', 1]]);
 });
 
-it('goes on after an error, of one state as of the other', async () => {
+it('continues after an error, of one state as of the other', async () => {
   await rig.enqueue(['p']);
   // No list: what reads it fails.
   await rig.account.redis.rename(waitingKey(), `${waitingKey()}-elsewhere`);

@@ -109,7 +109,7 @@ describe('payouts resolve --state unknown', () => {
 });
 
 describe('payouts resolve --file', () => {
-  it('takes what `payouts list --csv` writes, leaves what is not unknown any more, and goes on where it stopped', async () => {
+  it('takes what `payouts list --csv` writes, leaves what is not unknown any more, and continues where it stopped', async () => {
     await makeUnknown(3);
     const { stdout: csv } = await account.run('list', '--state', 'unknown', '--csv');
     const file = await write('unknown.csv', csv);
@@ -149,11 +149,11 @@ describe('payouts resolve --file', () => {
     expect(await states()).toEqual({ 'p-1': 'in_progress', 'p-2': 'unknown', 'p-3': 'unknown' });
   });
 
-  it('stops at the first sign that the gateway is away, and says how far it came', async () => {
+  it('stops at the first sign that the gateway is unavailable, and says how far it came', async () => {
     await makeUnknown(3);
     const file = await write('sent.csv', 'payout_id,txhash\np-1,h-1\np-2,h-2\n');
-    const away = { GATEWAY_BASE_URL: 'http://127.0.0.1:1' };
-    const result = await account.runWith(away, 'resolve', '--file', file, '--sent', '--yes', ...WHY);
+    const unreachable = { GATEWAY_BASE_URL: 'http://127.0.0.1:1' };
+    const result = await account.runWith(unreachable, 'resolve', '--file', file, '--sent', '--yes', ...WHY);
     expect(result).toMatchObject({ code: 1 });
     expect(result.stderr).toMatch(/0 of 2 payouts done; run the same command again to continue/);
   });
@@ -166,7 +166,7 @@ describe('payouts resolve --file', () => {
     expect(await account.run('resolve', 'p-1', '--not-sent', '--yes', ...WHY)).toMatchObject({ code: 0 });
     const sender = new RedisSenderLedger(account.ledger.connection, 'reply');
     const attempt = await begin(sender, await takeLease(sender, 'one'), 'p-1');
-    await sender.finishSend(attempt, { kind: 'unknown', reason: 'no answer in time' }, NO_BREAKER, 0);
+    await sender.finishSend(attempt, { kind: 'unknown', reason: 'no response in time' }, NO_BREAKER, 0);
     const again = await account.run(...command);
     expect(again).toMatchObject({ code: 0, stdout: expect.stringMatching(/1 payout queued again/) });
     expect(await states()).toMatchObject({ 'p-1': 'unknown', 'p-2': 'queued' });

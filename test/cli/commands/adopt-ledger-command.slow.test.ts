@@ -24,7 +24,7 @@ async function untilCompleted(completed: number): Promise<void> {
 const paidIds = (): string[] => rig.paid().map(({ payoutId }) => payoutId);
 
 describe('payouts adopt-ledger', () => {
-  it('brings back what an older copy of Redis forgot; the running worker goes on with the rest', async () => {
+  it('brings back what an older copy of Redis forgot; the running worker continues with the rest', async () => {
     const { world } = rig;
     await world.enqueue(6);
     await rig.sendSome(1);
@@ -74,7 +74,7 @@ describe('payouts adopt-ledger', () => {
     await world.enqueue(4);
     const worker = rig.startWorker();
     await rig.untilSent(2);
-    await rig.person.flushall();
+    await rig.redisClient.flushall();
     await world.enqueue(2, 'Q');
     await rig.untilRefused(worker, /flushed or exchanged/);
     const sent = rig.paid();
@@ -88,11 +88,11 @@ describe('payouts adopt-ledger', () => {
     await untilCompleted(6);
   }, 120_000);
 
-  it('goes on where it was interrupted before it told the journal', async () => {
+  it('continues where it was interrupted before it wrote to the journal', async () => {
     const { world } = rig;
     await world.enqueue(2);
     await rig.sendSome(2);
-    await rig.person.flushall();
+    await rig.redisClient.flushall();
     const journal = await rig.readJournal();
     expect((await rig.adopt('--yes')).code).toBe(0);
     await writeFile(rig.journalFile(), journal);
@@ -105,11 +105,11 @@ describe('payouts adopt-ledger', () => {
   }, 120_000);
 
   it("lifts a worker's objection that came to Redis when the ledger had just been adopted", async () => {
-    const { world, person } = rig;
+    const { world, redisClient } = rig;
     await world.enqueue(1);
     const worker = rig.startWorker();
     await untilCompleted(1);
-    const connection = connectLedger(person, world.platformId);
+    const connection = connectLedger(redisClient, world.platformId);
     const sender = new RedisSenderLedger(connection, 'reply');
     const [journal] = (await sender.readSender()).journals;
     if (journal === undefined) throw new Error('the ledger knows no journal');

@@ -80,7 +80,7 @@ describe('payouts adopt-ledger, where two hosts took turns', () => {
   const inProgress = (payoutIds: readonly string[]): unknown =>
     payoutIds.map((payoutId) => ({ payoutId, state: 'in_progress' }));
 
-  it('names what one journal alone does not witness, and adopts with both', async () => {
+  it('names what one journal alone does not have, and adopts with both', async () => {
     const { ofA, ofB, known } = await takeTurns();
     const workers = [rig.startWorker(HOST_A), rig.startWorker(HOST_B)];
     const journals = [HOST_A, HOST_B].flatMap((host) => ['--journal', rig.journalDir(host)]);

@@ -12,12 +12,12 @@ afterEach(async () => {
 });
 
 describe('payouts events', () => {
-  it('tells what happened, from the beginning, a time or an event on', async () => {
+  it('shows what happened, from the beginning, a time or an event on', async () => {
     await account.enqueue('p-1');
     await account.run('pause', '--reason', 'maintenance', '--by', 'ann');
     await account.run('cancel', 'p-1', '--by', 'ann', '--reason', 'paid by hand');
-    const people = await account.run('events');
-    expect(people.stdout).toMatch(
+    const text = await account.run('events');
+    expect(text.stdout).toMatch(
       / p-1 {2}queued\n.* account {2}paused {2}by ann: maintenance\n.* p-1 {2}queued → cancelled {2}by ann: paid by hand\n$/,
     );
     const { stdout } = await account.run('events', '--json');

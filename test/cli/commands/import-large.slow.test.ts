@@ -12,9 +12,9 @@ const PLATFORM_ID = 7;
 const PREFIX = `{payouts:${PLATFORM_ID}}`;
 
 /** Writes the most memory that the process ever had, in kB, to stderr at its end. */
-const TELL_MEMORY = `import { readFileSync } from 'node:fs';
+const REPORT_MEMORY = `import { readFileSync } from 'node:fs';
 process.on('exit', () => process.stderr.write(/VmHWM:.*/.exec(readFileSync('/proc/self/status', 'utf8'))[0]));`;
-const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(TELL_MEMORY)}`;
+const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REPORT_MEMORY)}`;
 
 let dir: string;
 let redis: LocalRedis;

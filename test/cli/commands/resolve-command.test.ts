@@ -86,8 +86,8 @@ describe('payouts resolve --sent', () => {
     const args = ['resolve', 'p-1', '--sent', '--txhash', 'abc', ...WHY];
     const refused = await account.run(...args);
     expect(refused).toMatchObject({ code: 4, stderr: expect.stringMatching(/no status for transaction abc: unknown/) });
-    const away = await account.runWith({ GATEWAY_BASE_URL: 'http://127.0.0.1:1' }, ...args);
-    expect(away).toMatchObject({ code: 1, stdout: '' });
+    const unreachable = await account.runWith({ GATEWAY_BASE_URL: 'http://127.0.0.1:1' }, ...args);
+    expect(unreachable).toMatchObject({ code: 1, stdout: '' });
     expect((await account.ledger.get('p-1'))?.state).toBe('unknown');
   });
 

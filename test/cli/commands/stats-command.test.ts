@@ -31,7 +31,7 @@ describe('payouts stats', () => {
     });
   });
 
-  it('shows counts, pause and sender to people', async () => {
+  it('shows counts, pause and sender as text', async () => {
     await account.enqueue('p-1');
     await account.run('pause', '--reason', 'maintenance', '--by', 'ann');
     const { stdout } = await account.run('stats');

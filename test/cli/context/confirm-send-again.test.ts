@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 afterEach(async () => account.close());
 
-/** The command as a person at a terminal runs it. */
+/** The command as an operator at a terminal runs it. */
 async function run(...args: string[]): Promise<void> {
   const context: CliContext = {
     ...createProcessContext(),
@@ -71,8 +71,8 @@ describe('payouts resolve --not-sent at a terminal', () => {
   });
 
   it('refuses where the payout was sent again while the question stood', async () => {
-    const answered = run('p-1', '--not-sent');
-    const refused = expect(answered).rejects.toThrow(/was sent again meanwhile \(attempt 1\)/);
+    const failed = run('p-1', '--not-sent');
+    const refused = expect(failed).rejects.toThrow(/was sent again meanwhile \(attempt 1\)/);
     await untilAsked();
     const { redis, keys } = account.ledger.connection;
     await redis.hset(keys.payout('p-1'), 'attempt', 1);
@@ -82,8 +82,8 @@ describe('payouts resolve --not-sent at a terminal', () => {
   });
 
   it('refuses the same for many', async () => {
-    const answered = run('--state', 'unknown', '--not-sent');
-    const refused = expect(answered).rejects.toMatchObject({ code: 'CONFLICT' });
+    const failed = run('--state', 'unknown', '--not-sent');
+    const refused = expect(failed).rejects.toMatchObject({ code: 'CONFLICT' });
     await untilAsked();
     const { redis, keys } = account.ledger.connection;
     await redis.hset(keys.payout('p-1'), 'attempt', 1);

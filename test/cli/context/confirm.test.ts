@@ -13,33 +13,33 @@ function terminal(isTTY = true): Terminal & { readonly typed: PassThrough; reado
 }
 
 describe('confirm', () => {
-  it.each(['y', 'Y', ' yes '])('goes on after %j', async (answer) => {
+  it.each(['y', 'Y', ' yes '])('continues after %j', async (answer) => {
     const asked = terminal();
     asked.typed.write(`${answer}\n`);
-    await confirm('Go on?', { terminal: asked });
-    expect(asked.shown()).toContain('Go on? [y/N] ');
+    await confirm('Continue?', { terminal: asked });
+    expect(asked.shown()).toContain('Continue? [y/N] ');
   });
 
   it.each(['', 'n', 'yesterday', 'no'])('stops after %j', async (answer) => {
     const asked = terminal();
     asked.typed.write(`${answer}\n`);
-    await expect(confirm('Go on?', { terminal: asked })).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(confirm('Continue?', { terminal: asked })).rejects.toMatchObject({ code: 'STOPPED' });
   });
 
   it('stops when the input ends', async () => {
     const asked = terminal();
     asked.typed.end();
-    await expect(confirm('Go on?', { terminal: asked })).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(confirm('Continue?', { terminal: asked })).rejects.toMatchObject({ code: 'STOPPED' });
   });
 
   it('stops when the command is ended', async () => {
     const stop = new AbortController();
-    const answer = confirm('Go on?', { terminal: terminal(), signal: stop.signal });
+    const answer = confirm('Continue?', { terminal: terminal(), signal: stop.signal });
     stop.abort();
     await expect(answer).rejects.toMatchObject({ code: 'STOPPED' });
   });
 
   it('wants --yes where nobody can be asked', async () => {
-    await expect(confirm('Go on?', { terminal: terminal(false) })).rejects.toThrow(/--yes: is required/);
+    await expect(confirm('Continue?', { terminal: terminal(false) })).rejects.toThrow(/--yes: is required/);
   });
 });

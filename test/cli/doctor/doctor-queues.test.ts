@@ -53,7 +53,7 @@ describe('payouts doctor finds, in the queues:', () => {
       ]);
       await account.ledger.change({ payoutId: 'polled', from: 'queued', to: 'sending' });
       await account.ledger.change({ payoutId: 'polled', from: 'sending', to: 'in_progress', txhash: 'h' });
-      // Its job has yet to be added, and its old one has yet to end: neither is a loss.
+      // Its job has yet to be added, and its old one has yet to end: neither is missing.
       expect((await doctor.findings()).found).toEqual([NO_SENDER]);
       await account.queues.removeWithdrawJob({ payoutId: 'polled' });
       await account.queues.addStatusJobs([payout('polled')], 60_000);

@@ -11,8 +11,8 @@ import { endAllWorkers, type WorkerProcess } from '../../worker/support/worker-p
 /** An account whose Redis can be put back to an older copy, or flushed, and what an operator runs then. */
 export interface AdoptionRig {
   readonly world: PayoutWorld;
-  /** The commands of a person, to the Redis that there is. */
-  readonly person: Redis;
+  /** Commands straight to the Redis that runs. */
+  readonly redisClient: Redis;
   /** The journal folder of a host; `journal` is that of workers and commands where nobody says otherwise. */
   journalDir(host?: string): string;
   journalFile(host?: string): string;
@@ -22,7 +22,7 @@ export interface AdoptionRig {
   startWorker(host?: string): WorkerProcess;
   run(...args: string[]): Promise<CliResult>;
   adopt(...args: string[]): Promise<CliResult>;
-  /** A worker of this host sends at least so many payouts, and ends in good order. */
+  /** A worker of this host sends at least `count` payouts, and ends in good order. */
   sendSome(count: number, host?: string): Promise<void>;
   untilSent(count: number): Promise<void>;
   /** @returns how many requests the gateway had by then */
@@ -37,7 +37,7 @@ export interface AdoptionRig {
   close(): Promise<void>;
 }
 
-/** Workers reckon with it too; the doubt after which a person may decide is as long. */
+/** Workers reckon with it too; the doubt after which an operator may decide is as long. */
 const IN_FLIGHT_MAX_MS = '4000';
 const FULL_BYTES = 16 * 1024 * 1024 + 1;
 /** A line of which no reader takes notice: its end is that of a line that a crash tore. */
@@ -47,9 +47,9 @@ export async function openAdoption(): Promise<AdoptionRig> {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-adopt-'));
   let redis: LocalRedis = await startLocalRedis({ dir });
   const world = await openWorld({ redis });
-  const person = new Redis(redis.url);
-  // It is away while its folder is exchanged.
-  person.on('error', () => undefined);
+  const redisClient = new Redis(redis.url);
+  // It is down while its folder is exchanged.
+  redisClient.on('error', () => undefined);
   const journalDir = (host = 'journal'): string => join(world.dir, host);
   const journalFile = (host?: string): string => join(journalDir(host), `${world.platformId}.journal`);
   const startWorker = (host?: string): WorkerProcess => world.startWorker({ journalDir: journalDir(host) });
@@ -69,7 +69,7 @@ export async function openAdoption(): Promise<AdoptionRig> {
     });
   return {
     world,
-    person,
+    redisClient,
     journalDir,
     journalFile,
     readJournal: async () => readFile(journalFile(), 'utf8'),
@@ -113,7 +113,7 @@ export async function openAdoption(): Promise<AdoptionRig> {
     },
     async close() {
       await endAllWorkers();
-      person.disconnect();
+      redisClient.disconnect();
       await world.close();
       await redis.stop();
       await rm(dir, { recursive: true, force: true });

@@ -4,7 +4,7 @@ import { heldBy, noteResponse, type LedgerSnapshot } from './ledger-snapshot.js'
 import { isNewest } from './payout-book.js';
 
 /** As begin-send.lua. @returns undefined when the attempt may begin */
-export function refuseToBegin(
+export function rejectBegin(
   all: LedgerSnapshot,
   { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt }: BeginSend,
 ): ScriptRejection | undefined {

@@ -12,7 +12,7 @@ describe('MemoryLedger as a Redis that fails', () => {
     await rig.enqueue('p');
     const copy = rig.ledger.snapshot();
     const before = await rig.dump();
-    for (let round = 0; round < 2; round += 1) {
+    for (let iteration = 0; iteration < 2; iteration += 1) {
       await begin(rig.ledger, lease, 'p');
       await send(
         rig,

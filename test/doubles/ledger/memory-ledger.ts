@@ -22,7 +22,7 @@ import type { AdoptionLedger } from '../../../src/operator/adoption.js';
 import { emptyLedger, heldBy, NO_SENDER, noteJournal, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
 import { isNewest, knows } from './payout-book.js';
 import { adoptLedger, adoptSend, holdSendable, sendableIn } from './adopt-sends.js';
-import { refuseToBegin, revertSend } from './begin-send.js';
+import { rejectBegin, revertSend } from './begin-send.js';
 import { changeState } from './change-state.js';
 import { finishSend } from './finish-send.js';
 
@@ -107,8 +107,8 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   }
 
   beginSend(begin: BeginSend): Promise<BeginResult> {
-    const refusal = refuseToBegin(this.#all, begin);
-    if (refusal !== undefined) return Promise.resolve(refusal);
+    const rejection = rejectBegin(this.#all, begin);
+    if (rejection !== undefined) return Promise.resolve(rejection);
     const { payoutId, attempt, token, journal, inFlightMs } = begin;
     this.#all.book.move(payoutId, 'sending', { attempt: { attempt, token } });
     Object.assign(this.#all, {

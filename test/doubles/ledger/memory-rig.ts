@@ -16,7 +16,7 @@ export function makeMemoryRig(
       return Promise.resolve();
     },
     change: async (change) => {
-      const refusal = ledger.change(change);
+      const rejection = ledger.change(change);
       const words: Record<string, ChangeOutcome> = {
         wrong_state: 'state',
         in_doubt: 'state',
@@ -24,7 +24,7 @@ export function makeMemoryRig(
         txhash_taken: 'txhash',
         paid_late: 'lateTxhash',
       };
-      return Promise.resolve(refusal === undefined ? 'done' : (words[refusal.kind] ?? 'not_found'));
+      return Promise.resolve(rejection === undefined ? 'done' : (words[rejection.kind] ?? 'not_found'));
     },
     pause: async (reason) => Promise.resolve(ledger.pause(reason)),
     resume: async () => Promise.resolve(ledger.resume()),

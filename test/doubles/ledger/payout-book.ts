@@ -25,7 +25,7 @@ export interface Move {
   /** The attempt that the change is about, where the book does not know it. */
   readonly attempt?: { readonly attempt: number; readonly token: string };
   readonly doubtUntil?: number;
-  /** A `message` of undefined takes the old one away. */
+  /** A `message` of undefined removes the old one. */
   readonly set?: Partial<Pick<Payout, 'requeueCount' | 'fee'>> & { readonly message?: string | undefined };
 }
 

@@ -4,7 +4,7 @@ import { begin, JOURNAL, nextBegin, NO_BREAKER, OBJECTION, send, takeLease, type
 
 /** When a send may begin, and how one that was not sent is put back. */
 export function beginRules(rig: GetRig): void {
-  /** Asks for `change`d instead of what would be right, and sees that a refusal leaves no trace. */
+  /** Asks for `change`d instead of what would be right, and sees that a rejection leaves no trace. */
   const refuse = async (lease: Lease, change: Partial<BeginSend>): Promise<BeginResult> => {
     const asked = { ...(await nextBegin(rig().ledger, lease, change.payoutId ?? 'p')), ...change };
     const before = await rig().dump();
@@ -19,7 +19,7 @@ export function beginRules(rig: GetRig): void {
   };
 
   describe('begin', () => {
-    it('moves the payout to sending, counts the attempt and the send, and notes that it has no answer', async () => {
+    it('moves the payout to sending, counts the attempt and the send, and notes that it has no response', async () => {
       const lease = await holdWithPayout();
       rig().advance(1_500);
       expect(await rig().ledger.beginSend(await nextBegin(rig().ledger, lease, 'p'))).toEqual({
@@ -71,7 +71,7 @@ export function beginRules(rig: GetRig): void {
       expect(await refuse(lease, { last: '' })).toEqual({ kind: 'sends_differ', sendCount: 1, last });
     });
 
-    it('is refused by a ledger that has seen fewer signs of life than it acknowledged: it came back older', async () => {
+    it('is refused by a ledger that has seen fewer heartbeats than it acknowledged: it came back older', async () => {
       const lease = await holdWithPayout();
       await rig().ledger.renewLease(lease);
       expect(await refuse(lease, { heartbeat: 2 })).toEqual({ kind: 'lease_lost' });
@@ -90,7 +90,7 @@ export function beginRules(rig: GetRig): void {
       expect((await rig().ledger.readSender()).objections).toEqual([OBJECTION]);
     });
 
-    it('notes the journal that witnesses it, and for how long its request may be on its way', async () => {
+    it('notes the journal that has it, and for how long its request may be on its way', async () => {
       const lease = await holdWithPayout();
       const journal = { ...JOURNAL, journalId: 'j-two', sends: 41, token: 'before' };
       const asked = { ...(await nextBegin(rig().ledger, lease, 'p')), journal, inFlightMs: 7_000 };

@@ -55,7 +55,7 @@ export function breakerRules(rig: GetRig): void {
       expect(await pausedReason()).toBe('the gateway says: blocked');
     });
 
-    it('counts from zero after a person has resumed', async () => {
+    it('counts from zero after an operator has resumed', async () => {
       const lease = await takeLease(rig().ledger, 'one');
       for (const letter of 'RRUU') await sendOne(lease, letter);
       await rig().resume();
@@ -74,7 +74,7 @@ export function breakerRules(rig: GetRig): void {
       expect(await pausedReason()).toBe('holiday');
     });
 
-    it('counts a late response as an answer', async () => {
+    it('counts a late response like one in time', async () => {
       const lease = await takeLease(rig().ledger, 'one');
       await rig().enqueue('late');
       const attempt = await begin(rig().ledger, lease, 'late');

@@ -5,7 +5,7 @@ import { begin, NO_BREAKER, send, takeLease, type GetRig } from './ledger-rig.js
 
 const ACCEPTED: SentOutcome = { kind: 'accepted', txhash: 'hash-1' };
 const REJECTED: SentOutcome = { kind: 'rejected', message: 'too little' };
-const UNKNOWN: SentOutcome = { kind: 'unknown', reason: 'no answer in time' };
+const UNKNOWN: SentOutcome = { kind: 'unknown', reason: 'no response in time' };
 
 /** What is recorded of an attempt: once, only by that attempt, and late only what is better than not knowing. */
 export function finishRules(rig: GetRig): void {
@@ -16,7 +16,7 @@ export function finishRules(rig: GetRig): void {
   const finish = async (attempt: SendAttempt, result: SentOutcome) =>
     rig().ledger.finishSend(attempt, result, NO_BREAKER, 0);
   const readState = async (payoutId = 'p') => (await rig().ledger.readPayout(payoutId))?.state;
-  const isUnanswered = async () => (await rig().ledger.readSender()).awaitingAnswer;
+  const isAwaitingAnswer = async () => (await rig().ledger.readSender()).awaitingAnswer;
 
   /** Sees that nothing is recorded and nothing changes. */
   const ignores = async (attempt: SendAttempt, result: SentOutcome): Promise<void> => {
@@ -32,7 +32,7 @@ export function finishRules(rig: GetRig): void {
       expect(payout).toMatchObject({ state: 'in_progress', txhash: 'hash-1', attempt: 1 });
       expect(payout).not.toHaveProperty('message');
       expect(payout?.history.at(-1)).toEqual({ at: payout?.updatedAt, from: 'sending', to: 'in_progress' });
-      expect(await isUnanswered()).toBe(false);
+      expect(await isAwaitingAnswer()).toBe(false);
     });
 
     it('records a rejection with what the gateway said', async () => {
@@ -41,13 +41,13 @@ export function finishRules(rig: GetRig): void {
       expect(payout).toMatchObject({ state: 'rejected', message: 'too little' });
       expect(payout).not.toHaveProperty('txhash');
       expect(payout?.history.at(-1)).toMatchObject({ from: 'sending', to: 'rejected', reason: 'too little' });
-      expect(await isUnanswered()).toBe(false);
+      expect(await isAwaitingAnswer()).toBe(false);
     });
 
     it('records that nothing is known, and the request may still be on its way', async () => {
       expect(await finish(await begun(), UNKNOWN)).toEqual({ recorded: true });
-      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'unknown', message: 'no answer in time' });
-      expect(await isUnanswered()).toBe(true);
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'unknown', message: 'no response in time' });
+      expect(await isAwaitingAnswer()).toBe(true);
     });
 
     it('keeps what the gateway said on one line', async () => {
@@ -91,7 +91,7 @@ export function finishRules(rig: GetRig): void {
       await ignores(attempt, result);
     });
 
-    it('does not turn one answer into another', async () => {
+    it('does not turn one response into another', async () => {
       const attempt = await begun();
       await finish(attempt, ACCEPTED);
       await ignores(attempt, REJECTED);
@@ -126,7 +126,7 @@ export function finishRules(rig: GetRig): void {
   });
 
   describe('late response', () => {
-    it('of acceptance leads from unknown to in_progress, takes the old message away and clears the flag', async () => {
+    it('of acceptance leads from unknown to in_progress, removes the old message and clears the flag', async () => {
       const attempt = await begun();
       await finish(attempt, UNKNOWN);
       expect(await finish(attempt, ACCEPTED)).toEqual({ recorded: true });
@@ -134,7 +134,7 @@ export function finishRules(rig: GetRig): void {
       expect(payout).toMatchObject({ state: 'in_progress', txhash: 'hash-1' });
       expect(payout).not.toHaveProperty('message');
       expect(payout?.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'unknown', 'in_progress']);
-      expect(await isUnanswered()).toBe(false);
+      expect(await isAwaitingAnswer()).toBe(false);
       await ignores(attempt, ACCEPTED);
     });
 
@@ -143,7 +143,7 @@ export function finishRules(rig: GetRig): void {
       await finish(attempt, UNKNOWN);
       expect(await finish(attempt, REJECTED)).toEqual({ recorded: true });
       expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'rejected', message: 'too little' });
-      expect(await isUnanswered()).toBe(false);
+      expect(await isAwaitingAnswer()).toBe(false);
     });
 
     it('counts also after another holder made the payout unknown', async () => {
@@ -180,7 +180,7 @@ export function finishRules(rig: GetRig): void {
       expect(await rig().ledger.readPayout('p')).not.toHaveProperty('lateTxhash');
     });
 
-    it('of acceptance stops a payout that a person took for not sent from being sent again', async () => {
+    it('of acceptance stops a payout that an operator took for not sent from being sent again', async () => {
       const attempt = await begun();
       await finish(attempt, UNKNOWN);
       await rig().change({ payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'was not sent' });
@@ -226,7 +226,7 @@ export function finishRules(rig: GetRig): void {
         message: 'the gateway gave the txhash of payout first: hash-1',
       });
       expect(second).not.toHaveProperty('txhash');
-      expect(await isUnanswered()).toBe(false);
+      expect(await isAwaitingAnswer()).toBe(false);
     });
 
     it('leaves a payout alone that is completed: the transaction is its own', async () => {
@@ -240,20 +240,20 @@ export function finishRules(rig: GetRig): void {
     });
   });
 
-  describe('the flag of an unanswered request', () => {
+  describe('the flag of a request without a response', () => {
     it('stays through a change of the holder and a recovery', async () => {
       await begun();
       const lease = await takeLease(rig().ledger, 'two');
-      expect(await isUnanswered()).toBe(true);
+      expect(await isAwaitingAnswer()).toBe(true);
       const sending = await rig().ledger.readSending();
       await rig().ledger.markSendsUnknown(lease, sending, 'the sender ended', 0);
-      expect(await isUnanswered()).toBe(true);
+      expect(await isAwaitingAnswer()).toBe(true);
     });
 
-    it('stays when a person decides about the payout: the request may linger all the same', async () => {
+    it('stays when an operator decides about the payout: the request may linger all the same', async () => {
       await finish(await begun(), UNKNOWN);
       await rig().change({ payoutId: 'p', from: 'unknown', to: 'cancelled' });
-      expect(await isUnanswered()).toBe(true);
+      expect(await isAwaitingAnswer()).toBe(true);
     });
 
     it('belongs to the last attempt begun: an earlier one does not clear it', async () => {
@@ -262,9 +262,9 @@ export function finishRules(rig: GetRig): void {
       await rig().enqueue('later');
       const later = await begin(rig().ledger, { owner: 'one', epoch: 1 }, 'later');
       await finish(earlier, ACCEPTED);
-      expect(await isUnanswered()).toBe(true);
+      expect(await isAwaitingAnswer()).toBe(true);
       await finish(later, ACCEPTED);
-      expect(await isUnanswered()).toBe(false);
+      expect(await isAwaitingAnswer()).toBe(false);
     });
   });
 

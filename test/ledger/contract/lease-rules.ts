@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LeaseView, SenderView } from '../../../src/ledger/sender-ledger.js';
 import { JOURNAL, nextBegin, send, takeLease, type GetRig } from './ledger-rig.js';
 
-/** One holder at a time, and nobody takes over what moved while he looked away. */
+/** One holder at a time, and nobody takes over what moved while it was not observed. */
 export function leaseRules(rig: GetRig): void {
   const readLease = async (): Promise<LeaseView | undefined> => (await rig().ledger.readSender()).lease;
   const viewWith = async (lease: LeaseView | undefined): Promise<SenderView> => ({
@@ -11,7 +11,7 @@ export function leaseRules(rig: GetRig): void {
   });
 
   describe('lease', () => {
-    it('is absent at first, and whoever saw that may take it', async () => {
+    it('is absent at first, and a process that saw that may take it', async () => {
       expect(await readLease()).toBeUndefined();
       expect(await rig().ledger.acquireLease('one', await rig().ledger.readSender(), JOURNAL, 0)).toBe(1);
       expect(await readLease()).toEqual({ owner: 'one', epoch: 1, heartbeat: 0, released: false });
@@ -75,7 +75,7 @@ export function leaseRules(rig: GetRig): void {
       expect(epochs.filter((epoch) => epoch !== undefined)).toEqual([2]);
     });
 
-    it('raises the epoch each time it is taken, also by the same owner, and its beat starts anew', async () => {
+    it('raises the epoch each time it is taken, also by the same owner, and its heartbeat starts from zero', async () => {
       const first = await takeLease(rig().ledger, 'one');
       await rig().ledger.renewLease(first);
       expect(await takeLease(rig().ledger, 'one')).toEqual({ owner: 'one', epoch: 2 });
@@ -83,7 +83,7 @@ export function leaseRules(rig: GetRig): void {
       expect(await readLease()).toEqual({ owner: 'two', epoch: 3, heartbeat: 0, released: false });
     });
 
-    it('beats for its holder only', async () => {
+    it('renews the heartbeat for its holder only', async () => {
       const old = await takeLease(rig().ledger, 'one');
       expect(await rig().ledger.renewLease(old)).toBe(1);
       expect((await readLease())?.heartbeat).toBe(1);
@@ -94,7 +94,7 @@ export function leaseRules(rig: GetRig): void {
       expect((await readLease())?.heartbeat).toBe(0);
     });
 
-    it('does not beat where it was never taken', async () => {
+    it('has no heartbeat where it was never taken', async () => {
       expect(await rig().ledger.renewLease({ owner: 'one', epoch: 0 })).toBeUndefined();
       expect(await readLease()).toBeUndefined();
     });

@@ -24,7 +24,7 @@ export const JOURNAL: KnownJournal = {
   at: 0,
 };
 
-/** A ledger under test, and what applications and people do to it while a sender works. */
+/** A ledger under test, and what applications and operators do to it while a sender works. */
 export interface LedgerRig {
   readonly ledger: SenderLedger;
   enqueue(payoutId: string): Promise<void>;

@@ -170,7 +170,7 @@ export function recoveryRules(rig: GetRig): void {
       expect(await rig().ledger.readPayout('p')).toMatchObject({ txhash: 't', lateTxhash: 'hash-7' });
     });
 
-    it('tells a number that was used up from a send of the same number', async () => {
+    it('distinguishes a number that was used up from a send of the same number', async () => {
       await bring('queued');
       const usedUp = { payoutId: 'p', attempt: 1, token: 'used-up' };
       await rig().ledger.revertSend(usedUp, 'its begin got no reply');
@@ -181,7 +181,7 @@ export function recoveryRules(rig: GetRig): void {
       expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'unknown', attempt: 1 });
     });
 
-    it('tells sends of the same payout, number and epoch apart that two timelines made', async () => {
+    it('distinguishes sends of the same payout, number and epoch that two timelines made', async () => {
       const attempt = await begun();
       const other = { ...attempt, token: 'of-another-timeline' };
       expect(await rig().ledger.findForgottenSends([attempt, other])).toEqual([{ send: other, state: 'sending' }]);

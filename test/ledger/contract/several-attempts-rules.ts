@@ -5,7 +5,7 @@ import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { begin, NO_BREAKER, send, takeLease, type GetRig } from './ledger-rig.js';
 
 const REJECTED: SentOutcome & { kind: 'rejected' } = { kind: 'rejected', message: 'no balance' };
-const UNKNOWN: SentOutcome = { kind: 'unknown', reason: 'no answer in time' };
+const UNKNOWN: SentOutcome = { kind: 'unknown', reason: 'no response in time' };
 const ACCEPTED: SentOutcome = { kind: 'accepted', txhash: 'hash-1' };
 const NOT_SENT = { payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'not there' } as const;
 const LEASE = { owner: 'one', epoch: 1 };
@@ -24,7 +24,7 @@ export function severalAttemptsRules(rig: GetRig): void {
   };
 
   describe('a rejection of an attempt that another timeline made', () => {
-    it('leaves the one that is being sent as it is, and unknown once it gets no answer', async () => {
+    it('leaves the one that is being sent as it is, and unknown once it gets no response', async () => {
       const mine = await begun();
       expect(await rig().adoptSend({ payoutId: 'p', attempt: 1, token: 'theirs' }, REJECTED)).toBeUndefined();
       expect(await stateOf()).toBe('sending');
@@ -78,7 +78,7 @@ export function severalAttemptsRules(rig: GetRig): void {
       expect(await stateOf()).toBe('unknown');
     });
 
-    it('does not keep the rejection of an attempt from counting that began after a person had decided', async () => {
+    it('does not keep the rejection of an attempt from counting that began after an operator had decided', async () => {
       await finish(await begun(), UNKNOWN);
       await rig().adoptSend({ payoutId: 'p', attempt: 1, token: 'theirs' }, REJECTED);
       await decide(NOT_SENT);
@@ -168,7 +168,7 @@ export function severalAttemptsRules(rig: GetRig): void {
     });
   });
 
-  describe('giving up sends that nobody witnesses', () => {
+  describe('giving up sends that no journal has', () => {
     it('makes every payout unknown that is queued or rejected, and no other', async () => {
       const lease = await takeLease(rig().ledger, 'one');
       await send(rig(), lease, { payoutId: 'accepted', result: ACCEPTED });

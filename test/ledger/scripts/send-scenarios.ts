@@ -121,7 +121,7 @@ export const sendScenarios: readonly ScriptScenario[] = [
     prepare: async () => Promise.resolve({ run: async ({ sender }: Stage) => sender.readSender() }),
   },
   {
-    name: 'a sign of life',
+    name: 'a heartbeat',
     script: 'renew-lease',
     prepare: async ({ sender }) => {
       await takeLease(sender, 'one');

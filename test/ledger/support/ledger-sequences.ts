@@ -29,7 +29,7 @@ interface Side {
   readonly seen: Seen;
 }
 
-/** One step, done to both ledgers, after which they must have answered alike and hold the same. */
+/** One step, done to both ledgers, after which they must have replied alike and hold the same. */
 class Command implements fc.AsyncCommand<Side, Side, true> {
   readonly #name: string;
   readonly #step: (side: Side) => Promise<unknown>;
@@ -107,9 +107,9 @@ const acquire = fc.tuple(owner, back).map(
     }),
 );
 
-const beat = back.map(
+const renewLease = back.map(
   (index) =>
-    new Command(`beat lease ${index} back`, async ({ rig, seen }) => rig.ledger.renewLease(leaseAt(seen, index))),
+    new Command(`renew lease ${index} back`, async ({ rig, seen }) => rig.ledger.renewLease(leaseAt(seen, index))),
 );
 const release = back.map(
   (index) =>
@@ -170,7 +170,7 @@ const revert = attempt.map(
 const result: fc.Arbitrary<SentOutcome> = fc.oneof(
   fc.constantFrom('hash-1', 'hash-2', 'hash-3').map((txhash) => ({ kind: 'accepted' as const, txhash })),
   fc.constantFrom('no funds', '').map((message) => ({ kind: 'rejected' as const, message })),
-  fc.constant({ kind: 'unknown' as const, reason: 'no\nanswer' }),
+  fc.constant({ kind: 'unknown' as const, reason: 'no\nresponse' }),
 );
 
 const finish = fc.tuple(attempt, result, offset).map(([{ name, of }, outcome, blocked]) => {
@@ -180,7 +180,7 @@ const finish = fc.tuple(attempt, result, offset).map(([{ name, of }, outcome, bl
   );
 });
 
-/** Only those that a person or the gateway's status answer makes; the sender's own have their commands. */
+/** Only those that an operator or the gateway's status response makes; the sender's own have their commands. */
 const CHANGES = TRANSITIONS.filter(({ from, to }) => from !== 'sending' && to !== 'sending');
 
 const change = fc
@@ -195,13 +195,13 @@ const change = fc
 const pause = new Command('pause', async ({ rig }) => rig.pause('holiday'));
 const resume = new Command('resume', async ({ rig }) => rig.resume());
 
-const witnessedOutcome = fc.oneof(result, result).map((outcome) => (outcome.kind === 'unknown' ? undefined : outcome));
+const journaledOutcome = fc.oneof(result, result).map((outcome) => (outcome.kind === 'unknown' ? undefined : outcome));
 
-const adoptSend = fc.tuple(attempt, payoutId, offset, witnessedOutcome).map(
+const adoptSend = fc.tuple(attempt, payoutId, offset, journaledOutcome).map(
   ([{ name, of }, id, by, outcome]) =>
     new Command(`adopt ${name} as of ${id}, number off by ${by}, ${JSON.stringify(outcome)}`, async ({ rig, seen }) => {
-      const witnessed = of(seen);
-      return rig.adoptSend({ ...witnessed, payoutId: id, attempt: Math.max(1, witnessed.attempt + by) }, outcome);
+      const journaled = of(seen);
+      return rig.adoptSend({ ...journaled, payoutId: id, attempt: Math.max(1, journaled.attempt + by) }, outcome);
     }),
 );
 
@@ -231,7 +231,7 @@ const commands = (replayPath: string | undefined): fc.Arbitrary<Iterable<fc.Asyn
     [
       ...times(3, enqueue),
       ...times(2, acquire),
-      fc.oneof(beat, beat, release),
+      fc.oneof(renewLease, renewLease, release),
       recover,
       ...times(12, begin),
       revert,

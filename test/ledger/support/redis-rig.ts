@@ -29,7 +29,7 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
     pause: async (reason) => ledger.pause('ann', reason),
     async resume() {
       try {
-        return await ledger.resume('ann', 'go on');
+        return await ledger.resume('ann', 'continue');
       } catch (error) {
         if (error instanceof ConflictError) return 'objected';
         throw error;

@@ -109,7 +109,7 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
         await journal.append({ ...attempt, epoch, sends: begun.sendCount, after: { sends, token }, request, at: 0 });
         if (outcome !== undefined) journal.noteOutcome(attempt, outcome, 0);
         if (outcome?.kind === 'not_sent') await sender.revertSend(attempt, outcome.reason);
-        else await sender.finishSend(attempt, outcome ?? { kind: 'unknown', reason: 'no answer' }, NO_BREAKER, 0);
+        else await sender.finishSend(attempt, outcome ?? { kind: 'unknown', reason: 'no response' }, NO_BREAKER, 0);
         // Reading takes its turn behind the outcome, for which nobody waits.
         await journal.changedByOthers();
         return attempt;

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { testRedisUrl } from '../../support/account.js';
+import { findBuiltProgram } from '../../support/built-program.js';
 
 const PROGRAM = fileURLToPath(new URL('consume-events.mjs', import.meta.url));
 const running = new Set<ChildProcess>();
@@ -17,6 +18,7 @@ export function startEventConsumer(
   { consumer, claimAfterMs }: { readonly consumer: string; readonly claimAfterMs: number },
   onLine: (line: string) => void,
 ): EventConsumer {
+  findBuiltProgram();
   const child = spawn(process.execPath, [PROGRAM, String(platformId), consumer, String(claimAfterMs)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env['PATH'], REDIS_URL: testRedisUrl() },

@@ -36,14 +36,14 @@ export async function strike(fault: Fault, stage: Stage): Promise<void> {
       return;
     }
     case 'redis-kill':
-      await redis.killFor(fault.awayMs);
+      await redis.killFor(fault.downMs);
       return;
     case 'redis-cut-off':
-      await redis.cutOff(fault.awayMs, fault.bytes);
+      await redis.cutOff(fault.downMs, fault.bytes);
       users.askAgain();
       return;
     case 'redis-older':
-      await redis.putBack(fault.awayMs);
+      await redis.putBack(fault.downMs);
       users.askAgain();
       return;
     case 'link-delay':
@@ -57,9 +57,9 @@ export async function strike(fault: Fault, stage: Stage): Promise<void> {
       gateway.continue();
       return;
     case 'gateway-hold':
-      await gateway.holdAnswers();
+      await gateway.holdResponses();
       await delay(fault.forMs);
-      await gateway.giveAnswers();
+      await gateway.releaseResponses();
       return;
   }
 }

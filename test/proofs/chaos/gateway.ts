@@ -61,12 +61,12 @@ export class Gateway {
     this.#child.kill('SIGCONT');
   }
 
-  /** Calls arrive and are carried out, but answers wait. */
-  async holdAnswers(): Promise<void> {
+  /** Calls arrive and are carried out, but responses wait. */
+  async holdResponses(): Promise<void> {
     await this.#control('pause', 'POST');
   }
 
-  async giveAnswers(): Promise<void> {
+  async releaseResponses(): Promise<void> {
     await this.#control('continue', 'POST');
   }
 

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
-import { MAIN, PLATFORM_ID } from './account.js';
+import { findBuiltProgram } from '../../support/built-program.js';
+import { PLATFORM_ID } from './account.js';
 
 export interface OperatorOptions {
   readonly redisUrl: string;
@@ -33,18 +34,18 @@ export class Operator {
     if (!paused && objections.length === 0) return;
     const command = await this.#readCommand();
     if (command === undefined) return;
-    const text = await this.#answer(command);
-    // An error says how to go on, where it can.
+    const text = await this.#follow(command);
+    // An error names the next command, where it can.
     const next = /`(payouts adopt-ledger [^`]+)`/.exec(text)?.[1];
-    if (next !== undefined && next !== command) await this.#answer(next);
+    if (next !== undefined && next !== command) await this.#follow(next);
   }
 
   /** Runs a command with words of the operator's own. */
-  async #answer(command: string): Promise<string> {
+  async #follow(command: string): Promise<string> {
     const isAdoption = command.includes(' adopt-ledger ');
-    const answered = `${command.replace(/\bWHY$/, "'as it says'")} --by chaos${isAdoption ? ' --yes' : ''}`;
-    const { code, text } = await this.#run(answered);
-    this.#options.note(`operator: ${answered}: exit code ${code}`);
+    const filledIn = `${command.replace(/\bWHY$/, "'as it says'")} --by chaos${isAdoption ? ' --yes' : ''}`;
+    const { code, text } = await this.#run(filledIn);
+    this.#options.note(`operator: ${filledIn}: exit code ${code}`);
     if (isAdoption && code === 0) this.adoptions += 1;
     if (isAdoption && /no journal has/.test(text)) this.lacking.push(text.trim());
     return text;
@@ -66,7 +67,7 @@ export class Operator {
   /** As a shell runs it, with `payouts` as the program that is tried here. */
   async #run(command: string): Promise<{ code: number; text: string }> {
     const { redisUrl, dir, journalDir } = this.#options;
-    const script = `payouts() { '${process.execPath}' '${MAIN}' "$@"; }\n${command}`;
+    const script = `payouts() { '${process.execPath}' '${findBuiltProgram()}' "$@"; }\n${command}`;
     const env = {
       PATH: process.env['PATH'],
       NO_COLOR: '1',

@@ -3,7 +3,7 @@ import { REAL, SCALED, type Timing } from './timing.js';
 
 export const WORKERS = 3;
 
-/** Whom a fault hits: the worker that is the sender at that moment, or, where nobody can tell, the one of that number. */
+/** Whom a fault hits: the worker that is the sender at that moment, or, where that is not known, the one of that number. */
 export interface Target {
   readonly sender: boolean;
   readonly worker: number;
@@ -24,9 +24,9 @@ export type Fault = At &
   (
     | { readonly kind: 'worker-kill' | 'worker-end'; readonly target: Target; readonly backAfterMs: number }
     | { readonly kind: 'worker-stop'; readonly target: Target; readonly forMs: number }
-    | { readonly kind: 'redis-kill'; readonly awayMs: number }
-    | { readonly kind: 'redis-cut-off'; readonly awayMs: number; readonly bytes: number }
-    | { readonly kind: 'redis-older'; readonly awayMs: number; readonly copyAtMs: number }
+    | { readonly kind: 'redis-kill'; readonly downMs: number }
+    | { readonly kind: 'redis-cut-off'; readonly downMs: number; readonly bytes: number }
+    | { readonly kind: 'redis-older'; readonly downMs: number; readonly copyAtMs: number }
     | ({ readonly kind: 'link-delay'; readonly maxMs: number } & Links)
     | ({ readonly kind: 'link-cut' } & Links)
     | ({
@@ -58,8 +58,8 @@ const KINDS: readonly Kind[] = [
 /** After these Redis knows less than before. */
 const FORGETTING: ReadonlySet<Kind> = new Set<Kind>(['redis-older', 'redis-cut-off']);
 
-/** These keep no worker from saying what it knows. */
-const HARMLESS_TO_WITNESSES: readonly Kind[] = ['link-delay', 'gateway-hold', 'gateway-stop', 'redis-kill'];
+/** These keep no worker from reporting what its journal has. */
+const HARMLESS_TO_OWN_JOURNALS: readonly Kind[] = ['link-delay', 'gateway-hold', 'gateway-stop', 'redis-kill'];
 
 const REAL_EVERY = 10;
 const MAX_MORE_FAULTS = 4;
@@ -90,7 +90,9 @@ export function drawPlan(seed: number): Plan {
   const timing = seed % REAL_EVERY === 0 ? REAL : SCALED;
   const first = KINDS[seed % KINDS.length] as Kind;
   const sharedJournal = draw.chance(0.5);
-  const ofOwnJournals = FORGETTING.has(first) ? HARMLESS_TO_WITNESSES : KINDS.filter((kind) => !FORGETTING.has(kind));
+  const ofOwnJournals = FORGETTING.has(first)
+    ? HARMLESS_TO_OWN_JOURNALS
+    : KINDS.filter((kind) => !FORGETTING.has(kind));
   const others = sharedJournal ? KINDS : ofOwnJournals;
   const kinds = [first];
   for (let more = draw.whole(1, MAX_MORE_FAULTS); more > 0; more -= 1) {
@@ -123,11 +125,11 @@ function drawFault(kind: Kind, timing: Timing, draw: Draw): Fault {
     case 'worker-stop':
       return { kind, atMs, target: drawTarget(draw), forMs: draw.whole(leaseMs / 2, leaseMs * 5) };
     case 'redis-kill':
-      return { kind, atMs, awayMs: draw.whole(0, leaseMs * 3) };
+      return { kind, atMs, downMs: draw.whole(0, leaseMs * 3) };
     case 'redis-cut-off':
-      return { kind, atMs, awayMs: draw.whole(0, leaseMs), bytes: draw.whole(1, draw.one([40, 1_000, 8_000])) };
+      return { kind, atMs, downMs: draw.whole(0, leaseMs), bytes: draw.whole(1, draw.one([40, 1_000, 8_000])) };
     case 'redis-older':
-      return { kind, atMs, awayMs: draw.whole(0, leaseMs), copyAtMs: draw.whole(0, atMs) };
+      return { kind, atMs, downMs: draw.whole(0, leaseMs), copyAtMs: draw.whole(0, atMs) };
     case 'link-delay':
       return { kind, atMs, links: drawLinks(draw), forMs: draw.whole(leaseMs / 2, leaseMs * 4), maxMs: leaseMs / 5 };
     case 'link-cut':

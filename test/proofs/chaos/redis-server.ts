@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
 
-/** What is done to the files while the server is away. */
+/** What is done to the files while the server is down. */
 type Mishap = () => Promise<void>;
 
 /** A Redis with an append-only file, which is killed, loses the end of its file, or comes back older. */
@@ -37,13 +37,13 @@ export class RedisServer {
   }
 
   /** SIGKILL, and started again after a while. */
-  async killFor(awayMs: number): Promise<void> {
-    await this.#whileAway(awayMs, async () => Promise.resolve());
+  async killFor(downMs: number): Promise<void> {
+    await this.#whileDown(downMs, async () => Promise.resolve());
   }
 
   /** Killed; when it comes back, the last bytes of its append-only file are gone. */
-  async cutOff(awayMs: number, bytes: number): Promise<void> {
-    await this.#whileAway(awayMs, async () => {
+  async cutOff(downMs: number, bytes: number): Promise<void> {
+    await this.#whileDown(downMs, async () => {
       const file = await this.#newestFile();
       const { size } = await stat(file);
       await truncate(file, Math.max(0, size - bytes));
@@ -58,8 +58,8 @@ export class RedisServer {
   }
 
   /** Killed; when it comes back, it has the files of the last `copy()`. */
-  async putBack(awayMs: number): Promise<void> {
-    await this.#whileAway(awayMs, async () => {
+  async putBack(downMs: number): Promise<void> {
+    await this.#whileDown(downMs, async () => {
       await rm(this.#dir, { recursive: true });
       await cp(this.#copyDir, this.#dir, { recursive: true });
     });
@@ -70,12 +70,12 @@ export class RedisServer {
     await this.#server.stop();
   }
 
-  async #whileAway(awayMs: number, mishap: Mishap): Promise<void> {
+  async #whileDown(downMs: number, mishap: Mishap): Promise<void> {
     await this.#inTurn(async () => {
       process.kill(this.#server.pid, 'SIGKILL');
       await this.#server.stop();
       await mishap();
-      await delay(awayMs);
+      await delay(downMs);
       await this.#startAgain();
       this.#note('Redis is back');
     });
@@ -98,7 +98,7 @@ export class RedisServer {
     }
   }
 
-  /** As docs/operations.md tells for a server that finds its append-only file cut off. */
+  /** As docs/operations.md says for a server that finds its append-only file cut off. */
   async #repair(): Promise<void> {
     this.#note('Redis refuses its append-only file; redis-check-aof --fix');
     const manifest = join(this.#dir, 'appendonlydir', 'appendonly.aof.manifest');
@@ -119,7 +119,7 @@ const FIRST_PORT = 20_000;
 const PORTS = 12_000;
 
 /**
- * A free port below those that the system gives to outgoing connections. While Redis is away, a connection to a port of
+ * A free port below those that the system gives to outgoing connections. While Redis is down, a connection to a port of
  * theirs may meet itself, and then Redis finds its port taken.
  */
 async function findSteadyPort(): Promise<number> {

@@ -74,7 +74,7 @@ export class Round {
   async #pass(stage: Stage): Promise<void> {
     try {
       await until(
-        'the first withdraw arrived',
+        'the first withdrawal arrived',
         async () => stage.gateway.readStats().then(({ arrivals }) => arrivals > 0),
         FIRST_SEND_WITHIN_MS,
       );
@@ -131,7 +131,7 @@ export class Round {
       logFile: join(this.#dir, `worker-${worker}.log`),
       environment: {
         ...timing.environment,
-        ...(this.#plan.sharedJournal ? {} : { TAKEOVER_QUARANTINE_MS: String(timing.witnessMs) }),
+        ...(this.#plan.sharedJournal ? {} : { TAKEOVER_QUARANTINE_MS: String(timing.ownJournalQuarantineMs) }),
         TIME_SCALE: String(timing.timeScale),
         MAX_UNKNOWNS_IN_A_ROW: String(maxUnknownsInARow),
         REDIS_URL: `redis://127.0.0.1:${link.port}`,
@@ -150,7 +150,7 @@ export class Round {
 
   async #letChaosHappen(stage: Stage): Promise<void> {
     this.#chaosBeganAt = performance.now();
-    this.#note('the first withdraw arrived; the chaos begins');
+    this.#note('the first withdrawal arrived; the chaos begins');
     await Promise.all([
       delay(this.#plan.timing.chaosMs),
       ...this.#plan.faults.map(async (fault) => this.#letFaultHappen(fault, stage)),
@@ -174,7 +174,7 @@ export class Round {
     await until(
       'every payout is settled',
       async () => {
-        // An account that was blocked for its pace pays nothing more; the verdict tells.
+        // An account that was blocked for its pace pays nothing more; the verdict says so.
         if ((await gateway.readStats()).blocked) return true;
         const stats = await users.readStats();
         if (stats === undefined || !users.haveAskedForAll || stats.paused) return false;

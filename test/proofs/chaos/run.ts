@@ -12,7 +12,7 @@ const USAGE = `npm run chaos -- [--rounds N] [--from SEED] [--jobs N] [--keep]
 Each round starts three workers for one account, a Redis, a link to it for each worker, and a gateway. While payouts are
 sent, what the round's seed has drawn goes wrong: workers are killed, stopped for longer than the lease, or ended in good
 order; Redis is killed, loses the end of its append-only file, or comes back older; links are slow, cut or silent; the
-gateway is stopped or holds its answers back. Then the faults end, and the gateway's own book is held against the three
+gateway is stopped or holds its responses back. Then the faults end, and the gateway's own book is held against the three
 promises. Every tenth round runs at the real interval, the others at an eighth of it.
 
   --rounds N    how many rounds (200)
@@ -38,7 +38,7 @@ const { values } = parseArgs({
 interface Tally {
   passed: number;
   failed: number;
-  withdraws: number;
+  withdrawals: number;
   unknown: number;
   readonly smallestGapMs: Map<Plan['timing']['name'], number>;
 }
@@ -47,7 +47,7 @@ async function main(): Promise<boolean> {
   const from = wholeNumber(values.seed ?? values.from);
   const rounds = values.seed === undefined ? wholeNumber(values.rounds) : 1;
   const startedAt = performance.now();
-  const tally: Tally = { passed: 0, failed: 0, withdraws: 0, unknown: 0, smallestGapMs: new Map() };
+  const tally: Tally = { passed: 0, failed: 0, withdrawals: 0, unknown: 0, smallestGapMs: new Map() };
   let next = from;
   await Promise.all(
     Array.from({ length: wholeNumber(values.jobs) }, async () => {
@@ -56,7 +56,9 @@ async function main(): Promise<boolean> {
   );
   const seconds = (performance.now() - startedAt) / 1_000;
   const gaps = [...tally.smallestGapMs].map(([name, gapMs]) => `${name} ${gapMs.toFixed(2)} ms`);
-  print(`${tally.withdraws} withdraws, ${tally.unknown} payouts unknown in the end; smallest gaps: ${gaps.join(', ')}`);
+  print(
+    `${tally.withdrawals} withdrawals, ${tally.unknown} payouts unknown in the end; smallest gaps: ${gaps.join(', ')}`,
+  );
   print(`${rounds} rounds in ${seconds.toFixed(0)} s: ${(seconds / rounds).toFixed(1)} s a round`);
   print(`${tally.passed} passed, ${tally.failed} failed`);
   return tally.failed === 0;
@@ -79,7 +81,7 @@ async function runRound(seed: number, tally: Tally): Promise<void> {
 function count({ timing }: Plan, { broken, arrivals, states, smallestGapMs }: RoundResult, tally: Tally): void {
   if (broken.length === 0) tally.passed += 1;
   else tally.failed += 1;
-  tally.withdraws += arrivals;
+  tally.withdrawals += arrivals;
   tally.unknown += states['unknown'] ?? 0;
   if (smallestGapMs === null) return;
   tally.smallestGapMs.set(timing.name, Math.min(smallestGapMs, tally.smallestGapMs.get(timing.name) ?? Infinity));

@@ -3,13 +3,13 @@ import type { DelayRange } from '../../../src/sandbox/latency.js';
 /** How long everything takes in a round, in ms of real time. */
 export interface Timing {
   readonly name: 'scaled' | 'real';
-  /** The workers' monotonic clocks run so many times faster than the machine's (see `under-chaos.mjs`). */
+  /** The workers' monotonic clocks run this many times faster than the machine's (see `under-chaos.mjs`). */
   readonly timeScale: number;
   /** The gateway's limit. */
   readonly minGapMs: number;
   readonly leaseMs: number;
   /** The quarantine where each host has a journal of its own: a worker that knows what Redis forgot objects within it. */
-  readonly witnessMs: number;
+  readonly ownJournalQuarantineMs: number;
   readonly chaosMs: number;
   /** How long the gateway's process may be stopped. With the latency this stays far below IN_FLIGHT_MAX_MS (assumption A1). */
   readonly gatewayStopMaxMs: number;
@@ -38,7 +38,7 @@ export const SCALED: Timing = {
   timeScale: 8,
   minGapMs: 125,
   leaseMs: 500,
-  witnessMs: 24_000,
+  ownJournalQuarantineMs: 24_000,
   chaosMs: 3_000,
   gatewayStopMaxMs: 300,
   latencyBeforeMs: { min: 0, max: 60 },
@@ -59,7 +59,7 @@ export const REAL: Timing = {
   timeScale: 1,
   minGapMs: 1_000,
   leaseMs: 1_500,
-  witnessMs: 6_000,
+  ownJournalQuarantineMs: 6_000,
   chaosMs: 9_000,
   gatewayStopMaxMs: 700,
   latencyBeforeMs: { min: 0, max: 300 },

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { within } from '../../../src/clock.js';
-import { MAIN } from './account.js';
+import { findBuiltProgram } from '../../support/built-program.js';
 import { endChild, hasEnded, startChild, untilEnded } from './child-processes.js';
 
 const PRELOAD = new URL('under-chaos.mjs', import.meta.url).href;
@@ -83,7 +83,7 @@ export class WorkerHost {
     this.#mayEnd = false;
     this.#startedAt = performance.now();
     const { logFile, environment } = this.#options;
-    const child = startChild(['--import', PRELOAD, MAIN, 'worker'], { logFile, environment });
+    const child = startChild(['--import', PRELOAD, findBuiltProgram(), 'worker'], { logFile, environment });
     child.once('exit', () => {
       if (!this.#mayEnd) this.#options.onDefect(`${this.name} ended by itself with ${describeEnd(child)}`);
     });

@@ -83,5 +83,5 @@ GuardedSocket.prototype._write = function (...args) {
 
 const { push } = GuardedSocket.prototype;
 GuardedSocket.prototype.push = function (...args) {
-  return around('gateway answer', () => push.apply(this, args));
+  return around('gateway response', () => push.apply(this, args));
 };

@@ -6,14 +6,13 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
+import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
 
-const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const PRELOAD = new URL('crash-everywhere.mjs', import.meta.url).href;
 const SECRET_KEY = 'k-crash-points';
 const PAYOUTS = 2;
@@ -71,7 +70,7 @@ async function openRun(redis: LocalRedis): Promise<Run> {
     producer,
     dir,
     start(environment) {
-      const child = spawn(process.execPath, ['--import', PRELOAD, MAIN, 'worker'], {
+      const child = spawn(process.execPath, ['--import', PRELOAD, findBuiltProgram(), 'worker'], {
         stdio: ['ignore', 'ignore', 'inherit'],
         env: {
           PATH: process.env['PATH'],

@@ -63,7 +63,7 @@ export const groups = {
     mutate: ['src/gateway/signing.ts', 'src/gateway/request-signer.ts', 'src/gateway/endpoints.ts'],
     tests: ['test/gateway/signing.test.ts', 'test/gateway/request-signer.test.ts', 'test/gateway/endpoints.test.ts'],
   },
-  answers: {
+  responses: {
     mutate: [
       'src/gateway/response.ts',
       'src/gateway/classify-withdraw-response.ts',
@@ -100,6 +100,7 @@ export const groups = {
       'test/worker/sender/sender-journal.test.ts',
       'test/worker/sender/pacer.test.ts',
       'test/worker/sender/lease-keeper.test.ts',
+      'test/worker/sender/lease-watch.test.ts',
       'test/worker/sender/held-lease.test.ts',
       'test/worker/sender/attempt-recorder.test.ts',
       'test/worker/sender/recover-sends.test.ts',

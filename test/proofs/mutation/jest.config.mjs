@@ -9,6 +9,6 @@ export default {
   ...base,
   rootDir: fileURLToPath(new URL('../../..', import.meta.url)),
   testMatch: tests.map((path) => `<rootDir>/${path}`),
-  // A mutant that waits for ever has failed; none of these tests takes a second on an idle machine.
+  // A mutant that waits forever has failed; none of these tests takes a second on an idle machine.
   testTimeout: 5_000,
 };

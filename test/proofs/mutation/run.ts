@@ -51,7 +51,7 @@ async function main(names: readonly string[]): Promise<boolean> {
     print(`${name}: ${describe(found)}`);
     mutants.push(...found);
   }
-  await tellSurvivors(mutants);
+  await reportSurvivors(mutants);
   const folders = new Map<string, Mutant[]>();
   for (const mutant of mutants) {
     const folder = dirname(mutant.file);
@@ -123,7 +123,7 @@ async function run(args: readonly string[], environment: Readonly<Record<string,
   return output;
 }
 
-async function tellSurvivors(mutants: readonly Mutant[]): Promise<void> {
+async function reportSurvivors(mutants: readonly Mutant[]): Promise<void> {
   const survivors = mutants.filter(({ killed }) => !killed);
   const lines = survivors.map(({ file, line, mistake }) => `${file}:${line} ${mistake}`);
   print(`\nnot noticed:\n${lines.join('\n')}`);

@@ -10,7 +10,7 @@ import type { RaceWorld } from './race-world.js';
 
 export const IN_FLIGHT_MAX_MS = 500;
 
-/** The gateway: it pays whatever arrives, and its book tells what was really paid. */
+/** The gateway: it pays whatever arrives, and its book shows what was really paid. */
 export class RaceGateway {
   readonly #world: RaceWorld;
   readonly #plan: RacePlan;
@@ -67,10 +67,10 @@ export class RaceGateway {
     const verdict = this.#plan.verdicts[this.#writes] ?? 'paid';
     this.#writes += 1;
     const arrived = this.#arrive(addressTo, verdict, writtenAt);
-    // Where no answer comes, that is found out before the request arrives, or after.
-    const answer = verdict === 'paid' || verdict === 'rejected' ? await arrived : undefined;
+    // Where no response comes, that is found out before the request arrives, or after.
+    const response = verdict === 'paid' || verdict === 'rejected' ? await arrived : undefined;
     await this.#world.turn(`${name} hears of ${addressTo}`);
-    return answer ?? { kind: 'unknown', reason: verdict, durationMs: 1 };
+    return response ?? { kind: 'unknown', reason: verdict, durationMs: 1 };
   }
 
   /** By the assumption on which everything rests, a request arrives within a known time, or never. */

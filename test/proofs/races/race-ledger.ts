@@ -8,7 +8,7 @@ import type { RaceWorld } from './race-world.js';
 
 /**
  * The ledger lets an operator state at once that a payout without a response was not sent: the worst may be stated of it
- * at any time. Operators who tell the truth wait on their own.
+ * at any time. Truthful operators wait on their own.
  */
 const NO_DOUBT_MS = 0;
 
@@ -136,7 +136,7 @@ export class RaceLedger {
   }
 }
 
-/** In production BullMQ tells which payouts wait. */
+/** In production BullMQ knows which payouts wait. */
 export interface QueueView {
   idsIn(state: Payout['state']): Promise<readonly string[]>;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 /** What the gateway does with a withdraw that arrives. */
-export type Verdict = 'paid' | 'rejected' | 'paid, answer lost' | 'paid, answer unclear' | 'never arrives';
+export type Verdict = 'paid' | 'rejected' | 'paid, response lost' | 'paid, response unclear' | 'never arrives';
 
 /** What an operator does with a payout, as soon as that is possible. */
 export type Act =
@@ -19,7 +19,7 @@ export type Act =
 export interface RacePlan {
   readonly payouts: number;
   readonly verdicts: readonly Verdict[];
-  /** What the gateway answers when it is asked about a transaction, time after time; then always 1. */
+  /** What the gateway responds when it is asked about a transaction, time after time; then always 1. */
   readonly approvals: readonly (0 | 1 | 2)[];
   readonly acts: readonly Act[];
   /** After how many turns a second worker takes the lease over. */
@@ -47,7 +47,14 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 export const racePlans: fc.Arbitrary<RacePlan> = fc.record({
   payouts: fc.integer({ min: 1, max: 3 }),
   verdicts: fc.array(
-    fc.constantFrom<Verdict>('paid', 'paid', 'rejected', 'paid, answer lost', 'paid, answer unclear', 'never arrives'),
+    fc.constantFrom<Verdict>(
+      'paid',
+      'paid',
+      'rejected',
+      'paid, response lost',
+      'paid, response unclear',
+      'never arrives',
+    ),
     { maxLength: 5 },
   ),
   approvals: fc.array(fc.constantFrom<0 | 1 | 2>(0, 1, 2), { maxLength: 3 }),

@@ -19,7 +19,7 @@ import type { RaceWorld } from './race-world.js';
 export const GUARD_MS = 3_000;
 
 /** How often a worker checks whether there is something to send, or to poll, before it ends. */
-const ROUNDS = 8;
+const ITERATIONS = 8;
 
 const PLACE: JournalPlace = { host: 'host-1', dir: '/journal' };
 
@@ -29,7 +29,7 @@ export interface RaceWorkerOptions {
   readonly ledger: RaceLedger;
   readonly gateway: RaceGateway;
   readonly lines: JournalLine[];
-  /** It is killed at its so many-th command to the ledger. */
+  /** The number of the command to the ledger at which it is killed. */
   readonly killedAt?: number | undefined;
   readonly makeSender?: ((options: SenderOptions) => Sender) | undefined;
 }
@@ -104,9 +104,9 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
     });
     const { recovery } = sender;
     await recovery.resolveLeftovers();
-    let refusal: LedgerMismatch | undefined;
+    let firstMismatch: LedgerMismatch | undefined;
     const onMismatch = (mismatch: LedgerMismatch): void => {
-      refusal ??= mismatch;
+      firstMismatch ??= mismatch;
       stop.abort();
     };
     const recovering = recoverRegularly(
@@ -119,7 +119,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       },
       stop.signal,
     );
-    for (let round = 0; round < ROUNDS && !isAborted(stop.signal); round += 1) {
+    for (let iteration = 0; iteration < ITERATIONS && !isAborted(stop.signal); iteration += 1) {
       for (const payoutId of await ledger.idsIn('queued').catch(() => [])) {
         const report = await sender.send(payoutId, stop.signal).catch((error: unknown) => ({
           kind: 'not_sent' as const,
@@ -133,12 +133,12 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
     }
     stop.abort();
     await recovering;
-    if (refusal === undefined) await heldLease.release();
-    else await object(refusal);
+    if (firstMismatch === undefined) await heldLease.release();
+    else await object(firstMismatch);
   };
 
   const poll = async (): Promise<void> => {
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let iteration = 0; iteration < ITERATIONS; iteration += 1) {
       for (const payoutId of await ledger.idsIn('in_progress').catch(() => [])) {
         // A poll that fails changes nothing.
         await pollPayout(payoutId, { ledger, gateway, logger: silentLogger }).catch(() => undefined);

@@ -5,14 +5,14 @@ import { waitUnlessAborted } from '../wait-unless-aborted.js';
 /** Thrown for an ordering that breaks a promise; its message ends with all that happened, in order. */
 export class BrokenOrdering extends Error {}
 
-/** A sleep is cut into steps of so many ms, so that whoever waits long wakes later than whoever waits briefly, mostly. */
+/** The length in ms of the steps into which a sleep is cut, so that a long sleep mostly ends later than a short one. */
 const STEP_MS = 500;
 
 const WALL_START = Date.UTC(2030, 0, 1);
 
 /**
- * What happens next is up to the scheduler: every command on its way to the ledger, every reply, answer, write and timer is
- * one of its tasks. Time goes on only when a timer is chosen.
+ * What happens next is up to the scheduler: every command on its way to the ledger, every reply, response, write and timer is
+ * one of its tasks. Time passes only when a timer is chosen.
  */
 export class RaceWorld {
   readonly #scheduler: Scheduler;

@@ -24,7 +24,7 @@ describe('whatever the order of sender, polls, recovery, operators and the gatew
   it.each<[string, RegExp, OrderingsOptions]>([
     ['a begin that ignores the pause', /not stopped:/, { makeRig: makeRigThatIgnoresPauses }],
     [
-      'a payout without an answer that is sent again',
+      'a payout without a response that is sent again',
       // What comes before or instead of the second payment shows it too: paid, and yet queued or rejected.
       /twice:|, but was paid/,
       { makeRig: () => makeMemoryRig(), makeSender: makeHastySender },
@@ -58,7 +58,7 @@ function makeHastySender(options: SenderOptions): Sender {
       ...ledger,
       finishSend: async (attempt, result, ...rest) => {
         if (result.kind !== 'unknown') return ledger.finishSend(attempt, result, ...rest);
-        await ledger.revertSend(attempt, 'no answer');
+        await ledger.revertSend(attempt, 'no response');
         return { recorded: true };
       },
     },

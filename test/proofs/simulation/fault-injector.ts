@@ -2,8 +2,8 @@ import { nearBoundary, type Plan } from './plan.js';
 import type { SimProcess } from './sim-process.js';
 import type { World } from './world.js';
 
-/** Where in a process something may befall it. */
-export type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'after the write' | 'answer';
+/** When a fault may hit a process. */
+export type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'after the write' | 'response';
 
 /** What is asked often and changes little gets its faults at random times only. */
 const QUIET = new Set(['readSender', 'renewLease', 'queued']);
@@ -31,7 +31,7 @@ export class FaultInjector {
     }
   }
 
-  /** Mostly around the boundaries; sometimes so long that people have decided in the meantime. */
+  /** Mostly around the boundaries; sometimes so long that operators have decided in the meantime. */
   pauseMs(): number {
     const { random } = this.#world;
     const { settings } = this.#plan;

@@ -17,7 +17,7 @@ export interface GatewayLinkOptions {
   readonly injector: FaultInjector;
 }
 
-/** A process's way to the gateway: requests arrive late but within `inFlightMaxMs`, or never; answers are lost or unclear. */
+/** A process's way to the gateway: requests arrive late but within `inFlightMaxMs`, or never; responses are lost or unclear. */
 export class GatewayLink implements WithdrawGateway {
   readonly #options: GatewayLinkOptions;
 
@@ -68,7 +68,7 @@ export class GatewayLink implements WithdrawGateway {
     world.note(() => `${process.name} WRITES ${request.addressTo}`);
 
     // The promise takes the first of these that comes.
-    process.afterOwn(settings.withdrawTimeoutMs, conclude(lost('no whole answer in time')));
+    process.afterOwn(settings.withdrawTimeoutMs, conclude(lost('no whole response in time')));
     if (world.fault(faults.cut)) process.after(this.#delayMs(1, 200), conclude(lost('reset')));
     if (!world.fault(faults.requestLost)) {
       world.after(this.#arrivalMs(), () => {
@@ -80,21 +80,21 @@ export class GatewayLink implements WithdrawGateway {
     injector.strike(process, 'after the write', 'withdraw');
   }
 
-  #arrive(request: WithdrawRequest, answer: (verdict: Verdict) => void): void {
+  #arrive(request: WithdrawRequest, respond: (verdict: Verdict) => void): void {
     const { process, gateway, plan, injector } = this.#options;
     const { world } = process;
     const verdict = gateway.arrive(request, request.addressTo, world.fault(plan.faults.rejected));
-    injector.strike(process, 'answer', 'withdraw');
-    if (world.fault(plan.faults.answerLost)) return;
-    const isLate = world.fault(plan.faults.answerLate);
+    injector.strike(process, 'response', 'withdraw');
+    if (world.fault(plan.faults.responseLost)) return;
+    const isLate = world.fault(plan.faults.responseLate);
     process.after(isLate ? nearBoundary(world.random, plan.settings) : this.#delayMs(1, 500), () => {
-      answer(verdict);
+      respond(verdict);
     });
   }
 
   #read(verdict: Verdict, durationMs: number): WithdrawOutcome {
     const { world } = this.#options.process;
-    if (world.fault(this.#options.plan.faults.answerUnclear)) {
+    if (world.fault(this.#options.plan.faults.responseUnclear)) {
       return { kind: 'unknown', reason: 'HTTP 502 with a page of HTML', durationMs };
     }
     return verdict.kind === 'paid'

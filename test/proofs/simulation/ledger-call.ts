@@ -70,7 +70,7 @@ export class LedgerCall<Reply> {
     this.#replyMs = this.#delayMs();
     const isLost = this.#isHit(plan.faults.ledgerRequestLost);
     this.#isReplyLost = this.#isHit(plan.faults.ledgerReplyLost);
-    // Most calls are answered long before: they need no timer.
+    // Most calls get their reply long before: they need no timer.
     const isLong = requestMs + this.#replyMs > plan.settings.commandTimeoutMs / 2;
     if (isLost || this.#isReplyLost || isLong) this.#watch();
     if (isLost) return;
@@ -81,7 +81,7 @@ export class LedgerCall<Reply> {
 
   #arrive(): void {
     const { redis } = this.#options;
-    this.#watchUnlessAnswered();
+    this.#watchUnlessTaken();
     if (redis.generation !== this.#generation || redis.refuses) return;
     redis.take(() => {
       this.#execute();
@@ -89,7 +89,7 @@ export class LedgerCall<Reply> {
   }
 
   /** Where Redis does not take the command at once, the caller's timer matters. */
-  #watchUnlessAnswered(): void {
+  #watchUnlessTaken(): void {
     const { redis } = this.#options;
     if (redis.generation !== this.#generation || !redis.isUp) this.#watch();
   }
@@ -103,11 +103,11 @@ export class LedgerCall<Reply> {
     redis.executed(this.#name, this.#isQuiet);
     if (this.#isReplyLost) return;
     process.after(this.#replyMs, () => {
-      this.#answer(reply);
+      this.#deliver(reply);
     });
   }
 
-  #answer(reply: Promise<Reply>): void {
+  #deliver(reply: Promise<Reply>): void {
     const { process, plan } = this.#options;
     // After a stop, Node looks at its timers before it looks at its sockets, or the other way round.
     const isLate = process.now() - this.#askedAt >= plan.settings.commandTimeoutMs;
@@ -142,7 +142,7 @@ export class LedgerCall<Reply> {
   }
 }
 
-/** Asks anew: the type checker takes an answer from before for granted. */
+/** Asks again: the type checker takes an earlier result for granted. */
 function isDead(process: SimProcess): boolean {
   return process.dead;
 }

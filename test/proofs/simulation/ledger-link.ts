@@ -2,7 +2,7 @@ import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { LedgerCall, type LedgerLinkOptions } from './ledger-call.js';
 import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 
-/** What the worker asks: the sender's calls, and which payouts wait (in earnest BullMQ tells that). */
+/** What the worker asks: the sender's calls, and which payouts wait (in production BullMQ knows that). */
 export interface WorkerLedger extends SenderLedger {
   queued(): Promise<readonly string[]>;
 }

@@ -23,7 +23,7 @@ export interface Pieces {
   readonly wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
   readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
   readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
-  /** What an operator finds where the journals of a refused ledger are to be read. */
+  /** What an operator finds where journals that contradict the ledger are to be read. */
   readonly adoptsWithoutProof: boolean;
 }
 

@@ -25,9 +25,9 @@ export interface Faults {
   readonly connectionEnds: number;
   readonly arrivesLate: number;
   readonly requestLost: number;
-  readonly answerLost: number;
-  readonly answerLate: number;
-  readonly answerUnclear: number;
+  readonly responseLost: number;
+  readonly responseLate: number;
+  readonly responseUnclear: number;
   readonly cut: number;
   readonly rejected: number;
   readonly ringsTwice: number;
@@ -85,9 +85,9 @@ export function makePlan(random: Random): Plan {
     connectionEnds: rate(0.1),
     arrivesLate: rate(0.5),
     requestLost: rate(0.2),
-    answerLost: rate(0.2),
-    answerLate: rate(0.3),
-    answerUnclear: rate(0.2),
+    responseLost: rate(0.2),
+    responseLate: rate(0.3),
+    responseUnclear: rate(0.2),
     cut: rate(0.5),
     rejected: rate(0.4),
     ringsTwice: rate(0.2),

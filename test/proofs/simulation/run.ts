@@ -52,7 +52,7 @@ async function runAll(from: number, seeds: number): Promise<boolean> {
     }
   }
   const seconds = (performance.now() - startedAt) / 1_000;
-  print(`${arrivals} withdraws reached the gateway in ${(virtualMs / 3_600_000).toFixed(1)} simulated hours`);
+  print(`${arrivals} withdrawals reached the gateway in ${(virtualMs / 3_600_000).toFixed(1)} simulated hours`);
   print(`${seeds} seeds in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds/s`);
   print(`${seeds - failed} passed, ${failed} failed`);
   return failed === 0;

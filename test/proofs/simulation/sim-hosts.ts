@@ -56,7 +56,7 @@ export class SimHosts {
   /** The folders of the hosts of which a running worker refuses to send. */
   get refusing(): string[] {
     return this.all
-      .filter(({ running }) => [...running.values()].some(({ worker }) => worker.refusal !== undefined))
+      .filter(({ running }) => [...running.values()].some(({ worker }) => worker.mismatch !== undefined))
       .map(({ dir }) => dir);
   }
 

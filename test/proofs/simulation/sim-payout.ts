@@ -1,6 +1,6 @@
 import type { ValidPayout } from '../../../src/ledger/payout.js';
 
-/** Each payout has a wallet of its own, by which the gateway's book tells them apart. */
+/** Each payout has a wallet of its own, by which the gateway's book distinguishes them. */
 export function walletOf(payoutId: string): string {
   return `wallet-${payoutId}`;
 }

@@ -16,7 +16,7 @@ const WALL_START = Date.UTC(2030, 0, 1);
 
 /**
  * A process of the simulation: it has a clock of its own and can be stopped (SIGSTOP: nothing of it runs, its clock
- * goes on) or killed (nothing of it ever runs again). Whatever it is told from outside comes through `deliver`.
+ * continues) or killed (nothing of it ever runs again). Whatever it is told from outside comes through `deliver`.
  */
 export class SimProcess implements Clock {
   readonly world: World;
@@ -96,7 +96,7 @@ export class SimProcess implements Clock {
     });
   }
 
-  /** Lets it go on before its time. */
+  /** Continues it before its time. */
   continueNow(): void {
     this.#resumesAt = this.world.now;
     this.#resume();
@@ -104,7 +104,7 @@ export class SimProcess implements Clock {
 
   #resume(): void {
     if (this.paused || this.#waiting.length === 0) return;
-    this.world.note(() => `${this.name} goes on`);
+    this.world.note(() => `${this.name} continues`);
     const waiting = this.#waiting;
     this.#waiting = [];
     // Timers, sockets and disk each have a phase of the event loop: which comes first is left to chance.
@@ -123,11 +123,11 @@ export class SimProcess implements Clock {
     if (this.dead) return;
     this.dead = true;
     this.#waiting = [];
-    for (const tell of this.#onDeath) tell();
+    for (const listener of this.#onDeath) listener();
   }
 
-  onDeath(tell: () => void): void {
-    this.#onDeath.push(tell);
+  onDeath(listener: () => void): void {
+    this.#onDeath.push(listener);
   }
 }
 

@@ -9,7 +9,7 @@ type Mode = 'up' | 'refuses' | 'hangs';
 /** How many copies there are to fall back to. */
 const KEPT_SNAPSHOTS = 4;
 
-/** The simulated Redis: one ledger, that goes away, hangs, comes back older, or comes back empty. */
+/** The simulated Redis: one ledger, that goes down, hangs, comes back older, or comes back empty. */
 export class SimRedis {
   readonly ledger: MemoryLedger;
   readonly #world: World;

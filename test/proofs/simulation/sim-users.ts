@@ -24,7 +24,7 @@ const BY = { by: 'ann', reason: 'looked it up' };
 
 /**
  * The application, which asks for its payouts again until the ledger has them, and the operators, who see what the gateway
- * really did, tell the truth about it, and run the commands that they are shown.
+ * really did, report it truthfully, and run the commands that they are shown.
  */
 export class SimUsers {
   readonly #options: SimUsersOptions;
@@ -106,7 +106,7 @@ export class SimUsers {
   }
 
   #change({ payoutId, state: from }: Payout, change: Pick<StateChange, 'to' | 'txhash'>): void {
-    const refusal = this.#ledger.change({ payoutId, from, ...change, ...BY });
-    this.#options.world.note(() => `operator: ${payoutId} ${from} → ${change.to} ${refusal?.kind ?? ''}`);
+    const rejection = this.#ledger.change({ payoutId, from, ...change, ...BY });
+    this.#options.world.note(() => `operator: ${payoutId} ${from} → ${change.to} ${rejection?.kind ?? ''}`);
   }
 }

@@ -62,7 +62,7 @@ export class SimWorker {
   }
 
   /** Why it must not send, where that is so. */
-  get refusal(): string | undefined {
+  get mismatch(): string | undefined {
     const { status } = this.#loop;
     return status.role === 'refused' ? status.reason : undefined;
   }

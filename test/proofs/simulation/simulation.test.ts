@@ -32,7 +32,7 @@ describe('the simulation', () => {
 
   // The command plants all of them; these are the ones that show within a few runs.
   it.each([
-    'pacing from the send instead of the answer',
+    'pacing from the send instead of the response',
     'resend on timeout',
     'mark after the send',
     'recovery that requeues sending',

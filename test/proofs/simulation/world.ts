@@ -4,7 +4,7 @@ import { Random } from '../../doubles/random.js';
 /** Thrown for a run that breaks a promise. */
 export class BrokenPromise extends Error {}
 
-/** More steps than any sound run takes: something goes round in circles. */
+/** More steps than any sound run takes: something runs in a loop. */
 const MAX_STEPS = 400_000;
 
 /**

@@ -9,7 +9,7 @@ import { startOwnRedis } from '../support/own-redis.js';
 import { closeAfterTest, startWatchedWorker } from '../support/watched-worker.js';
 import { until } from '../../support/until.js';
 
-/** @returns the status and the body of the answer */
+/** @returns the status and the body of the response */
 async function ask(url: string, init: RequestInit = {}): Promise<[status: number, body: unknown]> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(5_000) });
   return [response.status, await response.json()];
@@ -29,7 +29,7 @@ describe('/readyz', () => {
       200,
       { ready: true, redis: 'up', accounts: [{ platformId, role: 'sender', epoch: 1, ...notPaused }] },
     ]);
-    await worker.accounts[0]?.ledger.pause('a person', 'to look at it');
+    await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
     expect(await readyz()).toEqual([
       200,
       {
@@ -41,8 +41,8 @@ describe('/readyz', () => {
             role: 'sender',
             epoch: 1,
             paused: true,
-            pausedReason: 'to look at it',
-            stopped: [{ problem: 'paused: to look at it', command: 'payouts resume --reason WHY' }],
+            pausedReason: 'to check it',
+            stopped: [{ problem: 'paused: to check it', command: 'payouts resume --reason WHY' }],
           },
         ],
       },
@@ -60,7 +60,7 @@ describe('/readyz', () => {
         await writeFile(join(journalDir, `${platformId}.journal`), `${line}\n`);
       },
     });
-    await until('the refusal', () => worker.accounts[0]?.status.role === 'refused');
+    await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
     expect(await ask(`${url}/readyz`)).toMatchObject([
       503,
       {
@@ -74,7 +74,7 @@ describe('/readyz', () => {
     expect(await metric('payouts_lease_epoch')).toBe(0);
   });
 
-  it('is not ready while Redis is away, and is again when it is back', async () => {
+  it('is not ready while Redis is unavailable, and is again when it is back', async () => {
     const redis = closeAfterTest(await startOwnRedis());
     const { url } = await startWatchedWorker({ redisUrl: redis.url });
     expect(await ask(`${url}/readyz`)).toMatchObject([200, { redis: 'up' }]);

@@ -52,7 +52,7 @@ describe('the metrics of a worker that sends', () => {
     expect(await metric('payouts_sending_refused')).toBe(0);
   });
 
-  it('tell rejected and unknown payouts, pauses and waiting times', async () => {
+  it('show rejected and unknown payouts, pauses and waiting times', async () => {
     const { metric, enqueue, producer, sandbox, worker } = await startWatchedWorker({
       sandbox: { faults: [{ kind: 'reject', message: 'no such wallet', addresses: ['rejected-wallet'] }] },
     });
@@ -66,7 +66,7 @@ describe('the metrics of a worker that sends', () => {
     expect(await metric('payouts_in_state', { state: 'unknown' })).toBe(1);
 
     expect(await metric('payouts_paused')).toBe(0);
-    await worker.accounts[0]?.ledger.pause('a person', 'to look at it');
+    await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
     await enqueue('Q');
     expect(await metric('payouts_paused')).toBe(1);
     await until('a second has passed', async () => {
@@ -98,7 +98,7 @@ describe('the metrics of a worker that sends', () => {
     expect(await metric('payouts_jobs_recreated_total', { state: 'in_progress' })).toBe(0);
   });
 
-  it('tell what came of polls, and what is stuck in progress', async () => {
+  it('show what came of polls, and what is stuck in progress', async () => {
     const { metric, enqueue, producer, sandbox } = await startWatchedWorker({
       stuckAfterMs: 1_500,
       sandbox: { settleAfterMs: 4_000, failAddresses: ['failing-wallet'] },
@@ -131,7 +131,7 @@ it('are in seconds', async () => {
 });
 
 describe('the metrics of the process', () => {
-  it('say what is built, and answer while Redis is away or hangs', async () => {
+  it('say what is built, and are served while Redis is unavailable or hangs', async () => {
     const redis = closeAfterTest(await startOwnRedis());
     const { metric, url, platformId } = await startWatchedWorker({ redisUrl: redis.url });
     await until('the lease', async () => (await metric('payouts_lease_held')) === 1);
@@ -154,10 +154,10 @@ describe('the metrics of the process', () => {
     await until('Redis is back', async () => readMetric(await read(), 'payouts_redis_up') === 1);
 
     await redis.stop();
-    const away = await read();
-    expect(readMetric(away, 'payouts_redis_up')).toBe(0);
-    expect(readMetric(away, 'payouts_in_state', { ...account, state: 'queued' })).toBeUndefined();
-    expect(readMetric(away, 'payouts_sends_total', { ...account, outcome: 'accepted' })).toBe(0);
+    const unavailable = await read();
+    expect(readMetric(unavailable, 'payouts_redis_up')).toBe(0);
+    expect(readMetric(unavailable, 'payouts_in_state', { ...account, state: 'queued' })).toBeUndefined();
+    expect(readMetric(unavailable, 'payouts_sends_total', { ...account, outcome: 'accepted' })).toBe(0);
     await redis.startAgain();
     await until('Redis is back', async () => readMetric(await read(), 'payouts_redis_up') === 1);
   });

@@ -34,7 +34,7 @@ describe('finish', () => {
     });
   });
 
-  it('asks until Redis answers, less and less often, but every two seconds at least', async () => {
+  it('asks until Redis replies, less and less often, but every two seconds at least', async () => {
     const attempt = await rig.begin('p');
     const asked: number[] = [];
     rig.before.finishSend = () => {
@@ -96,7 +96,7 @@ describe('finish', () => {
     expect(await rig.stateOf('p')).toBe('in_progress');
   });
 
-  it('tells when somebody else has decided before', async () => {
+  it('reports when somebody else has decided before', async () => {
     const attempt = await rig.begin('p');
     await rig.ledger.finishSend(attempt, accepted, { maxRejectionsInARow: 9, maxUnknownsInARow: 9 }, 0);
     await rig.attempts.finish(attempt, silence);
@@ -124,7 +124,7 @@ describe('finish', () => {
   it.each([
     [rejected('wrong address'), '2 rejections in a row, the last: wrong address'],
     [silence, '2 sends in a row without a trustworthy response, the last: silence'],
-  ])('pauses after so many in a row as it was told: %j', async (outcome, reason) => {
+  ])('pauses after the configured number in a row: %j', async (outcome, reason) => {
     await rig.attempts.finish(await rig.begin('p'), outcome);
     expect((await rig.ledger.readSender()).pausedReason).toBeUndefined();
     await rig.attempts.finish(await rig.begin('q'), outcome);
@@ -171,7 +171,7 @@ describe('confirmLast', () => {
     expect(rig.said).toEqual(['error the account is paused; `payouts resume` lets it send again']);
   });
 
-  it('does not tell an acceptance again whose txhash turned out to be of another payment', async () => {
+  it('does not report an acceptance again whose txhash turned out to be of another payment', async () => {
     await rig.attempts.finish(await rig.begin('p'), accepted);
     rig.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', reason: 'about another payment' });
     await rig.attempts.confirmLast();
@@ -188,7 +188,7 @@ describe('confirmLast', () => {
 });
 
 describe('revert', () => {
-  it('puts the payout back, as soon as Redis answers, and notes in the journal that it was not sent', async () => {
+  it('puts the payout back, as soon as Redis replies, and notes in the journal that it was not sent', async () => {
     const attempt = await rig.begin('p');
     await rig.journal.append(journaled(attempt));
     let asked = 0;

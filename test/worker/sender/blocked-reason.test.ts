@@ -28,7 +28,7 @@ async function untilPaused(): Promise<string> {
 }
 
 describe('the account pauses', () => {
-  it('when the gateway says that it is blocked; later payouts stay queued until a person resumes', async () => {
+  it('when the gateway says that it is blocked; later payouts stay queued until an operator resumes', async () => {
     world.sandbox.addFaults([{ kind: 'block', times: 1 }]);
     await world.enqueue(3);
     const worker = world.startWorker();
@@ -46,7 +46,7 @@ describe('the account pauses', () => {
     ['HTTP 429, whatever the text', { kind: 'rate-429' } as const, /looks like a rate limit: too many requests/],
     ['words of another language', { kind: 'reject', message: 'Konto gesperrt' } as const, /looks like a block: Konto/],
   ])(
-    'at the first answer that says so: %s',
+    'at the first response that says so: %s',
     async (_name, fault, reason) => {
       world.sandbox.addFaults([fault]);
       await world.enqueue(3);

@@ -127,11 +127,11 @@ describe('of what came of a send', () => {
     ['a rejection by its status', { kind: 'rejected', message: 'no', httpStatus: 429, durationMs }, /a rate limit/],
     ['any other rejection not', { kind: 'rejected', message: 'no', httpStatus: 400, durationMs }, undefined],
     [
-      'an answer that is not the gateway’s by its status',
+      'a response that is not the gateway’s by its status',
       { kind: 'unknown', reason: 'HTTP 429: the body is not JSON', httpStatus: 429, durationMs },
       /looks like a rate limit: HTTP 429: the body is not JSON$/,
     ],
-    ['no answer at all not', { kind: 'unknown', reason: 'the account blocked it', durationMs }, undefined],
+    ['no response at all not', { kind: 'unknown', reason: 'the account blocked it', durationMs }, undefined],
     ['what was not sent not', { kind: 'not_sent', reason: 'account blocked' }, undefined],
     ['an acceptance not', { kind: 'accepted', txhash: 'blocked', durationMs }, undefined],
   ])('%s', (_name, outcome, expected) => {

@@ -12,7 +12,7 @@ const OTHER_SENDS = {
   kind: 'ledger',
   reason: 'Redis came back older than it was: its last send differs from the one that this process began.',
 };
-const LOSS = { kind: 'ledger', reason: 'Redis came back older than it was: it knows 0 sends, this process 1.' };
+const MISMATCH = { kind: 'ledger', reason: 'Redis came back older than it was: it knows 0 sends, this process 1.' };
 const STILL_TRUE = { peers: [] };
 
 let rig: SendRig;
@@ -41,7 +41,7 @@ async function begin(payoutId = 'p'): Promise<void> {
 describe('explainDifference', () => {
   it('is an older copy where sends are missing', async () => {
     await begin();
-    expect(check.explainDifference({ sendCount: 0, last: '' })).toEqual(LOSS);
+    expect(check.explainDifference({ sendCount: 0, last: '' })).toEqual(MISMATCH);
   });
 
   it.each([1, 2])('is an older copy where %d sends are there, the last of them another', async (sendCount) => {
@@ -84,7 +84,7 @@ describe('findLoss', () => {
     const older = rig.ledger.snapshot();
     await begin();
     rig.ledger.restore(older);
-    expect(await check.findLoss()).toEqual(LOSS);
+    expect(await check.findLoss()).toEqual(MISMATCH);
   });
 
   it('finds an older copy with as many sends by the last of them, while the lease is its own', async () => {
@@ -182,7 +182,7 @@ describe('judgeJournal', () => {
     await takeLease(rig.ledger, 'two');
     expect(await check.judgeJournal()).toEqual({ kind: 'lease_lost' });
     rig.ledger.restore({ ...older, lease: undefined });
-    expect(await check.judgeJournal()).toEqual({ kind: 'ledger_mismatch', mismatch: LOSS });
+    expect(await check.judgeJournal()).toEqual({ kind: 'ledger_mismatch', mismatch: MISMATCH });
   });
 
   it('says that the journal was damaged', async () => {

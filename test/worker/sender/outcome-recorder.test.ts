@@ -96,7 +96,7 @@ describe('the outcomes that a journal knows', () => {
     expect(rig.said).toEqual([]);
   });
 
-  it('count for the breaker, which pauses the account where the answer is about the account', async () => {
+  it('count for the breaker, which pauses the account where the response is about the account', async () => {
     await left({ kind: 'rejected', message: 'Platform is blocked' });
     await recorder.replayAll();
     expect((await rig.ledger.readSender()).pausedReason).toMatch(/Platform is blocked/);

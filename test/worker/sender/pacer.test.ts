@@ -36,12 +36,12 @@ describe('Pacer', () => {
     expect(pacer.isOpen).toBe(true);
   });
 
-  it('opens an interval after an answer', () => {
+  it('opens an interval after a response', () => {
     pacer.afterResponse();
     expect(pacer.openAt).toBe(clock.now() + 1_010);
   });
 
-  it('waits without an answer until the request can be on its way no more, by any clock, and an interval longer', () => {
+  it('waits without a response until the request can be on its way no more, by any clock, and an interval longer', () => {
     pacer.afterNoResponse();
     expect(pacer.openAt).toBe(clock.now() + onAnyClock(30_000) + 1_010);
     expect(onAnyClock(30_000)).toBeCloseTo(30_030);

@@ -202,7 +202,7 @@ describe('the last checks before the write', () => {
     [1 - GUARD_MS, 'sent'],
     [-GUARD_MS, 'not_sent'],
   ])(
-    'look at the wall clock too, which goes on in a suspended machine: a jump of %d ms is %s',
+    'look at the wall clock too, which runs on in a suspended machine: a jump of %d ms is %s',
     async (jumpMs, kind) => {
       rig.gateway.beforeWrite = () => void (rig.clock.wallOffsetMs += jumpMs);
       expect(await rig.send('p')).toMatchObject({ kind });

@@ -57,7 +57,7 @@ describe('the journal', () => {
   });
 
   it.each([
-    ['by its own last entry, where it witnessed the last send', 'j-mine', { sends: 4, token: 'fourth' }],
+    ['by its own last entry, where it has the last send', 'j-mine', { sends: 4, token: 'fourth' }],
     ['by the ledger, where another journal did', 'j-theirs', { sends: 6, token: 'sixth' }],
   ])('names the send before the first %s', async (_, lastJournalId, after) => {
     const journal = new MemoryJournal();

@@ -21,7 +21,7 @@ const QUARANTINE_MS = 10_000;
 const advance = async (ms: number): Promise<void> => world.clock.advance(ms);
 const stateOf = async (payoutId: string) => (await world.ledger.readPayout(payoutId))?.state;
 
-/** Sends this payout whenever it is queued, and tells what the sender objects to. */
+/** Sends this payout whenever it is queued, and returns what the sender objects to. */
 const sendQueued =
   (payoutId: string) =>
   async ({ sender, onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
@@ -91,9 +91,9 @@ describe('a Redis that comes back as it was when one host had given the lease ba
   });
 });
 
-describe('an answer that only the journal of one host knows', () => {
-  /** The answer came when Redis was away, and its process had to end. @returns the journal of A */
-  const answered = async (): Promise<MemoryJournal> => {
+describe('a response that only the journal of one host knows', () => {
+  /** The response came when Redis was unavailable, and its process had to end. @returns the journal of A */
+  const responseWithoutRedis = async (): Promise<MemoryJournal> => {
     const { epoch, attempt } = await begunWith('j-A');
     const { ledgerId } = await world.ledger.readSender();
     return new MemoryJournal('j-A', [
@@ -104,7 +104,7 @@ describe('an answer that only the journal of one host knows', () => {
   };
 
   it('is told to the ledger while another host has the lease', async () => {
-    const journal = await answered();
+    const journal = await responseWithoutRedis();
     makeLoop(world, { name: 'B' }).start();
     await advance(LEASE_MS + 5_000);
     expect(await stateOf('p')).toBe('unknown');
@@ -116,7 +116,7 @@ describe('an answer that only the journal of one host knows', () => {
   });
 
   it('is told once the payout is not being sent any more', async () => {
-    const journal = await answered();
+    const journal = await responseWithoutRedis();
     // Both wait for the lease, while the payout is still being sent; B gets it.
     makeLoop(world, { name: 'B' }).start();
     const a = makeLoop(world, { name: 'A', journal });
@@ -126,7 +126,7 @@ describe('an answer that only the journal of one host knows', () => {
   });
 
   it('keeps nobody from sending where Redis refuses it, and that is said', async () => {
-    const journal = await answered();
+    const journal = await responseWithoutRedis();
     const b = makeLoop(world, { name: 'B' });
     b.start();
     await advance(LEASE_MS + 5_000);
@@ -144,7 +144,7 @@ describe('an answer that only the journal of one host knows', () => {
 
   it('is no word about the attempt of another host, where it is a rejection', async () => {
     const { ledger } = world;
-    // In the timeline that is lost, of which only A tells, attempt 1 was rejected. In this one it got no answer.
+    // In the timeline that is lost, which only A has, attempt 1 was rejected. In this one it got no response.
     const { epoch, attempt } = await begunWith('j-one');
     await ledger.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, NO_BREAKER, 0);
     const { ledgerId } = await ledger.readSender();

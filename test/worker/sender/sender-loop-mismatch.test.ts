@@ -18,7 +18,7 @@ const advance = async (ms: number): Promise<void> => world.clock.advance(ms);
 const errorsOf = ({ said }: LoopRig): string[] => said.filter((line) => line.startsWith('error'));
 const objections = async (): Promise<readonly Objection[]> => (await world.ledger.readSender()).objections;
 const stateOf = async (payoutId: string) => (await world.ledger.readPayout(payoutId))?.state;
-/** Sends `p` as soon as it may, and tells what its sender objects to. */
+/** Sends `p` as soon as it may, and returns what its sender objects to. */
 const sendP = async ({ sender, onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
   const report = await sender.send('p', end);
   if (report.kind === 'ledger_mismatch') onMismatch(report.mismatch);
@@ -104,9 +104,9 @@ describe('a sender whose outcome cannot be recorded', () => {
   it('says so in its status while Redis refuses it, and is a sender again once it could be', async () => {
     world.ledger.enqueue(aPayout('p'));
     const one = makeLoop(world, { work: sendP });
-    let refusal: Error | undefined = new Error('OOM command not allowed');
+    let failure: Error | undefined = new Error('OOM command not allowed');
     one.before.finishSend = () => {
-      if (refusal !== undefined) throw refusal;
+      if (failure !== undefined) throw failure;
     };
     one.start();
     await advance(LEASE_MS + 10_000);
@@ -115,9 +115,9 @@ describe('a sender whose outcome cannot be recorded', () => {
       reason: 'cannot record the outcome, payout p: OOM command not allowed',
     });
     expect(errorsOf(one)).toContain('error cannot record the outcome: Redis refuses it');
-    refusal = UNAVAILABLE;
+    failure = UNAVAILABLE;
     await advance(5_000);
-    refusal = undefined;
+    failure = undefined;
     await advance(3_000);
     expect(await stateOf('p')).toBe('in_progress');
     expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
@@ -132,11 +132,11 @@ describe('a sender that loses the lease while a send is under way', () => {
     await world.ledger.readSender();
     const older = world.ledger.snapshot();
     const one = makeLoop(world, { work: sendP });
-    one.gateway.answerMs = LONG_MS;
+    one.gateway.responseMs = LONG_MS;
     one.start();
     await advance(LEASE_MS + 5_000);
     expect(one.gateway.arrivals).toHaveLength(1);
-    // As many sends, so that only the journal can tell.
+    // As many sends, so that only the journal shows it.
     const lease = { owner: 'two', epoch: 7, heartbeat: 0, released: false };
     world.ledger.restore({ ...older, lease, sendCount: 1, last: 'theirs' });
     return one;
@@ -177,7 +177,7 @@ describe('a sender that loses the lease while a send is under way', () => {
   it('objects to nothing where the ledger knows its send', async () => {
     world.ledger.enqueue(aPayout('p'));
     const one = makeLoop(world, { work: sendP });
-    one.gateway.answerMs = LONG_MS;
+    one.gateway.responseMs = LONG_MS;
     one.start();
     await advance(LEASE_MS + 5_000);
     const { ledger } = world;

@@ -25,7 +25,7 @@ async function earlierSend(inFlightMs = 500): Promise<{ lease: Lease; attempt: S
   await ledger.beginSend(asked);
   return { lease, attempt: { payoutId: 'p', attempt: 1, token: asked.token } };
 }
-/** Sends `p` as soon as it may, and tells what its sender objects to. */
+/** Sends `p` as soon as it may, and returns what its sender objects to. */
 const sendP = async ({ sender, onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
   const report = await sender.send('p', end);
   if (report.kind === 'ledger_mismatch') onMismatch(report.mismatch);
@@ -100,7 +100,7 @@ describe('the role of the sender', () => {
     expect((await world.ledger.readSender()).lease).toMatchObject({ released: true });
   });
 
-  it('says that a new journal witnesses nothing of before, where something was sent before', async () => {
+  it('says that a new journal has nothing of before, where something was sent before', async () => {
     const warning = 'warn the send journal of this host is new: it has none of the earlier sends';
     const one = makeLoop(world);
     one.start();
@@ -141,7 +141,7 @@ describe('the role of the sender', () => {
     expect(one.gateway.arrivals[0]?.at).toBeGreaterThanOrEqual(startedAt + LEASE_MS + holdOffMs);
   });
 
-  it('notes in its journal which others witness sends of the account, each once', async () => {
+  it('notes in its journal which others have sends of the account, each once', async () => {
     const { ledger } = world;
     await ledger.acquireLease('other', await ledger.readSender(), { ...JOURNAL, at: world.clock.wallNow() }, 0);
     const one = makeLoop(world);
@@ -188,7 +188,7 @@ describe('the role of the sender', () => {
 describe('a lease that goes from one process to the next', () => {
   const QUARANTINE_MS = 20_000;
 
-  /** @returns how long after the last answer of the first process the second one writes */
+  /** @returns how long after the last response of the first process the second one writes */
   const handOver = async (journals: readonly [MemoryJournal, MemoryJournal]): Promise<number> => {
     world.ledger.enqueue(aPayout('p'));
     const [first, second] = [

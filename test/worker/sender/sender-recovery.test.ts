@@ -13,7 +13,7 @@ describe('checkLedger', () => {
     expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
   });
 
-  it('finds an older copy, to which it does not tell its last outcome', async () => {
+  it('finds an older copy, to which it does not report its last outcome', async () => {
     const older = rig.ledger.snapshot();
     await rig.send('p');
     rig.ledger.restore(older);
@@ -23,7 +23,7 @@ describe('checkLedger', () => {
     expect(await rig.sender.recovery.checkLedger()).toMatchObject({ kind: 'ledger' });
   });
 
-  it('tells the last outcome again to a ledger that came back without it', async () => {
+  it('reports the last outcome again to a ledger that came back without it', async () => {
     let older = rig.ledger.snapshot();
     rig.after.beginSend = () => void (older = rig.ledger.snapshot());
     await rig.send('p');
@@ -36,7 +36,7 @@ describe('checkLedger', () => {
 
 describe('resolveLeftovers', () => {
   it('leaves the send alone that is under way', async () => {
-    rig.gateway.answerMs = 5_000;
+    rig.gateway.responseMs = 5_000;
     const sending = rig.sender.send('p', new AbortController().signal);
     await rig.clock.advance(HOLD_OFF_MS + 1_000);
     expect(rig.gateway.arrivals).toHaveLength(1);

@@ -16,7 +16,7 @@ beforeEach(async () => {
   rig = await makeSendRig();
 });
 describe('a send', () => {
-  it('writes what the payout says, once it is begun in the ledger and on disk in the journal, and records the answer', async () => {
+  it('writes what the payout says, once it is begun in the ledger and on disk in the journal, and records the response', async () => {
     const steps: string[] = [];
     rig.after.beginSend = () => void steps.push('begun');
     rig.journal.onAppend = () => void steps.push('journaled');
@@ -32,7 +32,7 @@ describe('a send', () => {
     expect(rig.said).toEqual(['info withdraw sent']);
   });
 
-  it('begins with all that the ledger needs to tell it from any other', async () => {
+  it('begins with all that the ledger needs to distinguish it from any other', async () => {
     await rig.send('p');
     await rig.send('q');
     const view = await rig.ledger.readSender();
@@ -58,7 +58,7 @@ describe('a send', () => {
     expect(await rig.stateOf()).toBe(state);
   });
 
-  it('tells what it measured', async () => {
+  it('reports what it measured', async () => {
     await rig.send('p');
     expect(rig.seen).toEqual({ sent: [['accepted', 100]], gaps: [], waits: [HOLD_OFF_MS - 30] });
     await rig.send('q');
@@ -77,22 +77,22 @@ describe('the pace', () => {
     expect(beganAt).toBe(startedAt + HOLD_OFF_MS - 30);
   });
 
-  it('is an interval from the answer to the next write', async () => {
+  it('is an interval from the response to the next write', async () => {
     await rig.send('p');
-    const answeredAt = rig.clock.now();
+    const respondedAt = rig.clock.now();
     await rig.send('q');
-    expect(rig.gateway.arrivals[1]?.at).toBe(answeredAt + INTERVAL_MS);
+    expect(rig.gateway.arrivals[1]?.at).toBe(respondedAt + INTERVAL_MS);
   });
 
-  it('waits after a rejection like after any answer', async () => {
+  it('waits after a rejection like after any response', async () => {
     rig.gateway.outcome = { kind: 'rejected', message: 'no', durationMs: 5 };
     await rig.send('p');
-    const answeredAt = rig.clock.now();
+    const respondedAt = rig.clock.now();
     await rig.send('q');
-    expect(rig.gateway.arrivals[1]?.at).toBe(answeredAt + INTERVAL_MS);
+    expect(rig.gateway.arrivals[1]?.at).toBe(respondedAt + INTERVAL_MS);
   });
 
-  it('waits without an answer until the request can be on its way no more', async () => {
+  it('waits without a response until the request can be on its way no more', async () => {
     rig.gateway.outcome = { kind: 'unknown', reason: 'silence', durationMs: 5 };
     await rig.send('p');
     const endedAt = rig.clock.now();
@@ -109,16 +109,16 @@ describe('the pace', () => {
     expect(rig.gateway.arrivals[0]?.at).toBe(tried);
   });
 
-  it('counts from the answer though Redis takes long to record it', async () => {
-    let answeredAt = 0;
+  it('counts from the response though Redis takes long to record it', async () => {
+    let respondedAt = 0;
     rig.before.finishSend = async () => {
-      answeredAt = rig.clock.now();
+      respondedAt = rig.clock.now();
       await rig.clock.sleep(700);
     };
     await rig.send('p');
     await rig.send('q');
     expect(rig.gateway.arrivals[1]?.at).toBe((rig.gateway.arrivals[0]?.at ?? 0) + 100 + INTERVAL_MS);
-    expect(answeredAt).toBeGreaterThan(0);
+    expect(respondedAt).toBeGreaterThan(0);
   });
 });
 

@@ -12,25 +12,29 @@ export const INTERVAL_MS = 1_010;
 export const QUARANTINE_MS = 2_000;
 /** For how long a request may be on its way, as this process reckons. */
 export const IN_FLIGHT_MS = 30_000;
-export const UNANSWERED_MS = IN_FLIGHT_MS + 2_000;
-export const DAY_MS = 24 * 60 * 60 * 1_000;
+export const JOURNAL_KEPT_MS = 24 * 60 * 60 * 1_000;
+const AFTER_IN_FLIGHT_MS = 2_000;
+export const AWAITING_ANSWER_MS = IN_FLIGHT_MS + AFTER_IN_FLIGHT_MS;
 const MINE: KnownJournal = { ...JOURNAL, journalId: 'j-mine', dir: '/mine' };
 
-/** Keepers of the lease on a clock, a ledger and a journal that a test has in its hand. */
+type Begin = Partial<BeginSend> & { readonly hasResponse?: boolean };
+
+/** A process that wants the lease of an account, on a clock and a ledger that a test controls. */
 export class LeaseRig {
   readonly clock = new ManualClock();
   readonly ledger = new MemoryLedger({ clock: this.clock, nextLedgerId: countLedgers() });
-  /** What happens before and after a call of the ledger takes effect; may throw. */
+  /** What happens before a call of the ledger takes effect; may throw. */
   readonly before: SendRig['before'] = {};
+  /** What happens after it, before the reply is there; may throw. */
   readonly after: SendRig['after'] = {};
-  /** What was said in the log, as `level message`. */
-  readonly said: string[] = [];
-  /** What the journal objects to, if anything, and how often it was asked. */
+  /** What was logged, as `level message`. */
+  readonly logged: string[] = [];
+  readonly stop = new AbortController();
+  readonly #acquired: HeldLease[] = [];
+  /** How the ledger contradicts the journal, if it does. */
   mismatch: string | undefined;
-  comparisons = 0;
-  /** Ends what waits for the lease. */
-  stop = new AbortController();
-  readonly won: HeldLease[] = [];
+  /** When the ledger was compared with the journal. */
+  readonly comparedAt: number[] = [];
 
   makeKeeper(given: Partial<LeaseKeeperOptions> = {}): LeaseKeeper {
     return new LeaseKeeper({
@@ -41,17 +45,17 @@ export class LeaseRig {
       quarantineMs: QUARANTINE_MS,
       intervalMs: INTERVAL_MS,
       describeJournal: () => ({ ...MINE, at: this.clock.wallNow() }),
-      journalKeptMs: DAY_MS,
-      awaitingAnswerMs: (inFlightMs) => Math.max(IN_FLIGHT_MS, inFlightMs) + 2_000,
+      journalKeptMs: JOURNAL_KEPT_MS,
+      awaitingAnswerMs: (inFlightMs) => Math.max(IN_FLIGHT_MS, inFlightMs) + AFTER_IN_FLIGHT_MS,
       audit: {
         hasAllSends: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
         findMismatch: async () => {
-          this.comparisons += 1;
+          this.comparedAt.push(this.clock.now());
           return Promise.resolve(this.mismatch);
         },
       },
       onUnsupported: () => undefined,
-      logger: listeningLogger(this.said),
+      logger: listeningLogger(this.logged),
       ...given,
     });
   }
@@ -59,37 +63,38 @@ export class LeaseRig {
   /** Acquires, with all the time that it takes. */
   async acquire(keeper = this.makeKeeper()): Promise<HeldLease> {
     const held = await this.clock.until(keeper.acquire(this.stop.signal));
-    if (held === undefined) throw new Error('the lease was not won');
-    this.won.push(held);
+    if (held === undefined) throw new Error('the lease was not acquired');
+    this.#acquired.push(held);
     return held;
   }
 
-  /** Lets another process take the lease as it is. */
-  async another(owner = 'other', journal = MINE): Promise<Lease> {
-    return { owner, epoch: (await this.ledger.acquireLease(owner, await this.ledger.readSender(), journal, 0)) ?? 0 };
-  }
-
-  /** Lets a holder begin a send, and finish it where an answer came. */
-  async begin(lease: Lease, given: Partial<BeginSend> & { readonly isAnswered?: boolean } = {}): Promise<void> {
-    const { isAnswered = false, ...change } = given;
-    this.ledger.enqueue(aPayout('p'));
-    const asked = { ...(await nextBegin(this.ledger, lease, 'p')), journal: MINE, ...change };
-    await this.ledger.beginSend(asked);
-    if (isAnswered) await this.ledger.finishSend(asked, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
-  }
-
-  /** Begins acquiring; the held lease is there once it is won. */
-  watch(keeper = this.makeKeeper()): { held: HeldLease | undefined } {
+  /** Begins acquiring; the held lease is there once it is acquired. */
+  watch(keeper = this.makeKeeper(), stop = this.stop.signal): { readonly held: HeldLease | undefined } {
     const result: { held: HeldLease | undefined } = { held: undefined };
-    void keeper.acquire(this.stop.signal).then((held) => {
+    void keeper.acquire(stop).then((held) => {
       result.held = held;
-      if (held !== undefined) this.won.push(held);
+      if (held !== undefined) this.#acquired.push(held);
     });
     return result;
   }
 
-  close(): void {
+  /** Lets another process take the lease as it is. */
+  async another(owner = 'other', journal = MINE): Promise<Lease> {
+    const { ledger } = this;
+    return { owner, epoch: (await ledger.acquireLease(owner, await ledger.readSender(), journal, 0)) ?? 0 };
+  }
+
+  /** Lets a holder begin a send, and finish it where a response came. */
+  async begin(lease: Lease, { hasResponse = false, ...change }: Begin = {}): Promise<void> {
+    const { ledger } = this;
+    ledger.enqueue(aPayout('p'));
+    const begun = { ...(await nextBegin(ledger, lease, 'p')), journal: MINE, ...change };
+    await ledger.beginSend(begun);
+    if (hasResponse) await ledger.finishSend(begun, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
+  }
+
+  end(): void {
     this.stop.abort();
-    for (const held of this.won) held.stopHeartbeat();
+    for (const held of this.#acquired) held.stopHeartbeat();
   }
 }

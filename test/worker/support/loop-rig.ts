@@ -20,7 +20,7 @@ export interface LoopRig {
   readonly loop: SenderLoop;
   readonly journal: MemoryJournal;
   readonly gateway: ScriptedGateway;
-  /** What was said in the log, as `level message`. */
+  /** What was logged, as `level message`. */
   readonly said: string[];
   /** What happens before a call of the ledger takes effect; may throw. */
   readonly before: SendRig['before'];

@@ -47,7 +47,7 @@ export interface SendRig {
   readonly unrecordable: (string | undefined)[];
   readonly sender: Sender;
   readonly seen: { sent: [string, number][]; gaps: number[]; waits: number[] };
-  /** What was said in the log, as `level message`. */
+  /** What was logged, as `level message`. */
   readonly said: string[];
   /** What happens before a call of the ledger takes effect; may throw. */
   before: Partial<Record<Call, () => void | Promise<void>>>;

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { findBuiltProgram } from '../../support/built-program.js';
 
 /** A `payouts worker` process of the built program. */
 export interface WorkerProcess {
@@ -13,7 +13,6 @@ export interface WorkerProcess {
   end(): Promise<void>;
 }
 
-const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const CRASH_AT = new URL('crash-at.mjs', import.meta.url).href;
 
 const running = new Map<ChildProcess, WorkerProcess>();
@@ -32,7 +31,7 @@ export interface WorkerProcessOptions {
 }
 
 /**
- * Short times, so that a take-over takes seconds. The interval is the real one. An answer has four seconds: where many
+ * Short times, so that a take-over takes seconds. The interval is the real one. A response has four seconds: where many
  * tests share two cores, a process may stand still for one.
  */
 const QUICK = {
@@ -48,7 +47,7 @@ const QUICK = {
 
 export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
   const preload = options.crashAt === undefined ? [] : ['--import', CRASH_AT];
-  const child = spawn(process.execPath, [...preload, MAIN, 'worker'], {
+  const child = spawn(process.execPath, [...preload, findBuiltProgram(), 'worker'], {
     stdio: ['ignore', 'ignore', typeof options.stderr === 'number' ? options.stderr : 'pipe'],
     env: {
       PATH: process.env['PATH'],

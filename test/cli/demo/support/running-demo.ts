@@ -3,9 +3,11 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { findBuiltProgram } from '../../../support/built-program.js';
+import { until } from '../../../support/until.js';
 
-const BINARY = fileURLToPath(new URL('../../../../dist/cli/main.js', import.meta.url));
+/** As long as a test may take. */
+const PRINTED_WITHIN_MS = 120_000;
 const END_WITHIN_MS = 10_000;
 const GONE_WITHIN_MS = 2_000;
 
@@ -27,7 +29,7 @@ export async function startDemo(args: readonly string[], path = process.env['PAT
   const dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
   // Settings of the user, which the demo must ignore.
   const environment = { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_BASE_URL: 'http://127.0.0.1:1' };
-  const child = spawn(process.execPath, [BINARY, 'demo', ...args], {
+  const child = spawn(process.execPath, [findBuiltProgram(), 'demo', ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: path, TMPDIR: dir, ...environment },
     detached: true,
@@ -47,10 +49,17 @@ export async function startDemo(args: readonly string[], path = process.env['PAT
       process.kill(whom === 'all' ? group : -group, signal);
     },
     waitFor: async (pattern) => {
-      while (!pattern.test(stdout + stderr)) {
-        if (child.exitCode !== null) throw new Error(`The demo ended before ${String(pattern)}:\n${stdout}${stderr}`);
-        await delay(20);
-      }
+      await until(
+        `the demo prints ${String(pattern)}`,
+        () => {
+          const isPrinted = pattern.test(stdout + stderr);
+          if (!isPrinted && child.exitCode !== null) {
+            throw new Error(`The demo ended before ${String(pattern)}:\n${stdout}${stderr}`);
+          }
+          return isPrinted;
+        },
+        PRINTED_WITHIN_MS,
+      );
     },
     ended,
     findRemains: async () => {
@@ -65,15 +74,13 @@ export async function startDemo(args: readonly string[], path = process.env['PAT
 
 /** What was killed takes a moment to be gone. @returns whether any process of the group stays */
 async function outlives(group: number): Promise<boolean> {
-  const giveUpAt = performance.now() + GONE_WITHIN_MS;
-  while (exists(group)) {
-    if (performance.now() > giveUpAt) {
-      process.kill(group, 'SIGKILL');
-      return true;
-    }
-    await delay(20);
+  try {
+    await until('the processes of the demo are gone', () => !exists(group), GONE_WITHIN_MS);
+    return false;
+  } catch {
+    process.kill(group, 'SIGKILL');
+    return true;
   }
-  return false;
 }
 
 function exists(group: number): boolean {

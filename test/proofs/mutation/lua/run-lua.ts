@@ -7,7 +7,7 @@ import { startLocalRedis, type LocalRedis } from '../../../../src/local-redis.js
 import { makeLuaMutants } from './lua-mutants.js';
 import { scriptTests } from './script-tests.js';
 
-/** A mutant that loops endlessly keeps Redis from answering. */
+/** A mutant that loops endlessly keeps Redis from replying. */
 const DEADLINE_MS = 60_000;
 
 /**

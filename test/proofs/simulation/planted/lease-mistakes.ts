@@ -5,8 +5,8 @@ import { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import type { PieceContext } from '../pieces.js';
 import type { Mistake } from './mistake.js';
 
-/** By owner: when it last showed a sign of life, by its own wall clock. */
-const beatenAt = new WeakMap<MemoryLedger, Map<string, number>>();
+/** By owner: when it last had a heartbeat, by its own wall clock. */
+const heartbeatsOf = new WeakMap<MemoryLedger, Map<string, number>>();
 
 export const leaseMistakes: readonly Mistake[] = [
   { name: 'lease by expiry', pieces: { wrapLedger: expiringLease } },
@@ -18,26 +18,26 @@ export const leaseMistakes: readonly Mistake[] = [
   },
 ];
 
-/** Trusts the wall clocks of two machines: takes over as soon as the last sign of life looks old. */
+/** Trusts the wall clocks of two machines: takes over as soon as the last heartbeat looks old. */
 function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: PieceContext): WorkerLedger {
-  const beats = beatenAt.get(ledgerOfRun) ?? new Map<string, number>();
-  beatenAt.set(ledgerOfRun, beats);
+  const heartbeats = heartbeatsOf.get(ledgerOfRun) ?? new Map<string, number>();
+  heartbeatsOf.set(ledgerOfRun, heartbeats);
   let looks = 0;
   const view = seenAs(ledger, (lease) => {
     if (lease === undefined) return { owner: '', epoch: 0, heartbeat: 0, released: true };
-    const beat = beats.get(lease.owner);
-    const expired = beat === undefined || clock.wallNow() - beat > settings.leaseMs;
+    const lastAt = heartbeats.get(lease.owner);
+    const expired = lastAt === undefined || clock.wallNow() - lastAt > settings.leaseMs;
     // What is not expired never seems to stand still.
     return { ...lease, heartbeat: (looks += 1), released: lease.released || expired };
   });
   return {
     ...view,
     acquireLease: async (owner, seen, ...rest) => {
-      beats.set(owner, clock.wallNow());
+      heartbeats.set(owner, clock.wallNow());
       return view.acquireLease(owner, seen, ...rest);
     },
     renewLease: async (lease) => {
-      beats.set(lease.owner, clock.wallNow());
+      heartbeats.set(lease.owner, clock.wallNow());
       return ledger.renewLease(lease);
     },
   };
@@ -73,7 +73,7 @@ function seenAs(ledger: WorkerLedger, look: (lease: LeaseView | undefined) => Le
   };
 }
 
-/** Begins to show signs of life with the first slot. */
+/** Begins the heartbeat with the first slot. */
 function silentWhileQuiet(ledger: WorkerLedger, { pacer }: PieceContext): WorkerLedger {
   return {
     ...ledger,

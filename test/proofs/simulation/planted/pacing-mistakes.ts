@@ -45,7 +45,7 @@ class PacerThatTrustsOtherClocks extends Pacer {
 
 export const pacingMistakes: readonly Mistake[] = [
   {
-    name: 'pacing from the send instead of the answer',
+    name: 'pacing from the send instead of the response',
     pieces: {
       makePacer: (options) => new PacerFromTheSend(options),
       wrapGateway: (gateway, { pacer }) =>
@@ -55,7 +55,7 @@ export const pacingMistakes: readonly Mistake[] = [
     },
   },
   {
-    name: 'pacer not told of unanswered sends',
+    name: 'pacer not told of sends without a response',
     pieces: { makePacer: (options) => new PacerThatTakesSilenceForAResponse(options) },
   },
   {
@@ -63,7 +63,7 @@ export const pacingMistakes: readonly Mistake[] = [
     pieces: { makePacer: (options) => new PacerThatTrustsOtherClocks(options) },
   },
   {
-    name: 'unanswered flag ignored on take-over',
+    name: 'awaitingAnswer flag ignored on take-over',
     pieces: {
       wrapLedger: (ledger) => ({
         ...ledger,

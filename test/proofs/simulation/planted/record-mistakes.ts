@@ -40,7 +40,7 @@ export const recordMistakes: readonly Mistake[] = [
   },
 ];
 
-/** Tells the sender that its attempt has begun, and the ledger only when it has ended. */
+/** Reports to the sender that its attempt has begun, and to the ledger only when it has ended. */
 function beginsLate(ledger: WorkerLedger): WorkerLedger {
   let pending: BeginSend | undefined;
   return {
