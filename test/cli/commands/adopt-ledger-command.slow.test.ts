@@ -137,7 +137,7 @@ describe('payouts adopt-ledger', () => {
     const result = await rig.adopt('--yes');
     expect(result).toMatchObject({
       code: 3,
-      stderr: expect.stringMatching(/no send journal of account \d+ in .*journal/),
+      stderr: expect.stringMatching(/No send journal of account \d+ in .*journal/),
     });
     await expect(rig.readJournal()).rejects.toMatchObject({ code: 'ENOENT' });
   });
