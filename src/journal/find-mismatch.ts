@@ -25,7 +25,7 @@ export async function findMismatch(
   const known = journal.ledger;
   if (known === undefined) return undefined;
   const [forgotten] = await ledger.findForgottenSends(journal.lastSends(COMPARED_SENDS).filter(wasSent));
-  // Another ledger that knows all that this journal witnesses, and as many sends, was adopted with a copy of it.
+  // Another ledger that knows all that this journal has, and as many sends, was adopted with a copy of it.
   const isOther = known.ledgerId !== view.ledgerId;
   if (isOther && forgotten === undefined && view.sendCount >= known.sends) return undefined;
   if (isOther) {

@@ -28,7 +28,7 @@ export class JournalView {
     return this.#ledger;
   }
 
-  /** Other journals that witness sends of the same account. */
+  /** Other journals that have sends of the same account. */
   get peers(): readonly JournalPeer[] {
     return [...this.#peers.values()];
   }

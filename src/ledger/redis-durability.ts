@@ -72,10 +72,10 @@ export interface ServerFacts {
 }
 
 /** What WAITAOF says of a server's disk: all is on it, not all was in time, or the server does not know WAITAOF. */
-export type DiskAnswer = 'syncs' | 'late' | 'silent';
+export type DiskReply = 'syncs' | 'late' | 'silent';
 
 /** Judges a server by what it says. */
-export function judge(facts: ServerFacts & { readonly disk: DiskAnswer }): DurabilityReport {
+export function judge(facts: ServerFacts & { readonly disk: DiskReply }): DurabilityReport {
   const { settings, info } = facts;
   const warnings: string[] = [];
   if (settings?.['aof-load-truncated'] === 'yes') {
@@ -103,7 +103,7 @@ function syncsBeforeReply({ settings }: ServerFacts): boolean {
   );
 }
 
-function findDiskProblem(facts: ServerFacts & { readonly disk: DiskAnswer }): string | undefined {
+function findDiskProblem(facts: ServerFacts & { readonly disk: DiskReply }): string | undefined {
   const { settings, info, disk } = facts;
   if (settings?.['appendonly'] === 'no' || info?.['aof_enabled'] === '0') {
     return 'appendonly is off, so a restart forgets what was sent: set `appendonly yes` and `appendfsync always`';
@@ -153,7 +153,7 @@ function judgeFencing({ settings, info }: ServerFacts): string[] {
   return [`min-replicas-max-lag is ${lagS}, so a master without its replicas takes payouts for too long: ${advice}`];
 }
 
-async function askDisk(server: Redis): Promise<DiskAnswer> {
+async function askDisk(server: Redis): Promise<DiskReply> {
   try {
     const [here] = (await server.call('WAITAOF', 1, 0, GUARD_MS)) as [number];
     return here >= 1 ? 'syncs' : 'late';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { checkDurability, checkServer, judge, type DiskAnswer } from '../../src/ledger/redis-durability.js';
+import { checkDurability, checkServer, judge, type DiskReply } from '../../src/ledger/redis-durability.js';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { startMasterWithReplica } from '../support/replicated-redis.js';
 import { startWaitaofRedis } from '../support/waitaof-redis.js';
@@ -23,7 +23,7 @@ const HEALTHY = {
 function problemsOf(
   settings: Record<string, string> | undefined,
   info: Record<string, string> | undefined = HEALTHY,
-  disk: DiskAnswer = 'silent',
+  disk: DiskReply = 'silent',
 ): readonly string[] {
   return judge({ settings, info, disk }).problems;
 }

@@ -74,7 +74,7 @@ export class LedgerCheck {
    * Asks the ledger whether it has seen all that this process sent.
    * @throws RedisUnavailableError
    */
-  async findLoss(): Promise<LedgerMismatch | undefined> {
+  async findMismatch(): Promise<LedgerMismatch | undefined> {
     const known = this.#line;
     return this.#compare(await this.#options.ledger.readSender(), known);
   }

@@ -62,7 +62,7 @@ export class SendRecovery {
    * @throws RedisUnavailableError
    */
   async checkLedger(): Promise<LedgerMismatch | undefined> {
-    const mismatch = await this.#options.check.findLoss();
+    const mismatch = await this.#options.check.findMismatch();
     if (mismatch === undefined) await this.#options.attempts.confirmLast();
     return mismatch;
   }

@@ -4,40 +4,40 @@ import type { LedgerCheck } from './ledger-check.js';
 import type { SendRecovery } from './recover-sends.js';
 import type { SendReport } from './send-report.js';
 
-/** What the ledger's refusal to let an attempt begin means for its payout. Leftovers that stand in its way are resolved. */
+/** What it means for a payout that the ledger does not let its attempt begin. Leftovers that stand in its way are resolved. */
 export async function reportRefusedBegin(
-  refusal: ScriptRejection,
+  rejection: ScriptRejection,
   { check, recovery }: { readonly check: LedgerCheck; readonly recovery: SendRecovery },
 ): Promise<SendReport> {
-  switch (refusal.kind) {
+  switch (rejection.kind) {
     case 'lease_lost':
       return { kind: 'lease_lost' };
     case 'paused':
-      return { kind: 'paused', reason: refusal.reason };
+      return { kind: 'paused', reason: rejection.reason };
     case 'objected':
-      return { kind: 'objected', reason: refusal.reason };
+      return { kind: 'objected', reason: rejection.reason };
     case 'other_ledger':
       return reportMismatch(check.otherLedger);
     case 'sends_differ': {
-      const mismatch = check.explainDifference(refusal);
+      const mismatch = check.explainDifference(rejection);
       return mismatch === undefined
         ? { kind: 'not_sent', reason: 'send counter was behind; will retry' }
         : reportMismatch(mismatch);
     }
     case 'others_sending':
       await recovery.resolveLeftovers();
-      return { kind: 'not_sent', reason: `payouts were left in sending: ${refusal.payoutIds.join(', ')}` };
+      return { kind: 'not_sent', reason: `payouts were left in sending: ${rejection.payoutIds.join(', ')}` };
     case 'wrong_state':
       // Changed between the read and the begin; the next read tells.
-      return refusal.state === 'queued'
+      return rejection.state === 'queued'
         ? { kind: 'not_sent', reason: 'the payout changed' }
-        : { kind: 'skipped', state: refusal.state };
+        : { kind: 'skipped', state: rejection.state };
     case 'not_found':
     case 'txhash_taken':
     case 'in_doubt':
     case 'sent_since':
     case 'paid_late':
-      throw new Error(`begin-send refused with ${refusal.kind}, which it never should`);
+      throw new Error(`begin-send refused with ${rejection.kind}, which it never should`);
   }
 }
 

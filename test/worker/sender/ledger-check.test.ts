@@ -65,18 +65,18 @@ describe('explainDifference', () => {
   });
 });
 
-describe('findLoss', () => {
+describe('findMismatch', () => {
   it('finds nothing wrong with the ledger that it knows, or one that noted a late begin', async () => {
-    expect(await check.findLoss()).toBeUndefined();
+    expect(await check.findMismatch()).toBeUndefined();
     await begin();
-    expect(await check.findLoss()).toBeUndefined();
+    expect(await check.findMismatch()).toBeUndefined();
     ownAttempts.trackUnwritten(await rig.begin('q'));
-    expect(await check.findLoss()).toBeUndefined();
+    expect(await check.findMismatch()).toBeUndefined();
   });
 
   it('finds another ledger', async () => {
     rig.ledger.flush();
-    expect(await check.findLoss()).toEqual(OTHER_LEDGER);
+    expect(await check.findMismatch()).toEqual(OTHER_LEDGER);
     expect(check.otherLedger).toEqual(OTHER_LEDGER);
   });
 
@@ -84,7 +84,7 @@ describe('findLoss', () => {
     const older = rig.ledger.snapshot();
     await begin();
     rig.ledger.restore(older);
-    expect(await check.findLoss()).toEqual(MISMATCH);
+    expect(await check.findMismatch()).toEqual(MISMATCH);
   });
 
   it('finds an older copy with as many sends by the last of them, while the lease is its own', async () => {
@@ -92,14 +92,14 @@ describe('findLoss', () => {
     await begin();
     rig.ledger.restore(older);
     await rig.begin('q');
-    expect(await check.findLoss()).toEqual(OTHER_SENDS);
+    expect(await check.findMismatch()).toEqual(OTHER_SENDS);
   });
 
   it('finds nothing wrong with the sends of the next holder', async () => {
     await begin();
     const lease = await takeLease(rig.ledger, 'two');
     await rig.begin('q', { lease });
-    expect(await check.findLoss()).toBeUndefined();
+    expect(await check.findMismatch()).toBeUndefined();
   });
 
   it('takes no send for foreign that began while it asked', async () => {
@@ -107,14 +107,14 @@ describe('findLoss', () => {
       delete rig.after.readSender;
       await begin();
     };
-    expect(await check.findLoss()).toBeUndefined();
+    expect(await check.findMismatch()).toBeUndefined();
     await begin('q');
     rig.before.readSender = async () => {
       delete rig.before.readSender;
       rig.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'again' });
       await begin();
     };
-    expect(await check.findLoss()).toBeUndefined();
+    expect(await check.findMismatch()).toBeUndefined();
   });
 
   it('takes no late begin of its own for foreign when another has begun while it asked', async () => {
@@ -127,14 +127,14 @@ describe('findLoss', () => {
       await begin();
       ownAttempts.release(late);
     };
-    expect(await check.findLoss()).toBeUndefined();
+    expect(await check.findMismatch()).toBeUndefined();
   });
 
   it('fails when Redis cannot be asked', async () => {
     rig.before.readSender = () => {
       throw new Error('unavailable');
     };
-    await expect(check.findLoss()).rejects.toThrow('unavailable');
+    await expect(check.findMismatch()).rejects.toThrow('unavailable');
   });
 });
 
