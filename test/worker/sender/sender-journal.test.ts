@@ -107,7 +107,7 @@ describe('a journal to which another process has written', () => {
   it.each<[string, (known: { ledgerId: string; epoch: number; sends: number; token: string }) => JournalLine, RegExp]>([
     ['under a later lease', (known) => ({ ...known, epoch: 2 }), /lease epoch is 1.* seen 2/],
     ['after more sends', (known) => ({ ...known, sends: 2, token: 'x' }), /knows 1 sends, the journal 2/],
-    ['after another send of the same number', (known) => ({ ...known, token: 'x' }), /send number 1 is another/],
+    ['after another send of the same number', (known) => ({ ...known, token: 'x' }), /send 1 differs/],
     ['with a send that the ledger forgot', () => journaled(THEIRS), /not know that payout p was sent/],
   ])('%s stops a send before it begins', async (_, theirs, reason) => {
     await rig.send('q');
