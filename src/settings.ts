@@ -37,7 +37,7 @@ export const ACCOUNT_IDENTITY = {
     required: true,
     example: '4242',
   },
-  /** Where the gateway is: `https://…`, or `http://` on loopback only. A path is kept. Needed by the worker and `payouts gateway`. */
+  /** Where the gateway is: `https://…`, or `http://` on loopback only. A path is kept. Needed by whatever calls the gateway: the worker, `payouts gateway`, `doctor`, `resolve --sent`. */
   baseUrl: {
     section: 'account',
     variable: 'GATEWAY_BASE_URL',
@@ -46,7 +46,7 @@ export const ACCOUNT_IDENTITY = {
     required: true,
     example: 'https://gateway.example',
   },
-  /** Signs the requests; never logged, never in Redis. Needed by the worker and `payouts gateway`. */
+  /** Signs the requests; never logged, never in Redis. Needed by whatever calls the gateway, and by `payouts sandbox`. */
   secretKey: {
     section: 'account',
     variable: 'GATEWAY_SECRET_KEY',
@@ -107,7 +107,7 @@ export const ACCOUNT_SETTINGS = {
     default: 10_000,
     unit: 'ms',
   },
-  /** Rejections in a row that pause the account. */
+  /** Rejections without an accepted withdrawal in between that pause the account. */
   maxRejectionsInARow: {
     section: 'sending',
     variable: 'MAX_REJECTIONS_IN_A_ROW',
@@ -125,7 +125,7 @@ export const ACCOUNT_SETTINGS = {
     unit: 'ms',
     atMost: 'pollMaxMs',
   },
-  /** Longest delay between two status polls of a payout. */
+  /** Longest delay between two status polls of a payout; each varies by up to a tenth. */
   pollMaxMs: {
     section: 'polling',
     variable: 'STATUS_POLL_MAX_MS',

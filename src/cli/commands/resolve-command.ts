@@ -26,9 +26,10 @@ interface Flags extends Actor {
 
 const HELP_AFTER = `
 A payout is unknown when it was sent, or possibly sent, and no trustworthy response came. Ask the gateway's operator, or look
-at the recipient's wallet, before you decide: --not-sent pays it again, and nobody can take that back.
+at the recipient's wallet, before you decide: --not-sent queues it again, and if it was paid after all it is paid twice.
 
---sent asks the gateway about the txhash first and refuses when currency, address or amount are not the payout's.
+--sent asks the gateway about the txhash first and refuses when currency, address or amount are not the payout's. It needs
+GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE); with --force it does not ask.
 --not-sent refuses for as long as a request may still be on its way. On a terminal it shows the payout and asks.
 
 Many at once: --file names them, a CSV file with a column payout_id, and txhash for --sent, as \`payouts list --csv\` writes
