@@ -88,8 +88,14 @@ function createView({ environment, writeError }: CliContext): DemoView {
 /** The first signal stops everything in order; a second one exits at once, but still stops Redis and the worker. */
 function stopSignal(context: CliContext): AbortSignal {
   const exitAtOnce = (): void => process.exit(EXIT_CODES.failed);
+  let signals = 0;
+  const onSignal = (): void => {
+    signals += 1;
+    if (signals > 1) exitAtOnce();
+  };
+  // Stays: at a moment without a listener a second signal would end this process before it has stopped the others.
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   const stop = context.stopSignal();
-  stop.addEventListener('abort', () => process.once('SIGINT', exitAtOnce).once('SIGTERM', exitAtOnce));
   // The terminal was closed.
   process.once('SIGHUP', exitAtOnce);
   return stop;
