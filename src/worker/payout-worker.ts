@@ -40,7 +40,7 @@ const DURABILITY_RETRY_MS = 1_000;
 /** Sends and follows the payouts of one account or several, each on its own, in one process. */
 export class PayoutWorker {
   readonly accounts: readonly AccountWorker[];
-  readonly connections: WorkerConnections;
+  readonly #connections: WorkerConnections;
   readonly #watch: RedisWatch | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -49,7 +49,7 @@ export class PayoutWorker {
     accounts: readonly AccountWorker[],
     watch: RedisWatch | undefined,
   ) {
-    this.connections = connections;
+    this.#connections = connections;
     this.accounts = accounts;
     this.#watch = watch;
   }
@@ -104,7 +104,7 @@ export class PayoutWorker {
   async #stop(): Promise<void> {
     await Promise.all(this.accounts.map(async (account) => account.stop()));
     await this.#watch?.stop();
-    await closeAll(this.connections);
+    await closeAll(this.#connections);
   }
 }
 
