@@ -10,13 +10,13 @@ export type Verdict =
 
 /** The simulated gateway: stamps arrivals on true time and keeps the book of what it really paid. */
 export class SimGateway {
-  readonly #world: World;
+  readonly #world: Pick<World, 'now' | 'note' | 'fail'>;
   #lastArrival: { readonly at: number; readonly what: string } | undefined;
   /** By the recipient's wallet, of which each payout has its own. */
   readonly #payments = new Map<string, string>();
   arrivals = 0;
 
-  constructor(world: World) {
+  constructor(world: Pick<World, 'now' | 'note' | 'fail'>) {
     this.#world = world;
   }
 

@@ -19,9 +19,9 @@ export interface JournalFolder {
 }
 
 export interface SimOperatorOptions {
-  readonly world: World;
-  readonly plan: Plan;
-  readonly redis: SimRedis;
+  readonly world: Pick<World, 'note' | 'after' | 'fault'> & { readonly random: Pick<World['random'], 'between'> };
+  readonly plan: Pick<Plan, 'settings'>;
+  readonly redis: Pick<SimRedis, 'ledger' | 'refuses'>;
   readonly folders: () => readonly JournalFolder[];
   /** A mistake that may be planted: adopts whatever is missing. */
   readonly adoptsWithoutProof: boolean;

@@ -1,10 +1,16 @@
-import { isAborted } from '../../../src/clock.js';
+import { isAborted, type Clock } from '../../../src/clock.js';
 import { sendUntilDecided, type ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import type { WorkerLedger } from './ledger-link.js';
-import type { SimProcess } from './sim-process.js';
+import type { World } from './world.js';
+
+/** The process that a worker runs in, as far as the worker sees it. */
+export interface WorkerProcess extends Clock {
+  readonly name: string;
+  readonly world: Pick<World, 'note' | 'fault'>;
+}
 
 export interface SimQueueOptions {
-  readonly process: SimProcess;
+  readonly process: WorkerProcess;
   readonly ledger: WorkerLedger;
   readonly active: ActiveSender;
   /** How often a job is run again although its payout was dealt with, as BullMQ does after a stall. */

@@ -9,11 +9,10 @@ import { SenderLoop } from '../../../src/worker/sender/sender-loop.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import type { WorkerLedger } from './ledger-link.js';
 import type { Settings } from './plan.js';
-import { SimQueue } from './sim-queue.js';
-import type { SimProcess } from './sim-process.js';
+import { SimQueue, type WorkerProcess } from './sim-queue.js';
 
 export interface SimWorkerOptions {
-  readonly process: SimProcess;
+  readonly process: WorkerProcess;
   readonly ledger: WorkerLedger;
   readonly gateway: WithdrawGateway;
   readonly journal: SendJournal;

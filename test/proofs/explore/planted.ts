@@ -1,0 +1,74 @@
+import type { Pieces } from '../simulation/pieces.js';
+import { mistakes } from '../simulation/planted/index.js';
+import type { Bounds } from './explorer.js';
+import type { SourceChange } from '../planted-source.js';
+import { DEVIATION_KINDS } from './schedule.js';
+
+/** A mistake, and the bounds within which exploration has to find it. */
+export interface Planted {
+  readonly name: string;
+  readonly plant: Partial<Pieces> | SourceChange;
+  readonly scenario: string;
+  readonly bounds: Omit<Bounds, 'maxRuns'>;
+}
+
+const ONE = { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false };
+const LOST_AND_OLDER = { deviations: 2, kinds: ['lose', 'rollback'], isFocused: false } as const;
+const LATE_AND_STOPPED = { deviations: 2, kinds: ['hold', 'stop'], isFocused: true } as const;
+
+const KEEPER = 'worker/sender/lease-keeper.ts';
+const SENDER = 'worker/sender/sender.ts';
+
+export const PLANTED: readonly Planted[] = [
+  {
+    name: 'awaitingAnswer read before the lease is taken',
+    plant: {
+      file: KEEPER,
+      edits: [
+        ['async #begin(lease: Lease, { lease: before }: SenderView)', 'async #begin(lease: Lease, seen: SenderView)'],
+        [
+          'this.#holdOffMs(view, before?.released === true)',
+          'this.#holdOffMs({ ...view, awaitingAnswer: seen.awaitingAnswer }, seen.lease?.released === true)',
+        ],
+      ],
+    },
+    scenario: 'slow',
+    bounds: LATE_AND_STOPPED,
+  },
+  {
+    name: 'an attempt not released before its write',
+    plant: { file: SENDER, edits: [['    this.#ownAttempts.release(attempt);\n', '']] },
+    scenario: 'slow',
+    bounds: LOST_AND_OLDER,
+  },
+  {
+    name: 'hold-off counted from before the lease is taken',
+    plant: {
+      file: KEEPER,
+      edits: [
+        ['this.#begin({ owner, epoch }, view)', 'this.#begin({ owner, epoch }, view, askedAt)'],
+        ['{ lease: before }: SenderView): Promise', '{ lease: before }: SenderView, askedAt: number): Promise'],
+        ['const wonAt = clock.now();', 'const wonAt = askedAt;'],
+      ],
+    },
+    scenario: 'slow',
+    bounds: LATE_AND_STOPPED,
+  },
+  {
+    name: "guard counted from the begin's reply",
+    plant: {
+      file: SENDER,
+      edits: [
+        ['const beganAt =', 'let beganAt ='],
+        ['const beganOn =', 'let beganOn ='],
+        [
+          'if (begun !== undefined) return begun;\n',
+          'if (begun !== undefined) return begun;\n      [beganAt, beganOn] = [clock.now(), clock.wallNow()];\n',
+        ],
+      ],
+    },
+    scenario: 'slow',
+    bounds: LATE_AND_STOPPED,
+  },
+  ...mistakes.map(({ name, pieces }): Planted => ({ name, plant: pieces, scenario: 'slow', bounds: ONE })),
+];

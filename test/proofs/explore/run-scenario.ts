@@ -1,0 +1,245 @@
+import type { Logger } from '../../../src/logger.js';
+import { JournalFile } from '../simulation/journal-file.js';
+import { soundPieces, type Pieces } from '../simulation/pieces.js';
+import { SimOperator } from '../simulation/sim-operator.js';
+import { SimWorker } from '../simulation/sim-worker.js';
+import { ExploredAccount } from './explored-account.js';
+import { ExploredGateway } from './explored-gateway.js';
+import { ExploredJournal } from './explored-journal.js';
+import { linkLedger } from './explored-ledger.js';
+import { ExploredProcess } from './explored-process.js';
+import { ExploredWorld } from './explored-world.js';
+import type { Scenario } from './scenario.js';
+import type { Schedule, Step } from './schedule.js';
+
+export interface RunOptions {
+  readonly pieces?: Pieces;
+  /** Keeps every step, to be printed. */
+  readonly tracing?: boolean;
+}
+
+/** How a run ended. */
+export interface Outcome {
+  /** Which promise was broken; undefined when all were kept. */
+  readonly broken: string | undefined;
+  /** The steps that a longer schedule may deviate from. */
+  readonly steps: readonly Step[];
+  readonly trace: readonly string[];
+}
+
+/** The first worker starts at once, each other one this much later, in ms. */
+const START_APART_MS = 100;
+/** As often as one stop can lead to another. */
+const ADOPTIONS_MAX = 4;
+
+/** Runs a scenario once, with the deviations of a schedule. */
+export async function runScenario(
+  scenario: Scenario,
+  schedule: Schedule,
+  { pieces = soundPieces, tracing = false }: RunOptions = {},
+): Promise<Outcome> {
+  const run = new ScenarioRun(scenario, schedule, { pieces, tracing });
+  try {
+    return { broken: await run.findBrokenPromise(), ...run.result };
+  } finally {
+    run.close();
+  }
+}
+
+class ScenarioRun {
+  readonly #scenario: Scenario;
+  readonly #pieces: Pieces;
+  readonly #world: ExploredWorld;
+  readonly #accounts: readonly ExploredAccount[];
+  /** By worker and account. */
+  readonly #files: readonly (readonly JournalFile[])[];
+  readonly #processes: ExploredProcess[] = [];
+  readonly #workers: { readonly worker: SimWorker; readonly process: ExploredProcess; readonly dir: string }[] = [];
+  #tokens = 0;
+
+  constructor(scenario: Scenario, schedule: Schedule, { pieces, tracing }: Required<RunOptions>) {
+    const { from, faultsUntil, endAt, accounts, workers, hasOwnJournals, settings } = scenario;
+    this.#scenario = scenario;
+    this.#pieces = pieces;
+    const world = (this.#world = new ExploredWorld({ schedule, from, faultsUntil, endAt, tracing }));
+    this.#accounts = Array.from({ length: accounts }, (_, number) => {
+      const prefix = accounts === 1 ? '' : `a${number + 1}.`;
+      return new ExploredAccount({ world, pieces, prefix, ...scenario });
+    });
+    const shared = this.#accounts.map((_, account) => new JournalFile(`journal-${account}`));
+    this.#files = Array.from({ length: workers }, (_, worker) =>
+      hasOwnJournals ? shared.map(({ journalId }) => new JournalFile(`${journalId}-${worker}`)) : shared,
+    );
+    world.marks = [settings.guardMs - 1];
+    world.rollBack = (changes) => this.#accounts[0]?.rollBack(changes) ?? false;
+    world.isSettled = () => this.#accounts.every(({ isSettled }) => isSettled) && !world.isRequestOnItsWay;
+  }
+
+  get result(): Omit<Outcome, 'broken'> {
+    const { steps, trace = [] } = this.#world;
+    return { steps, trace };
+  }
+
+  async findBrokenPromise(): Promise<string | undefined> {
+    await this.#prepare();
+    await this.#world.run();
+    for (let times = 0; this.#world.failure === undefined && this.#isStopped; times += 1) {
+      const reason = this.#whyStopped();
+      if (reason !== undefined) return reason;
+      if (times === ADOPTIONS_MAX) return 'stuck: the account is stopped again and again';
+      await this.#adopt();
+    }
+    return this.#world.failure ?? this.#findFalseState();
+  }
+
+  close(): void {
+    for (const process of this.#processes) process.isDead = true;
+    for (const { worker } of this.#workers) worker.forget();
+  }
+
+  /** A ledger whose earlier holder ended in good order, so that the first worker takes the lease at once. */
+  async #prepare(): Promise<void> {
+    const { workers } = this.#scenario;
+    for (const [index, { ledger }] of this.#accounts.entries()) {
+      const view = await ledger.readSender();
+      const { journalId } = this.#fileOf(0, index);
+      const journal = { journalId, host: 'w0', dir: 'w0', sends: 0, token: '', at: 0 };
+      const epoch = await ledger.acquireLease('earlier', view, journal, 0);
+      if (epoch !== undefined) await ledger.releaseLease({ owner: 'earlier', epoch });
+    }
+    for (let worker = 0; worker < workers; worker += 1) this.#startLater(worker, worker * START_APART_MS);
+  }
+
+  #fileOf(worker: number, account: number): JournalFile {
+    const file = this.#files[worker]?.[account];
+    if (file === undefined) throw new Error('every worker has a journal for every account');
+    return file;
+  }
+
+  #startLater(worker: number, delayMs: number): void {
+    this.#world.after(delayMs, {
+      kind: 'timeout',
+      label: `start ${worker}`,
+      run: () => {
+        this.#start(worker);
+      },
+    });
+  }
+
+  #start(number: number): void {
+    const { rates, wallOffsetsMs, restartAfterMs } = this.#scenario;
+    const world = this.#world;
+    const starts = this.#processes.filter(({ name }) => name.startsWith(nameOf(number))).length;
+    const process = new ExploredProcess({
+      world,
+      name: `${nameOf(number)}${starts === 0 ? '' : starts + 1}`,
+      rate: rates[number] ?? 1,
+      wallOffsetMs: wallOffsetsMs[number] ?? 0,
+    });
+    this.#processes.push(process);
+    if (restartAfterMs !== undefined)
+      process.onDeath = () => {
+        this.#startLater(number, restartAfterMs);
+      };
+    for (const account of this.#accounts.keys()) this.#startWorker(process, number, account);
+  }
+
+  #startWorker(process: ExploredProcess, number: number, index: number): void {
+    const { settings, lingerMs } = this.#scenario;
+    const account = this.#accounts[index];
+    if (account === undefined) throw new Error('no such account');
+    const world = this.#world;
+    const pieces = this.#pieces;
+    const pacer = pieces.makePacer({ clock: process, ...settings });
+    const context = { clock: process, pacer, settings, ledgerOfRun: account.ledger };
+    const gateway = new ExploredGateway({
+      world,
+      process,
+      gateway: account.gateway,
+      ...settings,
+      lingerMs: lingerMs[number] ?? 1,
+    });
+    const dir = `w${this.#scenario.hasOwnJournals ? number : 0}`;
+    const worker = new SimWorker({
+      process,
+      ledger: pieces.wrapLedger(linkLedger({ world, process, account, ...settings }), context),
+      gateway: pieces.wrapGateway(gateway, context),
+      journal: pieces.wrapJournal(new ExploredJournal(process, this.#fileOf(number, index)), context),
+      journalPlace: { host: dir, dir },
+      makeToken: (epoch) => pieces.makeToken(`t${(this.#tokens += 1)}`, epoch),
+      pacer,
+      settings,
+      guardMs: settings.guardMs,
+      ringsTwice: 0,
+      logger: tracingLogger(world, process.name),
+    });
+    this.#workers.push({ worker, process, dir });
+    void worker.run();
+  }
+
+  get #isStopped(): boolean {
+    return this.#accounts.some(({ isStopped }) => isStopped) || this.#refusing.length > 0;
+  }
+
+  /** The folders of the workers that refuse to send. */
+  get #refusing(): string[] {
+    return this.#workers
+      .filter(({ worker, process }) => !process.isDead && worker.mismatch !== undefined)
+      .map(({ dir }) => dir);
+  }
+
+  /** An account that is stopped for nothing keeps a merchant's money waiting. Only Redis that came back older is a reason. */
+  #whyStopped(): string | undefined {
+    if (this.#accounts.some(({ isRolledBack }) => isRolledBack)) return undefined;
+    const { pausedReason, objections } = this.#accounts.find(({ isStopped }) => isStopped)?.ledger.snapshot() ?? {};
+    // After two sends without a response the breaker pauses the account.
+    if (pausedReason !== undefined && objections?.size === 0) return undefined;
+    const reasons = [...(objections?.values() ?? [])].map(({ reason }) => reason);
+    const refused = this.#workers.flatMap(({ worker }) => worker.mismatch ?? []);
+    return `stopped without a reason: ${[...reasons, ...refused].join('; ')}`;
+  }
+
+  /** An operator runs the command that the tools show, and the workers continue. */
+  async #adopt(): Promise<void> {
+    const world = this.#world;
+    const { settings } = this.#scenario;
+    for (const [index, account] of this.#accounts.entries()) {
+      const operator = new SimOperator({
+        world: {
+          note: (line) => {
+            world.note(line);
+          },
+          after: (delayMs, run) => void world.after(delayMs, { kind: 'timeout', label: 'operator', run }),
+          fault: () => false,
+          random: { between: (least) => least },
+        },
+        plan: { settings },
+        redis: { ledger: account.ledger, refuses: false },
+        folders: () =>
+          this.#files.map((files, worker) => ({ dir: `w${worker}`, file: files[index] ?? this.#fileOf(0, index) })),
+        adoptsWithoutProof: this.#pieces.adoptsWithoutProof,
+      });
+      const done = operator.endStop([...new Set(this.#refusing)]).then(() => {
+        account.noteChange();
+      });
+      world.extend(this.#scenario.endAt);
+      await world.run();
+      await done;
+    }
+  }
+
+  #findFalseState(): string | undefined {
+    return this.#accounts.map((account) => account.findFalseState()).find((found) => found !== undefined);
+  }
+}
+
+function nameOf(worker: number): string {
+  return 'ABC'.charAt(worker);
+}
+
+function tracingLogger(world: ExploredWorld, name: string): Logger {
+  const note = (fields: object, message: string): void => {
+    world.note(() => `${name}: ${message} ${JSON.stringify(fields)}`);
+  };
+  return { debug: () => undefined, info: note, warn: note, error: note, child: () => tracingLogger(world, name) };
+}

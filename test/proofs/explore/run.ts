@@ -1,0 +1,171 @@
+import { parseArgs } from 'node:util';
+import { print, runCommand, wholeNumber } from '../command-line.js';
+import { soundPieces, type Pieces } from '../simulation/pieces.js';
+import { explore, type Bounds, type Exploration, type Finding } from './explorer.js';
+import { PLANTED, type Planted } from './planted.js';
+import { runPlanted as runInCopy, type SourceChange } from '../planted-source.js';
+import { runScenario } from './run-scenario.js';
+import { SCENARIOS, type Scenario } from './scenario.js';
+import { DEVIATION_KINDS, type DeviationKind, type Schedule } from './schedule.js';
+
+const USAGE = `npm run explore                                    what CI runs: see PASSES in test/proofs/explore/run.ts
+npm run explore -- --scenario NAME --deviations N [--kinds hold,stop,…] [--focused] [--runs N] [--first]
+                                                   one scenario under every schedule of N deviations
+npm run explore -- --scenario NAME --schedule JSON prints every step of one run
+npm run explore -- --planted [NAME]                plants mistakes: each has to be found
+scenarios: ${Object.keys(SCENARIOS).join(', ')}
+`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    scenario: { type: 'string' },
+    deviations: { type: 'string', default: '1' },
+    kinds: { type: 'string', default: DEVIATION_KINDS.join(',') },
+    focused: { type: 'boolean', default: false },
+    runs: { type: 'string' },
+    first: { type: 'boolean', default: false },
+    schedule: { type: 'string' },
+    planted: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+/** A finding is printed with its schedule, so more of them would bury the first. */
+const SHOWN_FINDINGS = 5;
+const PROGRESS_EVERY_MS = 10_000;
+
+interface Pass {
+  readonly title: string;
+  readonly bounds: Omit<Bounds, 'maxRuns'>;
+  readonly scenarios: readonly string[];
+}
+
+/** What CI runs: every single deviation everywhere, and the pairs by which two workers and two timelines meet. */
+const PASSES: readonly Pass[] = [
+  {
+    title: 'one deviation',
+    bounds: { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false },
+    scenarios: Object.keys(SCENARIOS),
+  },
+  {
+    title: 'two: a message lost, Redis older',
+    bounds: { deviations: 2, kinds: ['lose', 'rollback'], isFocused: false },
+    scenarios: ['slow', 'epochs'],
+  },
+  {
+    title: 'two: a lease command late, a worker stopped',
+    bounds: { deviations: 2, kinds: ['hold', 'stop'], isFocused: true },
+    scenarios: ['slow'],
+  },
+];
+
+async function main(): Promise<boolean> {
+  if (values.planted) return runPlanted(positionals.join(' '));
+  if (values.scenario === undefined) return runPasses();
+  const scenario = findScenario(values.scenario);
+  if (values.schedule !== undefined) return trace(scenario, JSON.parse(values.schedule) as Schedule);
+  const kinds = values.kinds.split(',') as DeviationKind[];
+  const unknown = kinds.find((kind) => !DEVIATION_KINDS.includes(kind));
+  if (unknown !== undefined) throw new Error(`There is no deviation ${unknown}\n${USAGE}`);
+  const deviations = wholeNumber(values.deviations, USAGE);
+  const maxRuns = values.runs === undefined ? Infinity : wholeNumber(values.runs, USAGE);
+  return run(values.scenario, { deviations, kinds, isFocused: values.focused, maxRuns });
+}
+
+function findScenario(name: string): Scenario {
+  const scenario = SCENARIOS[name];
+  if (scenario === undefined) throw new Error(`There is no scenario ${name}\n${USAGE}`);
+  return scenario;
+}
+
+async function runPasses(): Promise<boolean> {
+  let failed = 0;
+  let passed = 0;
+  for (const { title, bounds, scenarios } of PASSES) {
+    print(`${title}:`);
+    for (const name of scenarios) {
+      if (await run(name, { ...bounds, maxRuns: Infinity })) passed += 1;
+      else failed += 1;
+    }
+  }
+  print(`${passed} passed, ${failed} failed`);
+  return failed === 0;
+}
+
+async function run(name: string, bounds: Bounds): Promise<boolean> {
+  const startedAt = performance.now();
+  const { runs, findings, isComplete } = await exploreWithProgress(name, bounds, { stopAtFirst: values.first });
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const pace = `${runs} schedules in ${seconds.toFixed(1)} s (${Math.round(runs / seconds)}/s)`;
+  const bound = `${isComplete ? 'all' : 'NOT ALL'} of ${bounds.deviations}`;
+  print(`  ${name.padEnd(17)} ${bound}: ${pace}, ${findings.length} break a promise`);
+  for (const finding of findings.slice(0, SHOWN_FINDINGS)) explain(name, finding);
+  return findings.length === 0;
+}
+
+async function exploreWithProgress(
+  name: string,
+  bounds: Bounds,
+  options: { readonly stopAtFirst: boolean; readonly pieces?: Pieces },
+): Promise<Exploration> {
+  let shownAt = performance.now();
+  return explore(findScenario(name), bounds, {
+    ...options,
+    onRun: (runs) => {
+      if (performance.now() - shownAt < PROGRESS_EVERY_MS) return;
+      shownAt = performance.now();
+      process.stderr.write(`${name}: ${runs} schedules\n`);
+    },
+  });
+}
+
+function explain(name: string, { broken, schedule, run: number }: Finding): void {
+  print(`    run ${number}: ${broken}`);
+  print(`      to repeat it: npm run explore -- --scenario ${name} --schedule '${JSON.stringify(schedule)}'`);
+}
+
+async function runPlanted(name: string): Promise<boolean> {
+  const chosen = PLANTED.filter((planted) => name === '' || planted.name === name);
+  if (chosen.length === 0) throw new Error(`There is no mistake named ${name}`);
+  let missed = 0;
+  for (const planted of chosen) {
+    const found = await findPlanted(planted);
+    if (found === undefined) missed += 1;
+    print(`${planted.name.padEnd(56)} ${found ?? 'NOT FOUND'}`);
+  }
+  print(`${chosen.length - missed} passed, ${missed} failed`);
+  return missed === 0;
+}
+
+/** @returns what was found, and after how many runs */
+async function findPlanted({ plant, scenario, bounds }: Planted): Promise<string | undefined> {
+  if ('file' in plant) return findInCopy(plant, scenario, bounds);
+  const pieces = { ...soundPieces, ...plant };
+  const { findings } = await exploreWithProgress(
+    scenario,
+    { ...bounds, maxRuns: Infinity },
+    { stopAtFirst: true, pieces },
+  );
+  const [first] = findings;
+  return first && `run ${first.run}: ${first.broken}`;
+}
+
+async function findInCopy(
+  change: SourceChange,
+  scenario: string,
+  { deviations, kinds, isFocused }: Planted['bounds'],
+): Promise<string | undefined> {
+  const bounds = ['--deviations', `${deviations}`, '--kinds', kinds.join(','), ...(isFocused ? ['--focused'] : [])];
+  const program = ['test/proofs/explore/run.ts', '--first', '--scenario', scenario, ...bounds];
+  return /run \d+: .*/.exec(await runInCopy(change, program))?.[0];
+}
+
+async function trace(scenario: Scenario, schedule: Schedule): Promise<boolean> {
+  const outcome = await runScenario(scenario, schedule, { tracing: true });
+  print(outcome.trace.join('\n'));
+  print(outcome.broken ?? 'every promise was kept');
+  return outcome.broken === undefined;
+}
+
+await runCommand(main, USAGE, values.help);
