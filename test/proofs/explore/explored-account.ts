@@ -84,11 +84,14 @@ export class ExploredAccount {
 
   /** Nothing is left to do, or an operator has to do it. */
   get isSettled(): boolean {
-    this.#isSettled ??=
-      this.isStopped ||
-      (this.ledger.payouts().length === this.#payouts &&
-        this.ledger.payouts().every(({ state }) => state !== 'queued' && state !== 'sending'));
+    this.#isSettled ??= this.isStopped || this.isDone;
     return this.#isSettled;
+  }
+
+  /** Every payout was sent, or may have been. */
+  get isDone(): boolean {
+    const payouts = this.ledger.payouts();
+    return payouts.length === this.#payouts && payouts.every(({ state }) => state !== 'queued' && state !== 'sending');
   }
 
   get isStopped(): boolean {

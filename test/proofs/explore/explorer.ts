@@ -40,8 +40,10 @@ export interface Exploration {
 
 export interface ExploreOptions {
   readonly pieces?: Pieces | undefined;
-  /** Told after every run. */
+  /** Told after every run how many there were. */
   readonly onRun?: (runs: number) => void;
+  /** Told before every run. */
+  readonly onSchedule?: (schedule: Schedule) => void;
   readonly stopAtFirst?: boolean;
 }
 
@@ -123,6 +125,7 @@ class Explorer {
   async #run(schedule: Schedule): Promise<Outcome> {
     if (this.#runs % TURN_EVERY_RUNS === 0) await nextTurn();
     this.#runs += 1;
+    this.#options.onSchedule?.(schedule);
     const { pieces } = this.#options;
     const outcome = await runScenario(this.#scenario, schedule, pieces === undefined ? {} : { pieces });
     if (outcome.broken !== undefined) this.#findings.push({ schedule, broken: outcome.broken, run: this.#runs });

@@ -178,7 +178,8 @@ class ScenarioRun {
   }
 
   get #isStopped(): boolean {
-    return this.#accounts.some(({ isStopped }) => isStopped) || this.#refusing.length > 0;
+    // A standby worker that refuses, and has yet to see that an operator adopted the ledger, keeps nothing waiting.
+    return this.#accounts.some(({ isStopped, isDone }) => isStopped || (!isDone && this.#refusing.length > 0));
   }
 
   /** The folders of the workers that refuse to send. */
