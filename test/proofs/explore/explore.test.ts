@@ -73,7 +73,7 @@ describe('explore', () => {
   it.each<[string, DeviationKind]>([
     ['resend on timeout', 'lose'],
     ['recovery that requeues sending', 'crash'],
-    ['no guard before the write', 'hold'],
+    ['no guard before the write', 'stop'],
   ])('finds a planted mistake: %s', async (name, kind) => {
     const plant = mistakes.find((mistake) => mistake.name === name)?.pieces;
     expect(plant).toBeDefined();
