@@ -13,6 +13,7 @@ import {
   type ForgottenSend,
   type KnownJournal,
   type Lease,
+  type LeaseView,
   type Objection,
   type SendAttempt,
   type SenderLedger,
@@ -49,6 +50,11 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   }
 
   // What the sender asks.
+
+  /** The lease as it is now. */
+  get lease(): LeaseView | undefined {
+    return this.#all.lease;
+  }
 
   readSender(): Promise<SenderView> {
     const { lease, sendCount, last, lastJournalId, inFlightMs, awaitingAnswer, pausedReason } = this.#all;

@@ -212,6 +212,7 @@ class ScenarioRun {
           },
           after: (delayMs, run) => void world.after(delayMs, { kind: 'timeout', label: 'operator', run }),
           fault: () => false,
+          situations: { meet: () => undefined },
           random: { between: (least) => least },
         },
         plan: { settings },

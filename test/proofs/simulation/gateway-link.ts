@@ -66,6 +66,7 @@ export class GatewayLink implements WithdrawGateway {
     const durationMs = (): number => process.now() - startedAt;
     const lost = (reason: string) => (): WithdrawOutcome => ({ kind: 'unknown', reason, durationMs: durationMs() });
     world.note(() => `${process.name} WRITES ${request.addressTo}`);
+    world.situations.written(process.name, settings.inFlightMaxMs);
 
     // The promise takes the first of these that comes.
     process.afterOwn(settings.withdrawTimeoutMs, conclude(lost('no whole response in time')));
@@ -83,6 +84,7 @@ export class GatewayLink implements WithdrawGateway {
   #arrive(request: WithdrawRequest, respond: (verdict: Verdict) => void): void {
     const { process, gateway, plan, injector } = this.#options;
     const { world } = process;
+    world.situations.arrived(process.name);
     const verdict = gateway.arrive(request, request.addressTo, world.fault(plan.faults.rejected));
     injector.strike(process, 'response', 'withdraw');
     if (world.fault(plan.faults.responseLost)) return;

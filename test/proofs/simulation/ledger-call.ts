@@ -99,6 +99,7 @@ export class LedgerCall<Reply> {
     if (!this.#isQuiet) process.world.note(() => `${process.name} ${this.#name} ${this.#about}`);
     if (this.#name === 'acquireLease') redis.beforeLease = redis.ledger.snapshot();
     const reply = this.#run(redis.ledger);
+    process.world.situations.executed(process.name, this.#name, this.#about, redis.ledger.lease);
     injector.strike(process, 'executed', this.#name);
     redis.executed(this.#name, this.#isQuiet);
     if (this.#isReplyLost) return;

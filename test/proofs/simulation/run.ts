@@ -4,6 +4,7 @@ import { print, runCommand, wholeNumber } from '../command-line.js';
 import { soundPieces, type Pieces } from './pieces.js';
 import { mistakes } from './planted/index.js';
 import { runSeed, type RunResult } from './simulation.js';
+import { SITUATIONS, type Situation } from './situations.js';
 
 const USAGE = `npm run simulate -- [--seeds N] [--from S]             runs N seeds (20000) from S (1) on; each has to keep every promise
 npm run simulate -- --planted [--seeds N] [--from S]   plants mistakes; each has to be caught within N seeds (10000)
@@ -12,6 +13,8 @@ npm run simulate -- --trace --from S [--planted NAME]  prints every step of one 
 
 /** A failing run is printed whole, so more of them would bury the first. */
 const SHOWN_FAILURES = 3;
+/** A situation that fewer runs come into is not tested by chance. */
+const SEEDS_PER_SITUATION = 1_000;
 const PROGRESS_EVERY_MS = 10_000;
 
 const { values, positionals } = parseArgs({
@@ -38,10 +41,12 @@ async function runAll(from: number, seeds: number): Promise<boolean> {
   let failed = 0;
   let arrivals = 0;
   let virtualMs = 0;
+  const met = new Map<Situation, number>();
   for (let seed = from; seed < from + seeds; seed += 1) {
     const result = await run(seed);
     arrivals += result.arrivals;
     virtualMs += result.endedAt;
+    for (const situation of result.situations) met.set(situation, (met.get(situation) ?? 0) + 1);
     if (result.broken !== undefined) {
       failed += 1;
       await explain(result, failed <= SHOWN_FAILURES);
@@ -53,9 +58,21 @@ async function runAll(from: number, seeds: number): Promise<boolean> {
   }
   const seconds = (performance.now() - startedAt) / 1_000;
   print(`${arrivals} withdrawals reached the gateway in ${(virtualMs / 3_600_000).toFixed(1)} simulated hours`);
+  const isSampled = printSituations(met, seeds);
   print(`${seeds} seeds in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds/s`);
   print(`${seeds - failed} passed, ${failed} failed`);
-  return failed === 0;
+  return failed === 0 && isSampled;
+}
+
+/** @returns whether enough runs came into every situation */
+function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): boolean {
+  const wanted = Math.floor(seeds / SEEDS_PER_SITUATION);
+  print('runs that came into a situation:');
+  for (const situation of SITUATIONS) {
+    const count = met.get(situation) ?? 0;
+    print(`  ${String(count).padStart(7)}  ${situation}${count < wanted ? `  TOO FEW: ${wanted} are wanted` : ''}`);
+  }
+  return SITUATIONS.every((situation) => (met.get(situation) ?? 0) >= wanted);
 }
 
 async function explain({ seed, broken = '' }: RunResult, whole: boolean): Promise<void> {

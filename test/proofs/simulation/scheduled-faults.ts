@@ -72,8 +72,10 @@ export class ScheduledFaults {
     const running = random.pick(hosts.all).running;
     if (running.size === 0) return;
     const { process, worker } = random.pick([...running.values()]);
-    if (random.chance(faults.wallJump)) process.wallOffsetMs += random.pick([-3_600_000, -1_000, 1_000, 3_600_000]);
-    else if (random.chance(faults.stopCleanly)) {
+    if (random.chance(faults.wallJump)) {
+      process.wallOffsetMs += random.pick([-3_600_000, -1_000, 1_000, 3_600_000]);
+      this.#world.situations.wallClockJumped(process.name);
+    } else if (random.chance(faults.stopCleanly)) {
       this.#world.note(() => `${process.name} is asked to end`);
       process.deliver(() => {
         worker.stop();

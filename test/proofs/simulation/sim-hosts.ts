@@ -129,7 +129,7 @@ export class SimHosts {
       process,
       ledger: pieces.wrapLedger(linkLedger({ ...link, redis }), context),
       gateway: pieces.wrapGateway(new GatewayLink({ ...link, gateway }), context),
-      journal: pieces.wrapJournal(new SimJournal({ ...link, file: host.file }), context),
+      journal: pieces.wrapJournal(new SimJournal({ ...link, file: host.file, ledger: redis.ledger }), context),
       journalPlace: { host: host.dir, dir: host.dir },
       makeToken: (epoch) => pieces.makeToken(`t${(this.#tokens += 1)}`, epoch),
       pacer,

@@ -1,4 +1,5 @@
 import type { JournalLine, OutcomeLine } from '../../../src/journal/journal-line.js';
+import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import type { FaultInjector } from './fault-injector.js';
 import type { JournalFile } from './journal-file.js';
@@ -8,6 +9,7 @@ import type { SimProcess } from './sim-process.js';
 export interface SimJournalOptions {
   readonly process: SimProcess;
   readonly file: JournalFile;
+  readonly ledger: Pick<MemoryLedger, 'lease'>;
   readonly plan: Plan;
   readonly injector: FaultInjector;
 }
@@ -44,12 +46,13 @@ export class SimJournal extends MemoryJournal {
   }
 
   protected override async write(line: Exclude<JournalLine, OutcomeLine>): Promise<void> {
-    const { process, file, plan, injector } = this.#options;
+    const { process, file, ledger, plan, injector } = this.#options;
     const { world } = process;
     injector.strike(process, 'journal', 'write');
     await process.takeMs(world.random.heavyTail(0.05, 50));
     const isBroken = world.fault(plan.faults.journalBroken);
     if (!isBroken || world.random.chance(0.5)) file.write(line);
+    if ('payoutId' in line) world.situations.journaled(process.name, ledger.lease);
     injector.strike(process, 'journal', 'sync');
     await process.takeMs(world.random.heavyTail(0.5, 500));
     this.#isBroken = isBroken;

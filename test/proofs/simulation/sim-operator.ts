@@ -19,7 +19,9 @@ export interface JournalFolder {
 }
 
 export interface SimOperatorOptions {
-  readonly world: Pick<World, 'note' | 'after' | 'fault'> & { readonly random: Pick<World['random'], 'between'> };
+  readonly world: Pick<World, 'note' | 'after' | 'fault'> & {
+    readonly situations: Pick<World['situations'], 'meet'>;
+  } & { readonly random: Pick<World['random'], 'between'> };
   readonly plan: Pick<Plan, 'settings'>;
   readonly redis: Pick<SimRedis, 'ledger' | 'refuses'>;
   readonly folders: () => readonly JournalFolder[];
@@ -97,6 +99,7 @@ export class SimOperator {
     }
     const { inFlightMaxMs } = settings.settings;
     const adoption = await carryOutAdoption(ledger, journals, plan, { actor: ACTOR, at: 0, inFlightMaxMs });
+    world.situations.meet(giveUp.length > 0 ? 'a ledger is adopted, and a journal given up' : 'a ledger is adopted');
     world.note(() => `operator: adopted ${JSON.stringify({ ...adoption, giveUp })}`);
   }
 

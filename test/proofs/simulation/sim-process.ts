@@ -90,6 +90,7 @@ export class SimProcess implements Clock {
   pause(forMs: number): void {
     if (this.dead) return;
     this.world.note(() => `${this.name} is stopped for ${forMs.toFixed(1)}`);
+    this.world.situations.stopped(this.name);
     this.#resumesAt = Math.max(this.#resumesAt, this.world.now + forMs);
     this.world.after(this.#resumesAt - this.world.now, () => {
       this.#resume();
@@ -115,6 +116,7 @@ export class SimProcess implements Clock {
   kill(): void {
     if (this.dead) return;
     this.world.note(() => `${this.name} is killed`);
+    this.world.situations.killed(this.name);
     this.end();
   }
 

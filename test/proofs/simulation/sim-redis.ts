@@ -89,6 +89,7 @@ export class SimRedis {
   rollBack(snapshot = this.#pickSnapshot()): void {
     if (this.#rollbacksLeft === 0 || !this.mayForget(snapshot)) return;
     this.#rollbacksLeft -= 1;
+    this.#world.situations.rolledBack();
     this.#world.note(() => `redis: ROLLED BACK to ${snapshot.sendCount} sends`);
     this.#restart();
     this.ledger.restore(snapshot);
@@ -111,6 +112,7 @@ export class SimRedis {
   #loseSender(): void {
     this.#sendersToLose -= 1;
     this.#world.note(() => 'redis: the sender key is LOST');
+    this.#world.situations.senderLost();
     this.ledger.loseSender();
   }
 

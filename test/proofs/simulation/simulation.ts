@@ -8,6 +8,7 @@ import { SimHosts } from './sim-hosts.js';
 import { walletOf } from './sim-payout.js';
 import { SimRedis } from './sim-redis.js';
 import { SimUsers } from './sim-users.js';
+import type { Situation } from './situations.js';
 import { World } from './world.js';
 
 export interface RunOptions {
@@ -26,6 +27,8 @@ export interface RunResult {
   /** Virtual time, ms. */
   readonly endedAt: number;
   readonly trace: readonly string[];
+  /** The situations that it came into. */
+  readonly situations: ReadonlySet<Situation>;
 }
 
 /** A worker that knows more than the ledger objects within this time, once there are no more faults. */
@@ -94,8 +97,8 @@ export class Simulation {
   }
 
   get result(): Omit<RunResult, 'seed' | 'broken'> {
-    const { steps, now, trace = [] } = this.#world;
-    return { steps, arrivals: this.#gateway.arrivals, endedAt: now, trace: [...trace] };
+    const { steps, now, trace = [], situations } = this.#world;
+    return { steps, arrivals: this.#gateway.arrivals, endedAt: now, trace: [...trace], situations: situations.met };
   }
 
   #endFaults(): void {

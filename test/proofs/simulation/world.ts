@@ -1,5 +1,6 @@
 import { EventHeap } from './event-heap.js';
 import { Random } from '../../doubles/random.js';
+import { Situations } from './situations.js';
 
 /** Thrown for a run that breaks a promise. */
 export class BrokenPromise extends Error {}
@@ -18,6 +19,7 @@ export class World {
   /** Faults are switched off at the end of a run, to see that everything drains. */
   faultsOn = true;
   readonly trace: string[] | undefined;
+  readonly situations = new Situations({ now: () => this.now });
   /** Until then nothing goes wrong, as an assumption of the sending rules demands after some faults. */
   calmUntil = 0;
   readonly #events = new EventHeap();

@@ -1,0 +1,145 @@
+import type { LeaseView } from '../../../src/ledger/sender-ledger.js';
+
+/**
+ * Situations in which a rule decides. A run that never comes into one says nothing about its rule, so `npm run simulate`
+ * counts the runs that do.
+ */
+export const SITUATIONS = [
+  'a send begins between the check of a lease and its take-over',
+  'an epoch is given out twice',
+  'the lease is taken over while a request is on its way',
+  'an outcome is recorded by a process that has lost the lease',
+  'an outcome is recorded by another process than sent it',
+  'a journal entry is written by a process that has lost the lease',
+  'a process is stopped between begin and write',
+  'a process is killed between begin and write',
+  'a process is killed while its request is on its way',
+  'a wall clock jumps between begin and write',
+  'Redis comes back older',
+  'Redis comes back older while a request is on its way',
+  'Redis comes back older twice',
+  'the sender key is lost while a send is in progress',
+  'an attempt is put back',
+  'a journal objects',
+  'a ledger is adopted',
+  'a ledger is adopted, and a journal given up',
+] as const;
+
+export type Situation = (typeof SITUATIONS)[number];
+
+interface Request {
+  readonly process: string;
+  /** When it has arrived at the latest, or never will. */
+  readonly until: number;
+}
+
+export interface SituationsOptions {
+  /** Virtual time, ms. */
+  readonly now: () => number;
+}
+
+/** Watches one run, and notes which situations it came into. */
+export class Situations {
+  readonly met = new Set<Situation>();
+  readonly #now: () => number;
+  readonly #epochs = new Set<number>();
+  /** Of each process: how many sends had begun when it last read the lease. */
+  readonly #beginsSeen = new Map<string, number>();
+  /** By payout and attempt: the process that began it. */
+  readonly #begunBy = new Map<string, string>();
+  /** Processes that began a send and have not written it. */
+  readonly #beforeWrite = new Set<string>();
+  #requests: readonly Request[] = [];
+  #begins = 0;
+
+  constructor({ now }: SituationsOptions) {
+    this.#now = now;
+  }
+
+  /** Redis has carried out a command. @param about - what it concerns: for a send, payout and attempt @param lease - after it */
+  executed(process: string, name: string, about: string, lease: LeaseView | undefined): void {
+    const [payoutId = '', attempt = ''] = about.split(' ');
+    const send = `${payoutId} ${attempt}`;
+    const isHolder = lease?.owner.startsWith(`${process}.`) === true;
+    switch (name) {
+      case 'readSender':
+        this.#beginsSeen.set(process, this.#begins);
+        break;
+      case 'acquireLease':
+        if (this.#begins > (this.#beginsSeen.get(process) ?? this.#begins)) this.meet(SITUATIONS[0]);
+        if (isHolder) this.#tookOver(lease.epoch);
+        break;
+      case 'beginSend':
+        if (!isHolder) break;
+        this.#begins += 1;
+        this.#begunBy.set(send, process);
+        this.#beforeWrite.add(process);
+        break;
+      case 'finishSend':
+        if (!isHolder) this.meet('an outcome is recorded by a process that has lost the lease');
+        if ((this.#begunBy.get(send) ?? process) !== process)
+          this.meet('an outcome is recorded by another process than sent it');
+        break;
+      case 'revertSend':
+        this.#beforeWrite.delete(process);
+        this.meet('an attempt is put back');
+        break;
+      case 'object':
+        this.meet('a journal objects');
+        break;
+    }
+  }
+
+  #tookOver(epoch: number): void {
+    if (this.#epochs.has(epoch)) this.meet('an epoch is given out twice');
+    this.#epochs.add(epoch);
+    if (this.#isRequestOnItsWay()) this.meet('the lease is taken over while a request is on its way');
+  }
+
+  /** The first byte of a request has left. */
+  written(process: string, inFlightMaxMs: number): void {
+    this.#beforeWrite.delete(process);
+    this.#requests = [...this.#requests, { process, until: this.#now() + inFlightMaxMs }];
+  }
+
+  arrived(process: string): void {
+    this.#requests = this.#requests.filter((request) => request.process !== process);
+  }
+
+  journaled(process: string, lease: LeaseView | undefined): void {
+    if (lease?.owner.startsWith(`${process}.`) !== true)
+      this.meet('a journal entry is written by a process that has lost the lease');
+  }
+
+  stopped(process: string): void {
+    if (this.#beforeWrite.has(process)) this.meet('a process is stopped between begin and write');
+  }
+
+  killed(process: string): void {
+    if (this.#beforeWrite.delete(process)) this.meet('a process is killed between begin and write');
+    if (this.#isRequestOnItsWay(process)) this.meet('a process is killed while its request is on its way');
+  }
+
+  wallClockJumped(process: string): void {
+    if (this.#beforeWrite.has(process)) this.meet('a wall clock jumps between begin and write');
+  }
+
+  rolledBack(): void {
+    if (this.met.has('Redis comes back older')) this.meet('Redis comes back older twice');
+    this.meet('Redis comes back older');
+    if (this.#isRequestOnItsWay()) this.meet('Redis comes back older while a request is on its way');
+  }
+
+  senderLost(): void {
+    if (this.#beforeWrite.size > 0 || this.#isRequestOnItsWay())
+      this.meet('the sender key is lost while a send is in progress');
+  }
+
+  meet(situation: Situation): void {
+    this.met.add(situation);
+  }
+
+  #isRequestOnItsWay(of?: string): boolean {
+    return this.#requests.some(({ process, until }) => until > this.#now() && (of === undefined || process === of));
+  }
+}
