@@ -28,7 +28,10 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   readonly unknownsInARow: number;
   /** Payouts whose job has yet to be added to a queue. */
   readonly withoutJob: number;
-  /** For how long the payout that is longest in the state has been there, in ms; null when there is none. */
+  /**
+   * For how long the payout that is longest in the state has been there, in ms; null when there is none. One that was put
+   * back without having been sent is `queued` since it first was.
+   */
   readonly oldestAgeMs: Readonly<Record<WatchedState, number | null>>;
 }
 
@@ -76,7 +79,7 @@ async function readAges(
   connection: LedgerConnection,
   oldest: readonly (string | undefined)[],
 ): Promise<AccountStats['oldestAgeMs']> {
-  const entered = await readLastChanges(
+  const entered = await readEntryTimes(
     connection,
     oldest.filter((payoutId) => payoutId !== undefined),
   );
@@ -88,8 +91,8 @@ async function readAges(
   return Object.fromEntries(ages) as AccountStats['oldestAgeMs'];
 }
 
-/** When each payout came into its present state, ms since 1970. */
-async function readLastChanges(
+/** Since when each payout is in its present state, ms since 1970. */
+async function readEntryTimes(
   connection: LedgerConnection,
   payoutIds: readonly string[],
 ): Promise<Map<string, number>> {
@@ -99,7 +102,14 @@ async function readLastChanges(
         fill(pipeline, connection.keys.payout(payoutId), index);
       });
     });
-  const lengths = await each((pipeline, key) => pipeline.hget(key, 'n'));
-  const entries = await each((pipeline, key, index) => pipeline.hget(key, `h${Number(lengths[index]) - 1}`));
-  return new Map(payoutIds.map((payoutId, index) => [payoutId, Number(String(entries[index]).split('\t')[0])]));
+  const records = await each((pipeline, key) => pipeline.hmget(key, 'n', 'state', 'queuedSince'));
+  const facts = records as [string, string, string | null][];
+  const entries = await each((pipeline, key, index) => pipeline.hget(key, `h${Number(facts[index]?.[0]) - 1}`));
+  return new Map(
+    payoutIds.map((payoutId, index) => {
+      const [, state, queuedSince] = facts[index] ?? [];
+      const changedAt = String(entries[index]).split('\t')[0];
+      return [payoutId, Number(state === 'queued' && queuedSince ? queuedSince : changedAt)];
+    }),
+  );
 }

@@ -120,6 +120,32 @@ describe('readAccountStats', () => {
     expect((await readAccountStats(account.connection)).oldestAgeMs).toMatchObject({ queued: 0, unknown: 0 });
   });
 
+  it('keeps the place and the age of a payout that was put back without having been sent', async () => {
+    await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
+    const lease = await takeLease(account.sender, 'one');
+    for (let round = 0; round < 3; round += 1) {
+      account.clock.advance(5_000);
+      await account.sender.revertSend(await begin(account.sender, lease, 'p'), 'the gateway is not reachable');
+      const { redis, connection } = account;
+      expect(await redis.zrange(connection.keys.state('queued'), '0', '-1')).toEqual(['p', 'q']);
+    }
+    expect((await readAccountStats(account.connection)).oldestAgeMs.queued).toBe(15_000);
+  });
+
+  it('counts the age of a payout that an operator put back from then on, at the end of the queue', async () => {
+    await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
+    const lease = await takeLease(account.sender, 'one');
+    await account.sender.revertSend(await begin(account.sender, lease, 'p'), 'the gateway is not reachable');
+    const rejected = { kind: 'rejected', message: 'm' } as const;
+    await account.sender.finishSend(await begin(account.sender, lease, 'p'), rejected, NO_BREAKER, 0);
+    account.clock.advance(60_000);
+    await account.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'r' });
+    const { redis, connection } = account;
+    expect(await redis.zrange(connection.keys.state('queued'), '0', '-1')).toEqual(['q', 'p']);
+    await account.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled', by: 'ann', reason: 'r' });
+    expect((await readAccountStats(account.connection)).oldestAgeMs.queued).toBe(0);
+  });
+
   it('shows no sender once the lease was given back or ended by an adoption', async () => {
     await account.sender.releaseLease(await takeLease(account.sender, 'one'));
     expect((await readAccountStats(account.connection)).sender).toBeNull();

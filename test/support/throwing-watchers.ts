@@ -15,6 +15,7 @@ export const loggerWithThrowingChildren: Logger = { ...throwingLogger, child: ()
 
 export const throwingObserver: WorkerObserver = {
   sent: fail,
+  notSent: fail,
   sendGap: fail,
   pacerWaited: fail,
   journalSynced: fail,

@@ -31,7 +31,7 @@ if not payout or payout.state ~= 'queued' or payout.attempt + 1 ~= tonumber(atte
 end
 -- A process that takes over sees in `unanswered` that a request may still be on its way, and for how long.
 redis.call('HSET', SENDER, 'sends', begun[1] + 1, 'last', token, 'unanswered', token, 'inFlightMs', inFlightMs,
-  'journal', journalId)
+  'journal', journalId, 'place', redis.call('ZSCORE', INDEX.queued, payout.id) or '', 'queuedSince', queued_since(payout))
 redis.call('HSET', JOURNALS, journalId, journal)
 move(payout, 'sending', at, '', '', { 'attempt', attempt, 'tokens', tokens_with(payout, payout.attempt + 1, token) })
 return begun[1] + 1

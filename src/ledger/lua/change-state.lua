@@ -35,6 +35,8 @@ end
 if to == 'queued' then
   record_fields[#record_fields + 1] = 'round'
   record_fields[#record_fields + 1] = (redis.call('HGET', record, 'round') or 0) + 1
+  -- It goes to the end of the queue, whatever place it had before.
+  redis.call('HDEL', record, 'place', 'queuedSince')
 end
 if to ~= 'unknown' then
   if txhash ~= '' then redis.call('HSET', bucket, txhash, payout.id) end

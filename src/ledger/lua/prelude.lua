@@ -50,11 +50,24 @@ local function follow(payout, from, at, by, reason, seq)
   redis.call('HDEL', payout.record, 'pending')
 end
 
+-- A payout that is put back without having been sent keeps its place among the queued, and its age: `place` and
+-- `queuedSince` in its record. Both are empty where it came into the queue in another way.
+local function has_place(place)
+  return place and place ~= ''
+end
+
+-- Since when a queued payout has been waiting to be sent.
+local function queued_since(payout)
+  local since, entry = unpack(redis.call('HMGET', payout.record, 'queuedSince', 'h' .. (payout.n - 1)))
+  return has_place(since) and since or (read_history_entry(entry))
+end
+
 -- Completes a change that an interrupted script began.
 local function complete(payout, from)
-  local entry = redis.call('HGET', payout.record, 'h' .. (payout.n - 1))
+  local entry, place = unpack(redis.call('HMGET', payout.record, 'h' .. (payout.n - 1), 'place'))
   local at, to, by, reason = read_history_entry(entry)
-  redis.call('ZADD', INDEX[to], 'NX', redis.call('HINCRBY', LEDGER, 'seq', 1), payout.id)
+  local seq = to == 'queued' and has_place(place) and place or redis.call('HINCRBY', LEDGER, 'seq', 1)
+  redis.call('ZADD', INDEX[to], 'NX', seq, payout.id)
   if NEEDS_JOB[to] then redis.call('ZADD', OUTBOX, 'NX', at, to .. ' ' .. payout.id) end
   if not has_event('state', payout.id, to, at) then append_event('state', payout.id, from, to, at, by, reason) end
   if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
@@ -114,14 +127,15 @@ local function is_last(payout, attempt, token)
 end
 
 -- Moves a payout to another state. The caller has checked what is special to its transition; that the transition exists
--- at all is checked here, before anything is written. `fields`: field, value, … that change with it.
-local function move(payout, to, at, by, reason, fields)
+-- at all is checked here, before anything is written. `fields`: field, value, … that change with it. `seq`: its place in
+-- the index of the new state; the last one where there is none.
+local function move(payout, to, at, by, reason, fields, seq)
   local from = payout.state
   if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
   redis.call('HSET', payout.record, 'state', to, 'n', payout.n + 1, 'h' .. payout.n, history_entry(to, at, by, reason),
     'pending', from, unpack(fields or {}))
   payout.state, payout.n = to, payout.n + 1
-  follow(payout, from, at, by, reason)
+  follow(payout, from, at, by, reason, seq)
 end
 
 -- Puts in a payout that is not there. `seq`: its place in the index, where the caller needs the number too.

@@ -8,6 +8,14 @@ local at, attempt, token, reason = unpack(ARGV)
 attempt = tonumber(attempt)
 local payout = open(record)
 if not payout then return 0 end
+
+-- To the place that it had; the sender remembers that of its last send only.
+local function put_back()
+  local sender = redis.call('HMGET', SENDER, 'last', 'place', 'queuedSince')
+  if sender[1] ~= token or not has_place(sender[2]) then return move(payout, 'queued', at, '', reason) end
+  move(payout, 'queued', at, '', reason, { 'place', sender[2], 'queuedSince', sender[3] }, sender[2])
+end
+
 if payout.state == 'queued' and payout.attempt + 1 == attempt then
   -- The begin did not happen, but it may yet come late: with its number used up, it does not fit any more. The token
   -- tells a number that was used up from a send of the same number.
@@ -19,7 +27,11 @@ if payout.state == 'sending' then
   -- Another attempt was paid, as it turned out meanwhile: it must not be sent again.
   local txhash = redis.call('HGET', record, 'lateTxhash')
   local paid = txhash and 'not sent, because an earlier attempt was paid as ' .. txhash
-  move(payout, paid and 'unknown' or 'queued', at, '', paid or reason, paid and { 'message', paid })
+  if paid then
+    move(payout, 'unknown', at, '', paid, { 'message', paid })
+  else
+    put_back()
+  end
 elseif payout.state ~= 'queued' then return 0 end
 if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'unanswered', '') end
 return 1

@@ -25,6 +25,12 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     labelNames: ['platform_id', 'outcome'],
     registers,
   });
+  const notSent = new Counter({
+    name: 'payouts_not_sent_total',
+    help: 'Tries to send a payout that ended before anything was written; the payout keeps its place and is tried again.',
+    labelNames: ['platform_id'],
+    registers,
+  });
   const polls = new Counter({
     name: 'payouts_polls_total',
     help: 'Questions for the status of a transaction, by what came of them.',
@@ -62,6 +68,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     const account = { platform_id: String(platformId) };
     // Prometheus sees no increase in a series that begins at 1: every series is there from the start.
     for (const outcome of SEND_OUTCOMES) sends.inc({ ...account, outcome }, 0);
+    notSent.inc(account, 0);
     for (const result of POLL_RESULTS) polls.inc({ ...account, result }, 0);
     for (const state of STATES_WITH_JOB) recreatedJobs.inc({ ...account, state }, 0);
     for (const each of [sendDuration, sendGap, pacerWait, journalSync]) each.zero(account);
@@ -69,6 +76,9 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
       sent(outcome, durationMs) {
         sends.inc({ ...account, outcome });
         sendDuration.observe(account, durationMs / 1_000);
+      },
+      notSent() {
+        notSent.inc(account);
       },
       sendGap(gapMs) {
         sendGap.observe(account, gapMs / 1_000);

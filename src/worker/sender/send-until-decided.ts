@@ -4,6 +4,7 @@ import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import type { SendReport } from './send-report.js';
 import type { Sender } from './sender.js';
+import type { WorkerObserver } from './worker-observer.js';
 
 /** A sender whose lease is held. */
 export interface ActiveSender {
@@ -12,6 +13,7 @@ export interface ActiveSender {
   readonly clock: Clock;
   /** Told when journal and ledger contradict each other. */
   readonly onMismatch: (mismatch: LedgerMismatch) => void;
+  readonly observer: Pick<WorkerObserver, 'notSent'>;
   readonly logger: Logger;
 }
 
@@ -35,7 +37,7 @@ export async function sendUntilDecided(
   active: ActiveSender,
   stop: AbortSignal,
 ): Promise<SendDecision> {
-  const { clock, onMismatch, logger } = active;
+  const { clock, onMismatch, observer, logger } = active;
   for (let delayMs = RETRY_MIN_MS; !isAborted(stop); delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
     const report = await trySend(payoutId, active, stop);
     switch (report.kind) {
@@ -45,6 +47,7 @@ export async function sendUntilDecided(
         return report;
       case 'not_sent':
         logger.warn({ payoutId, reason: report.reason, retryInMs: delayMs }, 'not sent, will try again');
+        observer.notSent(report.reason);
         await clock.sleep(delayMs, stop);
         break;
       case 'paused':

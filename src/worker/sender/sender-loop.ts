@@ -128,7 +128,7 @@ export class SenderLoop {
   }
 
   async #sendWhileHeld(heldLease: HeldLease): Promise<void> {
-    const { clock, ledger, relayOutbox, stop, work } = this.#options;
+    const { clock, ledger, relayOutbox, observer, stop, work } = this.#options;
     const { lease, view } = heldLease;
     const logger = this.#options.logger.child({ epoch: lease.epoch });
     await this.#audit.bind(view, lease.epoch);
@@ -147,7 +147,7 @@ export class SenderLoop {
     const end = AbortSignal.any([stop, heldLease.lost, refused.signal, failed.signal]);
     const over = new AbortController();
     const sending = [
-      work({ sender, clock, ledger, onMismatch, logger }, end),
+      work({ sender, clock, ledger, onMismatch, observer, logger }, end),
       recoverRegularly({ clock, relayOutbox, recovery, onMismatch, logger }, end),
     ];
     void Promise.allSettled(sending).then(() => {

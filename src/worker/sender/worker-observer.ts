@@ -6,6 +6,8 @@ import type { PayoutState } from '../../ledger/states.js';
 export interface WorkerObserver {
   /** A withdraw came to an end. */
   sent(outcome: WithdrawOutcome['kind'], durationMs: number): void;
+  /** A try to send a payout ended before anything was written: it keeps its place in the queue, and is tried again. */
+  notSent(reason: string): void;
   /** Between two writes of one account, as this process made them. */
   sendGap(gapMs: number): void;
   /** How long a payout waited for its slot. */
@@ -19,6 +21,7 @@ export interface WorkerObserver {
 /** Measures nothing. */
 export const noObserver: WorkerObserver = {
   sent: () => undefined,
+  notSent: () => undefined,
   sendGap: () => undefined,
   pacerWaited: () => undefined,
   journalSynced: () => undefined,
@@ -42,6 +45,7 @@ export function openObserver(
 export function failsafeObserver(observer: WorkerObserver): WorkerObserver {
   return failsafeMethods('observer', observer, [
     'sent',
+    'notSent',
     'sendGap',
     'pacerWaited',
     'journalSynced',

@@ -104,6 +104,7 @@ export async function makeSendRig(
     onUnrecordable: (reason) => void unrecordable.push(reason),
     observer: {
       sent: (kind, durationMs) => void seen.sent.push([kind, durationMs]),
+      notSent: () => undefined,
       sendGap: (gapMs) => void seen.gaps.push(gapMs),
       pacerWaited: (waitedMs) => void seen.waits.push(waitedMs),
       journalSynced: () => undefined,
