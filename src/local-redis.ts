@@ -41,6 +41,10 @@ const SAFE_SETTINGS = {
 const READY_WITHIN_MS = 10_000;
 const STOPPED_WITHIN_MS = 5_000;
 
+/** A free port may be taken by another process before Redis has it. */
+const PORT_ATTEMPTS = 5;
+const PORT_TAKEN = 'Address already in use';
+
 /**
  * Starts `redis-server` on loopback with the settings that payouts need.
  *
@@ -48,8 +52,18 @@ const STOPPED_WITHIN_MS = 5_000;
  * @throws Error when `redis-server` is not installed or does not become ready
  */
 export async function startLocalRedis(options: LocalRedisOptions = {}): Promise<LocalRedis> {
+  if (options.port !== undefined) return start(options.port, options);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await start(await findFreePort(), options);
+    } catch (error) {
+      if (attempt === PORT_ATTEMPTS || !(error as Error).message.includes(PORT_TAKEN)) throw error;
+    }
+  }
+}
+
+async function start(port: number, options: LocalRedisOptions): Promise<LocalRedis> {
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'payouts-redis-')));
-  const port = options.port ?? (await findFreePort());
   const child = spawnRedis(dir, port, options);
   const endWithParent = (): void => void child.kill('SIGKILL');
   process.once('exit', endWithParent);
