@@ -1,9 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { print, runCommand, wholeNumber } from '../command-line.js';
-import { soundPieces, type Pieces } from './pieces.js';
+import { runTasks } from '../task-pool.js';
+import { soundPieces } from './pieces.js';
 import { mistakes } from './planted/index.js';
-import { runSeed, type RunResult } from './simulation.js';
+import { runSeeds, type BrokenSeed, type SeedRange } from './seeds.js';
+import { runSeed } from './simulation.js';
 import { SITUATIONS, type Situation } from './situations.js';
 
 const USAGE = `npm run simulate -- [--seeds N] [--from S]             runs N seeds (20000) from S (1) on; each has to keep every promise
@@ -16,6 +17,9 @@ const SHOWN_FAILURES = 3;
 /** A situation that fewer runs come into is not tested by chance. */
 const SEEDS_PER_SITUATION = 1_000;
 const PROGRESS_EVERY_MS = 10_000;
+/** Seconds of work: what the slower child still does at the end is short. */
+const SEEDS_PER_TASK = 200;
+const PROGRAM = { url: import.meta.resolve('./seeds-child.ts'), run: runSeeds };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -38,30 +42,34 @@ async function main(): Promise<boolean> {
 async function runAll(from: number, seeds: number): Promise<boolean> {
   const startedAt = performance.now();
   let shownAt = startedAt;
-  let failed = 0;
+  let done = 0;
   let arrivals = 0;
   let virtualMs = 0;
+  const broken: BrokenSeed[] = [];
   const met = new Map<Situation, number>();
-  for (let seed = from; seed < from + seeds; seed += 1) {
-    const result = await run(seed);
+  await runTasks(PROGRAM, divide(from, seeds), (result, range) => {
+    done += range.seeds;
     arrivals += result.arrivals;
-    virtualMs += result.endedAt;
-    for (const situation of result.situations) met.set(situation, (met.get(situation) ?? 0) + 1);
-    if (result.broken !== undefined) {
-      failed += 1;
-      await explain(result, failed <= SHOWN_FAILURES);
-    }
-    if (performance.now() - shownAt > PROGRESS_EVERY_MS) {
-      shownAt = performance.now();
-      process.stderr.write(`${seed - from + 1} of ${seeds} seeds, ${failed} failed\n`);
-    }
-  }
+    virtualMs += result.virtualMs;
+    broken.push(...result.broken);
+    for (const [situation, count] of result.situations) met.set(situation, (met.get(situation) ?? 0) + count);
+    if (performance.now() - shownAt < PROGRESS_EVERY_MS) return;
+    shownAt = performance.now();
+    process.stderr.write(`${done} of ${seeds} seeds, ${broken.length} failed\n`);
+  });
   const seconds = (performance.now() - startedAt) / 1_000;
+  for (const [index, failure] of broken.entries()) await explain(failure, index < SHOWN_FAILURES);
   print(`${arrivals} withdrawals reached the gateway in ${(virtualMs / 3_600_000).toFixed(1)} simulated hours`);
   const isSampled = printSituations(met, seeds);
   print(`${seeds} seeds in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds/s`);
-  print(`${seeds - failed} passed, ${failed} failed`);
-  return failed === 0 && isSampled;
+  print(`${seeds - broken.length} passed, ${broken.length} failed`);
+  return broken.length === 0 && isSampled;
+}
+
+function* divide(from: number, seeds: number): Generator<SeedRange> {
+  for (let first = from; first < from + seeds; first += SEEDS_PER_TASK) {
+    yield { from: first, seeds: Math.min(SEEDS_PER_TASK, from + seeds - first) };
+  }
 }
 
 /** @returns whether enough runs came into every situation */
@@ -75,7 +83,7 @@ function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): bo
   return SITUATIONS.every((situation) => (met.get(situation) ?? 0) >= wanted);
 }
 
-async function explain({ seed, broken = '' }: RunResult, whole: boolean): Promise<void> {
+async function explain({ seed, broken }: BrokenSeed, whole: boolean): Promise<void> {
   print(`seed ${seed}: ${broken}`);
   print(`  to repeat it: npm run simulate -- --trace --from ${seed}`);
   if (whole) print((await runSeed(seed, { tracing: true })).trace.join('\n'));
@@ -83,22 +91,14 @@ async function explain({ seed, broken = '' }: RunResult, whole: boolean): Promis
 
 async function runPlanted(from: number, seeds: number): Promise<boolean> {
   let missed = 0;
-  for (const { name, pieces } of mistakes) {
-    const caught = await findFailure(from, seeds, { ...soundPieces, ...pieces });
+  const tasks = mistakes.map(({ name }): SeedRange => ({ from, seeds, planted: name }));
+  await runTasks(PROGRAM, tasks, ({ broken: [caught] }, { planted = '' }) => {
     if (caught === undefined) missed += 1;
     const verdict = caught === undefined ? `NOT CAUGHT in ${seeds} seeds` : `${caught.seed - from + 1} seeds`;
-    print(`${name.padEnd(56)} ${verdict.padEnd(12)} ${caught?.broken ?? ''}`);
-  }
+    print(`${planted.padEnd(56)} ${verdict.padEnd(12)} ${caught?.broken ?? ''}`);
+  });
   print(`${mistakes.length - missed} passed, ${missed} failed`);
   return missed === 0;
-}
-
-async function findFailure(from: number, seeds: number, pieces: Pieces): Promise<RunResult | undefined> {
-  for (let seed = from; seed < from + seeds; seed += 1) {
-    const result = await run(seed, pieces);
-    if (result.broken !== undefined) return result;
-  }
-  return undefined;
 }
 
 async function trace(seed: number): Promise<boolean> {
@@ -109,12 +109,6 @@ async function trace(seed: number): Promise<boolean> {
   print(result.trace.join('\n'));
   print(result.broken ?? 'every promise was kept');
   return result.broken === undefined;
-}
-
-/** Between two runs the event loop gets a turn, without which nothing that was collected is ever given free. */
-async function run(seed: number, pieces?: Pieces): Promise<RunResult> {
-  await nextTurn();
-  return runSeed(seed, pieces === undefined ? {} : { pieces });
 }
 
 await runCommand(main, USAGE, values.help);
