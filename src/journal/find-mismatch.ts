@@ -12,6 +12,16 @@ export interface LedgerMismatch {
 const COMPARED_SENDS = 100;
 
 /**
+ * What a journal says now. It is compared with a ledger that is read after it: what another process sends in between is in
+ * the ledger then, and must not be in the journal, of which another part of this process may read more at any time.
+ */
+export function snapshotJournal(journal: ReadableJournal): ReadableJournal {
+  const { journalId, ledger, peers } = journal;
+  const sends = journal.lastSends(COMPARED_SENDS);
+  return { journalId, ledger, peers, lastSends: (limit) => sends.slice(-limit) };
+}
+
+/**
  * Compares a journal with the ledger that is there. They agree only if each knows the other's last sends by their
  * identity; equal numbers prove nothing.
  * @returns why this ledger must not be sent from, or undefined when the two agree

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js';
 import { RedisUnavailableError } from '../../errors.js';
-import { findMismatch, type LedgerMismatch } from '../../journal/find-mismatch.js';
+import { findMismatch, snapshotJournal, type LedgerMismatch } from '../../journal/find-mismatch.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { JournalPlace, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
@@ -52,8 +52,9 @@ export class JournalAudit {
       status.refuse(message, JOURNAL_HINT);
       return message;
     }
+    const read = snapshotJournal(journal);
     const view = await ledger.readSender();
-    const mismatch = await findMismatch(journal, view, ledger);
+    const mismatch = await findMismatch(read, view, ledger);
     if (mismatch === undefined) {
       status.endRefusal();
       await this.#notePeers(view);

@@ -1,5 +1,5 @@
-import { findMismatch, type LedgerMismatch } from '../../journal/find-mismatch.js';
-import { JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
+import { findMismatch, snapshotJournal, type LedgerMismatch } from '../../journal/find-mismatch.js';
+import { JournalDamagedError, type ReadableJournal, type SendJournal } from '../../journal/send-journal.js';
 import type { SendAttempt, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
 import type { HeldLease } from './lease-keeper.js';
 import type { OwnAttempts } from './own-attempts.js';
@@ -35,8 +35,10 @@ const OTHER_SENDS: LedgerMismatch = {
 export class LedgerCheck {
   readonly #options: LedgerCheckOptions;
   #line: LineOfSends;
-  /** Another process has written to the journal, and what it wrote was not judged yet. */
-  #isJournalUnjudged = false;
+  /** How often another process was found to have written to the journal. */
+  #distrusts = 0;
+  /** Up to which of these what it wrote was judged. */
+  #judged = 0;
 
   constructor(options: LedgerCheckOptions) {
     this.#options = options;
@@ -96,7 +98,7 @@ export class LedgerCheck {
 
   /** From now on nothing begins before what another process wrote to the journal was judged. */
   distrustJournal(): void {
-    this.#isJournalUnjudged = true;
+    this.#distrusts += 1;
   }
 
   /**
@@ -118,29 +120,40 @@ export class LedgerCheck {
   /**
    * Judges what another process has written to the journal. A sender of earlier, which was stopped between its begin and
    * its entry, may have done so late; then the ledger knows of all that the journal knows. Else the ledger that says that
-   * this process has the lease came back older.
+   * this process has the lease came back older. The journal is read first: where this process is deposed in between, the
+   * ledger tells.
    * @returns why nothing may be sent now, or undefined
    * @throws RedisUnavailableError; Error when the journal cannot be read
    */
   async judgeJournal(): Promise<LedgerConflict | undefined> {
     const { ledger, journal } = this.#options;
-    if (!this.#isJournalUnjudged && !(await journal.changedByOthers())) return undefined;
+    if (this.#judged === this.#distrusts && !(await journal.changedByOthers())) return undefined;
     this.distrustJournal();
+    // What is read beside this by another part of the process, from now on, is judged the next time.
+    const distrusts = this.#distrusts;
+    const read = await this.#readJournal();
     const view = await ledger.readSender();
     const rollback = this.#compare(view, this.#line);
     if (rollback !== undefined) return refuse(rollback);
     // The process that took the lease, as `adopt-ledger` does, is the sender now; this one has not noticed yet.
     if (!this.#isHolder(view)) return { kind: 'lease_lost' };
+    if (read instanceof JournalDamagedError) return refuse({ kind: 'journal', reason: read.message });
+    const mismatch = await findMismatch(read, view, ledger);
+    if (mismatch !== undefined) return refuse(mismatch);
+    this.#judged = distrusts;
+    return undefined;
+  }
+
+  /** @throws Error when it cannot be read at all */
+  async #readJournal(): Promise<ReadableJournal | JournalDamagedError> {
+    const { journal } = this.#options;
     try {
       await journal.reload();
+      return snapshotJournal(journal);
     } catch (error) {
-      if (error instanceof JournalDamagedError) return refuse({ kind: 'journal', reason: error.message });
+      if (error instanceof JournalDamagedError) return error;
       throw error;
     }
-    const mismatch = await findMismatch(journal, view, ledger);
-    if (mismatch !== undefined) return refuse(mismatch);
-    this.#isJournalUnjudged = false;
-    return undefined;
   }
 }
 

@@ -69,6 +69,28 @@ describe('a role whose journal does not agree with the ledger, before it has the
     expect(holder.loop.status).toMatchObject({ role: 'sender' });
   });
 
+  it('compares the ledger with what the journal said before it, whatever is read of the journal meanwhile', async () => {
+    const holder = makeLoop(world, { name: 'holder' });
+    holder.start();
+    await advance(LEASE_MS + 1_000);
+    const one = makeLoop(world);
+    one.journal.given(other({ ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' }));
+    let wasRead = false;
+    one.journal.onReload = () => void (wasRead = true);
+    one.after.readSender = async () => {
+      if (!wasRead) return;
+      one.after.readSender = () => undefined;
+      one.journal.othersWrite(other({ ledgerId: 'ledger-1', epoch: 1, sends: 1, token: 'of the holder' }));
+      await one.journal.reload();
+    };
+    one.start();
+    await advance(1_000);
+    expect(await objections()).toEqual([]);
+    // The ledger never learns of that send: the next comparison tells.
+    await advance(10_000);
+    expect(await objections()).toHaveLength(1);
+  });
+
   it('compares again every ten seconds while it stands by', async () => {
     const holder = makeLoop(world, { name: 'holder' });
     holder.start();

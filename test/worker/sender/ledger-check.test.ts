@@ -167,6 +167,28 @@ describe('judgeJournal', () => {
     expect(await check.judgeJournal()).toEqual(refused);
   });
 
+  it('compares the ledger with what the journal said before it, and judges the rest the next time', async () => {
+    rig.journal.othersWrite(STILL_TRUE);
+    rig.before.readSender = async () => {
+      rig.before.readSender = () => undefined;
+      // Another part of this process reads on, while the reply of the ledger is on its way.
+      rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
+      await check.mayAnotherHaveSent({ payoutId: 'p', attempt: 1, token: 'mine' });
+    };
+    expect(await check.judgeJournal()).toBeUndefined();
+    expect(await check.judgeJournal()).toMatchObject({ kind: 'ledger_mismatch', mismatch: { kind: 'ledger' } });
+  });
+
+  it('says that another has the lease, not that the ledger is older, where that one has sent meanwhile', async () => {
+    rig.journal.othersWrite(STILL_TRUE);
+    rig.journal.onReload = () => {
+      rig.journal.onReload = () => undefined;
+      rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
+      void takeLease(rig.ledger, 'two');
+    };
+    expect(await check.judgeJournal()).toEqual({ kind: 'lease_lost' });
+  });
+
   it('judges again when it was told to', async () => {
     let asked = 0;
     rig.before.readSender = () => void (asked += 1);
