@@ -1,8 +1,18 @@
 import { dirname } from 'node:path';
 import type { DiskCall } from './recorded-fs.js';
 
-/** What a disk holds after a crash: files by path. */
-export type DiskState = ReadonlyMap<string, Buffer>;
+/** What a disk holds after a crash. */
+export interface DiskState {
+  /** By path. */
+  readonly files: ReadonlyMap<string, Buffer>;
+  /** A file has zeros where a write was lost and a later one was not. */
+  readonly hasHole: boolean;
+}
+
+interface Content {
+  readonly bytes: Buffer;
+  readonly hasHole: boolean;
+}
 
 /** A file that was there, and on disk, before the first call. */
 export interface EarlierFile {
@@ -22,7 +32,7 @@ type NameChange = Extract<DiskCall, { kind: 'create' | 'link' | 'rename' | 'remo
 
 /**
  * Every state in which a crash after the given calls may leave the disk: what was synced is there; of what was written
- * since, any number of writes from the first on, the last of them perhaps torn; of the names that changed since the folder was
+ * since, any number of writes from the first on, the last of them perhaps torn or the only one; of the names that changed since the folder was
  * synced, any selection (a file system may write them in another order than they were made).
  */
 export function* crashStates(before: readonly EarlierFile[], calls: readonly DiskCall[]): Generator<DiskState> {
@@ -31,8 +41,9 @@ export function* crashStates(before: readonly EarlierFile[], calls: readonly Dis
   for (const kept of subsets(pending)) {
     const found = applyNames(names, kept);
     for (const contents of combinations(inodes.map((inode) => contentsOf(files.get(inode))))) {
-      const byInode = new Map(inodes.map((inode, index) => [inode, contents[index] ?? Buffer.alloc(0)]));
-      yield new Map([...found].map(([path, inode]) => [path, byInode.get(inode) ?? Buffer.alloc(0)]));
+      const byInode = new Map(inodes.map((inode, index) => [inode, contents[index]?.bytes ?? Buffer.alloc(0)]));
+      const bytes = [...found].map(([path, inode]): [string, Buffer] => [path, byInode.get(inode) ?? Buffer.alloc(0)]);
+      yield { files: new Map(bytes), hasHole: contents.some(({ hasHole }) => hasHole) };
     }
   }
 }
@@ -85,15 +96,23 @@ function applyNames(before: ReadonlyMap<string, number>, changes: readonly NameC
   return names;
 }
 
-/** What a file may hold: all that is synced, then some of the writes, the next one torn. */
-function contentsOf(file: File | undefined): Buffer[] {
+/**
+ * What a file may hold: all that is synced, then some of the writes, the next one torn; or, where the file system wrote them
+ * in another order, zeros in the place of all but the last.
+ */
+function contentsOf(file: File | undefined): Content[] {
   if (file === undefined) return [];
   const { synced, pending } = file;
   return [
-    synced,
+    { bytes: synced, hasHole: false },
     ...pending.flatMap((last, index) => {
       const before = Buffer.concat([synced, ...pending.slice(0, index)]);
-      return [Buffer.concat([before, last.subarray(0, last.length >> 1)]), Buffer.concat([before, last])];
+      const hole = Buffer.alloc(before.length - synced.length);
+      return [
+        { bytes: Buffer.concat([before, last.subarray(0, last.length >> 1)]), hasHole: false },
+        { bytes: Buffer.concat([before, last]), hasHole: false },
+        ...(index === 0 ? [] : [{ bytes: Buffer.concat([synced, hole, last]), hasHole: true }]),
+      ];
     }),
   ];
 }

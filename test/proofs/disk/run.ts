@@ -102,10 +102,14 @@ function readFolder(dir: string): EarlierFile[] {
 }
 
 /** @returns what the journal does not know of what may have been sent; undefined when it knows all */
-async function findForgotten(state: DiskState, dir: string, sent: readonly string[]): Promise<string | undefined> {
+async function findForgotten(
+  { files, hasHole }: DiskState,
+  dir: string,
+  sent: readonly string[],
+): Promise<string | undefined> {
   mkdirSync(dir);
   try {
-    for (const [path, bytes] of state) writeFileSync(join(dir, basename(path)), bytes);
+    for (const [path, bytes] of files) writeFileSync(join(dir, basename(path)), bytes);
     const journal = await FileSendJournal.open({ dir, platformId: PLATFORM_ID });
     await journal.close();
     const forgotten = sent.filter((payoutId) => !journal.knows(payoutId, 1));
@@ -113,6 +117,8 @@ async function findForgotten(state: DiskState, dir: string, sent: readonly strin
       ? undefined
       : `${forgotten.join(', ')} may have been sent, and the journal has no entry`;
   } catch (error) {
+    // A line that makes no sense, with others behind it: the worker refuses to send, which is safe.
+    if (hasHole) return undefined;
     return `the journal cannot be opened: ${(error as Error).message}`;
   } finally {
     rmSync(dir, { recursive: true });
