@@ -1,18 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { soundPieces } from '../simulation/pieces.js';
 import { mistakes } from '../simulation/planted/index.js';
-import { explore } from './explorer.js';
+import { explore, listBranches, type Exploration } from './explorer.js';
 import { runScenario } from './run-scenario.js';
-import { SCENARIOS, type Scenario } from './scenario.js';
+import { SCENARIOS, scenarioOf } from './scenario.js';
 import type { DeviationKind, Schedule } from './schedule.js';
 
 /** `npm run explore` runs every schedule of each scenario; here is that it runs them all, and what it can find. */
-
-const scenarioOf = (name: string): Scenario => {
-  const scenario = SCENARIOS[name];
-  if (scenario === undefined) throw new Error(`no scenario ${name}`);
-  return scenario;
-};
 
 const QUICK = { ...scenarioOf('single'), faultsUntil: 1_100 };
 
@@ -55,19 +49,33 @@ describe('a run', () => {
 describe('explore', () => {
   it('runs every schedule within the bounds, once', async () => {
     const seen: string[] = [];
-    const bounds = { deviations: 1, kinds: ['lose', 'crash'] as const, isFocused: false, maxRuns: Infinity };
-    const { runs, isComplete, findings } = await explore(QUICK, bounds, {
+    const bounds = { deviations: 1, kinds: ['lose', 'crash'] as const, isFocused: false, isPruned: false };
+    const { runs, findings } = await explore(QUICK, bounds, {
       onSchedule: (schedule) => seen.push(JSON.stringify(schedule)),
     });
     expect(findings).toEqual([]);
-    expect(isComplete).toBe(true);
     expect(new Set(seen).size).toBe(runs);
     expect(runs).toBeGreaterThan(20);
   });
 
-  it('says where it was cut short', async () => {
-    const bounds = { deviations: 1, kinds: ['lose'] as const, isFocused: false, maxRuns: 3 };
-    expect(await explore(QUICK, bounds)).toMatchObject({ runs: 3, isComplete: false });
+  it('comes to the same in its branches, each by itself', async () => {
+    const bounds = { deviations: 1, kinds: ['lose', 'stop'] as const, isFocused: false, isPruned: false };
+    const branches = await listBranches(QUICK, bounds);
+    const explored = await Promise.all(branches.map(async (branch) => explore(QUICK, bounds, { branch })));
+    const inBranches = explored.reduce((sum, { runs }) => sum + runs, 0);
+    expect(inBranches + 1).toBe((await explore(QUICK, bounds)).runs);
+  });
+
+  it('leaves out moments that differ in time only, and finds the same', async () => {
+    const bounds = { deviations: 1, kinds: ['stop'] as const, isFocused: true, isPruned: false };
+    const plant = mistakes.find(({ name }) => name === 'no guard before the write')?.pieces;
+    const options = { pieces: { ...soundPieces, ...plant } };
+    const all = await explore(scenarioOf('slow'), bounds, options);
+    const pruned = await explore(scenarioOf('slow'), { ...bounds, isPruned: true }, options);
+    expect(pruned.runs).toBeLessThan(all.runs / 2);
+    const reasons = ({ findings }: Exploration): Set<string> => new Set(findings.map(({ broken }) => broken));
+    expect(reasons(pruned)).toEqual(reasons(all));
+    expect(all.findings.length).toBeGreaterThan(0);
   });
 
   it.each<[string, DeviationKind]>([
@@ -77,7 +85,7 @@ describe('explore', () => {
   ])('finds a planted mistake: %s', async (name, kind) => {
     const plant = mistakes.find((mistake) => mistake.name === name)?.pieces;
     expect(plant).toBeDefined();
-    const bounds = { deviations: 1, kinds: [kind], isFocused: false, maxRuns: 2_000 };
+    const bounds = { deviations: 1, kinds: [kind], isFocused: false, isPruned: false };
     const options = { pieces: { ...soundPieces, ...plant }, stopAtFirst: true };
     expect((await explore(scenarioOf('slow'), bounds, options)).findings).toHaveLength(1);
   });

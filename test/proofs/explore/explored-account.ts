@@ -64,7 +64,16 @@ export class ExploredAccount {
 
   /** Called before a command runs. */
   beforeCommand(name: string): void {
-    if (CHANGES.has(name)) this.#snapshots = [...this.#snapshots, this.ledger.snapshot()].slice(-KEPT_SNAPSHOTS);
+    if (!CHANGES.has(name)) return;
+    this.#snapshots = [...this.#snapshots, this.ledger.snapshot()].slice(-KEPT_SNAPSHOTS);
+  }
+
+  /** Of the ledger and of the gateway's book, without heartbeats. */
+  get contents(): string {
+    const { lease, sendCount, awaitingAnswer, pausedReason, objections } = this.ledger.snapshot();
+    const payouts = this.ledger.payouts().map(({ state, attempt }) => `${state}${attempt}`);
+    const holder = `${lease?.owner ?? ''}${lease?.epoch ?? ''}${String(lease?.released)}`;
+    return [holder, sendCount, awaitingAnswer, pausedReason, objections.size, payouts, this.gateway.arrivals].join(' ');
   }
 
   noteChange(): void {

@@ -40,10 +40,17 @@ export interface ExploredWorldOptions {
   readonly faultsUntil: number;
   readonly endAt: number;
   readonly tracing?: boolean;
+  /**
+   * Each step tells what the run has come to: ledger, journals, book, and what everything waits for. Two moments of a run
+   * with the same state differ in time only.
+   */
+  readonly describesState?: boolean;
 }
 
 /** More steps than any sound run takes. */
 const MAX_STEPS = 30_000;
+/** They say when something happens; what happens then is a step of its own. */
+const TIMES: ReadonlySet<StepKind> = new Set(['timer', 'timeout', 'mark']);
 /** A run is over once nothing is left to do for this long. */
 const QUIET_MS = 2_500;
 
@@ -64,6 +71,8 @@ export class ExploredWorld {
   marks: readonly number[] = [];
   /** Makes Redis older. @returns whether it could */
   rollBack: (changes: number) => boolean = () => false;
+  /** What ledgers, journals and the gateway's book hold. */
+  contents: () => string = () => '';
   /** Nothing is left to do. */
   isSettled: () => boolean = () => false;
   readonly #options: ExploredWorldOptions;
@@ -173,7 +182,8 @@ export class ExploredWorld {
     const index = this.#count;
     if (this.now >= this.#options.from && this.now < this.#options.faultsUntil) {
       const { kind, label, process } = step;
-      this.steps.push({ index, kind, label, process: process?.name ?? '' });
+      const state = this.#options.describesState === true ? this.#describeState(step) : '';
+      this.steps.push({ index, kind, label, process: process?.name ?? '', state });
     }
     this.#count += 1;
     if (this.#count > MAX_STEPS) throw new Error(`no end after ${MAX_STEPS} steps`);
@@ -182,6 +192,14 @@ export class ExploredWorld {
     this.note(() => describe(step));
     step.run();
     return 'ran';
+  }
+
+  /** What is about to happen, what else is on its way, and what stopped processes have missed. */
+  #describeState(next: PendingStep): string {
+    const pending = this.#pending.flatMap((step) => (step.isGone || TIMES.has(step.kind) ? [] : [describe(step)]));
+    const held = this.#held.map(({ step }) => describe(step));
+    const missed = this.#stopped.map(({ process }) => [process.name, ...process.waiting.map(describe)]);
+    return [describe(next), pending.sort(), held.sort(), missed, this.contents()].join(';');
   }
 
   #isQuiet(): boolean {

@@ -19,8 +19,8 @@ export interface Bounds {
   readonly kinds: readonly DeviationKind[];
   /** Only the deviations by which two workers meet, see {@link focusedDeviationsOf}. */
   readonly isFocused: boolean;
-  /** At most this many runs; what is left out is reported. */
-  readonly maxRuns: number;
+  /** Of moments at which the same has happened, whatever came before, the first stands for all. */
+  readonly isPruned: boolean;
 }
 
 /** A schedule that breaks a promise. */
@@ -34,14 +34,12 @@ export interface Finding {
 export interface Exploration {
   readonly runs: number;
   readonly findings: readonly Finding[];
-  /** Every schedule within the bounds was run. */
-  readonly isComplete: boolean;
 }
 
 export interface ExploreOptions {
+  /** Explores this schedule, and what continues it, instead of everything. */
+  readonly branch?: Branch | undefined;
   readonly pieces?: Pieces | undefined;
-  /** Told after every run how many there were. */
-  readonly onRun?: (runs: number) => void;
   /** Told before every run. */
   readonly onSchedule?: (schedule: Schedule) => void;
   readonly stopAtFirst?: boolean;
@@ -52,14 +50,28 @@ const MOST_OF_A_KIND: Readonly<Record<DeviationKind, number>> = { hold: 2, stop:
 /** Between runs the event loop gets a turn, without which nothing that was collected is ever given free. */
 const TURN_EVERY_RUNS = 64;
 
+/** A schedule, and the step after which what continues it deviates. */
+export interface Branch {
+  readonly schedule: Schedule;
+  readonly last: number;
+}
+
+const ROOT: Branch = { schedule: [], last: -1 };
+
 /**
  * Runs a scenario under every schedule within the bounds. Deviations, and the moments at which what waits is let go, are
  * chosen in the order of the steps, so that events which a deviation causes can deviate too.
  */
 export async function explore(scenario: Scenario, bounds: Bounds, options: ExploreOptions = {}): Promise<Exploration> {
   const explorer = new Explorer(scenario, bounds, options);
-  await explorer.extend([], -1);
+  await explorer.follow(options.branch ?? ROOT);
   return explorer.exploration;
+}
+
+/** The first deviations that {@link explore} makes: each may be explored by itself. The run without one is not among them. */
+export async function listBranches(scenario: Scenario, bounds: Bounds): Promise<Branch[]> {
+  const { steps } = await runScenario(scenario, [], { describesState: bounds.isPruned });
+  return [...continuations(scenario, bounds, ROOT, steps)];
 }
 
 class Explorer {
@@ -67,8 +79,9 @@ class Explorer {
   readonly #bounds: Bounds;
   readonly #options: ExploreOptions;
   readonly #findings: Finding[] = [];
+  /** What was explored, where the bounds say that the like is left out. */
+  readonly #seen = new Set<string>();
   #runs = 0;
-  #isCut = false;
 
   constructor(scenario: Scenario, bounds: Bounds, options: ExploreOptions) {
     this.#scenario = scenario;
@@ -77,49 +90,28 @@ class Explorer {
   }
 
   get exploration(): Exploration {
-    return { runs: this.#runs, findings: this.#findings, isComplete: !this.#isCut };
+    return { runs: this.#runs, findings: this.#findings };
   }
 
-  /** Runs a schedule, and all that continue it after the step `last`. */
-  async extend(schedule: Schedule, last: number): Promise<void> {
+  /** Runs a schedule, and all that continue it. */
+  async follow(branch: Branch): Promise<void> {
     if (this.#isOver()) return;
-    const { broken, steps } = await this.#run(schedule);
+    const { broken, steps } = await this.#run(branch.schedule);
     if (broken !== undefined) return;
-    const waiting = schedule.filter(isWaiting);
-    const isFull = schedule.length === this.#bounds.deviations;
-    if (isFull && waiting.length === 0) return;
-    for (const step of steps) {
-      if (step.index <= last) continue;
-      await this.#letGo(schedule, waiting, step);
-      if (!isFull) await this.#deviate(schedule, step);
+    const isFresh = (step: Step): boolean => step.index > branch.last && this.#isNew(branch.schedule, step);
+    const fresh = this.#bounds.isPruned ? steps.filter(isFresh) : steps;
+    for (const next of continuations(this.#scenario, this.#bounds, branch, fresh)) {
+      await this.follow(next);
       if (this.#isOver()) return;
     }
   }
 
-  async #letGo(schedule: Schedule, waiting: Schedule, step: Step): Promise<void> {
-    if (!mattersForRelease(step)) return;
-    for (const deviation of waiting) {
-      if (step.index <= deviation.at + 1) continue;
-      await this.extend(
-        schedule.map((other) => (other === deviation ? { ...other, until: step.index } : other)),
-        step.index - 1,
-      );
-    }
-  }
-
-  async #deviate(schedule: Schedule, step: Step): Promise<void> {
-    const { kinds, isFocused } = this.#bounds;
-    const possible = isFocused ? focusedDeviationsOf(step) : deviationsOf(step);
-    for (const kind of possible) {
-      const used = schedule.filter((deviation) => deviation.kind === kind).length;
-      if (!kinds.includes(kind) || used >= MOST_OF_A_KIND[kind]) continue;
-      for (const deviation of this.#variants(step, kind)) await this.extend([...schedule, deviation], step.index);
-    }
-  }
-
-  #variants({ index }: Step, kind: DeviationKind): Deviation[] {
-    if (kind !== 'rollback') return [{ at: index, kind }];
-    return this.#scenario.rollbackDepths.map((changes) => ({ at: index, kind, changes }));
+  #isNew(schedule: Schedule, { state }: Step): boolean {
+    const kinds = schedule.map((deviation) => `${deviation.kind}${isWaiting(deviation) ? '*' : ''}`).sort();
+    const key = `${kinds.join()} ${state}`;
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
+    return true;
   }
 
   async #run(schedule: Schedule): Promise<Outcome> {
@@ -127,16 +119,57 @@ class Explorer {
     this.#runs += 1;
     this.#options.onSchedule?.(schedule);
     const { pieces } = this.#options;
-    const outcome = await runScenario(this.#scenario, schedule, pieces === undefined ? {} : { pieces });
+    const outcome = await runScenario(this.#scenario, schedule, {
+      ...(pieces === undefined ? {} : { pieces }),
+      describesState: this.#bounds.isPruned,
+    });
     if (outcome.broken !== undefined) this.#findings.push({ schedule, broken: outcome.broken, run: this.#runs });
-    this.#options.onRun?.(this.#runs);
     return outcome;
   }
 
   #isOver(): boolean {
-    if (this.#options.stopAtFirst === true && this.#findings.length > 0) return true;
-    if (this.#runs < this.#bounds.maxRuns) return false;
-    this.#isCut = true;
-    return true;
+    return this.#options.stopAtFirst === true && this.#findings.length > 0;
   }
+}
+
+/** What continues a schedule by one deviation, or by letting go of what waits. @param steps - of its run */
+function* continuations(
+  scenario: Scenario,
+  { deviations, kinds, isFocused }: Bounds,
+  { schedule, last }: Branch,
+  steps: readonly Step[],
+): Generator<Branch> {
+  const waiting = schedule.filter(isWaiting);
+  const isFull = schedule.length === deviations;
+  if (isFull && waiting.length === 0) return;
+  for (const step of steps) {
+    if (step.index <= last) continue;
+    yield* releases(schedule, waiting, step);
+    if (isFull) continue;
+    const possible = isFocused ? focusedDeviationsOf(step) : deviationsOf(step);
+    for (const kind of possible.filter((candidate) => kinds.includes(candidate) && hasRoom(schedule, candidate))) {
+      for (const deviation of variants(scenario, step, kind)) {
+        yield { schedule: [...schedule, deviation], last: step.index };
+      }
+    }
+  }
+}
+
+function* releases(schedule: Schedule, waiting: Schedule, step: Step): Generator<Branch> {
+  if (!mattersForRelease(step)) return;
+  for (const deviation of waiting.filter(({ at }) => step.index > at + 1)) {
+    yield {
+      schedule: schedule.map((other) => (other === deviation ? { ...other, until: step.index } : other)),
+      last: step.index - 1,
+    };
+  }
+}
+
+function hasRoom(schedule: Schedule, kind: DeviationKind): boolean {
+  return schedule.filter((deviation) => deviation.kind === kind).length < MOST_OF_A_KIND[kind];
+}
+
+function variants(scenario: Scenario, { index }: Step, kind: DeviationKind): Deviation[] {
+  if (kind !== 'rollback') return [{ at: index, kind }];
+  return scenario.rollbackDepths.map((changes) => ({ at: index, kind, changes }));
 }

@@ -9,12 +9,12 @@ export interface Planted {
   readonly name: string;
   readonly plant: Partial<Pieces> | SourceChange;
   readonly scenario: string;
-  readonly bounds: Omit<Bounds, 'maxRuns'>;
+  readonly bounds: Bounds;
 }
 
-const ONE = { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false };
-const LOST_AND_OLDER = { deviations: 2, kinds: ['lose', 'rollback'], isFocused: false } as const;
-const LATE_AND_STOPPED = { deviations: 2, kinds: ['hold', 'stop'], isFocused: true } as const;
+const ONE = { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false, isPruned: false };
+const LOST_AND_OLDER = { deviations: 2, kinds: ['lose', 'rollback'], isFocused: false, isPruned: false } as const;
+const LATE_AND_STOPPED = { deviations: 2, kinds: ['hold', 'stop'], isFocused: true, isPruned: true } as const;
 
 const KEEPER = 'worker/sender/lease-keeper.ts';
 const SENDER = 'worker/sender/sender.ts';

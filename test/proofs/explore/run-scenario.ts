@@ -16,6 +16,8 @@ export interface RunOptions {
   readonly pieces?: Pieces;
   /** Keeps every step, to be printed. */
   readonly tracing?: boolean;
+  /** See {@link ExploredWorldOptions.describesState}. */
+  readonly describesState?: boolean;
 }
 
 /** How a run ended. */
@@ -36,9 +38,9 @@ const ADOPTIONS_MAX = 4;
 export async function runScenario(
   scenario: Scenario,
   schedule: Schedule,
-  { pieces = soundPieces, tracing = false }: RunOptions = {},
+  { pieces = soundPieces, tracing = false, describesState = false }: RunOptions = {},
 ): Promise<Outcome> {
-  const run = new ScenarioRun(scenario, schedule, { pieces, tracing });
+  const run = new ScenarioRun(scenario, schedule, { pieces, tracing, describesState });
   try {
     return { broken: await run.findBrokenPromise(), ...run.result };
   } finally {
@@ -57,11 +59,11 @@ class ScenarioRun {
   readonly #workers: { readonly worker: SimWorker; readonly process: ExploredProcess; readonly dir: string }[] = [];
   #tokens = 0;
 
-  constructor(scenario: Scenario, schedule: Schedule, { pieces, tracing }: Required<RunOptions>) {
+  constructor(scenario: Scenario, schedule: Schedule, { pieces, ...options }: Required<RunOptions>) {
     const { from, faultsUntil, endAt, accounts, workers, hasOwnJournals, settings } = scenario;
     this.#scenario = scenario;
     this.#pieces = pieces;
-    const world = (this.#world = new ExploredWorld({ schedule, from, faultsUntil, endAt, tracing }));
+    const world = (this.#world = new ExploredWorld({ schedule, from, faultsUntil, endAt, ...options }));
     this.#accounts = Array.from({ length: accounts }, (_, number) => {
       const prefix = accounts === 1 ? '' : `a${number + 1}.`;
       return new ExploredAccount({ world, pieces, prefix, ...scenario });
@@ -72,6 +74,9 @@ class ScenarioRun {
     );
     world.marks = [settings.guardMs - 1];
     world.rollBack = (changes) => this.#accounts[0]?.rollBack(changes) ?? false;
+    const files = new Set(this.#files.flat());
+    world.contents = () =>
+      [...this.#accounts.map(({ contents }) => contents), ...[...files].map(({ lines }) => lines.length)].join(' ');
     world.isSettled = () => this.#accounts.every(({ isSettled }) => isSettled) && !world.isRequestOnItsWay;
   }
 

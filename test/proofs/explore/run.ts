@@ -1,16 +1,18 @@
 import { parseArgs } from 'node:util';
 import { print, runCommand, wholeNumber } from '../command-line.js';
-import { soundPieces, type Pieces } from '../simulation/pieces.js';
-import { explore, type Bounds, type Exploration, type Finding } from './explorer.js';
+import { runTasks } from '../task-pool.js';
+import { exploreBranch, type BranchTask } from './branch.js';
+import { listBranches, type Bounds, type Exploration, type Finding } from './explorer.js';
 import { PLANTED, type Planted } from './planted.js';
 import { runPlanted as runInCopy, type SourceChange } from '../planted-source.js';
 import { runScenario } from './run-scenario.js';
-import { SCENARIOS, type Scenario } from './scenario.js';
+import { SCENARIOS, scenarioOf, type Scenario } from './scenario.js';
 import { DEVIATION_KINDS, type DeviationKind, type Schedule } from './schedule.js';
 
 const USAGE = `npm run explore                                    what CI runs: see PASSES in test/proofs/explore/run.ts
-npm run explore -- --scenario NAME --deviations N [--kinds hold,stop,…] [--focused] [--runs N] [--first]
-                                                   one scenario under every schedule of N deviations
+npm run explore -- --scenario NAME --deviations N [--kinds hold,stop,…] [--focused] [--pruned] [--first]
+                                                   one scenario under every schedule of N deviations; with --pruned, of
+                                                   moments that differ in time only the first stands for all
 npm run explore -- --scenario NAME --schedule JSON prints every step of one run
 npm run explore -- --planted [NAME]                plants mistakes: each has to be found
 scenarios: ${Object.keys(SCENARIOS).join(', ')}
@@ -23,7 +25,7 @@ const { values, positionals } = parseArgs({
     deviations: { type: 'string', default: '1' },
     kinds: { type: 'string', default: DEVIATION_KINDS.join(',') },
     focused: { type: 'boolean', default: false },
-    runs: { type: 'string' },
+    pruned: { type: 'boolean', default: false },
     first: { type: 'boolean', default: false },
     schedule: { type: 'string' },
     planted: { type: 'boolean', default: false },
@@ -34,10 +36,11 @@ const { values, positionals } = parseArgs({
 /** A finding is printed with its schedule, so more of them would bury the first. */
 const SHOWN_FINDINGS = 5;
 const PROGRESS_EVERY_MS = 10_000;
+const PROGRAM = { url: import.meta.resolve('./branch-child.ts'), run: exploreBranch };
 
 interface Pass {
   readonly title: string;
-  readonly bounds: Omit<Bounds, 'maxRuns'>;
+  readonly bounds: Bounds;
   readonly scenarios: readonly string[];
 }
 
@@ -45,17 +48,17 @@ interface Pass {
 const PASSES: readonly Pass[] = [
   {
     title: 'one deviation',
-    bounds: { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false },
+    bounds: { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false, isPruned: false },
     scenarios: Object.keys(SCENARIOS),
   },
   {
     title: 'two: a message lost, Redis older',
-    bounds: { deviations: 2, kinds: ['lose', 'rollback'], isFocused: false },
+    bounds: { deviations: 2, kinds: ['lose', 'rollback'], isFocused: false, isPruned: false },
     scenarios: ['slow', 'epochs'],
   },
   {
     title: 'two: a lease command late, a worker stopped',
-    bounds: { deviations: 2, kinds: ['hold', 'stop'], isFocused: true },
+    bounds: { deviations: 2, kinds: ['hold', 'stop'], isFocused: true, isPruned: true },
     scenarios: ['slow'],
   },
 ];
@@ -63,20 +66,13 @@ const PASSES: readonly Pass[] = [
 async function main(): Promise<boolean> {
   if (values.planted) return runPlanted(positionals.join(' '));
   if (values.scenario === undefined) return runPasses();
-  const scenario = findScenario(values.scenario);
+  const scenario = scenarioOf(values.scenario);
   if (values.schedule !== undefined) return trace(scenario, JSON.parse(values.schedule) as Schedule);
   const kinds = values.kinds.split(',') as DeviationKind[];
   const unknown = kinds.find((kind) => !DEVIATION_KINDS.includes(kind));
   if (unknown !== undefined) throw new Error(`There is no deviation ${unknown}\n${USAGE}`);
   const deviations = wholeNumber(values.deviations, USAGE);
-  const maxRuns = values.runs === undefined ? Infinity : wholeNumber(values.runs, USAGE);
-  return run(values.scenario, { deviations, kinds, isFocused: values.focused, maxRuns });
-}
-
-function findScenario(name: string): Scenario {
-  const scenario = SCENARIOS[name];
-  if (scenario === undefined) throw new Error(`There is no scenario ${name}\n${USAGE}`);
-  return scenario;
+  return run(values.scenario, { deviations, kinds, isFocused: values.focused, isPruned: values.pruned });
 }
 
 async function runPasses(): Promise<boolean> {
@@ -85,7 +81,7 @@ async function runPasses(): Promise<boolean> {
   for (const { title, bounds, scenarios } of PASSES) {
     print(`${title}:`);
     for (const name of scenarios) {
-      if (await run(name, { ...bounds, maxRuns: Infinity })) passed += 1;
+      if (await run(name, bounds)) passed += 1;
       else failed += 1;
     }
   }
@@ -95,29 +91,46 @@ async function runPasses(): Promise<boolean> {
 
 async function run(name: string, bounds: Bounds): Promise<boolean> {
   const startedAt = performance.now();
-  const { runs, findings, isComplete } = await exploreWithProgress(name, bounds, { stopAtFirst: values.first });
+  const { runs, findings } = await exploreInParallel({ scenario: name, bounds, stopAtFirst: values.first });
   const seconds = (performance.now() - startedAt) / 1_000;
   const pace = `${runs} schedules in ${seconds.toFixed(1)} s (${Math.round(runs / seconds)}/s)`;
-  const bound = `${isComplete ? 'all' : 'NOT ALL'} of ${bounds.deviations}`;
-  print(`  ${name.padEnd(17)} ${bound}: ${pace}, ${findings.length} break a promise`);
+  const extent = `${bounds.isPruned ? 'pruned' : 'all'} to ${bounds.deviations}`;
+  print(`  ${name.padEnd(17)} ${extent}: ${pace}, ${findings.length} break a promise`);
   for (const finding of findings.slice(0, SHOWN_FINDINGS)) explain(name, finding);
   return findings.length === 0;
 }
 
-async function exploreWithProgress(
-  name: string,
-  bounds: Bounds,
-  options: { readonly stopAtFirst: boolean; readonly pieces?: Pieces },
-): Promise<Exploration> {
-  let shownAt = performance.now();
-  return explore(findScenario(name), bounds, {
-    ...options,
-    onRun: (runs) => {
-      if (performance.now() - shownAt < PROGRESS_EVERY_MS) return;
-      shownAt = performance.now();
-      process.stderr.write(`${name}: ${runs} schedules\n`);
-    },
+/** Explores each branch of the first deviation in one of several processes. */
+async function exploreInParallel(task: BranchTask): Promise<Exploration> {
+  const { scenario, bounds, stopAtFirst } = task;
+  // What one branch has explored, the others leave out: they stay together.
+  if (bounds.isPruned) return exploreBranch(task);
+  const root = await exploreBranch({
+    ...task,
+    bounds: { ...bounds, deviations: 0 },
+    branch: { schedule: [], last: -1 },
   });
+  const findings = [...root.findings];
+  let runs = root.runs;
+  let shownAt = performance.now();
+  const branches = await listBranches(scenarioOf(scenario), bounds);
+  const tasks = branches.map((branch): BranchTask => ({ ...task, branch }));
+  const isOver = (): boolean => stopAtFirst && findings.length > 0;
+  await runTasks(PROGRAM, takeUntil(tasks, isOver), (explored) => {
+    findings.push(...explored.findings.map((finding) => ({ ...finding, run: runs + finding.run })));
+    runs += explored.runs;
+    if (performance.now() - shownAt < PROGRESS_EVERY_MS) return;
+    shownAt = performance.now();
+    process.stderr.write(`${scenario}: ${runs} schedules, ${findings.length} break a promise\n`);
+  });
+  return { runs, findings };
+}
+
+function* takeUntil<Task>(tasks: readonly Task[], isOver: () => boolean): Generator<Task> {
+  for (const task of tasks) {
+    if (isOver()) return;
+    yield task;
+  }
 }
 
 function explain(name: string, { broken, schedule, run: number }: Finding): void {
@@ -130,23 +143,20 @@ async function runPlanted(name: string): Promise<boolean> {
   if (chosen.length === 0) throw new Error(`There is no mistake named ${name}`);
   let missed = 0;
   for (const planted of chosen) {
+    const startedAt = performance.now();
     const found = await findPlanted(planted);
     if (found === undefined) missed += 1;
-    print(`${planted.name.padEnd(56)} ${found ?? 'NOT FOUND'}`);
+    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0);
+    print(`${planted.name.padEnd(56)} ${seconds.padStart(4)} s  ${found ?? 'NOT FOUND'}`);
   }
   print(`${chosen.length - missed} passed, ${missed} failed`);
   return missed === 0;
 }
 
 /** @returns what was found, and after how many runs */
-async function findPlanted({ plant, scenario, bounds }: Planted): Promise<string | undefined> {
+async function findPlanted({ name, plant, scenario, bounds }: Planted): Promise<string | undefined> {
   if ('file' in plant) return findInCopy(plant, scenario, bounds);
-  const pieces = { ...soundPieces, ...plant };
-  const { findings } = await exploreWithProgress(
-    scenario,
-    { ...bounds, maxRuns: Infinity },
-    { stopAtFirst: true, pieces },
-  );
+  const { findings } = await exploreInParallel({ scenario, bounds, planted: name, stopAtFirst: true });
   const [first] = findings;
   return first && `run ${first.run}: ${first.broken}`;
 }
@@ -154,10 +164,11 @@ async function findPlanted({ plant, scenario, bounds }: Planted): Promise<string
 async function findInCopy(
   change: SourceChange,
   scenario: string,
-  { deviations, kinds, isFocused }: Planted['bounds'],
+  { deviations, kinds, isFocused, isPruned }: Bounds,
 ): Promise<string | undefined> {
-  const bounds = ['--deviations', `${deviations}`, '--kinds', kinds.join(','), ...(isFocused ? ['--focused'] : [])];
-  const program = ['test/proofs/explore/run.ts', '--first', '--scenario', scenario, ...bounds];
+  const bounds = ['--deviations', `${deviations}`, '--kinds', kinds.join(',')];
+  const flags = [...(isFocused ? ['--focused'] : []), ...(isPruned ? ['--pruned'] : [])];
+  const program = ['test/proofs/explore/run.ts', '--first', '--scenario', scenario, ...bounds, ...flags];
   return /run \d+: .*/.exec(await runInCopy(change, program))?.[0];
 }
 

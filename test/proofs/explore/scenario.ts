@@ -81,3 +81,10 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   epochs: { ...BASE, ...SLOW_FIRST, rollbackDepths: [1, 2, 3, 4, 6] },
   accounts: { ...BASE, accounts: 2, payouts: 1, restartAfterMs: 300 },
 };
+
+/** @throws Error when there is no scenario of that name */
+export function scenarioOf(name: string): Scenario {
+  const scenario = SCENARIOS[name];
+  if (scenario === undefined) throw new Error(`There is no scenario ${name}`);
+  return scenario;
+}

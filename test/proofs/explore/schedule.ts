@@ -38,6 +38,8 @@ export interface Step {
   readonly kind: StepKind;
   readonly label: string;
   readonly process: string;
+  /** What the run has come to, without times: see {@link ExploredWorldOptions.describesState}. */
+  readonly state: string;
 }
 
 /** What waits is let go before one of these: only there does it matter. */

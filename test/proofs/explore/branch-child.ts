@@ -1,0 +1,4 @@
+import { serveTasks } from '../task-pool.js';
+import { exploreBranch } from './branch.js';
+
+serveTasks(exploreBranch);
