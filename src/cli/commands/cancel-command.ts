@@ -12,9 +12,8 @@ Examples:
   payouts cancel invoice-78 --reason "the recipient gave a wrong address"
 `;
 
-/** Adds `payouts cancel`. */
-export function registerCancelCommand(program: Command, context: CliContext): void {
-  const command = program.command('cancel').description('cancel a payout that is still queued, or was rejected');
+/** Defines `payouts cancel`. */
+export function defineCancelCommand(command: Command, context: CliContext): void {
   addActorOptions(command.argument('<payoutId>', 'the payout'), 'no reason given')
     .option('--json', 'print the payout as JSON')
     .addHelpText('after', HELP_AFTER)

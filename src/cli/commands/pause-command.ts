@@ -12,9 +12,9 @@ Examples:
   payouts pause --reason "the gateway announced maintenance"
 `;
 
-/** Adds `payouts pause`. */
-export function registerPauseCommand(program: Command, context: CliContext): void {
-  addActorOptions(program.command('pause').description('stop sending for the account'), 'paused by hand')
+/** Defines `payouts pause`. */
+export function definePauseCommand(command: Command, context: CliContext): void {
+  addActorOptions(command, 'paused by hand')
     .option('--json', 'print {changed, paused, pausedReason, pausedBy, pausedAt} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Actor & { readonly json?: true }) => {

@@ -13,9 +13,9 @@ Examples:
   payouts resume --reason "the gateway has lifted the block"
 `;
 
-/** Adds `payouts resume`. */
-export function registerResumeCommand(program: Command, context: CliContext): void {
-  addActorOptions(program.command('resume').description('send again after a pause'), 'resumed by hand')
+/** Defines `payouts resume`. */
+export function defineResumeCommand(command: Command, context: CliContext): void {
+  addActorOptions(command, 'resumed by hand')
     .option('--json', 'print {changed, paused, …} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Actor & { readonly json?: true }) => {

@@ -11,9 +11,8 @@ Examples:
   payouts retry invoice-77 --reason "balance topped up"
 `;
 
-/** Adds `payouts retry`. */
-export function registerRetryCommand(program: Command, context: CliContext): void {
-  const command = program.command('retry').description('put a rejected payout back into the queue');
+/** Defines `payouts retry`. */
+export function defineRetryCommand(command: Command, context: CliContext): void {
   addActorOptions(command.argument('<payoutId>', 'the payout'))
     .option('--json', 'print the payout as JSON')
     .addHelpText('after', HELP_AFTER)

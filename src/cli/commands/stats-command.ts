@@ -18,11 +18,9 @@ Examples:
   payouts stats --batch 2030-01-salaries
 `;
 
-/** Adds `payouts stats`. */
-export function registerStatsCommand(program: Command, context: CliContext): void {
-  program
-    .command('stats')
-    .description('count payouts by state; show the sender, and what stops the account')
+/** Defines `payouts stats`. */
+export function defineStatsCommand(command: Command, context: CliContext): void {
+  command
     .option('--batch <name>', 'count the payouts of this batch only')
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP_AFTER)

@@ -35,14 +35,10 @@ Examples:
 
 const EXIT_WITHIN_MS = 1_000;
 
-export function registerWorkerCommand(program: Command, context: CliContext): void {
-  program
-    .command('worker')
-    .description('send the queued payouts and follow them until they are final')
-    .addHelpText('after', HELP)
-    .action(async () => {
-      await runWorker(context);
-    });
+export function defineWorkerCommand(command: Command, context: CliContext): void {
+  command.addHelpText('after', HELP).action(async () => {
+    await runWorker(context);
+  });
 }
 
 async function runWorker({ environment, stopSignal }: CliContext): Promise<void> {

@@ -1,5 +1,5 @@
 import picocolors from 'picocolors';
-import { readConfig, type Environment } from '../../config.js';
+import type { Environment } from '../../config.js';
 import type { Logger } from '../../logger.js';
 import type { Terminal } from './confirm.js';
 import { stopSignal } from './stop-signal.js';
@@ -22,8 +22,6 @@ export interface CliContext {
   readonly terminal: Terminal;
   /** For a command that runs until it is stopped: aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
   readonly stopSignal: () => AbortSignal;
-  /** The account that `payouts sandbox` serves. */
-  readonly loadSandboxAccount: () => { readonly platformId: number; readonly secretKey: string };
 }
 
 /** The context of this process. */
@@ -46,10 +44,6 @@ export function createProcessContext(): CliContext {
     writeJson: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
     writeError,
     stopSignal,
-    loadSandboxAccount: () => {
-      const config = readConfig(['GATEWAY_PLATFORM_ID', 'GATEWAY_SECRET_KEY'], environment);
-      return { platformId: config.GATEWAY_PLATFORM_ID, secretKey: config.GATEWAY_SECRET_KEY };
-    },
   };
 }
 

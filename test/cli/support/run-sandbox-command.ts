@@ -1,13 +1,13 @@
 import { Command } from 'commander';
-import { registerSandboxCommand } from '../../../src/cli/commands/sandbox-command.js';
+import { defineSandboxCommand } from '../../../src/cli/commands/sandbox-command.js';
 import { stopSignal } from '../../../src/cli/context/stop-signal.js';
 
 /** `payouts sandbox` as a process of its own, without the rest of the program. */
 const program = new Command();
-registerSandboxCommand(program, {
-  loadSandboxAccount: () => ({ platformId: 7, secretKey: 'secret-of-the-environment' }),
+defineSandboxCommand(program.command('sandbox'), {
+  environment: { GATEWAY_PLATFORM_ID: '7', GATEWAY_SECRET_KEY: 'secret-of-the-environment' },
   stopSignal,
-  writeError: (text) => process.stderr.write(text),
+  writeError: (text) => void process.stderr.write(text),
 });
 try {
   await program.parseAsync();
