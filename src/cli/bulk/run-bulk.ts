@@ -2,7 +2,7 @@ import { isAborted, systemClock } from '../../clock.js';
 import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../errors.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
-import type { AccountAccess } from '../../queues/open-account.js';
+import type { LedgerAccess } from '../../queues/open-ledger.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireTerminal } from '../context/confirm.js';
 import { formatCount } from '../../format.js';
@@ -42,7 +42,7 @@ export interface BulkOptions {
 
 interface BulkRun {
   readonly context: CliContext;
-  readonly account: AccountAccess;
+  readonly account: LedgerAccess;
   readonly change: BulkChange;
   readonly options: BulkOptions;
   readonly counts: { changed: number; refused: number };
@@ -56,7 +56,7 @@ interface BulkRun {
  */
 export async function runBulk(
   context: CliContext,
-  account: AccountAccess,
+  account: LedgerAccess,
   change: BulkChange,
   options: BulkOptions,
 ): Promise<void> {

@@ -12,7 +12,7 @@ import { formatTable } from '../output/format-table.js';
 import { formatTime, shorten } from '../../format.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withOperator } from '../context/with-account.js';
+import { withOperator } from '../context/with-operator.js';
 
 interface Flags extends Actor {
   readonly journal?: readonly string[];

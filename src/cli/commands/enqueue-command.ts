@@ -3,7 +3,7 @@ import type { PayoutInput } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { nameFlags } from '../context/name-flags.js';
 import { parsePayoutTexts, type PayoutTexts } from '../import/parse-payout-texts.js';
-import { withProducer } from '../context/with-account.js';
+import { withProducer } from '../context/with-producer.js';
 
 interface Flags extends PayoutTexts {
   readonly json?: true;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatPayout } from '../output/format-payout.js';
-import { withProducer } from '../context/with-account.js';
+import { withProducer } from '../context/with-producer.js';
 
 const HELP_AFTER = `
 Examples:

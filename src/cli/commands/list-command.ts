@@ -10,7 +10,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { formatCsvHeader, formatCsvRows } from '../output/format-csv.js';
 import { formatTable } from '../output/format-table.js';
 import { formatTime, shorten } from '../../format.js';
-import { withProducer } from '../context/with-account.js';
+import { withProducer } from '../context/with-producer.js';
 
 interface Flags {
   readonly state?: PayoutState;

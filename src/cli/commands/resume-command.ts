@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withOperator } from '../context/with-account.js';
+import { withOperator } from '../context/with-operator.js';
 
 const HELP_AFTER = `
 Look first at why the account was paused (\`payouts stats\`): when the gateway blocked it, the next send may prolong that.

@@ -6,7 +6,7 @@ import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from '../output/format-table.js';
 import { formatDuration, formatTime } from '../../format.js';
-import { withProducer } from '../context/with-account.js';
+import { withProducer } from '../context/with-producer.js';
 
 type Colours = CliContext['colours'];
 type Counts = Readonly<Record<PayoutState, number>>;
