@@ -33,7 +33,8 @@ export {
 } from './errors.js';
 export { connectRedis, type RedisClient, type RedisRole } from './redis.js';
 export type { Clock } from './clock.js';
-export { createLogger, silentLogger, type Logger } from './logger.js';
+export { createLogger } from './create-logger.js';
+export { silentLogger, type Logger } from './logger.js';
 export {
   createPayoutWorker,
   PayoutWorker,

@@ -23,7 +23,8 @@ export interface AccountAccess extends AccountQueues {
  * @throws InvalidConfigError when the options cannot be used
  */
 export function openAccount(options: OpenAccountOptions): AccountAccess {
-  const { ledger, clock, logger, close } = openLedger(options);
+  const account = openLedger(options);
+  const { ledger, clock, logger } = account;
   const { queues, relay } = createAccountQueues({ ...options, ledger, clock, logger });
   return {
     ledger,
@@ -33,7 +34,7 @@ export function openAccount(options: OpenAccountOptions): AccountAccess {
     logger,
     close: async () => {
       await queues.close();
-      await close();
+      await account.close();
     },
   };
 }

@@ -51,7 +51,7 @@ export interface LedgerAccess {
    * Opens the queues, once. BullMQ takes as long to load as all the rest, and who only reads needs none of it. To be called
    * before the ledger is changed: nothing may fail between the change and its job but Redis.
    */
-  openQueues(): Promise<AccountQueues>;
+  readonly openQueues: () => Promise<AccountQueues>;
   /** Ends what was opened for it; never waits for a Redis that is unavailable. */
   close(): Promise<void>;
 }

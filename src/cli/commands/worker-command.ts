@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { readSettings } from '../../config.js';
 import { untilAborted } from '../../clock.js';
+import { createLogger } from '../../create-logger.js';
 import { StoppedError } from '../../errors.js';
-import { createLogger, type Logger } from '../../logger.js';
+import type { Logger } from '../../logger.js';
 import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
 import {
