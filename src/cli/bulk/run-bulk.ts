@@ -79,7 +79,11 @@ export async function runBulk(
 
 async function surveyAll({ context, account, change, options }: BulkRun): Promise<Survey> {
   const { selected, signal } = options;
-  const progress = startProgress('Counting ', selected === 'all' ? undefined : selected.length);
+  const progress = startProgress(
+    'Counting ',
+    selected === 'all' ? undefined : selected.length,
+    context.terminal.output,
+  );
   const { connection } = account.ledger;
   const survey: SurveyOptions = {
     connection,
@@ -103,7 +107,7 @@ async function surveyAll({ context, account, change, options }: BulkRun): Promis
 /** Names of payouts that are not there suggest that it is the wrong account. */
 function refuseMissing(context: CliContext, missing: readonly SelectedPayout[]): void {
   if (missing.length === 0) return;
-  const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
+  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
   for (const { line = 0, payoutId } of missing) messages.add(`line ${line}: payout ${payoutId} not found`);
   messages.end();
   const message = `names ${formatCount(missing.length, 'payout')} that this account does not have; nothing was changed`;
@@ -127,8 +131,8 @@ async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
     const question = `${change.describe(formatCount(chosen.length, 'payout'))}?`;
     await confirm(question, { terminal: context.terminal, signal });
   }
-  const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
-  const progress = startProgress('Changing ', chosen.length);
+  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
+  const progress = startProgress('Changing ', chosen.length, context.terminal.output);
   let ended = '';
   try {
     for (let start = 0; start < chosen.length; start += change.atOnce) {

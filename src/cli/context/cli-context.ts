@@ -2,6 +2,7 @@ import picocolors from 'picocolors';
 import type { Environment } from '../../config.js';
 import type { Logger } from '../../logger.js';
 import type { Terminal } from './confirm.js';
+import { createLineLogger } from './line-logger.js';
 import { stopSignal } from './stop-signal.js';
 
 /** What commands may use of the process they run in. Everything else comes as options. */
@@ -45,19 +46,4 @@ export function createProcessContext(): CliContext {
     writeError,
     stopSignal,
   };
-}
-
-function createLineLogger(writeError: (text: string) => void): Logger {
-  const write = (fields: object, message: string): void => {
-    const { reason, error = reason } = fields as { readonly reason?: string; readonly error?: string };
-    writeError(`payouts: ${message}${error === undefined ? '' : ` (${error})`}\n`);
-  };
-  const logger: Logger = {
-    debug: () => undefined,
-    info: () => undefined,
-    warn: write,
-    error: write,
-    child: () => logger,
-  };
-  return logger;
 }
