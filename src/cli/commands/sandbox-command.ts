@@ -63,10 +63,7 @@ Examples:
  * Defines `payouts sandbox`, which serves a local gateway until SIGINT or SIGTERM.
  * @throws InvalidInputError from the command's action, naming option, rule and value
  */
-export function defineSandboxCommand(
-  command: Command,
-  context: Pick<CliContext, 'environment' | 'writeError' | 'stopSignal'>,
-): void {
+export function defineSandboxCommand(command: Command, context: CliContext): void {
   command
     .option('--port <port>', 'port to listen on; 0 takes a free one', '8080')
     .option('--host <host>', 'address to listen on; any client that reaches it can control the sandbox', '127.0.0.1')
