@@ -5,7 +5,7 @@ const shared = { roots, extensionsToTreatAsEsm, moduleNameMapper, transform, glo
 
 /** What measures speed or memory, or brings whole clusters down. */
 const ALONE = [
-  'cluster/.*',
+  'cluster/(cluster-unavailable|moving-slot|partition)',
   'queues/job-reconciler',
   'worker/backlog',
   'worker/pace',
