@@ -3,8 +3,9 @@ import config from './jest.config.js';
 const { roots, extensionsToTreatAsEsm, moduleNameMapper, transform, globalSetup, globalTeardown } = config;
 const shared = { roots, extensionsToTreatAsEsm, moduleNameMapper, transform, globalSetup, globalTeardown };
 
-/** What measures speed or memory, or brings whole clusters down. */
+/** What measures speed or memory, counts the keys of the whole Redis, or brings clusters down. */
 const ALONE = [
+  'cli/commands/import-large',
   'cluster/(cluster-unavailable|moving-slot|partition)',
   'queues/job-reconciler',
   'worker/backlog',
