@@ -14,6 +14,7 @@ export default {
   },
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  testSequencer: '<rootDir>/test/support/longest-first.mjs',
   // Generous: two slow cores may be all there is, and a time limit is no rule of the code.
   testTimeout: 120_000,
   // Most tests wait for a pace or a lease, not for a processor.

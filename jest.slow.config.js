@@ -1,10 +1,27 @@
 import config from './jest.config.js';
 
+const { roots, extensionsToTreatAsEsm, moduleNameMapper, transform, globalSetup, globalTeardown } = config;
+const shared = { roots, extensionsToTreatAsEsm, moduleNameMapper, transform, globalSetup, globalTeardown };
+
+/** What measures speed or memory, counts the keys of the whole Redis, or brings clusters down. */
+const ALONE = [
+  'cli/commands/import-large',
+  'cluster/(cluster-unavailable|moving-slot|partition)',
+  'queues/job-reconciler',
+  'worker/backlog',
+  'worker/pace',
+  'worker/queue-damage-long',
+  'worker/several-accounts',
+  'worker/wall-clocks',
+].map((name) => `/test/${name}\\.slow\\.test\\.ts$`);
+
 /** The proofs that take minutes: `npm run test:slow`. */
 export default {
-  ...config,
-  testMatch: ['**/*.slow.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/'],
-  // One at a time: they measure time and bring whole clusters down.
-  maxWorkers: 1,
+  testTimeout: config.testTimeout,
+  // Two at a time wait together; what has to be alone runs after them.
+  maxWorkers: 2,
+  projects: [
+    { ...shared, testRegex: ['\\.slow\\.test\\.ts$'], testPathIgnorePatterns: ['/node_modules/', ...ALONE] },
+    { ...shared, testRegex: ALONE, runner: '<rootDir>/test/support/serial-runner.mjs' },
+  ],
 };

@@ -1,6 +1,6 @@
 /** The public names of the package, one by one. */
 export { PayoutProducer, type BulkEnqueue, type BulkResult, type EnqueuedPayout } from './producer/payout-producer.js';
-export type { PayoutProducerOptions } from './queues/open-account.js';
+export type { PayoutProducerOptions } from './queues/open-ledger.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './operator/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/set-pause.js';
@@ -33,7 +33,8 @@ export {
 } from './errors.js';
 export { connectRedis, type RedisClient, type RedisRole } from './redis.js';
 export type { Clock } from './clock.js';
-export { createLogger, silentLogger, type Logger } from './logger.js';
+export { createLogger } from './create-logger.js';
+export { silentLogger, type Logger } from './logger.js';
 export {
   createPayoutWorker,
   PayoutWorker,

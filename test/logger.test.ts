@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { watcherFailures } from '../src/failsafe.js';
-import { createLogger, failsafeLogger, type Logger } from '../src/logger.js';
+import { createLogger } from '../src/create-logger.js';
+import { failsafeLogger, type Logger } from '../src/logger.js';
 import { loggerWithThrowingChildren, throwingLogger } from './support/throwing-watchers.js';
 import { recordingLogger } from './gateway/support/test-client.js';
 

@@ -1,7 +1,7 @@
 import { DEFAULT_ACCOUNT_SETTINGS } from '../account-settings.js';
 import { ConflictError, InvalidInputError, PayoutError } from '../errors.js';
 import type { Actor } from '../ledger/actor.js';
-import type { AccountAccess } from '../queues/open-account.js';
+import type { LedgerAccess } from '../queues/open-ledger.js';
 import {
   carryOutAdoption,
   findKnownJournals,
@@ -43,7 +43,7 @@ export interface AdoptLedgerResult {
 
 /** Adopts the ledger of an account as `PayoutOperator.adoptLedger` says. */
 export async function adoptLedger(
-  { ledger: payouts, clock }: AccountAccess,
+  { ledger: payouts, clock }: LedgerAccess,
   { journalDirs, giveUp = [], inFlightMaxMs = DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs, review }: AdoptLedgerOptions,
   actor: Actor,
 ): Promise<AdoptLedgerResult> {

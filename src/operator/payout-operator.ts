@@ -3,7 +3,7 @@ import type { StatusGateway } from '../gateway/gateway.js';
 import { parseActor, type Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import { cancelPayout } from '../queues/cancel-payout.js';
-import { openAccount, type AccountAccess, type PayoutProducerOptions } from '../queues/open-account.js';
+import { openLedger, type LedgerAccess, type PayoutProducerOptions } from '../queues/open-ledger.js';
 import { adoptLedger, type AdoptLedgerOptions, type AdoptLedgerResult } from './adopt-ledger.js';
 import { requeuePayout } from './requeue-payout.js';
 import { resolvePayout, type DecidedPayout, type Resolution } from './resolve-payout.js';
@@ -20,7 +20,7 @@ export interface PayoutOperatorOptions extends PayoutProducerOptions {
 
 /** An account that is open already, and stays open: for the commands of this package. */
 interface SharedAccount {
-  readonly account: AccountAccess;
+  readonly account: LedgerAccess;
   readonly gateway?: StatusGateway | undefined;
 }
 
@@ -35,7 +35,7 @@ interface SharedAccount {
  * await operator.close();
  */
 export class PayoutOperator {
-  readonly #account: AccountAccess;
+  readonly #account: LedgerAccess;
   readonly #gateway: StatusGateway | undefined;
   readonly #closeAccount: () => Promise<void>;
   #closing: Promise<void> | undefined;
@@ -47,7 +47,7 @@ export class PayoutOperator {
       this.#account = options.account;
       this.#closeAccount = async () => Promise.resolve();
     } else {
-      const account = openAccount(options);
+      const account = openLedger(options);
       this.#account = account;
       this.#closeAccount = async () => account.close();
     }
@@ -154,7 +154,7 @@ export class PayoutOperator {
     await this.#closing;
   }
 
-  #use(): AccountAccess {
+  #use(): LedgerAccess {
     if (this.#closing !== undefined) throw new ClosedError('Operator is closed; create a new one');
     return this.#account;
   }

@@ -1,7 +1,7 @@
 import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutState } from '../ledger/states.js';
-import type { AccountAccess } from '../queues/open-account.js';
+import type { LedgerAccess } from '../queues/open-ledger.js';
 
 /** The payout, the state that it is in, and the attempt, where a later one is not meant. */
 export interface Requeue {
@@ -16,7 +16,12 @@ export interface Requeue {
  * @throws ConflictError when it is not in the state `from`, was sent again since, or may still be on its way
  * @throws RedisUnavailableError
  */
-export async function requeuePayout({ ledger, relay }: AccountAccess, requeue: Requeue, actor: Actor): Promise<Payout> {
+export async function requeuePayout(
+  { ledger, openQueues }: LedgerAccess,
+  requeue: Requeue,
+  actor: Actor,
+): Promise<Payout> {
+  const { relay } = await openQueues();
   await ledger.change({ ...requeue, to: 'queued', ...actor });
   await relay.tryDeliver('queued', [requeue.payoutId]);
   return ledger.require(requeue.payoutId);

@@ -5,7 +5,7 @@ import type { StatusGateway } from '../gateway/gateway.js';
 import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import { wrongStateError } from '../ledger/payout-ledger.js';
-import type { AccountAccess } from '../queues/open-account.js';
+import type { LedgerAccess } from '../queues/open-ledger.js';
 import { requeuePayout } from './requeue-payout.js';
 import { verifyTransaction } from './verify-transaction.js';
 
@@ -44,7 +44,7 @@ export interface DecidedPayout {
  * @throws GatewayInvalidResponseError
  */
 export async function resolvePayout(
-  account: AccountAccess,
+  account: LedgerAccess,
   gateway: StatusGateway | undefined,
   decided: DecidedPayout,
   resolution: Resolution,
@@ -62,7 +62,7 @@ export async function resolvePayout(
 }
 
 async function resolveSent(
-  account: AccountAccess,
+  account: LedgerAccess,
   gateway: StatusGateway | undefined,
   decided: DecidedPayout,
   { txhash: given, unchecked = false }: Extract<Resolution, { kind: 'sent' }>,
@@ -86,11 +86,12 @@ async function resolveSent(
 }
 
 async function followTransaction(
-  { ledger, relay }: AccountAccess,
+  { ledger, openQueues }: LedgerAccess,
   decided: DecidedPayout,
   txhash: string,
   actor: Actor,
 ): Promise<Payout> {
+  const { relay } = await openQueues();
   await ledger.change({ ...decided, from: 'unknown', to: 'in_progress', txhash, ...actor });
   await relay.tryDeliver('in_progress', [decided.payoutId]);
   return ledger.require(decided.payoutId);

@@ -2,7 +2,7 @@ import { InvalidInputError, type Problem } from '../errors.js';
 import { parseInput } from '../fields.js';
 import { payoutInputSchema, type PayoutInput, type ValidPayout } from '../ledger/payout.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
-import type { AccountAccess } from '../queues/open-account.js';
+import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { AcceptedPayouts } from '../queues/outbox-relay.js';
 
 /** Large enough to make round trips cheap, small enough to leave Redis time for others. */
@@ -32,10 +32,7 @@ export function parsePayouts(inputs: readonly PayoutInput[]): ValidPayout[] {
  * @returns one result for each payout, in order
  * @throws RedisUnavailableError when the ledger cannot be written; earlier chunks stay accepted
  */
-export async function enqueuePayouts(
-  account: AccountAccess,
-  payouts: readonly ValidPayout[],
-): Promise<EnqueueResult[]> {
+export async function enqueuePayouts(account: LedgerAccess, payouts: readonly ValidPayout[]): Promise<EnqueueResult[]> {
   const results: EnqueueResult[] = [];
   for await (const chunk of enqueueChunks(account, inChunks(payouts))) results.push(...chunk);
   return results;
@@ -47,15 +44,16 @@ export async function enqueuePayouts(
  * @returns the results of one chunk after the other
  */
 export async function* enqueueChunks(
-  account: AccountAccess,
+  account: LedgerAccess,
   chunks: Iterable<readonly ValidPayout[]> | AsyncIterable<readonly ValidPayout[]>,
 ): AsyncGenerator<EnqueueResult[]> {
+  const { relay } = await account.openQueues();
   let ringing = Promise.resolve();
   try {
     for await (const chunk of chunks) {
       const results = await account.ledger.enqueue(chunk);
       await ringing;
-      ringing = account.relay.tryDeliverAccepted(findJobless(chunk, results));
+      ringing = relay.tryDeliverAccepted(findJobless(chunk, results));
       yield results;
     }
   } finally {

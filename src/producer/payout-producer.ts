@@ -7,7 +7,7 @@ import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/payout-queries.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
 import { cancelPayout } from '../queues/cancel-payout.js';
-import { openAccount, type AccountAccess, type PayoutProducerOptions } from '../queues/open-account.js';
+import { openLedger, type LedgerAccess, type PayoutProducerOptions } from '../queues/open-ledger.js';
 import { readBatchStats, type BatchStats } from './batch-stats.js';
 import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
 import { eventsSchema, readGroupEvents, type EventsOptions } from './events/event-group.js';
@@ -73,14 +73,14 @@ const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at lea
  * signs and sends. Every call fails within seconds when Redis is unavailable, and works again when Redis is back.
  */
 export class PayoutProducer {
-  readonly #account: AccountAccess;
+  readonly #account: LedgerAccess;
   readonly #closed = new AbortController();
   #listeners: EventListeners | undefined;
   #closing: Promise<void> | undefined;
 
   /** @throws InvalidConfigError when the options cannot be used */
   constructor(options: PayoutProducerOptions) {
-    this.#account = openAccount(options);
+    this.#account = openLedger(options);
   }
 
   /**
@@ -216,7 +216,7 @@ export class PayoutProducer {
     await this.#closing;
   }
 
-  #use(): AccountAccess {
+  #use(): LedgerAccess {
     if (this.#closed.signal.aborted) throw new ClosedError('Producer is closed; create a new one');
     return this.#account;
   }

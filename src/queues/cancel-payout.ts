@@ -2,7 +2,7 @@ import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import { wrongStateError } from '../ledger/payout-ledger.js';
 import { UNSENT_STATES } from '../ledger/states.js';
-import type { AccountAccess } from './open-account.js';
+import type { LedgerAccess } from './open-ledger.js';
 
 /**
  * Cancels a payout that was not sent, or gives up one that was rejected.
@@ -12,12 +12,13 @@ import type { AccountAccess } from './open-account.js';
  * @throws RedisUnavailableError when it may or may not have happened
  */
 export async function cancelPayout(
-  { ledger, queues, logger }: AccountAccess,
+  { ledger, openQueues, logger }: LedgerAccess,
   payoutId: string,
   actor: Actor,
 ): Promise<Payout> {
   const { state } = await ledger.require(payoutId);
   if (!UNSENT_STATES.includes(state)) throw wrongStateError(payoutId, state, UNSENT_STATES, 'cancelled');
+  const { queues } = await openQueues();
   await ledger.change({ payoutId, from: state, to: 'cancelled', ...actor });
   const payout = await ledger.require(payoutId);
   try {

@@ -2,7 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { PayoutProducer, type PayoutEvent } from '../../src/index.js';
+import type { PayoutEvent } from '../../src/producer/events/payout-events.js';
+import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { runExample } from './support.js';
 

@@ -105,7 +105,7 @@ async function readFile(
   signal: AbortSignal,
 ): Promise<readonly SelectedPayout[]> {
   const source = await openSource(path, signal, readSelectionRows);
-  const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
+  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
   const parse = (input: unknown): SelectedPayout =>
     kind === 'sent' ? parseInput(withTxhash, input) : parseInput(withoutTxhash, input);
   try {

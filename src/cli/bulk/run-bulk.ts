@@ -2,7 +2,7 @@ import { isAborted, systemClock } from '../../clock.js';
 import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../errors.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
-import type { AccountAccess } from '../../queues/open-account.js';
+import type { LedgerAccess } from '../../queues/open-ledger.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireTerminal } from '../context/confirm.js';
 import { formatCount } from '../../format.js';
@@ -42,7 +42,7 @@ export interface BulkOptions {
 
 interface BulkRun {
   readonly context: CliContext;
-  readonly account: AccountAccess;
+  readonly account: LedgerAccess;
   readonly change: BulkChange;
   readonly options: BulkOptions;
   readonly counts: { changed: number; refused: number };
@@ -56,7 +56,7 @@ interface BulkRun {
  */
 export async function runBulk(
   context: CliContext,
-  account: AccountAccess,
+  account: LedgerAccess,
   change: BulkChange,
   options: BulkOptions,
 ): Promise<void> {
@@ -79,7 +79,11 @@ export async function runBulk(
 
 async function surveyAll({ context, account, change, options }: BulkRun): Promise<Survey> {
   const { selected, signal } = options;
-  const progress = startProgress('Counting ', selected === 'all' ? undefined : selected.length);
+  const progress = startProgress(
+    'Counting ',
+    selected === 'all' ? undefined : selected.length,
+    context.terminal.output,
+  );
   const { connection } = account.ledger;
   const survey: SurveyOptions = {
     connection,
@@ -103,7 +107,7 @@ async function surveyAll({ context, account, change, options }: BulkRun): Promis
 /** Names of payouts that are not there suggest that it is the wrong account. */
 function refuseMissing(context: CliContext, missing: readonly SelectedPayout[]): void {
   if (missing.length === 0) return;
-  const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
+  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
   for (const { line = 0, payoutId } of missing) messages.add(`line ${line}: payout ${payoutId} not found`);
   messages.end();
   const message = `names ${formatCount(missing.length, 'payout')} that this account does not have; nothing was changed`;
@@ -127,8 +131,8 @@ async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
     const question = `${change.describe(formatCount(chosen.length, 'payout'))}?`;
     await confirm(question, { terminal: context.terminal, signal });
   }
-  const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
-  const progress = startProgress('Changing ', chosen.length);
+  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
+  const progress = startProgress('Changing ', chosen.length, context.terminal.output);
   let ended = '';
   try {
     for (let start = 0; start < chosen.length; start += change.atOnce) {

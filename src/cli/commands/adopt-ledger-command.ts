@@ -12,7 +12,7 @@ import { formatTable } from '../output/format-table.js';
 import { formatTime, shorten } from '../../format.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withOperator } from '../context/with-account.js';
+import { withOperator } from '../context/with-operator.js';
 
 interface Flags extends Actor {
   readonly journal?: readonly string[];
@@ -45,11 +45,8 @@ Examples:
   payouts adopt-ledger --journal /mnt/host-a/journal --give-up 5f3a1c9be207 --reason "host B burnt down"
 `;
 
-/** Adds `payouts adopt-ledger`. */
-export function registerAdoptLedgerCommand(program: Command, context: CliContext): void {
-  const command = program
-    .command('adopt-ledger')
-    .description('accept a Redis that forgot sends which the journals know');
+/** Defines `payouts adopt-ledger`. */
+export function defineAdoptLedgerCommand(command: Command, context: CliContext): void {
   addActorOptions(command, 'the ledger came back without the newest sends')
     .option('--journal <dir...>', 'folder of a send journal, repeatable (default: SEND_JOURNAL_DIR)')
     .option('--give-up <id...>', `id of a journal that is lost for good, or ${UNWITNESSED}`)

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withOperator } from '../context/with-account.js';
+import { withOperator } from '../context/with-operator.js';
 
 const HELP_AFTER = `
 Only a payout that is queued or rejected can be cancelled: one that may have been paid is never called back (exit code 4).
@@ -12,9 +12,8 @@ Examples:
   payouts cancel invoice-78 --reason "the recipient gave a wrong address"
 `;
 
-/** Adds `payouts cancel`. */
-export function registerCancelCommand(program: Command, context: CliContext): void {
-  const command = program.command('cancel').description('cancel a payout that is still queued, or was rejected');
+/** Defines `payouts cancel`. */
+export function defineCancelCommand(command: Command, context: CliContext): void {
   addActorOptions(command.argument('<payoutId>', 'the payout'), 'no reason given')
     .option('--json', 'print the payout as JSON')
     .addHelpText('after', HELP_AFTER)

@@ -26,19 +26,15 @@ const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
   password: 'DASHBOARD_PASSWORD',
 };
 
-/** Adds `payouts dashboard`, which serves the dashboard until SIGINT or SIGTERM. */
-export function registerDashboardCommand(program: Command, context: CliContext): void {
-  program
-    .command('dashboard')
-    .description('serve the dashboard: payouts, queues, and what needs an operator')
-    .addHelpText('after', HELP_AFTER)
-    .action(async () => {
-      const stop = context.stopSignal();
-      const dashboard = await start(context);
-      context.writeError(`Dashboard on ${dashboard.url}\n`);
-      await untilAborted(stop);
-      await dashboard.close();
-    });
+/** Defines `payouts dashboard`, which serves the dashboard until SIGINT or SIGTERM. */
+export function defineDashboardCommand(command: Command, context: CliContext): void {
+  command.addHelpText('after', HELP_AFTER).action(async () => {
+    const stop = context.stopSignal();
+    const dashboard = await start(context);
+    context.writeError(`Dashboard on ${dashboard.url}\n`);
+    await untilAborted(stop);
+    await dashboard.close();
+  });
 }
 
 async function start({ environment, logger }: CliContext): Promise<DashboardServer> {

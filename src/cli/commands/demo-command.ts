@@ -35,11 +35,9 @@ interface Flags {
   readonly json?: true;
 }
 
-/** Adds `payouts demo`. */
-export function registerDemoCommand(program: Command, context: CliContext): void {
-  program
-    .command('demo')
-    .description('send example payouts through a sandbox; starts everything that it needs')
+/** Defines `payouts demo`. */
+export function defineDemoCommand(command: Command, context: CliContext): void {
+  command
     .option('--payouts <number>', 'how many payouts; the file is repeated as needed (default: the whole file)')
     .option('--chaos', 'kill the worker with SIGKILL at random moments and start it again')
     .option('--keep', 'keep everything running after the summary, until Ctrl-C')

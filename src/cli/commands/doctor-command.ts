@@ -22,11 +22,9 @@ Examples:
 const SIGNS: Record<CheckResult['status'], string> = { ok: '✓', warning: '!', problem: '✗' };
 const NAME_WIDTH = 25;
 
-/** Adds `payouts doctor`. */
-export function registerDoctorCommand(program: Command, context: CliContext): void {
-  program
-    .command('doctor')
-    .description('check everything that a worker needs, and suggest fixes')
+/** Defines `payouts doctor`. */
+export function defineDoctorCommand(command: Command, context: CliContext): void {
+  command
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP_AFTER)
     .action(async ({ json }: { readonly json?: true }) => {

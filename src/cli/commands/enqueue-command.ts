@@ -3,7 +3,7 @@ import type { PayoutInput } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { nameFlags } from '../context/name-flags.js';
 import { parsePayoutTexts, type PayoutTexts } from '../import/parse-payout-texts.js';
-import { withProducer } from '../context/with-account.js';
+import { withProducer } from '../context/with-producer.js';
 
 interface Flags extends PayoutTexts {
   readonly json?: true;
@@ -19,11 +19,9 @@ Examples:
   payouts enqueue --payout-id later-1 --payment-id 1 --amount 0.05 --address-to bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq --not-before 2030-01-31T09:00:00Z
 `;
 
-/** Adds `payouts enqueue`. */
-export function registerEnqueueCommand(program: Command, context: CliContext): void {
-  program
-    .command('enqueue')
-    .description('accept a payout; the worker sends it')
+/** Defines `payouts enqueue`. */
+export function defineEnqueueCommand(command: Command, context: CliContext): void {
+  command
     .option('--payout-id <id>', 'your own key of the payout (required)')
     .option('--payment-id <number>', 'currency id of the gateway, see `payouts gateway currencies` (required)')
     .option('--amount <decimal>', 'amount in that currency, such as 12.5 (required)')

@@ -32,11 +32,9 @@ Examples:
   payouts events --follow --json --since 1906102800000-0 | your-program
 `;
 
-/** Adds `payouts events`. */
-export function registerEventsCommand(program: Command, context: CliContext): void {
-  program
-    .command('events')
-    .description('show what happened: changes of payouts, pauses, objections, late payments')
+/** Defines `payouts events`. */
+export function defineEventsCommand(command: Command, context: CliContext): void {
+  command
     .option('-f, --follow', 'print new events until stopped')
     .option('--since <time|eventId>', 'from a time on (such as 2030-01-31T09:00:00Z), or after an event')
     .option('--json', 'print each event as one line of JSON')

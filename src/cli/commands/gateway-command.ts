@@ -30,16 +30,13 @@ Examples:
   payouts gateway status 3f1c0a…
 `;
 
-/** Adds `payouts gateway`: the four endpoints that only read. */
-export function registerGatewayCommand(program: Command, context: CliContext): void {
-  const gateway = program
-    .command('gateway')
-    .description('query the gateway: balance, currencies, wallet, status')
-    .addHelpText('after', HELP_AFTER);
-  addBalance(gateway, context);
-  addCurrencies(gateway, context);
-  addWallet(gateway, context);
-  addStatus(gateway, context);
+/** Defines `payouts gateway`: the four endpoints that only read. */
+export function defineGatewayCommand(command: Command, context: CliContext): void {
+  command.addHelpText('after', HELP_AFTER);
+  addBalance(command, context);
+  addCurrencies(command, context);
+  addWallet(command, context);
+  addStatus(command, context);
 }
 
 function addBalance(parent: Command, context: CliContext): void {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatPayout } from '../output/format-payout.js';
-import { withProducer } from '../context/with-account.js';
+import { withProducer } from '../context/with-producer.js';
 
 const HELP_AFTER = `
 Examples:
@@ -11,16 +11,14 @@ Examples:
   payouts get --txhash 3f1c…
 `;
 
-/** Adds `payouts get`. */
-export function registerGetCommand(program: Command, context: CliContext): void {
-  program
-    .command('get')
-    .description('show one payout with its history')
+/** Defines `payouts get`. */
+export function defineGetCommand(command: Command, context: CliContext): void {
+  command
     .argument('[payoutId]', 'the payout')
     .option('--txhash <txhash>', 'find it by its transaction instead')
     .option('--json', 'print it as JSON')
     .addHelpText('after', HELP_AFTER)
-    .action(async (payoutId: string | undefined, flags: { txhash?: string; json?: true }, command: Command) => {
+    .action(async (payoutId: string | undefined, flags: { txhash?: string; json?: true }) => {
       const { txhash, json } = flags;
       if ((payoutId === undefined) === (txhash === undefined)) command.error('error: give a payoutId or --txhash');
       const payout = await withProducer(context, (producer) =>

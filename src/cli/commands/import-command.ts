@@ -43,11 +43,9 @@ Examples:
   payouts list --batch 2030-01-salaries --all --csv > results.csv
 `;
 
-/** Adds `payouts import`. */
-export function registerImportCommand(program: Command, context: CliContext): void {
-  program
-    .command('import')
-    .description('check the payouts in a CSV or JSON lines file, total them, and enqueue them')
+/** Defines `payouts import`. */
+export function defineImportCommand(command: Command, context: CliContext): void {
+  command
     .argument('<file>', 'the file, or - for stdin')
     .option('--batch <name>', 'group the payouts for list and stats')
     .option('--dry-run', 'check and total the file, enqueue nothing; needs no Redis')

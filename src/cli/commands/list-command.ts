@@ -10,7 +10,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { formatCsvHeader, formatCsvRows } from '../output/format-csv.js';
 import { formatTable } from '../output/format-table.js';
 import { formatTime, shorten } from '../../format.js';
-import { withProducer } from '../context/with-account.js';
+import { withProducer } from '../context/with-producer.js';
 
 interface Flags {
   readonly state?: PayoutState;
@@ -36,11 +36,9 @@ Examples:
   payouts list --batch 2030-01-salaries --all --csv > salaries-results.csv
 `;
 
-/** Adds `payouts list`. */
-export function registerListCommand(program: Command, context: CliContext): void {
-  program
-    .command('list')
-    .description('list the payouts in a state, or of a batch')
+/** Defines `payouts list`. */
+export function defineListCommand(command: Command, context: CliContext): void {
+  command
     .addOption(new Option('--state <state>', 'payouts in this state').choices(PAYOUT_STATES).conflicts('batch'))
     .option('--batch <name>', 'payouts of this batch')
     .option('--limit <number>', 'maximum number of payouts to print', '50')
@@ -52,7 +50,7 @@ export function registerListCommand(program: Command, context: CliContext): void
       ),
     )
     .addHelpText('after', HELP_AFTER)
-    .action(async (flags: Flags, command: Command) => {
+    .action(async (flags: Flags) => {
       const { state, batch } = flags;
       if (state === undefined && batch === undefined) command.error('error: give --state or --batch');
       const filter = state === undefined ? { batch: batch ?? '' } : { state };

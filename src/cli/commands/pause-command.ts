@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withOperator } from '../context/with-account.js';
+import { withOperator } from '../context/with-operator.js';
 
 const HELP_AFTER = `
 Nothing is sent once this has returned, except the one payout that may be on its way already. Payouts are still
@@ -12,9 +12,9 @@ Examples:
   payouts pause --reason "the gateway announced maintenance"
 `;
 
-/** Adds `payouts pause`. */
-export function registerPauseCommand(program: Command, context: CliContext): void {
-  addActorOptions(program.command('pause').description('stop sending for the account'), 'paused by hand')
+/** Defines `payouts pause`. */
+export function definePauseCommand(command: Command, context: CliContext): void {
+  addActorOptions(command, 'paused by hand')
     .option('--json', 'print {changed, paused, pausedReason, pausedBy, pausedAt} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Actor & { readonly json?: true }) => {

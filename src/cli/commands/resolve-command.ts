@@ -47,11 +47,9 @@ Examples:
   payouts resolve --file unknown.csv --not-sent --dry-run --reason "never received, ticket 812"
 `;
 
-/** Adds `payouts resolve`. */
-export function registerResolveCommand(program: Command, context: CliContext): void {
-  const command = program
-    .command('resolve')
-    .description('decide what became of payouts that are unknown')
+/** Defines `payouts resolve`. */
+export function defineResolveCommand(command: Command, context: CliContext): void {
+  command
     .argument('[payoutId]', 'the payout; without it --file or --state')
     .option('--sent', 'it was sent: follow the transaction --txhash')
     .option('--txhash <txhash>', 'with --sent: the transaction')

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withOperator } from '../context/with-account.js';
+import { withOperator } from '../context/with-operator.js';
 
 const HELP_AFTER = `
 Look first at why the account was paused (\`payouts stats\`): when the gateway blocked it, the next send may prolong that.
@@ -13,9 +13,9 @@ Examples:
   payouts resume --reason "the gateway has lifted the block"
 `;
 
-/** Adds `payouts resume`. */
-export function registerResumeCommand(program: Command, context: CliContext): void {
-  addActorOptions(program.command('resume').description('send again after a pause'), 'resumed by hand')
+/** Defines `payouts resume`. */
+export function defineResumeCommand(command: Command, context: CliContext): void {
+  addActorOptions(command, 'resumed by hand')
     .option('--json', 'print {changed, paused, …} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Actor & { readonly json?: true }) => {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withOperator } from '../context/with-account.js';
+import { withOperator } from '../context/with-operator.js';
 
 const HELP_AFTER = `
 Only a payout that the gateway rejected can be retried. One that is unknown may have been paid: see \`payouts resolve\`.
@@ -11,9 +11,8 @@ Examples:
   payouts retry invoice-77 --reason "balance topped up"
 `;
 
-/** Adds `payouts retry`. */
-export function registerRetryCommand(program: Command, context: CliContext): void {
-  const command = program.command('retry').description('put a rejected payout back into the queue');
+/** Defines `payouts retry`. */
+export function defineRetryCommand(command: Command, context: CliContext): void {
   addActorOptions(command.argument('<payoutId>', 'the payout'))
     .option('--json', 'print the payout as JSON')
     .addHelpText('after', HELP_AFTER)

@@ -1,19 +1,11 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { untilAborted } from '../../clock.js';
+import { readConfig, type Environment } from '../../config.js';
 import { InvalidInputError, type Problem } from '../../errors.js';
 import { parseInput, platformIdField } from '../../fields.js';
 import { FAULT_DESCRIPTIONS, startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/index.js';
-
-/** What the command needs from the program around it. */
-export interface SandboxCommandContext {
-  /** The account of the environment; used only without `--account`. */
-  loadSandboxAccount(): { readonly platformId: number; readonly secretKey: string };
-  /** Writes progress for users, line breaks included. */
-  writeError(text: string): void;
-  /** Aborted when the sandbox is to end. */
-  stopSignal(): AbortSignal;
-}
+import type { CliContext } from '../context/cli-context.js';
 
 interface Flags {
   readonly port: string;
@@ -29,7 +21,10 @@ interface Flags {
   readonly seed?: string;
 }
 
-type Account = ReturnType<SandboxCommandContext['loadSandboxAccount']>;
+interface Account {
+  readonly platformId: number;
+  readonly secretKey: string;
+}
 
 /** The flags of `startSandbox`'s options, for its errors. */
 const FLAG_OF_OPTION: Readonly<Record<string, string>> = {
@@ -65,13 +60,11 @@ Examples:
 `;
 
 /**
- * Adds `payouts sandbox`, which serves a local gateway until SIGINT or SIGTERM.
+ * Defines `payouts sandbox`, which serves a local gateway until SIGINT or SIGTERM.
  * @throws InvalidInputError from the command's action, naming option, rule and value
  */
-export function registerSandboxCommand(program: Command, context: SandboxCommandContext): void {
-  program
-    .command('sandbox')
-    .description('run a local gateway that follows the API, blocks accounts that pay too fast, and fails on demand')
+export function defineSandboxCommand(command: Command, context: CliContext): void {
+  command
     .option('--port <port>', 'port to listen on; 0 takes a free one', '8080')
     .option('--host <host>', 'address to listen on; any client that reaches it can control the sandbox', '127.0.0.1')
     .option('--account <id:secret>', 'serve this account (repeatable) instead of GATEWAY_PLATFORM_ID', collect)
@@ -85,7 +78,7 @@ export function registerSandboxCommand(program: Command, context: SandboxCommand
     .option('--seed <number>', 'repeat the latencies and failures of the run with this seed (default: a new one)')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
-      const accounts = flags.account?.map(parseAccount) ?? [context.loadSandboxAccount()];
+      const accounts = flags.account?.map(parseAccount) ?? [readAccount(context.environment)];
       const sandbox = await start(toOptions(flags, accounts));
       const stop = context.stopSignal();
       context.writeError(describe(sandbox, flags.host, accounts));
@@ -96,6 +89,11 @@ export function registerSandboxCommand(program: Command, context: SandboxCommand
 
 function collect(value: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, value];
+}
+
+function readAccount(environment: Environment): Account {
+  const config = readConfig(['GATEWAY_PLATFORM_ID', 'GATEWAY_SECRET_KEY'], environment);
+  return { platformId: config.GATEWAY_PLATFORM_ID, secretKey: config.GATEWAY_SECRET_KEY };
 }
 
 /** The secret is never part of a message, not even about a malformed account. */

@@ -6,7 +6,7 @@ import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from '../output/format-table.js';
 import { formatDuration, formatTime } from '../../format.js';
-import { withProducer } from '../context/with-account.js';
+import { withProducer } from '../context/with-producer.js';
 
 type Colours = CliContext['colours'];
 type Counts = Readonly<Record<PayoutState, number>>;
@@ -18,11 +18,9 @@ Examples:
   payouts stats --batch 2030-01-salaries
 `;
 
-/** Adds `payouts stats`. */
-export function registerStatsCommand(program: Command, context: CliContext): void {
-  program
-    .command('stats')
-    .description('count payouts by state; show the sender, and what stops the account')
+/** Defines `payouts stats`. */
+export function defineStatsCommand(command: Command, context: CliContext): void {
+  command
     .option('--batch <name>', 'count the payouts of this batch only')
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP_AFTER)

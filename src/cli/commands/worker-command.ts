@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { readSettings } from '../../config.js';
 import { untilAborted } from '../../clock.js';
+import { createLogger } from '../../create-logger.js';
 import { StoppedError } from '../../errors.js';
-import { createLogger, type Logger } from '../../logger.js';
+import type { Logger } from '../../logger.js';
 import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
 import {
@@ -35,14 +36,10 @@ Examples:
 
 const EXIT_WITHIN_MS = 1_000;
 
-export function registerWorkerCommand(program: Command, context: CliContext): void {
-  program
-    .command('worker')
-    .description('send the queued payouts and follow them until they are final')
-    .addHelpText('after', HELP)
-    .action(async () => {
-      await runWorker(context);
-    });
+export function defineWorkerCommand(command: Command, context: CliContext): void {
+  command.addHelpText('after', HELP).action(async () => {
+    await runWorker(context);
+  });
 }
 
 async function runWorker({ environment, stopSignal }: CliContext): Promise<void> {

@@ -1,7 +1,8 @@
 import picocolors from 'picocolors';
-import { readConfig, type Environment } from '../../config.js';
+import type { Environment } from '../../config.js';
 import type { Logger } from '../../logger.js';
 import type { Terminal } from './confirm.js';
+import { createLineLogger } from './line-logger.js';
 import { stopSignal } from './stop-signal.js';
 
 /** What commands may use of the process they run in. Everything else comes as options. */
@@ -22,8 +23,6 @@ export interface CliContext {
   readonly terminal: Terminal;
   /** For a command that runs until it is stopped: aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
   readonly stopSignal: () => AbortSignal;
-  /** The account that `payouts sandbox` serves. */
-  readonly loadSandboxAccount: () => { readonly platformId: number; readonly secretKey: string };
 }
 
 /** The context of this process. */
@@ -46,24 +45,5 @@ export function createProcessContext(): CliContext {
     writeJson: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
     writeError,
     stopSignal,
-    loadSandboxAccount: () => {
-      const config = readConfig(['GATEWAY_PLATFORM_ID', 'GATEWAY_SECRET_KEY'], environment);
-      return { platformId: config.GATEWAY_PLATFORM_ID, secretKey: config.GATEWAY_SECRET_KEY };
-    },
   };
-}
-
-function createLineLogger(writeError: (text: string) => void): Logger {
-  const write = (fields: object, message: string): void => {
-    const { reason, error = reason } = fields as { readonly reason?: string; readonly error?: string };
-    writeError(`payouts: ${message}${error === undefined ? '' : ` (${error})`}\n`);
-  };
-  const logger: Logger = {
-    debug: () => undefined,
-    info: () => undefined,
-    warn: write,
-    error: write,
-    child: () => logger,
-  };
-  return logger;
 }

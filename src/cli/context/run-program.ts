@@ -1,15 +1,24 @@
-import { Command } from 'commander';
+import { Command, Help } from 'commander';
 import type { CliContext } from './cli-context.js';
 import { readVersion } from './read-version.js';
 import { describeError, EXIT_CODES, toExitCode } from './exit-code.js';
 
-/** Adds one command to the program. */
-export type RegisterCommand = (program: Command, context: CliContext) => void;
+/** Gives a command its options, help text and action. */
+export type DefineCommand = (command: Command, context: CliContext) => void;
+
+/** A command, as far as the help of the program needs it. */
+export interface CommandEntry {
+  /** Name, then what a call takes, as Commander writes it in a list of commands: `get [options] [payoutId]`. */
+  readonly usage: string;
+  readonly description: string;
+  /** Imports the rest: other commands start faster, and in less memory, without it. */
+  readonly load: () => Promise<DefineCommand>;
+}
 
 /** Commands under a heading of the help text. */
 export interface CommandGroup {
   readonly heading: string;
-  readonly commands: readonly RegisterCommand[];
+  readonly commands: readonly CommandEntry[];
 }
 
 const HELP_AFTER = `
@@ -44,7 +53,8 @@ export async function runProgram(
   context: CliContext,
 ): Promise<number> {
   try {
-    await createProgram(groups, context).parseAsync(args, { from: 'user' });
+    const program = await createProgram(groups, args, context);
+    await program.parseAsync(args, { from: 'user' });
     return EXIT_CODES.done;
   } catch (error) {
     context.writeError(describeError(error));
@@ -52,7 +62,12 @@ export async function runProgram(
   }
 }
 
-function createProgram(groups: readonly CommandGroup[], context: CliContext): Command {
+async function createProgram(
+  groups: readonly CommandGroup[],
+  args: readonly string[],
+  context: CliContext,
+): Promise<Command> {
+  const usages = new Map<Command, string>();
   // Commander copies these settings to each command when it is added, so they come first.
   const program = new Command('payouts')
     .description('Payout queue for a payment gateway: never too fast, never twice, never lost.')
@@ -60,6 +75,7 @@ function createProgram(groups: readonly CommandGroup[], context: CliContext): Co
     .helpOption('-h, --help', 'print help')
     .addHelpText('after', HELP_AFTER)
     .exitOverride()
+    .configureHelp({ subcommandTerm: (command) => usages.get(command) ?? new Help().subcommandTerm(command) })
     .configureOutput({
       writeOut: context.write,
       writeErr: context.writeError,
@@ -69,7 +85,13 @@ function createProgram(groups: readonly CommandGroup[], context: CliContext): Co
     });
   for (const { heading, commands } of groups) {
     program.commandsGroup(heading);
-    for (const register of commands) register(program, context);
+    for (const { usage, description, load } of commands) {
+      const [name = ''] = usage.split(' ');
+      const command = program.command(name).description(description);
+      usages.set(command, usage);
+      // Wherever it stands: which argument is the command's name, Commander finds out later.
+      if (args.includes(name)) (await load())(command, context);
+    }
   }
   // Last, to be listed in the last group.
   return program.helpCommand('help [command]', 'print help for a command');

@@ -2,7 +2,7 @@ import { isAborted } from '../../clock.js';
 import { StoppedError } from '../../errors.js';
 import type { ValidPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
-import type { AccountAccess } from '../../queues/open-account.js';
+import type { LedgerAccess } from '../../queues/open-ledger.js';
 import { CHUNK_SIZE, enqueueChunks } from '../../producer/enqueue-payouts.js';
 import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 
@@ -21,7 +21,7 @@ export interface EnqueueCounts {
 }
 
 export interface EnqueueSpoolOptions {
-  readonly account: AccountAccess;
+  readonly account: LedgerAccess;
   /** Updated during the run, for the caller to know them also when it fails. */
   readonly counts: EnqueueCounts;
   readonly onConflict: (conflict: Conflict) => void;

@@ -1,6 +1,7 @@
 import { Presets, SingleBar } from 'cli-progress';
+import type { Terminal } from '../context/confirm.js';
 
-/** A progress bar on stderr. */
+/** A progress bar. */
 export interface Progress {
   update(done: number): void;
   stop(): void;
@@ -9,13 +10,13 @@ export interface Progress {
 const HIDDEN: Progress = { update: () => undefined, stop: () => undefined };
 
 /**
- * Shows a progress bar if stderr is a terminal.
+ * Shows a progress bar if the stream, which is stderr, is a terminal.
  * @param total - what `update` counts up to; without it the count itself is shown
  */
-export function startProgress(label: string, total: number | undefined): Progress {
-  if (!process.stderr.isTTY) return HIDDEN;
+export function startProgress(label: string, total: number | undefined, stream: Terminal['output']): Progress {
+  if (stream.isTTY !== true) return HIDDEN;
   const options = {
-    stream: process.stderr,
+    stream,
     format: total === undefined ? `${label} {value}` : `${label} {bar} {percentage}%`,
     hideCursor: true,
     clearOnComplete: true,

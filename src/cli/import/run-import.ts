@@ -62,8 +62,8 @@ export async function runImport(context: CliContext, source: ImportSource, optio
 }
 
 async function checkSource({ context, source, options, spool }: ImportRun): Promise<FileCheck> {
-  const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
-  const progress = startProgress('Checking ', source.sizeBytes);
+  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
+  const progress = startProgress('Checking ', source.sizeBytes, context.terminal.output);
   try {
     return await checkRows(source, {
       batch: options.batch,
@@ -112,8 +112,8 @@ async function askToEnqueue({ context, options }: ImportRun, { payouts }: FileCh
 }
 
 async function enqueueAll({ context, source, options, spool, counts }: ImportRun, total: number): Promise<void> {
-  const messages = new RowMessages({ write: context.writeError, isTerminal: process.stderr.isTTY });
-  const progress = startProgress('Enqueuing', total);
+  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
+  const progress = startProgress('Enqueuing', total, context.terminal.output);
   const countDone = (): number => counts.created + counts.existing + counts.conflicts;
   let ended = '';
   try {

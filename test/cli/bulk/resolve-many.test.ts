@@ -86,7 +86,7 @@ describe('payouts resolve --state unknown', () => {
 
   it('--not-sent queues each of them again, with a job of its own and who and why', async () => {
     await makeUnknown(3);
-    const result = await account.run('resolve', '--state', 'unknown', '--not-sent', '--yes', ...WHY);
+    const result = await account.runProcess('resolve', '--state', 'unknown', '--not-sent', '--yes', ...WHY);
     expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/3 payouts queued again\.\n$/) });
     expect(await states()).toEqual({ 'p-1': 'queued', 'p-2': 'queued', 'p-3': 'queued' });
     const { redis, keys } = account.ledger.connection;

@@ -15,7 +15,7 @@ afterEach(async () => {
 describe('payouts cancel', () => {
   it('cancels what is queued, as the system user, and refuses the rest with the state found', async () => {
     await account.enqueue('p-1');
-    expect(await account.run('cancel', 'p-1')).toMatchObject({
+    expect(await account.runProcess('cancel', 'p-1')).toMatchObject({
       code: 0,
       stdout: 'Payout p-1 is cancelled; it will not be sent.\n',
     });

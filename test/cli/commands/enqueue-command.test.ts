@@ -13,7 +13,7 @@ afterEach(async () => {
 
 describe('payouts enqueue', () => {
   it('accepts a payout with every field', async () => {
-    const result = await account.run(
+    const result = await account.runProcess(
       ...['enqueue', '--payout-id', 'p-1', '--payment-id', '4', '--amount', '100.50', '--address-to', 'rPT1Sjq'],
       ...['--destination-tag', '4711', '--symbol', 'USD', '--reference', 'invoice 77', '--priority', '3'],
       ...['--not-before', '2030-01-31T09:00:00+01:00', '--metadata', '{"order":[7]}', '--batch', 'b-1', '--json'],

@@ -16,7 +16,7 @@ describe('payouts events', () => {
     await account.enqueue('p-1');
     await account.run('pause', '--reason', 'maintenance', '--by', 'ann');
     await account.run('cancel', 'p-1', '--by', 'ann', '--reason', 'paid by hand');
-    const text = await account.run('events');
+    const text = await account.runProcess('events');
     expect(text.stdout).toMatch(
       / p-1 {2}queued\n.* account {2}paused {2}by ann: maintenance\n.* p-1 {2}queued → cancelled {2}by ann: paid by hand\n$/,
     );

@@ -32,13 +32,13 @@ function lines(text: string): unknown[] {
 
 describe('payouts gateway', () => {
   it('shows the balance', async () => {
-    expect(await account.run('gateway', 'balance')).toMatchObject({ code: 0, stdout: '1000.5\n', stderr: '' });
+    expect(await account.runProcess('gateway', 'balance')).toMatchObject({ code: 0, stdout: '1000.5\n', stderr: '' });
     const { stdout } = await account.run('gateway', 'balance', '--json');
     expect(JSON.parse(stdout)).toEqual({ balance: '1000.5' });
   });
 
   it('lists the currencies as a table, or each as a line of JSON', async () => {
-    const { stdout } = await account.run('gateway', 'currencies');
+    const { stdout } = await account.runProcess('gateway', 'currencies');
     expect(stdout).toMatch(/^PAYMENT_ID +CURRENCY +NAME +NETWORK +RATE_USD\n1 +BTC +Bitcoin +Bitcoin +64250\.5\n/);
     const json = lines((await account.run('gateway', 'currencies', '--json')).stdout);
     expect(json).toHaveLength(13);
@@ -47,7 +47,7 @@ describe('payouts gateway', () => {
 
   it('shows the address for deposits, with its destination tag', async () => {
     const args = ['gateway', 'wallet', '--payment-id', '4', '--order-id', 'deposit-17'];
-    const { stdout } = await account.run(...args, '--json');
+    const { stdout } = await account.runProcess(...args, '--json');
     const wallet = JSON.parse(stdout) as Record<string, string>;
     expect(wallet).toEqual({
       paymentId: 4,
@@ -62,7 +62,7 @@ describe('payouts gateway', () => {
   });
 
   it('shows how far a transaction is, and exits 1 when the gateway does not know it', async () => {
-    const unknown = await account.run('gateway', 'status', 'abc123');
+    const unknown = await account.runProcess('gateway', 'status', 'abc123');
     expect(unknown).toMatchObject({ code: 1, stdout: '' });
     expect(unknown.stderr).toBe('payouts: The gateway refused /transactionstatus: unknown txhash\n');
   });

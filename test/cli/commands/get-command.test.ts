@@ -15,7 +15,7 @@ describe('payouts get', () => {
   it('shows a payout in full with its history', async () => {
     await account.enqueue('p-1', '--reference', 'invoice 77');
     await account.run('cancel', 'p-1', '--reason', 'paid by hand', '--by', 'ann');
-    const { code, stdout } = await account.run('get', 'p-1');
+    const { code, stdout } = await account.runProcess('get', 'p-1');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^p-1 {2}cancelled: never sent/);
     expect(stdout).toMatch(/ {3}amount +12\.5\n/);

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
 import { runCli, startCli, type CliResult } from '../../support/cli.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';
+import { runInProcess } from '../support/in-process.js';
 
 let dir: string;
 let account: AccountCli;
@@ -35,7 +36,7 @@ async function save(name: string, ...lines: string[]): Promise<string> {
 
 /** Runs `payouts import` with a Redis that is unavailable. */
 async function importOffline(file: string, ...args: string[]): Promise<CliResult> {
-  return runCli(['import', file, ...args], { env: { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_PLATFORM_ID: '7' } });
+  return runInProcess(['import', file, ...args], { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_PLATFORM_ID: '7' });
 }
 
 describe('payouts import', () => {
@@ -48,7 +49,7 @@ describe('payouts import', () => {
       ',p-2,4,0.2,rY:1,,USD,,,',
       ',p-3,6,1000000000000000000000.5,TX,,,,,',
     );
-    const result = await account.run('import', file, '--yes', '--batch', 'b-1');
+    const result = await account.runProcess('import', file, '--yes', '--batch', 'b-1');
     expect(result).toMatchObject({ code: 0, stderr: '' });
     expect(result.stdout).toMatch(/^3 rows: 3 payouts\n/);
     expect(result.stdout).toMatch(/\n +4 +USD +2 +0\.300000000000000001\n +6 +1 +1000000000000000000000\.5\n/);

@@ -15,7 +15,7 @@ describe('payouts list', () => {
   it('lists a state with short addresses, and says when more follow', async () => {
     const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
     for (const payoutId of ['p-1', 'p-2']) await account.enqueue(payoutId, '--address-to', address);
-    const all = await account.run('list', '--state', 'queued');
+    const all = await account.runProcess('list', '--state', 'queued');
     expect(all).toMatchObject({ code: 0, stderr: '' });
     expect(all.stdout.split('\n')[0]).toMatch(/^PAYOUT +STATE +AMOUNT/);
     expect(all.stdout).toMatch(/\np-1 +queued +12\.5 +6 {2}TXYZop…VkAeBf .*\np-2 /);

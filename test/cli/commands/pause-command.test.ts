@@ -14,7 +14,7 @@ afterEach(async () => {
 
 describe('payouts pause and resume', () => {
   it('pause and resume the account, and say when it stood so before', async () => {
-    const first = await account.run('pause', '--reason', 'maintenance', '--by', 'ann', '--json');
+    const first = await account.runProcess('pause', '--reason', 'maintenance', '--by', 'ann', '--json');
     expect(JSON.parse(first.stdout)).toMatchObject({
       changed: true,
       paused: true,
@@ -26,7 +26,7 @@ describe('payouts pause and resume', () => {
       code: 0,
       stdout: expect.stringMatching(/was already paused: maintenance \(by ann\)/),
     });
-    expect((await account.run('resume')).stdout).toMatch(/sends again\.\n$/);
+    expect((await account.runProcess('resume')).stdout).toMatch(/sends again\.\n$/);
     expect((await account.run('resume')).stdout).toMatch(/was not paused\.\n$/);
     expect(await account.run('pause', '--reason', 'two\nlines')).toMatchObject({ code: 2 });
   });

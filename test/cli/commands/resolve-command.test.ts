@@ -50,7 +50,7 @@ describe('payouts resolve --sent', () => {
   it('follows a transaction that the gateway confirms, and records who and why', async () => {
     await makeUnknown('p-1');
     const txhash = await pay({ ...PAYMENT, amount: '12.50' });
-    const result = await account.run('resolve', 'p-1', '--sent', '--txhash', txhash, ...WHY, '--json');
+    const result = await account.runProcess('resolve', 'p-1', '--sent', '--txhash', txhash, ...WHY, '--json');
     expect(result).toMatchObject({ code: 0, stderr: '' });
     const payout = JSON.parse(result.stdout) as Payout;
     expect(payout).toMatchObject({ state: 'in_progress', txhash });
@@ -116,7 +116,7 @@ describe('payouts resolve --sent', () => {
 describe('payouts resolve', () => {
   it('--not-sent queues it again, with a job of its own', async () => {
     await makeUnknown('p-1');
-    const result = await account.run('resolve', 'p-1', '--not-sent', ...WHY);
+    const result = await account.runProcess('resolve', 'p-1', '--not-sent', ...WHY);
     expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/p-1 is queued: it is sent again/) });
     const { redis, keys } = account.ledger.connection;
     expect(await redis.lrange(`${keys.prefix}:withdraw:wait`, 0, -1)).toEqual(['p-1~1', 'p-1~0']);

@@ -15,7 +15,7 @@ describe('payouts retry', () => {
   it('puts a rejected payout back with a job of its own', async () => {
     await account.enqueue('p-1');
     await account.force('p-1', 'rejected');
-    const result = await account.run('retry', 'p-1', '--reason', 'topped up', '--by', 'ann', '--json');
+    const result = await account.runProcess('retry', 'p-1', '--reason', 'topped up', '--by', 'ann', '--json');
     expect(result).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(result.stdout)).toMatchObject({ payoutId: 'p-1', state: 'queued', requeueCount: 1 });
     const { redis, keys } = account.ledger.connection;

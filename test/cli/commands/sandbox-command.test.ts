@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { findBuiltProgram } from '../../support/built-program.js';
+import { runInProcess } from '../support/in-process.js';
 
-const SCRIPT = fileURLToPath(new URL('../support/run-sandbox-command.ts', import.meta.url));
+const ENVIRONMENT = { GATEWAY_PLATFORM_ID: '7', GATEWAY_SECRET_KEY: 'secret-of-the-environment' };
 
 interface RunningCommand {
   readonly child: ChildProcess;
@@ -20,7 +21,8 @@ afterEach(() => {
 });
 
 function run(...args: string[]): RunningCommand {
-  const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, 'sandbox', ...args], {
+  const child = spawn(process.execPath, [findBuiltProgram(), 'sandbox', ...args], {
+    env: ENVIRONMENT,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.push(child);
@@ -97,9 +99,9 @@ describe('payouts sandbox', () => {
     [['--fault', 'hang:twice'], '--fault: "twice" is not a known condition'],
     [['--fault', 'latency-after'], '--fault: delay belongs to'],
   ])('refuses %j', async (args, message) => {
-    const { exited, output } = run(...args);
-    expect(await exited).toEqual([2, null]);
-    expect(output()).toContain(message);
-    expect(output()).not.toContain('hidden');
+    const { code, stdout, stderr } = await runInProcess(['sandbox', ...args], ENVIRONMENT);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('hidden');
   });
 });

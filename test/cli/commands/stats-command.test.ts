@@ -14,7 +14,7 @@ afterEach(async () => {
 describe('payouts stats', () => {
   it('prints the fields that programs rely on', async () => {
     await account.enqueue('p-1');
-    const { code, stdout } = await account.run('stats', '--json');
+    const { code, stdout } = await account.runProcess('stats', '--json');
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       queued: 1,

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createProcessContext, type CliContext } from '../../../src/cli/context/cli-context.js';
-import { registerResolveCommand } from '../../../src/cli/commands/resolve-command.js';
+import { defineResolveCommand } from '../../../src/cli/commands/resolve-command.js';
 import { testRedisUrl } from '../../support/account.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';
 
@@ -32,7 +32,7 @@ async function run(...args: string[]): Promise<void> {
     writeError: (text) => (shown += text),
   };
   const program = new Command().exitOverride();
-  registerResolveCommand(program, context);
+  defineResolveCommand(program.command('resolve'), context);
   await program.parseAsync(['resolve', ...args, '--reason', 'ticket 812', '--by', 'ann'], { from: 'user' });
 }
 

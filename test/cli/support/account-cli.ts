@@ -3,12 +3,16 @@ import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { closeRedis, connectRedis } from '../../../src/redis.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
 import { runCli, startCli, type CliResult, type RunningCli } from '../../support/cli.js';
+import { runInProcess } from './in-process.js';
 
 /** An account of the test's own: its ledger, and `payouts` run for it. */
 export interface AccountCli {
   readonly ledger: PayoutLedger;
   readonly env: Readonly<Record<string, string>>;
+  /** Runs `payouts` in the test's own process. */
   run(...args: string[]): Promise<CliResult>;
+  /** Runs `payouts` as operators do, in a process of its own: once for each command. */
+  runProcess(...args: string[]): Promise<CliResult>;
   start(...args: string[]): RunningCli;
   /** Enqueues a payout with `payouts enqueue`. */
   enqueue(payoutId: string, ...args: string[]): Promise<CliResult>;
@@ -23,11 +27,12 @@ export function openAccountCli(): AccountCli {
   const ledger = new PayoutLedger(connectLedger(redis, platformId));
   const { keys } = ledger.connection;
   const env = { GATEWAY_PLATFORM_ID: String(platformId) };
-  const run = async (...args: string[]): Promise<CliResult> => runCli(args, { env });
+  const run = async (...args: string[]): Promise<CliResult> => runInProcess(args, env);
   return {
     ledger,
     env,
     run,
+    runProcess: async (...args) => runCli(args, { env }),
     start: (...args) => startCli(args, { env }),
     enqueue: async (payoutId, ...args) =>
       run(

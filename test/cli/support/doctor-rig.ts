@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { Redis } from 'ioredis';
 import picocolors from 'picocolors';
-import { registerDoctorCommand } from '../../../src/cli/commands/doctor-command.js';
+import { defineDoctorCommand } from '../../../src/cli/commands/doctor-command.js';
 import type { CliContext } from '../../../src/cli/context/cli-context.js';
 import { runProgram } from '../../../src/cli/context/run-program.js';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
@@ -75,9 +75,9 @@ export class DoctorRig {
       },
       writeError: (text) => void (err += text),
       stopSignal: () => new AbortController().signal,
-      loadSandboxAccount: () => ({ platformId: this.platformId, secretKey: this.secretKey }),
     };
-    const groups = [{ heading: 'Tools:', commands: [registerDoctorCommand] }];
+    const entry = { usage: 'doctor', description: '', load: () => Promise.resolve(defineDoctorCommand) };
+    const groups = [{ heading: 'Tools:', commands: [entry] }];
     const code = await runProgram(groups, ['doctor', ...args], context);
     return { code, out, err };
   }

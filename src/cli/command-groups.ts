@@ -1,0 +1,125 @@
+import type { CommandGroup } from './context/run-program.js';
+
+/** The commands of `payouts`, as `payouts --help` groups them. Only the module of the command that runs is imported. */
+export const COMMAND_GROUPS: readonly CommandGroup[] = [
+  {
+    heading: 'Payouts:',
+    commands: [
+      {
+        usage: 'enqueue [options]',
+        description: 'accept a payout; the worker sends it',
+        load: async () => (await import('./commands/enqueue-command.js')).defineEnqueueCommand,
+      },
+      {
+        usage: 'import [options] <file>',
+        description: 'check the payouts in a CSV or JSON lines file, total them, and enqueue them',
+        load: async () => (await import('./commands/import-command.js')).defineImportCommand,
+      },
+      {
+        usage: 'get [options] [payoutId]',
+        description: 'show one payout with its history',
+        load: async () => (await import('./commands/get-command.js')).defineGetCommand,
+      },
+      {
+        usage: 'list [options]',
+        description: 'list the payouts in a state, or of a batch',
+        load: async () => (await import('./commands/list-command.js')).defineListCommand,
+      },
+    ],
+  },
+  {
+    heading: 'Operator decisions:',
+    commands: [
+      {
+        usage: 'cancel [options] <payoutId>',
+        description: 'cancel a payout that is still queued, or was rejected',
+        load: async () => (await import('./commands/cancel-command.js')).defineCancelCommand,
+      },
+      {
+        usage: 'retry [options] <payoutId>',
+        description: 'put a rejected payout back into the queue',
+        load: async () => (await import('./commands/retry-command.js')).defineRetryCommand,
+      },
+      {
+        usage: 'resolve [options] [payoutId]',
+        description: 'decide what became of payouts that are unknown',
+        load: async () => (await import('./commands/resolve-command.js')).defineResolveCommand,
+      },
+    ],
+  },
+  {
+    heading: 'Account:',
+    commands: [
+      {
+        usage: 'stats [options]',
+        description: 'count payouts by state; show the sender, and what stops the account',
+        load: async () => (await import('./commands/stats-command.js')).defineStatsCommand,
+      },
+      {
+        usage: 'events [options]',
+        description: 'show what happened: changes of payouts, pauses, objections, late payments',
+        load: async () => (await import('./commands/events-command.js')).defineEventsCommand,
+      },
+      {
+        usage: 'pause [options]',
+        description: 'stop sending for the account',
+        load: async () => (await import('./commands/pause-command.js')).definePauseCommand,
+      },
+      {
+        usage: 'resume [options]',
+        description: 'send again after a pause',
+        load: async () => (await import('./commands/resume-command.js')).defineResumeCommand,
+      },
+      {
+        usage: 'adopt-ledger [options]',
+        description: 'accept a Redis that forgot sends which the journals know',
+        load: async () => (await import('./commands/adopt-ledger-command.js')).defineAdoptLedgerCommand,
+      },
+    ],
+  },
+  {
+    heading: 'Gateway:',
+    commands: [
+      {
+        usage: 'gateway',
+        description: 'query the gateway: balance, currencies, wallet, status',
+        load: async () => (await import('./commands/gateway-command.js')).defineGatewayCommand,
+      },
+    ],
+  },
+  {
+    heading: 'Services:',
+    commands: [
+      {
+        usage: 'worker',
+        description: 'send the queued payouts and follow them until they are final',
+        load: async () => (await import('./commands/worker-command.js')).defineWorkerCommand,
+      },
+      {
+        usage: 'dashboard',
+        description: 'serve the dashboard: payouts, queues, and what needs an operator',
+        load: async () => (await import('./commands/dashboard-command.js')).defineDashboardCommand,
+      },
+      {
+        usage: 'sandbox [options]',
+        description: 'run a local gateway that follows the API, blocks accounts that pay too fast, and fails on demand',
+        load: async () => (await import('./commands/sandbox-command.js')).defineSandboxCommand,
+      },
+    ],
+  },
+  {
+    heading: 'Tools:',
+    commands: [
+      {
+        usage: 'doctor [options]',
+        description: 'check everything that a worker needs, and suggest fixes',
+        load: async () => (await import('./commands/doctor-command.js')).defineDoctorCommand,
+      },
+      {
+        usage: 'demo [options]',
+        description: 'send example payouts through a sandbox; starts everything that it needs',
+        load: async () => (await import('./commands/demo-command.js')).defineDemoCommand,
+      },
+    ],
+  },
+];

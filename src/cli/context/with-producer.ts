@@ -1,0 +1,19 @@
+import { PayoutProducer } from '../../producer/payout-producer.js';
+import { readAccountOptions } from './account-options.js';
+import type { CliContext } from './cli-context.js';
+
+/**
+ * Runs `use` with the producer of the environment's account, and closes it on every way out.
+ * @throws InvalidConfigError when the environment is not usable; what `use` throws
+ */
+export async function withProducer<Result>(
+  context: CliContext,
+  use: (producer: PayoutProducer) => Promise<Result>,
+): Promise<Result> {
+  const producer = new PayoutProducer(readAccountOptions(context));
+  try {
+    return await use(producer);
+  } finally {
+    await producer.close();
+  }
+}

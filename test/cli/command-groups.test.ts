@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from '@jest/globals';
+import { Command, Help } from 'commander';
+import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
+import { createProcessContext } from '../../src/cli/context/cli-context.js';
+import { newPlatformId } from '../support/account.js';
+import { findBuiltProgram } from '../support/built-program.js';
+
+const entries = COMMAND_GROUPS.flatMap(({ commands }) => commands);
+const context = createProcessContext();
+
+describe('the table of commands', () => {
+  it.each(entries)('says of `payouts $usage` what the command takes', async ({ usage, load }) => {
+    const command = new Command(usage.split(' ')[0]);
+    (await load())(command, context);
+    expect(new Help().subcommandTerm(command)).toBe(usage);
+    expect(command.description()).toBe('');
+  });
+});
+
+/** Prints the address of every module that is imported. */
+const PRINTING_HOOKS = `
+  import { writeSync } from 'node:fs';
+  export async function load(url, context, nextLoad) {
+    writeSync(2, 'imports ' + url + '\\n');
+    return nextLoad(url, context);
+  }`;
+
+function toDataUrl(source: string): string {
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
+
+/** The packages that `payouts` imports for a command. */
+async function packagesOf(...args: string[]): Promise<Set<string>> {
+  const register = `import { register } from 'node:module'; register(${JSON.stringify(toDataUrl(PRINTING_HOOKS))});`;
+  const { PATH = '', REDIS_URL = '' } = process.env;
+  const { stderr } = await promisify(execFile)(
+    process.execPath,
+    ['--import', toDataUrl(register), findBuiltProgram(), ...args],
+    { env: { PATH, REDIS_URL, GATEWAY_PLATFORM_ID: String(newPlatformId()) } },
+  );
+  return new Set(
+    [...stderr.matchAll(/^imports .*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/gm)].map(([, name = '']) => name),
+  );
+}
+
+describe('a start', () => {
+  it('imports next to nothing for the help', async () => {
+    expect(await packagesOf('--help')).toEqual(new Set(['commander', 'picocolors']));
+  });
+
+  it.each([['list', '--state', 'unknown'], ['stats'], ['events'], ['pause']])(
+    'of `payouts %s` imports neither the queues nor what only services need',
+    async (...args) => {
+      const packages = await packagesOf(...args);
+      expect(packages).toContain('ioredis');
+      for (const heavy of ['bullmq', 'axios', 'express', 'prom-client', 'pino']) expect(packages).not.toContain(heavy);
+    },
+  );
+
+  it('imports the queues for a command that adds a job', async () => {
+    const payout = ['--payout-id', 'p-1', '--payment-id', '6', '--amount', '1', '--address-to', 'TXYZ9'];
+    expect(await packagesOf('enqueue', ...payout)).toContain('bullmq');
+  });
+});

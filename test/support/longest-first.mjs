@@ -1,0 +1,29 @@
+import Sequencer from '@jest/test-sequencer';
+
+/** What takes longest: begun last, each would keep one processor busy alone. */
+const LONGEST = [
+  'journal/journal-size',
+  'worker/crash-points',
+  'cli/commands/demo-command',
+  'worker/sender/blocked-reason',
+  'operator/interrupted-adoption',
+  'ledger/ledger-model',
+  'proofs/races/races',
+  'proofs/simulation/simulation',
+  'cli/main',
+  'dashboard/browser',
+  'docs/readme',
+  'worker/by-hand',
+  'examples/worker',
+].map((name) => `/test/${name}.test.ts`);
+
+/** Jest begins with what took longest the last time. A fresh clone has no last time, and would begin with the largest files. */
+export default class LongestFirst extends Sequencer {
+  sort(tests) {
+    const rank = ({ path, duration }) => {
+      const place = duration === undefined ? LONGEST.findIndex((name) => path.endsWith(name)) : -1;
+      return place === -1 ? LONGEST.length : place;
+    };
+    return super.sort(tests).sort((one, other) => rank(one) - rank(other));
+  }
+}
