@@ -80,17 +80,6 @@ it('has a rule for everything that needs an operator', () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
 });
 
-const promtoolIsThere = isInstalled('promtool');
-
-(promtoolIsThere ? it : it.skip)('passes promtool', () => {
+it('passes promtool', () => {
   execFileSync('promtool', ['check', 'rules', PATH]);
 });
-
-function isInstalled(program: string): boolean {
-  try {
-    execFileSync(program, ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}

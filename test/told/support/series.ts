@@ -1,0 +1,77 @@
+/** What a worker's `/metrics` responded. */
+export interface Scrape {
+  readonly instance: string;
+  readonly text: string;
+}
+
+/** Three scrapes: before the fault, and two during it. */
+export interface Observation {
+  readonly before: readonly Scrape[];
+  readonly during: readonly Scrape[];
+  readonly later: readonly Scrape[];
+  /** Between the latter two, in seconds. */
+  readonly betweenS: number;
+}
+
+/** A series as `promtool test rules` takes it, one value a minute. */
+export interface InputSeries {
+  readonly series: string;
+  readonly values: string;
+}
+
+/** For this long all was as in the first scrape. */
+export const MINUTES_BEFORE = 15;
+
+/** Gauges that grow by themselves for as long as nothing changes. */
+const AGES = ['payouts_oldest_age_seconds'];
+
+const MINUTE_S = 60;
+
+/**
+ * Extrapolates what was scraped: as before for a while, then as during the fault, where counters continue as fast as they
+ * rose between the two scrapes, and ages grow with the time.
+ * @param minutes - for how long the fault lasts
+ */
+export function extrapolate({ before, during, later, betweenS }: Observation, minutes: number): InputSeries[] {
+  const [old, first, last] = [before, during, later].map(readSamples) as [Samples, Samples, Samples];
+  const names = new Set([...old.keys(), ...last.keys()]);
+  return [...names].map((series) => {
+    const beforeIt = old.get(series);
+    const start = beforeIt === undefined ? `_x${MINUTES_BEFORE}` : `${beforeIt.value}+0x${MINUTES_BEFORE - 1}`;
+    const sample = last.get(series);
+    if (sample === undefined) return { series, values: `${start} stale` };
+    const change = sample.value - (first.get(series)?.value ?? sample.value);
+    return { series, values: `${start} ${sample.value}+${risePerMinute(sample, change, betweenS)}x${minutes}` };
+  });
+}
+
+function risePerMinute({ name, type }: Sample, change: number, betweenS: number): number {
+  if (change <= 0) return 0;
+  if (AGES.includes(name)) return MINUTE_S;
+  return type === 'gauge' ? 0 : (change / betweenS) * MINUTE_S;
+}
+
+interface Sample {
+  readonly name: string;
+  readonly type: string;
+  readonly value: number;
+}
+
+type Samples = ReadonlyMap<string, Sample>;
+
+function readSamples(scrapes: readonly Scrape[]): Samples {
+  return new Map(scrapes.flatMap(({ instance, text }) => [...readText(instance, text)]));
+}
+
+/** Prometheus adds to each series what it was scraped from. */
+function* readText(instance: string, text: string): Generator<[string, Sample]> {
+  let type = '';
+  for (const line of text.split('\n')) {
+    const [, declared] = /^# TYPE \S+ (\S+)$/.exec(line) ?? [];
+    if (declared !== undefined) type = declared;
+    const [, name, labels = '', value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (name === undefined) continue;
+    const all = [...(labels === '' ? [] : [labels]), `instance="${instance}"`, 'job="payouts"'];
+    yield [`${name}{${all.join(',')}}`, { name, type, value: Number(value) }];
+  }
+}

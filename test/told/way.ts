@@ -1,0 +1,42 @@
+import type { Rig } from './support/rig.js';
+
+/**
+ * One way in which payouts can stand still, and the three places that tell an operator. A row of the table in
+ * docs/operations.md.
+ */
+export interface Way {
+  /** What is wrong, as in the table. */
+  readonly name: string;
+  /** Set for the worker and for `payouts doctor`. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Arguments of the rig's Redis. */
+  readonly redisArgs?: readonly string[];
+  /** Brings it about, beside a healthy worker that holds the lease and was scraped. */
+  readonly happens: (rig: Rig) => Promise<void>;
+  readonly told: Told;
+  /** For how long it lasts in the simulated time of the alert rules. @defaultValue 60 */
+  readonly minutes?: number;
+}
+
+/** Who tells an operator, and how. */
+export interface Told {
+  /** Exactly these rules of docs/alerts.yml fire, the one that answers first. */
+  readonly alerts: readonly string[];
+  readonly readyz: ReadyzAnswer;
+  readonly doctor: DoctorAnswer;
+}
+
+/** What `/readyz` of the worker responds; `none` where no process listens. */
+export interface ReadyzAnswer {
+  readonly status: 200 | 503 | 'none';
+  /** Part of the body. */
+  readonly words: string;
+}
+
+export interface DoctorAnswer {
+  readonly exit: 0 | 1;
+  /** The name of the check that tells: as a problem (✗) where it exits with 1, else as a warning (!). */
+  readonly check: string;
+  /** Part of what the check says. */
+  readonly words: string;
+}
