@@ -68,8 +68,9 @@ export class StatusJobs {
       if (report.state === 'unknown') throw new UnrecoverableError(`unknown: ${report.reason}`);
     } catch (error) {
       if (error instanceof UnrecoverableError) throw error;
-      observer.polled('error');
-      logger.warn({ payoutId, error: (error as Error).message }, 'status poll failed, will retry');
+      const { message } = error as Error;
+      observer.polled('error', message);
+      logger.warn({ payoutId, error: message }, 'status poll failed, will retry');
     }
     await job.moveToDelayed(clock.wallNow() + this.#nextDelayMs(job.attemptsStarted), token);
     throw new DelayedError();

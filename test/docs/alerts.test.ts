@@ -58,6 +58,7 @@ it('has a rule for everything that needs an operator', () => {
   const watched = new Set(rules.flatMap(({ expr }) => metricsIn(expr)));
   for (const metric of [
     'payouts_redis_up',
+    'payouts_redis_refuses_writes',
     'payouts_redis_may_forget',
     'payouts_replicas_missing',
     'payouts_lease_held',
@@ -68,6 +69,9 @@ it('has a rule for everything that needs an operator', () => {
     'payouts_late_payments',
     'payouts_oldest_age_seconds',
     'payouts_stuck_in_progress',
+    'payouts_due',
+    'payouts_not_sent_total',
+    'payouts_clock_offset_seconds',
     'payouts_sends_total',
     'payouts_polls_total',
     'payouts_journal_sync_seconds_bucket',

@@ -26,7 +26,10 @@ it('tells nobody anything about a healthy worker', async () => {
   await untilSettled(rig.world, 2);
   const before = await rig.scrape();
 
-  expect(JSON.parse((await rig.readyz()).body)).toMatchObject({ ready: true, accounts: [{ stopped: [] }] });
+  expect(JSON.parse((await rig.readyz()).body)).toMatchObject({
+    ready: true,
+    accounts: [{ stopped: [], warnings: [] }],
+  });
   const { exit, checks } = await rig.doctor();
   expect({ exit, found: checks.filter(isFinding) }).toEqual({ exit: 0, found: [] });
 

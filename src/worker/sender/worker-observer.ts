@@ -13,7 +13,8 @@ export interface WorkerObserver {
   /** How long a payout waited for its slot. */
   pacerWaited(waitedMs: number): void;
   journalSynced(durationMs: number): void;
-  polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error'): void;
+  /** @param error - why the poll came to nothing; with the result `error` only */
+  polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error', error?: string): void;
   /** Payouts of this state had lost their BullMQ job and got another. */
   jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
 }
