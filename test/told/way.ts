@@ -1,3 +1,4 @@
+import type { PayoutWorldOptions } from '../worker/support/payout-world.js';
 import type { Rig } from './support/rig.js';
 
 /**
@@ -9,8 +10,10 @@ export interface Way {
   readonly name: string;
   /** Set for the worker and for `payouts doctor`. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Arguments of the rig's Redis. */
-  readonly redisArgs?: readonly string[];
+  /** How the sandbox gateway behaves. */
+  readonly sandbox?: PayoutWorldOptions['sandbox'];
+  /** What has to be there before the healthy worker starts. */
+  readonly prepare?: (rig: Rig) => Promise<void>;
   /** Brings it about, beside a healthy worker that holds the lease and was scraped. */
   readonly happens: (rig: Rig) => Promise<void>;
   readonly told: Told;

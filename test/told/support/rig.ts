@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
+import { PayoutOperator } from '../../../src/operator/payout-operator.js';
 import { findFreePort } from '../../../src/local-redis.js';
 import { runCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
@@ -21,7 +22,6 @@ export interface DoctorReport {
 
 export interface RigOptions {
   readonly environment?: Readonly<Record<string, string>>;
-  readonly redisArgs?: readonly string[];
   readonly sandbox?: PayoutWorldOptions['sandbox'];
 }
 
@@ -32,6 +32,9 @@ export class Rig {
   /** For what a test changes in Redis by hand. */
   readonly client: Redis;
   readonly workers: ServedWorker[] = [];
+  readonly operator: PayoutOperator;
+  /** What else a row has started; closed with the rig. */
+  readonly others: { close(): Promise<void> }[] = [];
   /** Changed by a row for what starts from then on. */
   environment: Record<string, string>;
 
@@ -40,11 +43,12 @@ export class Rig {
     this.world = world;
     this.environment = environment;
     this.client = new Redis(redis.url);
+    this.operator = new PayoutOperator({ redisUrl: redis.url, platformId: world.platformId });
     this.client.on('error', () => undefined);
   }
 
-  static async open({ environment = {}, redisArgs = [], sandbox = {} }: RigOptions = {}): Promise<Rig> {
-    const redis = await startOwnRedis(redisArgs);
+  static async open({ environment = {}, sandbox = {} }: RigOptions = {}): Promise<Rig> {
+    const redis = await startOwnRedis();
     const world = await openWorld({ redis, sandbox });
     return new Rig(redis, world, { LOG_LEVEL: 'info', ...environment });
   }
@@ -85,6 +89,14 @@ export class Rig {
     return worker;
   }
 
+  /** Kills the worker, and starts another in its place. @param between - what happens while none runs */
+  async replaceWorker(between: () => Promise<void> = async () => Promise.resolve()): Promise<void> {
+    const former = this.workers.shift();
+    await former?.end();
+    await between();
+    await this.startWorker();
+  }
+
   /** What `/readyz` says; status 0 when no process listens. */
   async readyz({ port }: ServedWorker = this.worker): Promise<{ status: number; body: string }> {
     const response = await request(port, '/readyz');
@@ -122,14 +134,19 @@ export class Rig {
 
   async close(): Promise<void> {
     this.client.disconnect();
+    await this.operator.close();
+    for (const other of this.others) await other.close();
     await this.world.close();
     await this.redis.close();
   }
 }
 
+/** A process that hangs responds to nobody. */
+const RESPOND_WITHIN_MS = 3_000;
+
 async function request(port: number, path: string): Promise<{ status: number; body: string } | undefined> {
   try {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(RESPOND_WITHIN_MS) });
     return { status: response.status, body: await response.text() };
   } catch {
     return undefined;

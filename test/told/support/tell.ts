@@ -23,6 +23,7 @@ export function tellsOf(ways: readonly Way[]): void {
   describe('somebody is told', () => {
     it.each(ways)('$name', async (way) => {
       rig = await Rig.open(way);
+      await way.prepare?.(rig);
       await rig.startSender();
       const before = await rig.scrape();
       await way.happens(rig);

@@ -1,3 +1,5 @@
+import { findFreePort, startLocalRedis } from '../../../src/local-redis.js';
+import { until } from '../../support/until.js';
 import type { Way } from '../way.js';
 
 /** Redis is unavailable, or unfit for a send. */
@@ -9,6 +11,70 @@ export const REDIS_WAYS: readonly Way[] = [
       alerts: ['PayoutsRedisDown'],
       readyz: { status: 503, words: '"redis":"unavailable"' },
       doctor: { exit: 1, check: 'Redis', words: 'not reachable' },
+    },
+  },
+  {
+    name: 'Redis hangs',
+    happens: async ({ redis }) => {
+      process.kill(redis.pid, 'SIGSTOP');
+      return Promise.resolve();
+    },
+    told: {
+      alerts: ['PayoutsRedisDown'],
+      readyz: { status: 503, words: '"redis":"unavailable"' },
+      doctor: { exit: 1, check: 'Redis', words: 'not reachable' },
+    },
+  },
+  {
+    name: 'Redis became a read-only replica',
+    happens: async ({ client }) => {
+      await client.replicaof('127.0.0.1', await findFreePort());
+    },
+    told: {
+      alerts: ['PayoutsRedisRefusesWrites'],
+      readyz: { status: 503, words: 'Redis refuses writes: it is a read-only replica' },
+      doctor: { exit: 1, check: 'Redis writes', words: 'it is a read-only replica' },
+    },
+  },
+  {
+    name: 'Redis is full',
+    happens: async ({ client }) => {
+      await client.config('SET', 'maxmemory', '1mb');
+    },
+    told: {
+      alerts: ['PayoutsRedisRefusesWrites'],
+      readyz: { status: 503, words: 'Redis refuses writes: it is full' },
+      doctor: { exit: 1, check: 'Redis writes', words: 'it is full (maxmemory)' },
+    },
+  },
+  {
+    name: 'Redis may forget what was sent',
+    happens: async ({ client }) => {
+      await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    },
+    told: {
+      alerts: ['PayoutsRedisMayForget'],
+      readyz: { status: 503, words: 'This Redis may forget what was sent: maxmemory-policy is allkeys-lru' },
+      doctor: { exit: 1, check: 'Redis keeps its data', words: 'maxmemory-policy is allkeys-lru' },
+    },
+  },
+  {
+    name: 'A replica of Redis is missing',
+    environment: { REDIS_REPLICAS: '1' },
+    prepare: async ({ redis, client, others }) => {
+      const { port } = new URL(redis.url);
+      await client.config('SET', 'repl-diskless-sync-delay', '0');
+      const replica = await startLocalRedis({ args: ['--replicaof', `127.0.0.1 ${port}`] });
+      others.push({ close: async () => replica.stop() });
+      await until('the replica is online', async () => /slave0:.*state=online/.test(await client.info('replication')));
+    },
+    happens: async ({ others }) => {
+      await others[0]?.close();
+    },
+    told: {
+      alerts: ['PayoutsReplicasMissing'],
+      readyz: { status: 503, words: 'Only 0 of 1 replicas of Redis acknowledge writes' },
+      doctor: { exit: 1, check: 'Redis replicas', words: 'only 0 of 1 acknowledge writes' },
     },
   },
 ];
