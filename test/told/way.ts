@@ -17,6 +17,11 @@ export interface Way {
   /** Brings it about, beside a healthy worker that holds the lease and was scraped. */
   readonly happens: (rig: Rig) => Promise<void>;
   readonly told: Told;
+  /**
+   * What it counts goes on at the rate since it began; without it, at the rate of the last seconds. For what happens again
+   * and again with long waits between.
+   */
+  readonly repeats?: true;
   /** For how long it lasts in the simulated time of the alert rules. @defaultValue 60 */
   readonly minutes?: number;
 }

@@ -8,7 +8,7 @@ import { until } from '../../support/until.js';
 import { startOwnRedis, type OwnRedis } from '../../worker/support/own-redis.js';
 import { openWorld, SECRET_KEY, type PayoutWorld, type PayoutWorldOptions } from '../../worker/support/payout-world.js';
 import type { WorkerProcess, WorkerProcessOptions } from '../../worker/support/worker-process.js';
-import type { Scrape } from './series.js';
+import type { Snapshot } from './series.js';
 
 /** A worker process, and where it serves its health. */
 export interface ServedWorker extends WorkerProcess {
@@ -104,14 +104,14 @@ export class Rig {
   }
 
   /** `/metrics` of every worker that responds. */
-  async scrape(): Promise<Scrape[]> {
+  async scrape(): Promise<Snapshot> {
     const scrapes = await Promise.all(
       this.workers.map(async ({ port }, index) => {
         const response = await request(port, '/metrics');
         return response === undefined ? [] : [{ instance: `host-${index + 1}:9464`, text: response.body }];
       }),
     );
-    return scrapes.flat();
+    return { at: performance.now() / 1_000, scrapes: scrapes.flat() };
   }
 
   /** `payouts doctor` as an operator runs it on the host of the first worker. */

@@ -4,13 +4,20 @@ export interface Scrape {
   readonly text: string;
 }
 
-/** Three scrapes: before the fault, and two during it. */
+/** All workers at one time. */
+export interface Snapshot {
+  /** Seconds on any clock. */
+  readonly at: number;
+  readonly scrapes: readonly Scrape[];
+}
+
 export interface Observation {
-  readonly before: readonly Scrape[];
-  readonly during: readonly Scrape[];
-  readonly later: readonly Scrape[];
-  /** Between the latter two, in seconds. */
-  readonly betweenS: number;
+  /** Before the fault. */
+  readonly before: Snapshot;
+  /** Counters continue as fast as they rose from here … */
+  readonly since: Snapshot;
+  /** … to here, during the fault. */
+  readonly now: Snapshot;
 }
 
 /** A series as `promtool test rules` takes it, one value a minute. */
@@ -29,11 +36,12 @@ const MINUTE_S = 60;
 
 /**
  * Extrapolates what was scraped: as before for a while, then as during the fault, where counters continue as fast as they
- * rose between the two scrapes, and ages grow with the time.
+ * rose, and ages grow with the time.
  * @param minutes - for how long the fault lasts
  */
-export function extrapolate({ before, during, later, betweenS }: Observation, minutes: number): InputSeries[] {
-  const [old, first, last] = [before, during, later].map(readSamples) as [Samples, Samples, Samples];
+export function extrapolate({ before, since, now }: Observation, minutes: number): InputSeries[] {
+  const [old, first, last] = [before, since, now].map(readSamples) as [Samples, Samples, Samples];
+  const betweenS = now.at - since.at;
   const names = new Set([...old.keys(), ...last.keys()]);
   return [...names].map((series) => {
     const beforeIt = old.get(series);
@@ -59,7 +67,7 @@ interface Sample {
 
 type Samples = ReadonlyMap<string, Sample>;
 
-function readSamples(scrapes: readonly Scrape[]): Samples {
+function readSamples({ scrapes }: Snapshot): Samples {
   return new Map(scrapes.flatMap(({ instance, text }) => [...readText(instance, text)]));
 }
 

@@ -1,37 +1,53 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../../support/until.js';
-import { endAllWorkers } from '../../worker/support/worker-process.js';
 import type { DoctorAnswer, Way } from '../way.js';
 import { judgeAlerts } from './firing-alerts.js';
 import { Rig, type DoctorReport } from './rig.js';
-import { extrapolate, type Scrape } from './series.js';
+import { extrapolate, type Snapshot } from './series.js';
 
 const TOLD_WITHIN_MS = 45_000;
-const SCRAPE_EVERY_S = 2;
+const SCRAPE_AFTER_MS = 2_000;
+const AT_A_TIME = 4;
 const MINUTES = 60;
 
-/** Tests that each of these ways to stand still is told by exactly these alerts, by `/readyz` and by `payouts doctor`. */
+/**
+ * Tests that each of these ways to stand still is told by exactly these alerts, by `/readyz` and by `payouts doctor`. Several
+ * at the same time, since each mostly waits.
+ */
 export function tellsOf(ways: readonly Way[]): void {
-  let rig: Rig | undefined;
-  afterEach(async () => {
-    await endAllWorkers();
-    await rig?.close();
-    rig = undefined;
+  const told = new Map<Way, Promise<void>>();
+  beforeAll(() => {
+    const lanes = Array.from({ length: AT_A_TIME }, async () => Promise.resolve());
+    ways.forEach((way, index) => {
+      const lane = index % AT_A_TIME;
+      const result = (lanes[lane] ?? Promise.resolve()).then(async () => expectTold(way));
+      told.set(way, result);
+      lanes[lane] = result.catch(() => undefined);
+    });
+  });
+  afterAll(async () => {
+    await Promise.allSettled(told.values());
   });
 
   describe('somebody is told', () => {
-    it.each(ways)('$name', async (way) => {
-      rig = await Rig.open(way);
-      await way.prepare?.(rig);
-      await rig.startSender();
-      const before = await rig.scrape();
-      await way.happens(rig);
-      await expectReadyz(rig, way);
-      await expectDoctor(rig, way);
-      await expectAlerts(rig, way, before);
-    });
+    it.each(ways)('$name', async (way) => told.get(way));
   });
+}
+
+async function expectTold(way: Way): Promise<void> {
+  const rig = await Rig.open(way);
+  try {
+    await way.prepare?.(rig);
+    await rig.startSender();
+    const before = await rig.scrape();
+    await way.happens(rig);
+    await expectReadyz(rig, way);
+    await expectDoctor(rig, way);
+    await expectAlerts(rig, way, before);
+  } finally {
+    await rig.close();
+  }
 }
 
 async function expectReadyz(rig: Rig, { told: { readyz } }: Way): Promise<void> {
@@ -66,16 +82,15 @@ function isTold({ exit, checks }: DoctorReport, doctor: DoctorAnswer): boolean {
   return exit === doctor.exit && checks.some(isIt);
 }
 
-async function expectAlerts(rig: Rig, way: Way, before: readonly Scrape[]): Promise<void> {
+async function expectAlerts(rig: Rig, way: Way, before: Snapshot): Promise<void> {
   const { minutes = MINUTES } = way;
   const deadline = performance.now() + TOLD_WITHIN_MS;
   let trouble: string | undefined;
   do {
-    const during = await rig.scrape();
-    const startedAt = performance.now();
-    await delay(SCRAPE_EVERY_S * 1_000);
-    const betweenS = (performance.now() - startedAt) / 1_000;
-    const series = extrapolate({ before, during, later: await rig.scrape(), betweenS }, minutes);
+    const lately = await rig.scrape();
+    await delay(SCRAPE_AFTER_MS);
+    const since = way.repeats ? before : lately;
+    const series = extrapolate({ before, since, now: await rig.scrape() }, minutes);
     trouble = await judgeAlerts(series, minutes, way.told.alerts);
   } while (trouble !== undefined && performance.now() < deadline);
   expect(trouble).toBeUndefined();

@@ -32,7 +32,7 @@ export const ACCOUNT_WAYS: readonly Way[] = [
       await client.hset(`${prefix}:ledger`, 'format', '99');
     },
     told: {
-      alerts: ['PayoutsSendingRefused'],
+      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender'],
       readyz: { status: 503, words: 'The ledger in Redis has format 99' },
       doctor: { exit: 1, check: 'pause', words: 'The ledger in Redis has format 99' },
     },

@@ -8,9 +8,10 @@ export const GATEWAY_WAYS: readonly Way[] = [
       await world.sandbox.close();
       await world.enqueue(1);
     },
+    repeats: true,
     told: {
       alerts: ['PayoutsNotSent', 'PayoutsStandStill'],
-      readyz: { status: 200, words: 'ended before anything was written: connect ECONNREFUSED' },
+      readyz: { status: 200, words: 'ended before anything was written: No connection to the gateway' },
       doctor: { exit: 1, check: 'gateway connection', words: 'ECONNREFUSED' },
     },
   },

@@ -53,7 +53,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
     told: {
       alerts: ['PayoutsObjection', 'PayoutsSendingRefused'],
       readyz: { status: 200, words: 'payouts adopt-ledger' },
-      doctor: { exit: 1, check: 'pause', words: 'object' },
+      doctor: { exit: 1, check: 'pause', words: 'nothing is sent: send journal' },
     },
   },
   {
@@ -63,6 +63,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await makeDiskAil(rig, 'full');
       await rig.world.enqueue(1);
     },
+    repeats: true,
     told: {
       alerts: ['PayoutsNotSent', 'PayoutsStandStill'],
       readyz: { status: 200, words: 'ENOSPC' },
@@ -76,6 +77,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await makeDiskAil(rig, 'slow 1200');
       await rig.world.enqueue(1);
     },
+    repeats: true,
     told: {
       alerts: ['PayoutsNotSent', 'PayoutsStandStill', 'PayoutsJournalSlow'],
       readyz: { status: 200, words: 'ended before anything was written' },
