@@ -1,20 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { parse } from 'yaml';
+import { ALERTS_PATH, alertRules as rules } from './support/alert-rules.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
-
-interface Rule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly action: string };
-}
-
-const PATH = fileURLToPath(new URL('../../docs/alerts.yml', import.meta.url));
-const { groups } = parse(readFileSync(PATH, 'utf8')) as { groups: { name: string; rules: Rule[] }[] };
-const rules = groups.flatMap((group) => group.rules);
 
 /** Every series of a worker with one account, by name; the gauges of the account are known by their name alone. */
 async function seriesOfWorker(): Promise<string> {
@@ -85,5 +72,5 @@ it('has a rule for everything that needs an operator', () => {
 });
 
 it('passes promtool', () => {
-  execFileSync('promtool', ['check', 'rules', PATH]);
+  execFileSync('promtool', ['check', 'rules', ALERTS_PATH]);
 });

@@ -2,10 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { ALERTS_PATH } from '../../docs/support/alert-rules.js';
 import { MINUTES_BEFORE, type InputSeries } from './series.js';
-
-const RULES = fileURLToPath(new URL('../../../docs/alerts.yml', import.meta.url));
 
 /**
  * Has promtool evaluate docs/alerts.yml once a minute over the series.
@@ -25,7 +23,7 @@ export async function judgeAlerts(
     await writeFile(
       path,
       JSON.stringify({
-        rule_files: [RULES],
+        rule_files: [ALERTS_PATH],
         evaluation_interval: '1m',
         tests: [
           {

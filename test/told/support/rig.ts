@@ -6,7 +6,13 @@ import { findFreePort } from '../../../src/local-redis.js';
 import { runCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
 import { startOwnRedis, type OwnRedis } from '../../worker/support/own-redis.js';
-import { openWorld, SECRET_KEY, type PayoutWorld, type PayoutWorldOptions } from '../../worker/support/payout-world.js';
+import {
+  openWorld,
+  SECRET_KEY,
+  untilSettled,
+  type PayoutWorld,
+  type PayoutWorldOptions,
+} from '../../worker/support/payout-world.js';
 import type { WorkerProcess, WorkerProcessOptions } from '../../worker/support/worker-process.js';
 import type { Snapshot } from './series.js';
 
@@ -95,6 +101,12 @@ export class Rig {
     await former?.end();
     await between();
     await this.startWorker();
+  }
+
+  /** Enqueues payouts, and waits until the worker has paid them. */
+  async pay(count: number): Promise<void> {
+    await this.world.enqueue(count);
+    await untilSettled(this.world, count);
   }
 
   /** What `/readyz` says; status 0 when no process listens. */

@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { findFreePort, startLocalRedis } from '../../../src/local-redis.js';
 import { until } from '../../support/until.js';
 import type { Way } from '../way.js';
@@ -45,6 +47,56 @@ export const REDIS_WAYS: readonly Way[] = [
       alerts: ['PayoutsRedisRefusesWrites'],
       readyz: { status: 503, words: 'Redis refuses writes: it is full' },
       doctor: { exit: 1, check: 'Redis writes', words: 'it is full (maxmemory)' },
+    },
+  },
+  {
+    name: 'Redis cannot save to its disk',
+    happens: async ({ client }) => {
+      const [, dir = ''] = await client.config('GET', 'dir');
+      // Nothing can be saved under the name of a folder.
+      await mkdir(join(dir, 'dump.rdb'));
+      await client.config('SET', 'save', '3600 1');
+      await client.bgsave();
+    },
+    told: {
+      alerts: ['PayoutsRedisRefusesWrites'],
+      readyz: { status: 503, words: 'Redis refuses writes: it cannot write to its disk' },
+      doctor: { exit: 1, check: 'Redis writes', words: 'it cannot write to its disk' },
+    },
+  },
+  {
+    name: 'Redis has fewer replicas than its min-replicas-to-write',
+    happens: async ({ client }) => {
+      await client.config('SET', 'min-replicas-to-write', '1');
+    },
+    told: {
+      alerts: ['PayoutsRedisRefusesWrites'],
+      readyz: { status: 503, words: 'Redis refuses writes: too few of its replicas are connected' },
+      doctor: { exit: 1, check: 'Redis writes', words: 'too few of its replicas are connected' },
+    },
+  },
+  {
+    name: 'Redis came back empty',
+    happens: async (rig) => {
+      await rig.pay(1);
+      await rig.client.flushall();
+    },
+    told: {
+      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsObjection'],
+      readyz: { status: 503, words: 'another ledger' },
+      doctor: { exit: 1, check: 'journal and ledger', words: 'another ledger' },
+    },
+  },
+  {
+    name: 'Redis may forget what was sent, and so a worker ends at its start',
+    happens: async (rig) =>
+      rig.replaceWorker(async () => {
+        await rig.client.config('SET', 'appendfsync', 'no');
+      }),
+    told: {
+      alerts: ['PayoutsWorkerMissing'],
+      readyz: { status: 'none', words: '' },
+      doctor: { exit: 1, check: 'Redis keeps its data', words: 'appendfsync is no' },
     },
   },
   {
