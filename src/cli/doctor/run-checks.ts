@@ -10,7 +10,9 @@ import { checkPause, checkSender, checkUnknown } from './check-account.js';
 import { checkClock } from './check-clock.js';
 import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } from './check-gateway.js';
 import { checkJobs, JOB_CHECK_NAMES } from './check-jobs.js';
-import { checkJournalAgreement, checkJournalFolder } from './check-journal.js';
+import { checkJournalAgreement } from './check-journal.js';
+import { checkJournalFolder } from './check-journal-folder.js';
+import { checkOutbox } from './check-outbox.js';
 import { checkQueue } from './check-queue.js';
 import {
   checkRedis,
@@ -117,6 +119,7 @@ async function* checkLedger(
     for (const state of STATES_WITH_JOB) {
       yield await attempt(JOB_CHECK_NAMES[state], async () => checkJobs(state, jobs));
     }
+    yield await attempt('outbox', async () => checkOutbox(await readAccountStats(connection)));
     yield await attempt('pause', async () => checkPause(await readAccountStats(connection)));
     yield await attempt('unknown payouts', async () => checkUnknown(await readAccountStats(connection)));
   } finally {
