@@ -138,19 +138,23 @@ export class AccountWorker {
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;
-    const { clock, gateway, settings, work } = this.#options;
-    const { observer } = work;
+    const { gateway, settings } = this.#options;
     const { pollMinMs, pollMaxMs, pollRate } = settings;
-    const context = { ...this.#jobWorkerContext, clock, ledger: this.#polledLedger, gateway, observer };
+    const context = { ...this.#jobWorkerContext, ledger: this.#polledLedger, gateway };
     this.#statusJobs = new StatusJobs({ ...context, pollMinMs, pollMaxMs, pollRate });
     this.#running = this.#run();
   }
 
   get #jobWorkerContext(): JobWorkerContext {
-    const { connections, logger, telemetry } = this.#options;
+    const { connections, clock, work, logger, telemetry } = this.#options;
+    const { connection } = this.ledger;
     return {
       redis: connections.queue,
-      prefix: this.ledger.connection.keys.prefix,
+      prefix: connection.keys.prefix,
+      connection,
+      queues: this.#account.queues,
+      clock,
+      observer: work.observer,
       logger,
       ...(telemetry && { telemetry }),
     };
@@ -200,13 +204,10 @@ export class AccountWorker {
         doActiveWork(
           {
             ...this.#jobWorkerContext,
-            clock,
             ledger: this.ledger,
-            queues: this.#account.queues,
             relay: this.#account.relay,
             longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs),
             retentionDays: settings.retentionDays,
-            observer,
           },
           active,
           end,

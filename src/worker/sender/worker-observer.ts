@@ -17,6 +17,8 @@ export interface WorkerObserver {
   polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error', error?: string): void;
   /** Payouts of this state had lost their BullMQ job and got another. */
   jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
+  /** The BullMQ worker of this queue hung, and another one took its place. */
+  jobWorkerReplaced(queue: 'withdraw' | 'transactionstatus'): void;
 }
 
 /** Measures nothing. */
@@ -28,6 +30,7 @@ export const noObserver: WorkerObserver = {
   journalSynced: () => undefined,
   polled: () => undefined,
   jobsRecreated: () => undefined,
+  jobWorkerReplaced: () => undefined,
 };
 
 /**
@@ -52,5 +55,6 @@ export function failsafeObserver(observer: WorkerObserver): WorkerObserver {
     'journalSynced',
     'polled',
     'jobsRecreated',
+    'jobWorkerReplaced',
   ]);
 }
