@@ -77,7 +77,7 @@ export function startJobWorker(options: JobWorkerOptions): JobWorker {
   return {
     close: async () => {
       stop.abort();
-      await within(CLOSE_WITHIN_MS, worker.close());
+      await worker.close();
     },
   };
 }
@@ -122,7 +122,11 @@ class ReplaceableWorker {
   }
 
   async close(): Promise<void> {
-    await this.#worker.close();
+    const isClosed = await within(
+      CLOSE_WITHIN_MS,
+      this.#worker.close().then(() => true),
+    );
+    if (isClosed === undefined) this.#worker.release();
   }
 
   async #run(run: RunJob, job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
@@ -147,6 +151,12 @@ async function putBack(job: Job, token: string | undefined): Promise<never> {
 class FetchingWorker extends Worker<PayoutJobData, string> {
   /** Called whenever it asks Redis for a job. */
   onFetch: () => void = () => undefined;
+
+  /** Ends what would keep the process alive where its own closing hangs. */
+  release(): void {
+    void this.lockManager.close();
+    void this.backend.close(true).catch(() => undefined);
+  }
 
   protected override async moveToActive(
     ...args: Parameters<Worker<PayoutJobData, string>['moveToActive']>
