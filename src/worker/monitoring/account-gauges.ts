@@ -43,6 +43,7 @@ function setGauges(gauges: Gauges, { platformId, status, details }: AccountView)
   for (const state of WATCHED_STATES) {
     gauges.oldestAge.set({ ...account, state }, (stats.oldestAgeMs[state] ?? 0) / 1_000);
   }
+  gauges.outboxUnreadable.set(account, stats.outboxUnreadable);
   gauges.due.set(account, due);
   gauges.stuck.set(account, stuck);
 }
@@ -82,6 +83,10 @@ function createGauges(registry: Registry) {
     due: ofAccount(
       'payouts_due',
       'Queued payouts that could be sent now: those whose `notBefore` is in the future are left out.',
+    ),
+    outboxUnreadable: ofAccount(
+      'payouts_outbox_unreadable',
+      'Members of the outbox that this version does not understand, as a newer one may have written them.',
     ),
     inState: ofState('payouts_in_state', 'Payouts of the account in each state.'),
     oldestAge: ofState(

@@ -10,6 +10,15 @@ export interface Streak {
 
 const SYNCS = 5;
 
+/** What a process repaired is told for as long, as the alerts do, in ms. */
+const REPAIR_TOLD_MS = 60 * 60 * 1_000;
+
+/** Something that was repaired without an operator. */
+interface Repair {
+  readonly count: number;
+  readonly at: number;
+}
+
 /** What the last sends, polls and journal entries of an account came to: what only this process knows. */
 export class RecentWork {
   /** Notes each, and hands it on. */
@@ -19,6 +28,8 @@ export class RecentWork {
   #failedPolls: Streak | undefined;
   #lastSentAt: number;
   #syncsMs: readonly number[] = [];
+  #jobsRecreated: Repair | undefined;
+  #workersReplaced: Repair | undefined;
 
   /** @param observer - what is told as well */
   constructor(clock: Clock, observer: WorkerObserver) {
@@ -44,7 +55,29 @@ export class RecentWork {
         this.#syncsMs = [...this.#syncsMs, durationMs].slice(-SYNCS);
         observer.journalSynced(durationMs);
       },
+      jobsRecreated: (state, count) => {
+        this.#jobsRecreated = { count: this.jobsRecreated + count, at: clock.now() };
+        observer.jobsRecreated(state, count);
+      },
+      jobWorkerReplaced: (queue) => {
+        this.#workersReplaced = { count: this.jobWorkersReplaced + 1, at: clock.now() };
+        observer.jobWorkerReplaced(queue);
+      },
     };
+  }
+
+  /** Jobs that were missing in Redis and were added again, the last of them within the hour. */
+  get jobsRecreated(): number {
+    return this.#countRecent(this.#jobsRecreated);
+  }
+
+  /** BullMQ workers that hung and were replaced, the last of them within the hour. */
+  get jobWorkersReplaced(): number {
+    return this.#countRecent(this.#workersReplaced);
+  }
+
+  #countRecent(repair: Repair | undefined): number {
+    return repair !== undefined && this.#clock.now() - repair.at < REPAIR_TOLD_MS ? repair.count : 0;
   }
 
   /** Tries to send a payout since the last send, each of which ended before anything was written. */
