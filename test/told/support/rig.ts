@@ -96,11 +96,14 @@ export class Rig {
   }
 
   /** Kills the worker, and starts another in its place. @param between - what happens while none runs */
-  async replaceWorker(between: () => Promise<void> = async () => Promise.resolve()): Promise<void> {
+  async replaceWorker(
+    between: () => Promise<void> = async () => Promise.resolve(),
+    options: Partial<WorkerProcessOptions> = {},
+  ): Promise<void> {
     const former = this.workers.shift();
     await former?.end();
     await between();
-    await this.startWorker();
+    await this.startWorker(options);
   }
 
   /** Enqueues payouts, and waits until the worker has paid them. */

@@ -6,7 +6,7 @@ import { judgeAlerts } from './firing-alerts.js';
 import { Rig, type DoctorReport } from './rig.js';
 import { extrapolate, type Snapshot } from './series.js';
 
-const TOLD_WITHIN_MS = 45_000;
+const TOLD_WITHIN_MS = 60_000;
 const SCRAPE_AFTER_MS = 2_000;
 const AT_A_TIME = 4;
 const MINUTES = 60;

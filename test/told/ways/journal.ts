@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Rig } from '../support/rig.js';
 import type { Way } from '../way.js';
@@ -32,6 +32,19 @@ export const JOURNAL_WAYS: readonly Way[] = [
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender'],
       readyz: { status: 503, words: 'cannot be read' },
       doctor: { exit: 1, check: 'journal and ledger', words: 'cannot be read' },
+    },
+  },
+  {
+    name: 'The send journal is deleted while its worker sends',
+    happens: async (rig) => {
+      await rig.pay(2);
+      await rm(join(rig.journalDir, `${rig.platformId}.journal`));
+      await rig.world.enqueue(1, 'Q');
+    },
+    told: {
+      alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      readyz: { status: 503, words: 'payouts adopt-ledger' },
+      doctor: { exit: 1, check: 'journal and ledger', words: 'knows a journal of this host that has sends' },
     },
   },
   {
