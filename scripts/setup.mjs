@@ -1,5 +1,6 @@
 // Makes a fresh clone ready for `npm test` and `npm run demo`: node_modules as the lock file says, a redis-server, and
-// with `--with-browser` a chromium, with `--with-faketime` a faketime. `--packages-only` leaves out all but node_modules.
+// with `--with-browser` a chromium, with `--with-faketime` a faketime, with `--with-promtool` a promtool. `--packages-only`
+// leaves out all but node_modules.
 // Node built-ins only: it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -37,6 +38,11 @@ if (process.env.REDIS_URL === undefined) {
 // Only the dashboard's test needs a browser.
 if (process.argv.includes('--with-browser')) {
   setUpProgram('chromium', () => 'chromium', 'Install Chromium, as `chromium` on the PATH.');
+}
+// Only the tests of docs/alerts.yml need it.
+if (process.argv.includes('--with-promtool')) {
+  const named = { 'apt-get': 'prometheus', dnf: 'golang-github-prometheus' };
+  setUpProgram('promtool', (tool) => named[tool] ?? 'prometheus', 'Install Prometheus, which has promtool.');
 }
 // Only the slow proof in which wall clocks jump needs it.
 if (process.argv.includes('--with-faketime')) {

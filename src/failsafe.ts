@@ -6,10 +6,17 @@
 export type Watcher = 'logger' | 'observer' | 'telemetry';
 
 const failures: Record<Watcher, number> = { logger: 0, observer: 0, telemetry: 0 };
+const lastFailedAt = new Map<Watcher, number>();
 
 /** How many calls have failed since the process started. */
 export function watcherFailures(watcher: Watcher): number {
   return failures[watcher];
+}
+
+/** For how long no call has failed, in ms; undefined when none ever did. */
+export function sinceWatcherFailureMs(watcher: Watcher): number | undefined {
+  const at = lastFailedAt.get(watcher);
+  return at === undefined ? undefined : performance.now() - at;
 }
 
 /**
@@ -19,6 +26,7 @@ export function watcherFailures(watcher: Watcher): number {
 export function callWatcher<Result>(watcher: Watcher, call: () => Result, fallback: Result): Result {
   const count = (): void => {
     failures[watcher] += 1;
+    lastFailedAt.set(watcher, performance.now());
   };
   try {
     const result = call();

@@ -1,14 +1,15 @@
 import type { AccountStats } from '../ledger/account-stats.js';
+import type { SenderLife } from '../ledger/watch-heartbeat.js';
 import { OPERATOR_STATES, PAYOUT_STATES, STATE_MEANING, STATE_TONE, type PayoutState } from '../ledger/states.js';
-import { formatDuration, formatState, formatTimeUtc } from '../format.js';
+import { formatDuration, formatSeconds, formatState, formatTimeUtc } from '../format.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
 import { commandLine } from './command-line.js';
 import { adviseAccount } from '../operator/account-advice.js';
 
 /** Whether the account sends, and which process does. */
-export function accountStatus(stats: AccountStats): Html {
-  return html`<div class="status">${pauseCard(stats)}${senderCard(stats)}</div>`;
+export function accountStatus(stats: AccountStats, life: SenderLife): Html {
+  return html`<div class="status">${pauseCard(stats)}${senderCard(stats, life)}</div>`;
 }
 
 function pauseCard(stats: AccountStats): Html {
@@ -34,21 +35,30 @@ function pausedBy({ pausedBy: by, pausedAt }: AccountStats): Html {
   </p>`;
 }
 
-function senderCard({ sender, sends, withoutJob }: AccountStats): Html {
+function senderCard({ sends, withoutJob }: AccountStats, life: SenderLife): Html {
   const counts = `Sends: ${sends}. Payouts waiting for their job: ${withoutJob}.`;
-  if (sender === null) {
+  if (life.kind === 'none' || life.kind === 'changing') {
     return html`<section class="card warn">
-      <h2>No sender</h2>
-      <p>No worker holds the sender lease. Start one: <code>payouts worker</code></p>
+      <h2>${life.kind === 'none' ? 'No sender' : 'The sender is changing'}</h2>
+      <p>
+        ${life.kind === 'none' ? html`No worker holds the sender lease. Start one: <code>payouts worker</code>` : 'Refresh to see the new one.'}
+      </p>
       <p class="quiet">${counts}</p>
     </section>`;
   }
-  return html`<section class="card good">
-    <h2>Sender</h2>
-    <p><bdi class="mono">${sender.owner}</bdi></p>
-    <p class="quiet">
-      epoch ${sender.epoch}, heartbeat ${sender.heartbeat} (rises every second while the sender is alive)
-    </p>
+  const isAlive = life.kind === 'alive';
+  return html`<section class="card ${isAlive ? 'good' : 'bad'}">
+    <h2>${isAlive ? 'Sender' : 'Sender without heartbeat'}</h2>
+    <p><bdi class="mono">${life.owner}</bdi></p>
+    ${
+      isAlive
+        ? undefined
+        : html`<p>
+            No heartbeat for ${formatSeconds(life.waitedMs)}: it has ended or hangs. Start a worker, or wait until a
+            standby takes over: <code>payouts worker</code>
+          </p>`
+    }
+    <p class="quiet">epoch ${life.epoch}, heartbeat ${life.heartbeat}${isAlive ? ' and rising' : ''}</p>
     <p class="quiet">${counts}</p>
   </section>`;
 }

@@ -1,5 +1,6 @@
 import type { AccountStats } from '../ledger/account-stats.js';
 import type { Payout } from '../ledger/payout.js';
+import type { SenderLife } from '../ledger/watch-heartbeat.js';
 import { STATE_MEANING, URGENT_STATES, type PayoutState } from '../ledger/states.js';
 import { formatState, formatTimeUtc } from '../format.js';
 import { accountStatus, stateTiles } from './account-view.js';
@@ -9,6 +10,7 @@ import { payoutTable } from './payout-table.js';
 
 export interface Overview {
   readonly stats: AccountStats;
+  readonly life: SenderLife;
   /** The first payouts of each urgent state. */
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
   /** Wall clock, ms. */
@@ -16,7 +18,7 @@ export interface Overview {
 }
 
 /** The account at a glance. */
-export function overviewPage(site: Site, { stats, listed, wallNow }: Overview): string {
+export function overviewPage(site: Site, { stats, life, listed, wallNow }: Overview): string {
   const sections = URGENT_STATES.flatMap((state) => {
     const payouts = listed.get(state) ?? [];
     return payouts.length > 0 ? [listSection(site, state, payouts, { count: stats[state], wallNow })] : [];
@@ -30,7 +32,7 @@ export function overviewPage(site: Site, { stats, listed, wallNow }: Overview): 
           as of ${formatTimeUtc(new Date(wallNow).toISOString())} · <a href="${site.base}/payouts">Refresh</a>
         </p>
       </div>
-      ${stateTiles(site, stats)} ${accountStatus(stats)}
+      ${stateTiles(site, stats)} ${accountStatus(stats, life)}
       ${sections.length > 0 ? sections : html`<p class="card calm">No payout needs an operator.</p>`}`,
   );
 }

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { Router, type ErrorRequestHandler, type Request, type Response } from 'express';
+import { systemClock } from '../clock.js';
 import { RedisUnavailableError } from '../errors.js';
 import { payoutIdField, txhashField } from '../fields.js';
-import { readAccountStats } from '../ledger/account-stats.js';
+import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { listPayouts } from '../ledger/payout-queries.js';
+import { watchHeartbeat } from '../ledger/watch-heartbeat.js';
 import type { Payout } from '../ledger/payout.js';
 import { isPayoutState, URGENT_STATES, type PayoutState } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
@@ -19,6 +21,9 @@ const STYLE_SHEET = readFileSync(new URL('style.css', import.meta.url), 'utf8');
 
 const LISTED_ON_OVERVIEW = 10;
 const LISTED_ON_PAGE = 50;
+
+/** A live sender is seen within a second; nobody waits for a page much longer. */
+const WATCH_MS = 1_300;
 
 /** The payout pages: the overview of the account, the payouts of a state, one payout. Plain HTML without scripts. */
 export function createPayoutPages(ledger: PayoutLedger, logger: Logger): Router {
@@ -110,12 +115,14 @@ class PayoutPages {
 
   async #fetchOverview(): Promise<Overview> {
     const { connection } = this.#ledger;
-    const [stats, ...lists] = await Promise.all([
-      readAccountStats(connection),
+    const readStats = async (): Promise<AccountStats> => readAccountStats(connection);
+    const [stats, life, ...lists] = await Promise.all([
+      readStats(),
+      watchHeartbeat(readStats, systemClock, WATCH_MS),
       ...URGENT_STATES.map((state) => listPayouts(connection, listing(state, LISTED_ON_OVERVIEW))),
     ]);
     const listed = new Map(URGENT_STATES.map((state, index) => [state, lists[index]?.payouts ?? []]));
-    return { stats, listed, wallNow: connection.clock.wallNow() };
+    return { stats, life, listed, wallNow: connection.clock.wallNow() };
   }
 }
 

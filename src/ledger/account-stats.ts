@@ -1,6 +1,7 @@
 import type { ChainableCommander } from 'ioredis';
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
 import { parseJournals, parseObjections } from './objections.js';
+import { parseOutboxMember } from './outbox-member.js';
 import { parseLease } from './read-sender-view.js';
 import { checkFormat } from './scripts.js';
 import type { KnownJournal, Objection } from './sender-ledger.js';
@@ -28,12 +29,16 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   readonly unknownsInARow: number;
   /** Payouts whose job has yet to be added to a queue. */
   readonly withoutJob: number;
+  /** Members among the oldest 1,000 of the outbox that this version does not understand; no payout is among them. */
+  readonly outboxUnreadable: number;
   /**
    * For how long the payout that is longest in the state has been there, in ms; null when there is none. One that was put
    * back without having been sent is `queued` since it first was.
    */
   readonly oldestAgeMs: Readonly<Record<WatchedState, number | null>>;
 }
+
+const OUTBOX_READ = 1_000;
 
 /**
  * Counts an account's payouts and reads its pause and its sender, in three round trips whatever the backlog.
@@ -43,13 +48,17 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
   const { keys } = connection;
   const replies = await pipelined(connection, (pipeline) => {
     pipeline.hgetall(keys.ledger).hgetall(keys.sender).hgetall(keys.journals).hgetall(keys.objections);
-    pipeline.zcard(keys.outbox).zcard(keys.late);
+    pipeline
+      .zrange(keys.outbox, '0', String(OUTBOX_READ - 1))
+      .zcard(keys.outbox)
+      .zcard(keys.late);
     for (const state of PAYOUT_STATES) pipeline.zcard(keys.state(state));
     for (const state of WATCHED_STATES) pipeline.zrange(keys.state(state), '0', '0');
   });
   const [ledger = {}, sender = {}, journals = {}, objections = {}] = replies as Record<string, string>[];
   checkFormat(ledger['format']);
-  const [withoutJob, latePayments, ...rest] = replies.slice(4) as [number, number, ...unknown[]];
+  const [outbox, outboxSize, latePayments, ...rest] = replies.slice(4) as [string[], number, number, ...unknown[]];
+  const outboxUnreadable = outbox.filter((member) => 'unknownMember' in parseOutboxMember(member)).length;
   const counts = Object.fromEntries(PAYOUT_STATES.map((state, index) => [state, rest[index]]));
   const oldest = rest.slice(PAYOUT_STATES.length).map((members) => (members as string[])[0]);
   const lease = parseLease(sender);
@@ -70,7 +79,8 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     sends: Number(sender['sends'] ?? 0),
     rejectionsInARow: Number(ledger['rejectionsInARow'] ?? 0),
     unknownsInARow: Number(ledger['unknownsInARow'] ?? 0),
-    withoutJob,
+    withoutJob: outboxSize - outboxUnreadable,
+    outboxUnreadable,
     oldestAgeMs: await readAges(connection, oldest),
   };
 }

@@ -2,11 +2,12 @@ import { ConflictError, NotFoundError } from '../errors.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
 import type { LedgerKeys } from './keys.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
+import { parseOutboxMember, type OutboxEntry } from './outbox-member.js';
 import { toLine, type Payout, type ValidPayout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { readPayout } from './payout-queries.js';
 import { parseRejection, type ScriptRejection } from './script-rejection.js';
-import { STATES_WITH_JOB, type PayoutState, type StateWithJob } from './states.js';
+import type { PayoutState, StateWithJob } from './states.js';
 import { reachableFrom } from './transitions.js';
 
 /** What became of one payout that was given to the ledger. */
@@ -38,10 +39,6 @@ export interface StateChange {
   readonly fee?: string;
   readonly message?: string;
 }
-
-/** A payout that waits for a job, or a member that this version does not understand, as a newer one may have written it. */
-export type OutboxEntry =
-  { readonly state: StateWithJob; readonly payoutId: string } | { readonly unknownMember: string };
 
 /** Payouts per script call: keeps Redis busy for a few milliseconds at most. */
 const PAYOUTS_PER_SCRIPT = 250;
@@ -181,13 +178,6 @@ export class PayoutLedger {
     if (payoutIds.length === 0) return;
     await ask(redis.zrem(keys.outbox, ...payoutIds.map((payoutId) => `${state} ${payoutId}`)));
   }
-}
-
-/** `<state> <payoutId>`; neither has a space in it. */
-export function parseOutboxMember(member: string): OutboxEntry {
-  const [, name, payoutId] = /^(\S+) (\S+)$/.exec(member) ?? [];
-  const state = STATES_WITH_JOB.find((each) => each === name);
-  return state === undefined || payoutId === undefined ? { unknownMember: member } : { state, payoutId };
 }
 
 function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {

@@ -1,5 +1,5 @@
-import { pipelined, type LedgerConnection } from '../ledger/ledger-connection.js';
-import { parseOutboxMember } from '../ledger/payout-ledger.js';
+import { ask, pipelined, type LedgerConnection } from '../ledger/ledger-connection.js';
+import { parseOutboxMember } from '../ledger/outbox-member.js';
 import { statesInQueueOf, type StateWithJob } from '../ledger/states.js';
 import { JOB_STRUCTURES } from './job-places.js';
 import type { PayoutQueues } from './payout-queues.js';
@@ -21,7 +21,7 @@ export interface JobBalance {
 const OUTBOX_READ = 1_000;
 
 /**
- * Counts payouts and jobs in one round trip, whatever the backlog.
+ * Counts payouts and jobs in one round trip, whatever the backlog; in more where a long outbox holds what makes no sense.
  * @throws RedisUnavailableError
  */
 export async function readJobBalance(
@@ -43,9 +43,22 @@ export async function readJobBalance(
   const [members, outboxSize, ...counts] = replies as [string[], number, ...number[]];
   const payouts = sum(counts.slice(0, states.length));
   const jobs = sum(counts.slice(states.length));
-  const named = members.map(parseOutboxMember).filter((entry) => 'state' in entry && entry.state === state);
-  const outboxed = named.length + Math.max(0, outboxSize - OUTBOX_READ);
+  const entries = members.map(parseOutboxMember);
+  const named = entries.filter((entry) => 'state' in entry && entry.state === state);
+  const isStrange = entries.some((entry) => 'unknownMember' in entry);
+  const behind = Math.max(0, outboxSize - OUTBOX_READ);
+  // Members that make no sense stay at the head, and taken for payouts they would hide jobs that are lost.
+  const outboxed = named.length + (isStrange ? behind - (await countUnknownBehind(connection, outboxSize)) : behind);
   return { payouts, jobs, outboxed, lost: payouts - jobs - outboxed };
+}
+
+async function countUnknownBehind({ redis, keys }: LedgerConnection, outboxSize: number): Promise<number> {
+  let unknown = 0;
+  for (let start = OUTBOX_READ; start < outboxSize; start += OUTBOX_READ) {
+    const members = await ask(redis.zrange(keys.outbox, start, String(start + OUTBOX_READ - 1)));
+    unknown += members.filter((member) => 'unknownMember' in parseOutboxMember(member)).length;
+  }
+  return unknown;
 }
 
 function sum(counts: readonly number[]): number {

@@ -21,6 +21,11 @@ interface ExpiringKey {
 const SCORES_PER_MS = 0x1000;
 const JOBS_PER_LOOK = 1_000;
 
+/** The lowest score among the delayed jobs of a queue for a date, in ms. */
+export function delayedScore(at: number): number {
+  return at * SCORES_PER_MS;
+}
+
 /**
  * Shortens the times of a queue that are further ahead than they were ever set. Redis keeps an expiry as a date, so its
  * clock put back by an hour adds an hour to it; the clock of a worker does the same to a delay. One round trip where no job
@@ -39,7 +44,7 @@ export async function shortenTimes(redis: RedisClient, queue: Queue, times: Queu
     for (const { key } of timers) pipeline.pttl(key);
     pipeline.lrange(queue.toKey('active'), 0, -1);
     if (longestDelayMs === undefined) return;
-    const latest = (now + longestDelayMs + 1) * SCORES_PER_MS;
+    const latest = delayedScore(now + longestDelayMs + 1);
     pipeline.zrange(queue.toKey('delayed'), latest, '+inf', 'BYSCORE', 'LIMIT', 0, JOBS_PER_LOOK);
   });
   const [limiterLeftMs, checkLeftMs, active, lateJobs = []] = replies as [number, number, string[], string[]?];
@@ -52,7 +57,7 @@ export async function shortenTimes(redis: RedisClient, queue: Queue, times: Queu
     await pipelined({ redis }, (pipeline) => {
       for (const { key, maxMs } of long) pipeline.pexpire(key, maxMs);
       // A job that has left the delayed ones since must not stand among them again.
-      for (const jobId of lateJobs) pipeline.zadd(queue.toKey('delayed'), 'XX', now * SCORES_PER_MS, jobId);
+      for (const jobId of lateJobs) pipeline.zadd(queue.toKey('delayed'), 'XX', delayedScore(now), jobId);
     });
   }
   return long.length + lateJobs.length;

@@ -11,15 +11,16 @@ import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { Logger } from '../logger.js';
 import { openAccount, type AccountAccess } from '../queues/open-account.js';
+import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
 import { doActiveWork } from './active-work.js';
 import { keptIntervalMs, Pacer } from './sender/pacer.js';
+import type { RecentWork } from './monitoring/recent-work.js';
 import type { RedisJudgement } from './redis-watch.js';
 import { SenderLoop } from './sender/sender-loop.js';
 import type { SenderStatus } from './sender/sender-status.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
-import type { WorkerObserver } from './sender/worker-observer.js';
 
 /** Connections that the accounts of a process share. */
 export interface WorkerConnections {
@@ -48,7 +49,8 @@ export interface AccountWorkerOptions {
   /** For how many days its files are kept. */
   readonly journalDays: number;
   readonly clock: Clock;
-  readonly observer: WorkerObserver;
+  /** Its observer measures the account's work. */
+  readonly work: RecentWork;
   readonly logger: Logger;
   readonly telemetry?: Telemetry;
 }
@@ -56,7 +58,7 @@ export interface AccountWorkerOptions {
 /** What an account's worker is doing. */
 export type AccountStatus = SenderStatus | RefusedRedis | { readonly role: 'stopped' };
 
-/** Nothing is sent because Redis may lose it; a lease is kept meanwhile, since no other process has a better Redis. */
+/** Nothing is sent because Redis may lose it, or refuses it; a lease is kept meanwhile, since no other process has a better Redis. */
 export interface RefusedRedis {
   readonly role: 'refused';
   readonly reason: string;
@@ -110,6 +112,15 @@ export class AccountWorker {
     return this.#account.ledger;
   }
 
+  get queues(): PayoutQueues {
+    return this.#account.queues;
+  }
+
+  /** What the last sends and polls came to. */
+  get work(): RecentWork {
+    return this.#options.work;
+  }
+
   get status(): AccountStatus {
     if (this.#isStopped) return { role: 'stopped' };
     if (this.#journalTrouble !== undefined) return { role: 'refused', reason: this.#journalTrouble };
@@ -127,18 +138,23 @@ export class AccountWorker {
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;
-    const { clock, gateway, observer, settings } = this.#options;
+    const { gateway, settings } = this.#options;
     const { pollMinMs, pollMaxMs, pollRate } = settings;
-    const context = { ...this.#jobWorkerContext, clock, ledger: this.#polledLedger, gateway, observer };
+    const context = { ...this.#jobWorkerContext, ledger: this.#polledLedger, gateway };
     this.#statusJobs = new StatusJobs({ ...context, pollMinMs, pollMaxMs, pollRate });
     this.#running = this.#run();
   }
 
   get #jobWorkerContext(): JobWorkerContext {
-    const { connections, logger, telemetry } = this.#options;
+    const { connections, clock, work, logger, telemetry } = this.#options;
+    const { connection } = this.ledger;
     return {
       redis: connections.queue,
-      prefix: this.ledger.connection.keys.prefix,
+      prefix: connection.keys.prefix,
+      connection,
+      queues: this.#account.queues,
+      clock,
+      observer: work.observer,
       logger,
       ...(telemetry && { telemetry }),
     };
@@ -164,7 +180,8 @@ export class AccountWorker {
   }
 
   async #sendWith(journal: SendJournal): Promise<void> {
-    const { clock, gateway, judgement, observer, logger, journalDir, journalDays } = this.#options;
+    const { clock, gateway, judgement, logger, journalDir, journalDays } = this.#options;
+    const { observer } = this.#options.work;
     const { minWithdrawGapMs } = gateway.capabilities;
     const intervalMs = keptIntervalMs(this.#options.settings.intervalMs, minWithdrawGapMs);
     const settings = { ...this.#options.settings, intervalMs };
@@ -187,13 +204,10 @@ export class AccountWorker {
         doActiveWork(
           {
             ...this.#jobWorkerContext,
-            clock,
             ledger: this.ledger,
-            queues: this.#account.queues,
             relay: this.#account.relay,
             longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs),
             retentionDays: settings.retentionDays,
-            observer,
           },
           active,
           end,

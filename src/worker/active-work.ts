@@ -1,27 +1,21 @@
-import type { Clock } from '../clock.js';
 import { untilAborted } from '../clock.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { JobReconciler } from '../queues/job-reconciler.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
-import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { repairClockJumpsRegularly } from './repair-clock-jump.js';
 import { applyRetention } from './retention.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
-import type { WorkerObserver } from './sender/worker-observer.js';
 import { watchJobs } from './watch-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
 
 export interface ActiveWorkOptions extends Omit<JobWorkerContext, 'logger'> {
-  readonly clock: Clock;
   readonly ledger: PayoutLedger;
-  readonly queues: PayoutQueues;
   readonly relay: OutboxRelay;
   /** The longest time between two polls of a payout, in ms. */
   readonly longestPollDelayMs: number;
   /** Final payouts are kept for this many days. @defaultValue they are never removed */
   readonly retentionDays?: number | undefined;
-  readonly observer: WorkerObserver;
 }
 
 /**

@@ -15,6 +15,7 @@ import { closeRedis, connectRedis, toRedisError, type RedisClient } from '../red
 import type { PartialSettings, Settings } from '../setting.js';
 import { ACCOUNT_SETTINGS, WORKER_SETTINGS, type ACCOUNT_IDENTITY } from '../settings.js';
 import { AccountWorker, type WorkerConfirmations, type WorkerConnections } from './account-worker.js';
+import { RecentWork } from './monitoring/recent-work.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 
@@ -190,14 +191,14 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
   const logger = context.logger.child({ platformId });
-  const observer = openObserver(platformId, options.observe);
+  const work = new RecentWork(clock, openObserver(platformId, options.observe));
   const openJournal = async (): Promise<FileSendJournal> =>
     FileSendJournal.open({
       dir: options.journalDir,
       platformId,
       keepDays: journalDays,
       onSynced: (durationMs) => {
-        observer.journalSynced(durationMs);
+        work.observer.journalSynced(durationMs);
       },
       onTrouble: (error) => {
         logger.warn({ error: error.message }, 'the outcome of a send could not be journaled');
@@ -223,7 +224,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
     journalDir: resolve(options.journalDir),
     journalDays,
     clock,
-    observer,
+    work,
     logger,
     ...(options.telemetry === undefined ? {} : { telemetry: failsafeTelemetry(options.telemetry) }),
   });

@@ -1,14 +1,11 @@
 import { DelayedError, UnrecoverableError, type Job } from 'bullmq';
-import type { Clock } from '../clock.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
-import type { WorkerObserver } from './sender/worker-observer.js';
 
 export interface StatusJobsOptions extends JobWorkerContext {
-  readonly clock: Clock;
   readonly ledger: PayoutLedger;
   readonly gateway: StatusGateway;
   /** The delay between two polls of a payout grows from here … in ms. */
@@ -17,7 +14,6 @@ export interface StatusJobsOptions extends JobWorkerContext {
   readonly pollMaxMs: number;
   /** Polls per second for the account, over all processes. */
   readonly pollRate: number;
-  readonly observer: WorkerObserver;
 }
 
 /** Polls that may wait for their responses at the same time. */
@@ -68,8 +64,9 @@ export class StatusJobs {
       if (report.state === 'unknown') throw new UnrecoverableError(`unknown: ${report.reason}`);
     } catch (error) {
       if (error instanceof UnrecoverableError) throw error;
-      observer.polled('error');
-      logger.warn({ payoutId, error: (error as Error).message }, 'status poll failed, will retry');
+      const { message } = error as Error;
+      observer.polled('error', message);
+      logger.warn({ payoutId, error: message }, 'status poll failed, will retry');
     }
     await job.moveToDelayed(clock.wallNow() + this.#nextDelayMs(job.attemptsStarted), token);
     throw new DelayedError();

@@ -57,6 +57,24 @@ describe('the overview', () => {
     expect(page).not.toMatch(/<script/);
   });
 
+  it('shows a sender as alive only when its heartbeat has risen, and waits little more than a second for it', async () => {
+    await fillAccount(account);
+    const startedAt = performance.now();
+    const dead = await dashboard.read('/payouts');
+    expect(performance.now() - startedAt).toBeLessThan(2_500);
+    expect(dead).toMatch(/class="card bad">\s*<h2>Sender without heartbeat<\/h2>/);
+    expect(dead).toMatch(/No heartbeat for 1\.\d s: it has ended or hangs/);
+
+    const beating = setInterval(() => void account.redis.hincrby(account.connection.keys.sender, 'beat', 1), 300);
+    try {
+      const alive = await dashboard.read('/payouts');
+      expect(alive).toMatch(/class="card good">\s*<h2>Sender<\/h2>/);
+      expect(alive).toContain('and rising');
+    } finally {
+      clearInterval(beating);
+    }
+  });
+
   it('shows why, by whom and since when the account is paused', async () => {
     await account.ledger.pause('ann', `maintenance ${INJECTION}`);
     const page = await dashboard.read('/payouts');

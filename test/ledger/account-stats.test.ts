@@ -29,6 +29,7 @@ describe('readAccountStats', () => {
       rejectionsInARow: 0,
       unknownsInARow: 0,
       withoutJob: 0,
+      outboxUnreadable: 0,
       oldestAgeMs: { queued: null, sending: null, in_progress: null, unknown: null },
     });
   });
@@ -63,6 +64,13 @@ describe('readAccountStats', () => {
       unknownsInARow: 1,
       withoutJob: 4,
     });
+  });
+
+  it('tells members of the outbox that make no sense from payouts that wait for a job', async () => {
+    const { redis, connection, ledger } = account;
+    await ledger.enqueue([aPayout('p')]);
+    await redis.zadd(connection.keys.outbox, 1, 'refunding p', 2, Buffer.of(0xff), 3, 'queued p\n');
+    expect(await readAccountStats(connection)).toMatchObject({ withoutJob: 1, outboxUnreadable: 3 });
   });
 
   it('names the journals that have its sends, those that contradict it, and counts late payments', async () => {

@@ -57,3 +57,12 @@ it('counts what a long outbox does not show for every state', async () => {
   expect(await balance('queued')).toMatchObject({ payouts: 1_200, outboxed: 1_200, lost: 0 });
   expect((await balance('in_progress')).outboxed).toBe(200);
 });
+
+it('does not take members that make no sense for payouts: they would hide lost jobs', async () => {
+  const { redis, connection } = rig.account;
+  const strange = Array.from({ length: 2_500 }, (_, index) => [1, `refunding p${index}`]);
+  await redis.zadd(connection.keys.outbox, ...strange.flat());
+  await rig.enqueue(['p', 'q', 'r']);
+  await redis.del(rig.queues.withdraw.toKey('wait'));
+  expect(await balance('queued')).toEqual({ payouts: 3, jobs: 0, outboxed: 0, lost: 3 });
+});

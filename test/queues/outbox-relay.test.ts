@@ -103,6 +103,23 @@ describe('relayOutbox, where members of the outbox make no sense to it', () => {
     expect(await withdrawJobs()).toEqual(['p~0']);
     expect(await redis.zcard(connection.keys.outbox)).toBe(1_200);
   });
+
+  it('ends with more than a page of members that no text can name, and finds the others behind them', async () => {
+    const { redis, connection, ledger } = rig.account;
+    // Decoded, they look like payouts, but what is sent back to Redis is another member than the one that is there.
+    const broken = Array.from({ length: 600 }, (_, index) => [
+      1,
+      Buffer.concat([Buffer.from(`queued p${index}-`), Buffer.of(0xff)]),
+    ]);
+    await redis.zadd(connection.keys.outbox, ...broken.flat());
+    await ledger.enqueue([aPayout('p')]);
+    const limited = AbortSignal.timeout(3_000);
+    expect(await rig.relay.relayOutbox(soon(), limited)).toBe(1);
+    expect(limited.aborted).toBe(false);
+    expect(await withdrawJobs()).toEqual(['p~0']);
+    expect(await redis.zcard(connection.keys.outbox)).toBe(600);
+    expect(rig.errors).toHaveLength(2);
+  });
 });
 
 describe('deliver', () => {

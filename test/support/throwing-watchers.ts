@@ -21,6 +21,7 @@ export const throwingObserver: WorkerObserver = {
   journalSynced: fail,
   polled: fail,
   jobsRecreated: fail,
+  jobWorkerReplaced: fail,
 };
 
 export const throwingTelemetry: Telemetry = {

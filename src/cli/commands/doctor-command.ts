@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { readSettings } from '../../config.js';
-import { WORKER_SETTINGS } from '../../settings.js';
+import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { CheckResult } from '../doctor/check-result.js';
 import { runChecks, type DoctorOptions } from '../doctor/run-checks.js';
@@ -12,12 +12,17 @@ const HELP_AFTER = `
 Checks Redis, the gateway, the journal, the queues and the account with the environment of \`payouts worker\`. It changes
 nothing and can run beside a worker at any time.
 
+Where HEALTH_PORT is set, it also asks the worker that serves there.
+
 Exit code 1 when a line begins with ✗: payouts cannot be sent, or a safeguard is missing.
 
 Examples:
   payouts doctor
   payouts doctor --json | jq '.checks[] | select(.status != "ok")'
 `;
+
+const { healthHost, healthPort } = WORKER_COMMAND_SETTINGS;
+const DOCTOR_SETTINGS = { ...WORKER_SETTINGS, healthHost, healthPort };
 
 const SIGNS: Record<CheckResult['status'], string> = { ok: '✓', warning: '!', problem: '✗' };
 const NAME_WIDTH = 25;
@@ -47,7 +52,11 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
 }
 
 function readOptions({ environment }: CliContext): DoctorOptions {
-  return { ...readSettings(WORKER_SETTINGS, environment), accounts: readWorkerAccounts(environment) };
+  const accounts = readWorkerAccounts(environment);
+  const { healthHost: host, healthPort: port, ...settings } = readSettings(DOCTOR_SETTINGS, environment);
+  // Where the port was not set, no worker may be meant to serve there; 0 tells nobody where it does.
+  const isKnown = Boolean(environment['HEALTH_PORT']) && port !== 0;
+  return { ...settings, accounts, worker: isKnown ? { host, port } : undefined };
 }
 
 function formatCheck(

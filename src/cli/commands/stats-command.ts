@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
+import { systemClock } from '../../clock.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
+import { watchHeartbeat, type SenderLife } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from '../output/format-table.js';
-import { formatDuration, formatTime } from '../../format.js';
+import { formatDuration, formatSeconds, formatTime } from '../../format.js';
 import { withProducer } from '../context/with-producer.js';
 
 type Colours = CliContext['colours'];
@@ -17,6 +19,9 @@ Examples:
   payouts stats --json | jq .unknown
   payouts stats --batch 2030-01-salaries
 `;
+
+/** A live sender is seen within a second. */
+const WATCH_MS = 2_500;
 
 /** Defines `payouts stats`. */
 export function defineStatsCommand(command: Command, context: CliContext): void {
@@ -30,7 +35,10 @@ export function defineStatsCommand(command: Command, context: CliContext): void 
         if (batch === undefined) {
           const stats = await producer.stats();
           if (json) context.writeJson(stats);
-          else context.write(formatAccount(stats, colours));
+          else {
+            const life = await watchHeartbeat(async () => producer.stats(), systemClock, WATCH_MS);
+            context.write(formatAccount(stats, life, colours));
+          }
         } else {
           const stats = await producer.batchStats(batch);
           if (json) context.writeJson(stats);
@@ -40,11 +48,11 @@ export function defineStatsCommand(command: Command, context: CliContext): void 
     });
 }
 
-function formatAccount(stats: AccountStats, colours: Colours): string {
-  const { sender, oldestAgeMs } = stats;
+function formatAccount(stats: AccountStats, life: SenderLife, colours: Colours): string {
+  const { oldestAgeMs } = stats;
   const facts = [
     ['', 'sending', describeSending(stats, colours)],
-    ['', 'sender', sender === null ? 'nobody: no worker holds the lease' : `${sender.owner} (epoch ${sender.epoch})`],
+    ['', 'sender', describeSender(life, colours)],
     ['', 'sends begun', String(stats.sends)],
     ...(stats.latePayments === 0 ? [] : [['', 'paid too late', describeLate(stats, colours)]]),
   ];
@@ -55,6 +63,15 @@ function formatAccount(stats: AccountStats, colours: Colours): string {
     }),
   );
   return `Account ${stats.platformId}\n${formatTable(facts)}\n${formatCounts(stats, colours, ages)}`;
+}
+
+function describeSender(life: SenderLife, colours: Colours): string {
+  if (life.kind === 'none') return 'nobody: no worker holds the lease';
+  if (life.kind === 'changing') return 'changing right now';
+  const who = `${life.owner} (epoch ${life.epoch})`;
+  if (life.kind === 'alive') return `${who}, alive`;
+  const silent = colours.yellow(`NO HEARTBEAT for ${formatSeconds(life.waitedMs)}`);
+  return `${who}: ${silent}. It has ended or hangs: start \`payouts worker\`, or wait until a standby takes over`;
 }
 
 function describeSending(stats: AccountStats, colours: Colours): string {

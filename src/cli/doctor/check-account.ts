@@ -1,38 +1,27 @@
 import type { Clock } from '../../clock.js';
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { watchHeartbeat } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import { formatDuration } from '../../format.js';
+import { formatDuration, formatSeconds } from '../../format.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 /** The sender sends a heartbeat every second. */
 const WATCH_MS = 2_500;
-const CHECK_EVERY_MS = 100;
 
-/** Whether a process sends for the account and is alive: only a new heartbeat proves that, no clock does. */
+/** Whether a process sends for the account and is alive. */
 export async function checkSender(connection: LedgerConnection, clock: Clock): Promise<CheckResult> {
   const name = 'sender';
-  const startedAt = clock.now();
-  const { sender: first } = await readAccountStats(connection);
-  if (first === null) return warning(name, 'no process sends for the account', 'Start `payouts worker`.');
-  const who = `${first.owner} (epoch ${first.epoch})`;
-  while (clock.now() - startedAt < WATCH_MS) {
-    await clock.sleep(CHECK_EVERY_MS);
-    const { sender } = await readAccountStats(connection);
-    if (sender?.owner !== first.owner || sender.epoch !== first.epoch)
-      return ok(name, 'the sender is changing right now');
-    if (sender.heartbeat !== first.heartbeat)
-      return ok(name, `${who}, heartbeat received within ${formatMs(clock.now() - startedAt)}`);
-  }
+  const life = await watchHeartbeat(async () => readAccountStats(connection), clock, WATCH_MS);
+  if (life.kind === 'none') return warning(name, 'no process sends for the account', 'Start `payouts worker`.');
+  if (life.kind === 'changing') return ok(name, 'the sender is changing right now');
+  const who = `${life.owner} (epoch ${life.epoch})`;
+  if (life.kind === 'alive') return ok(name, `${who}, heartbeat received within ${formatSeconds(life.waitedMs)}`);
   return warning(
     name,
-    `${who} sent no heartbeat for ${formatMs(clock.now() - startedAt)}`,
+    `${who} sent no heartbeat for ${formatSeconds(life.waitedMs)}`,
     'It has ended or hangs: start `payouts worker`, or wait until a standby worker takes over.',
   );
-}
-
-function formatMs(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`;
 }
 
 /** Whether the account may send. */

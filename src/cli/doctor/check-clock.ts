@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.js';
+import { CLOCK_OFFSET_MAX_MS, describeClockOffset, readClockOffset } from '../../ledger/clock-offset.js';
 import type { RedisClient } from '../../redis.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 const NAME = 'system clock';
 const EARLIEST = Date.UTC(2025, 0, 1);
-const DIFFERENCE_MAX_MS = 5_000;
 const FIX = 'Synchronise the clock with NTP.';
 
 /**
@@ -15,11 +15,7 @@ export async function checkClock(clock: Clock, redis: RedisClient | undefined): 
   const date = new Date(clock.wallNow()).toISOString();
   if (clock.wallNow() < EARLIEST) return problem(NAME, `${date} is in the past`, FIX);
   if (redis === undefined) return ok(NAME, date);
-  const before = clock.wallNow();
-  const [seconds, microseconds] = await redis.time();
-  const after = clock.wallNow();
-  const differenceMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000 - (before + after) / 2;
-  const shown = `${(Math.abs(differenceMs) / 1_000).toFixed(1)} s ${differenceMs < 0 ? 'ahead of' : 'behind'} the clock of Redis`;
-  if (Math.abs(differenceMs) > DIFFERENCE_MAX_MS) return warning(NAME, `${date}, ${shown}`, FIX);
+  const offsetMs = await readClockOffset(clock, redis);
+  if (Math.abs(offsetMs) > CLOCK_OFFSET_MAX_MS) return warning(NAME, `${date}, ${describeClockOffset(offsetMs)}`, FIX);
   return ok(NAME, `${date}, in line with the clock of Redis`);
 }

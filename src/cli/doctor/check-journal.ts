@@ -1,94 +1,78 @@
-import { randomUUID } from 'node:crypto';
-import { open, rm, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import type { Clock } from '../../clock.js';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { formatCount } from '../../format.js';
 import { findMismatch } from '../../journal/find-mismatch.js';
 import { readJournal } from '../../journal/read-journal.js';
 import type { ReadableJournal } from '../../journal/send-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { peekSenderView } from '../../ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
-import { GUARD_MS } from '../../account-settings.js';
+import type { KnownJournal, SenderView } from '../../ledger/sender-ledger.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
-const WRITES = 5;
-const SLOW_MS = 50;
-
-/**
- * Whether the worker can write its journal, and how long a write takes. Tested with a temporary file: the journal itself
- * belongs to the running worker.
- */
-export async function checkJournalFolder(journalDir: string, clock: Clock): Promise<CheckResult> {
-  const name = 'journal folder';
-  const wanted = resolve(journalDir);
-  try {
-    const dir = await findExisting(wanted);
-    const syncMs = await timeSync(dir, clock);
-    const place = dir === wanted ? wanted : `${wanted} (created by the worker)`;
-    const detail = `${place} is writable, synced to disk in ${syncMs.toFixed(1)} ms`;
-    if (syncMs > GUARD_MS / 2) {
-      return problem(name, detail, `A send must begin within ${GUARD_MS} ms: set SEND_JOURNAL_DIR to a faster disk.`);
-    }
-    return syncMs > SLOW_MS
-      ? warning(name, detail, 'Every send waits that long: set SEND_JOURNAL_DIR to a faster disk.')
-      : ok(name, detail);
-  } catch (error) {
-    return problem(
-      name,
-      `${wanted} cannot be written: ${(error as Error).message}`,
-      'Set SEND_JOURNAL_DIR to a folder that the worker can write, on a persistent disk with free space.',
-    );
-  }
-}
-
-/** The folder itself, or its nearest existing parent. Not created here: it would belong to the wrong user. */
-async function findExisting(dir: string): Promise<string> {
-  try {
-    await stat(dir);
-    return dir;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(dir) === dir) throw error;
-    return findExisting(dirname(dir));
-  }
-}
-
-async function timeSync(dir: string, clock: Clock): Promise<number> {
-  const path = join(dir, `.payouts-doctor-${randomUUID()}`);
-  const file = await open(path, 'wx');
-  try {
-    const times: number[] = [];
-    for (let write = 0; write < WRITES; write += 1) {
-      const startedAt = clock.now();
-      await file.write('payouts doctor\n');
-      await file.datasync();
-      times.push(clock.now() - startedAt);
-    }
-    return times.sort((one, other) => one - other)[Math.floor(WRITES / 2)] ?? 0;
-  } finally {
-    await file.close();
-    await rm(path);
-  }
-}
+const NAME = 'journal and ledger';
+const WITHOUT_SENDS = 'A worker on this host would start a journal without the earlier sends.';
 
 /** Whether the journal of this host and the ledger agree on the sends. Both are only read. */
 export async function checkJournalAgreement(journalDir: string, connection: LedgerConnection): Promise<CheckResult> {
-  const name = 'journal and ledger';
+  const dir = resolve(journalDir);
   let journal: ReadableJournal | undefined;
   try {
-    journal = await readJournal(journalDir, connection.platformId);
+    journal = await readJournal(dir, connection.platformId);
   } catch (error) {
-    return problem(name, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
+    return problem(NAME, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
   }
   const view = await peekSenderView(connection);
-  if (journal?.ledger === undefined) {
-    if (view.sendCount === 0) return ok(name, 'the journal of this host is empty');
-    return warning(
-      name,
-      `the journal of this host is empty, the ledger has ${view.sendCount} sends`,
-      'Check SEND_JOURNAL_DIR. A worker on this host would start a journal without the earlier sends.',
+  if (journal?.ledger === undefined) return judgeMissing(dir, view);
+  const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
+  if (mismatch !== undefined) {
+    return problem(NAME, mismatch.reason, 'See docs/operations.md, "The worker refuses to send".');
+  }
+  const { journalId } = journal;
+  const replaced = findOwn(view).find((known) => known.dir === dir && known.journalId !== journalId);
+  if (replaced === undefined) return ok(NAME, `they agree on ${journal.ledger.sends} sends`);
+  return warning(
+    NAME,
+    `they agree, but the journal of this host began later: the one before it (${replaced.journalId}) is gone`,
+    `Without it a Redis that comes back older may forget sends unnoticed. Restore it to a folder of its own for \`payouts adopt-ledger\`, or ${giveUp([replaced])}.`,
+  );
+}
+
+/** No journal, or one without a send. Only what the ledger knows tells whether there should be one. */
+function judgeMissing(dir: string, view: SenderView): CheckResult {
+  const own = findOwn(view);
+  if (own.length > 0) {
+    const elsewhere = own.filter((known) => known.dir !== '' && known.dir !== dir);
+    const where = elsewhere.map(
+      (known) => ` If it is where the ledger last saw it, set SEND_JOURNAL_DIR=${known.dir}.`,
+    );
+    return problem(
+      NAME,
+      `the ledger knows a journal of this host that has sends (${toIds(own)}), but in ${dir} it is missing or empty`,
+      `${WITHOUT_SENDS}${where.join('')} Restore the file; if it is permanently lost, ${giveUp(own)}.`,
     );
   }
-  const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
-  if (mismatch === undefined) return ok(name, `they agree on ${journal.ledger.sends} sends`);
-  return problem(name, mismatch.reason, 'See docs/operations.md, "The worker refuses to send".');
+  const sends = Math.max(view.sendCount, ...view.journals.map((known) => known.sends));
+  if (sends === 0) return ok(NAME, 'the journal of this host is empty, the ledger has no sends');
+  return warning(
+    NAME,
+    `the journal of this host is empty, the ledger has ${formatCount(sends, 'send')}`,
+    `Check SEND_JOURNAL_DIR. ${WITHOUT_SENDS}`,
+  );
+}
+
+/** The journals of this host that have sends. The ledger notes the entry before the one that is being written. */
+function findOwn({ journals, lastJournalId }: SenderView): KnownJournal[] {
+  return journals.filter(
+    ({ journalId, host, sends }) => host === hostname() && (sends > 0 || journalId === lastJournalId),
+  );
+}
+
+function toIds(journals: readonly KnownJournal[]): string {
+  return journals.map(({ journalId }) => journalId).join(', ');
+}
+
+function giveUp(journals: readonly KnownJournal[]): string {
+  const ids = journals.map(({ journalId }) => `--give-up ${journalId}`);
+  return `run \`payouts adopt-ledger ${ids.join(' ')} --reason WHY\``;
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.js';
 import { WriteConfirmer } from '../../ledger/confirm-write.js';
 import { listServers } from '../../ledger/find-server.js';
 import { KnownReplicas } from '../../ledger/known-replicas.js';
+import { findWriteRefusal } from '../../ledger/write-probe.js';
 import { checkDurability } from '../../ledger/redis-durability.js';
 import type { RedisClient } from '../../redis.js';
 import { GUARD_MS } from '../../account-settings.js';
@@ -46,6 +47,15 @@ function isTooOld(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [lowestMajor, lowestMinor] = LOWEST_VERSION;
   return major < lowestMajor || (major === lowestMajor && minor < lowestMinor);
+}
+
+/** Whether Redis takes writes; nothing is written. In a cluster every master is asked. */
+export async function checkRedisWrites(redis: RedisClient): Promise<CheckResult> {
+  const name = 'Redis writes';
+  const refusals = await Promise.all(listServers(redis).map(async (server) => findWriteRefusal(server)));
+  const refusal = refusals.find((found) => found !== undefined);
+  if (refusal === undefined) return ok(name, 'taken');
+  return problem(name, `refused, so nothing is sent: ${refusal.reason}`, refusal.action);
 }
 
 /** Whether Redis keeps every acknowledged write. */

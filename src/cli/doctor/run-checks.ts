@@ -10,10 +10,19 @@ import { checkPause, checkSender, checkUnknown } from './check-account.js';
 import { checkClock } from './check-clock.js';
 import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } from './check-gateway.js';
 import { checkJobs, JOB_CHECK_NAMES } from './check-jobs.js';
-import { checkJournalAgreement, checkJournalFolder } from './check-journal.js';
+import { checkJournalAgreement } from './check-journal.js';
+import { checkJournalFolder } from './check-journal-folder.js';
+import { checkOutbox } from './check-outbox.js';
 import { checkQueue } from './check-queue.js';
-import { checkRedis, checkRedisDurability, checkRedisLatency, checkRedisReplicas } from './check-redis.js';
+import {
+  checkRedis,
+  checkRedisDurability,
+  checkRedisLatency,
+  checkRedisReplicas,
+  checkRedisWrites,
+} from './check-redis.js';
 import { problem, type CheckResult } from './check-result.js';
+import { checkWorker, type WorkerPlace } from './check-worker.js';
 
 export interface DoctorOptions {
   readonly redisUrl: string;
@@ -21,6 +30,8 @@ export interface DoctorOptions {
   readonly allowVolatileRedis: boolean;
   readonly redisReplicas?: number | undefined;
   readonly accounts: readonly AccountOptions[];
+  /** Where the worker serves its health, if it is known. */
+  readonly worker?: WorkerPlace | undefined;
   /** @defaultValue the machine's clock */
   readonly clock?: Clock;
 }
@@ -30,7 +41,7 @@ const GATEWAY_TIMEOUT_MS = 10_000;
 
 /** Checks everything that a worker with these options needs, and changes nothing. What cannot be reached is skipped. */
 export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckResult> {
-  const { redisUrl, redisReplicas, journalDir, allowVolatileRedis, accounts, clock = systemClock } = options;
+  const { redisUrl, redisReplicas, journalDir, allowVolatileRedis, accounts, worker, clock = systemClock } = options;
   let trouble: string | undefined;
   const listener: Logger = {
     ...silentLogger,
@@ -42,12 +53,19 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
     yield reachable;
     const there = reachable.status === 'ok' ? redis : undefined;
     if (there !== undefined) {
+      yield await attempt('Redis writes', async () => checkRedisWrites(there));
       yield await attempt('Redis keeps its data', async () => checkRedisDurability(there, allowVolatileRedis));
       yield await attempt('Redis replicas', async () => checkRedisReplicas(there, redisReplicas, allowVolatileRedis));
       yield await attempt('Redis latency', async () => checkRedisLatency(there, clock));
     }
     yield await attempt('system clock', async () => checkClock(clock, there));
     yield await checkJournalFolder(journalDir, clock);
+    if (worker !== undefined) {
+      yield* checkWorker(
+        worker,
+        accounts.map(({ platformId }) => platformId),
+      );
+    }
     for (const account of accounts) {
       const { platformId } = account;
       for await (const result of checkGateway(account, clock)) yield { ...result, platformId };
@@ -101,6 +119,7 @@ async function* checkLedger(
     for (const state of STATES_WITH_JOB) {
       yield await attempt(JOB_CHECK_NAMES[state], async () => checkJobs(state, jobs));
     }
+    yield await attempt('outbox', async () => checkOutbox(await readAccountStats(connection)));
     yield await attempt('pause', async () => checkPause(await readAccountStats(connection)));
     yield await attempt('unknown payouts', async () => checkUnknown(await readAccountStats(connection)));
   } finally {

@@ -1,7 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
-import { viewAccount, whileRedisIsAvailable, type AccountView, type WatchedAccount } from './account-snapshot.js';
-import { countStuck } from '../../ledger/count-stuck.js';
+import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
 
 /**
  * Makes the gauges that say how the accounts stand.
@@ -15,45 +14,28 @@ export function createAccountGauges(
 ): (accounts: readonly WatchedAccount[]) => Promise<void> {
   const gauges = createGauges(registry);
   return async (accounts) => {
-    const views = await Promise.all(accounts.map(async (account) => viewWithStuck(account, stuckAfterMs)));
+    const views = await Promise.all(accounts.map(async (account) => viewAccount(account, stuckAfterMs)));
     // From here on without a pause: two readers at the same time must not see half of it.
     for (const gauge of Object.values(gauges)) gauge.reset();
     gauges.mayForget.set(accounts.some(({ redis }) => redis.mayForget) ? 1 : 0);
     gauges.replicasMissing.set(Math.max(0, ...accounts.map(({ redis }) => redis.missingReplicas)));
     gauges.redisUp.set(views.length > 0 && views.every(({ redisIsUp }) => redisIsUp) ? 1 : 0);
+    gauges.refusesWrites.set(views.some(({ writeRefusal }) => writeRefusal !== undefined) ? 1 : 0);
+    for (const { details } of views) if (details) gauges.clockOffset.set(details.clockOffsetMs / 1_000);
     for (const view of views) setGauges(gauges, view);
   };
 }
 
-interface ViewWithStuck extends AccountView {
-  readonly stuck: number | undefined;
-}
-
-async function viewWithStuck(account: WatchedAccount, stuckAfterMs: number): Promise<ViewWithStuck> {
-  const view = await viewAccount(account);
-  return { ...view, stuck: await countStuckOf(account, view, stuckAfterMs) };
-}
-
-/** The age of the oldest says almost always that there is nothing to count. */
-async function countStuckOf(
-  { ledger }: WatchedAccount,
-  { stats }: AccountView,
-  stuckAfterMs: number,
-): Promise<number | undefined> {
-  if (stats === undefined) return undefined;
-  if ((stats.oldestAgeMs.in_progress ?? 0) <= stuckAfterMs) return 0;
-  return whileRedisIsAvailable(countStuck(ledger.connection, stuckAfterMs));
-}
-
 type Gauges = ReturnType<typeof createGauges>;
 
-function setGauges(gauges: Gauges, { platformId, status, stats, stuck }: ViewWithStuck): void {
+function setGauges(gauges: Gauges, { platformId, status, details }: AccountView): void {
   const account = { platform_id: String(platformId) };
   const epoch = 'epoch' in status ? status.epoch : 0;
   gauges.leaseHeld.set(account, epoch > 0 ? 1 : 0);
   gauges.leaseEpoch.set(account, epoch);
   gauges.refused.set(account, status.role === 'refused' && !('cause' in status) ? 1 : 0);
-  if (stats === undefined) return;
+  if (details === undefined) return;
+  const { stats, due, stuck } = details;
   gauges.paused.set(account, stats.paused ? 1 : 0);
   gauges.objections.set(account, stats.objections.length);
   gauges.latePayments.set(account, stats.latePayments);
@@ -61,7 +43,9 @@ function setGauges(gauges: Gauges, { platformId, status, stats, stuck }: ViewWit
   for (const state of WATCHED_STATES) {
     gauges.oldestAge.set({ ...account, state }, (stats.oldestAgeMs[state] ?? 0) / 1_000);
   }
-  if (stuck !== undefined) gauges.stuck.set(account, stuck);
+  gauges.outboxUnreadable.set(account, stats.outboxUnreadable);
+  gauges.due.set(account, due);
+  gauges.stuck.set(account, stuck);
 }
 
 function createGauges(registry: Registry) {
@@ -86,6 +70,24 @@ function createGauges(registry: Registry) {
       help: 'Replicas of Redis that do not acknowledge writes although each send needs them: nothing is sent meanwhile.',
       registers,
     }),
+    refusesWrites: new Gauge({
+      name: 'payouts_redis_refuses_writes',
+      help: '1 while Redis refuses writes (a read-only replica, full, or its disk fails) and so nothing is sent, else 0.',
+      registers,
+    }),
+    clockOffset: new Gauge({
+      name: 'payouts_clock_offset_seconds',
+      help: 'How far the wall clock of this machine is ahead of that of Redis.',
+      registers,
+    }),
+    due: ofAccount(
+      'payouts_due',
+      'Queued payouts that could be sent now: those whose `notBefore` is in the future are left out.',
+    ),
+    outboxUnreadable: ofAccount(
+      'payouts_outbox_unreadable',
+      'Members of the outbox that this version does not understand, as a newer one may have written them.',
+    ),
     inState: ofState('payouts_in_state', 'Payouts of the account in each state.'),
     oldestAge: ofState(
       'payouts_oldest_age_seconds',

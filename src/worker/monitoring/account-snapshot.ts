@@ -2,42 +2,108 @@ import { GUARD_MS } from '../../account-settings.js';
 import { within } from '../../clock.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../../errors.js';
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
+import { readClockOffset } from '../../ledger/clock-offset.js';
+import { countStuck } from '../../ledger/count-stuck.js';
+import { findServer } from '../../ledger/find-server.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { findWriteRefusal, type WriteRefusal } from '../../ledger/write-probe.js';
+import { countDue } from '../../queues/count-due.js';
+import type { PayoutQueues } from '../../queues/payout-queues.js';
+import { findForeignSettings, type ForeignSetting } from '../../queues/queue-settings.js';
+import { toRedisError } from '../../redis.js';
 import type { AccountStatus, AccountWorker } from '../account-worker.js';
 
 /** The part of an account's worker that is looked at from outside. */
-export type WatchedAccount = Pick<AccountWorker, 'platformId' | 'status' | 'redis' | 'ledger'>;
+export type WatchedAccount = Pick<AccountWorker, 'platformId' | 'status' | 'redis' | 'ledger' | 'queues' | 'work'>;
 
 /** What can be said of an account: this process always, Redis only while it is available. */
-export interface AccountView {
-  readonly platformId: number;
-  readonly status: AccountStatus;
+export interface AccountView extends Pick<WatchedAccount, 'platformId' | 'status' | 'work'> {
   readonly redisIsUp: boolean;
+  /** Why Redis takes no writes. */
+  readonly writeRefusal: WriteRefusal | undefined;
   /** Undefined while Redis is unavailable, or when the ledger is of a newer format. */
-  readonly stats: AccountStats | undefined;
+  readonly details: AccountDetails | undefined;
+}
+
+/** What the ledger and the queues say of an account. */
+export interface AccountDetails {
+  readonly stats: AccountStats;
+  /** Queued payouts that could be sent now, for all that `notBefore` says. */
+  readonly due: number;
+  /** Payouts in progress for longer than `stuckAfterMs`. */
+  readonly stuck: number;
+  readonly foreignSettings: readonly (ForeignSetting & { readonly queue: string })[];
+  /** How far the wall clock of this machine is ahead of that of Redis, in ms. */
+  readonly clockOffsetMs: number;
 }
 
 /** A Redis that takes longer lets no send begin either. */
 const RESPOND_WITHIN_MS = GUARD_MS;
 
-export async function viewAccount({ platformId, status, ledger }: WatchedAccount): Promise<AccountView> {
+/** @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck */
+export async function viewAccount(account: WatchedAccount, stuckAfterMs: number): Promise<AccountView> {
+  const { platformId, status, ledger, queues, work } = account;
+  const view = { platformId, status, work, redisIsUp: true, writeRefusal: undefined, details: undefined };
   try {
-    const stats = await whileRedisIsAvailable(readAccountStats(ledger.connection));
-    return { platformId, status, redisIsUp: stats !== undefined, stats };
+    const { connection } = ledger;
+    const found = await whileRedisIsAvailable(
+      Promise.all([probeWrites(connection), readDetails(connection, queues, stuckAfterMs)]),
+    );
+    if (found === undefined) return { ...view, redisIsUp: false };
+    const [writeRefusal, details] = found;
+    return { ...view, writeRefusal, details, status: writeRefusal ? refuse(status, writeRefusal) : status };
   } catch (error) {
     if (!(error instanceof UnsupportedFormatError)) throw error;
-    return { platformId, status: { role: 'refused', reason: error.message }, redisIsUp: true, stats: undefined };
+    return { ...view, status: { role: 'refused', reason: error.message } };
   }
+}
+
+/** A refusal of the process's own says more. */
+function refuse(status: AccountStatus, { reason, action }: WriteRefusal): AccountStatus {
+  if (status.role === 'refused' || status.role === 'stopped') return status;
+  return { ...status, role: 'refused', reason: `Redis refuses writes: ${reason}. ${action}`, cause: 'redis' };
+}
+
+/** A server that is not known yet fails the reading of the details too. */
+async function probeWrites({ redis, keys }: LedgerConnection): Promise<WriteRefusal | undefined> {
+  const server = findServer(redis, keys.ledger);
+  return server && findWriteRefusal(server);
+}
+
+async function readDetails(
+  connection: LedgerConnection,
+  queues: PayoutQueues,
+  stuckAfterMs: number,
+): Promise<AccountDetails> {
+  const [stats, due, clockOffsetMs, withdraw, polls] = await Promise.all([
+    readAccountStats(connection),
+    countDue(connection, queues),
+    readClockOffset(connection.clock, connection.redis),
+    findForeignSettings(connection, queues.withdraw),
+    findForeignSettings(connection, queues.transactionstatus),
+  ]);
+  // The age of the oldest says almost always that there is nothing to count.
+  const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > stuckAfterMs;
+  return {
+    ...{ stats, due, clockOffsetMs },
+    stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,
+    foreignSettings: [
+      ...withdraw.map((setting) => ({ queue: queues.withdraw.name, ...setting })),
+      ...polls.map((setting) => ({ queue: queues.transactionstatus.name, ...setting })),
+    ],
+  };
 }
 
 /**
  * Waits for Redis, but never for long: a health check needs a prompt response.
  * @returns undefined when Redis is unavailable or hangs
  */
-export async function whileRedisIsAvailable<Reply>(reply: Promise<Reply>): Promise<Reply | undefined> {
+async function whileRedisIsAvailable<Reply>(reply: Promise<Reply>): Promise<Reply | undefined> {
   try {
     return await within(RESPOND_WITHIN_MS, reply);
   } catch (error) {
-    if (error instanceof RedisUnavailableError) return undefined;
-    throw error;
+    const known = toRedisError(error);
+    if (known instanceof RedisUnavailableError) return undefined;
+    throw known;
   }
 }

@@ -4,6 +4,7 @@ import { InvalidConfigError } from '../../errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../../logger.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
+import { warnAbout } from './account-warnings.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** Where the health server listens, and what it reports. */
@@ -39,13 +40,15 @@ export interface AccountReadiness {
   readonly epoch?: number;
   /** Why it must not send; where it is refused only. */
   readonly reason?: string;
-  /** Set where it is refused because of Redis's settings or replicas, not because of what the ledger says. */
+  /** Set where it is refused because of Redis itself, not because of what the ledger says. */
   readonly cause?: 'redis';
   /** Null while Redis is unavailable. A paused account is ready: it waits for an operator, not for another process. */
   readonly paused: boolean | null;
   readonly pausedReason: string | null;
   /** What stops the account until an operator runs the command; empty while Redis is unavailable. */
   readonly stopped: readonly { readonly problem: string; readonly command: string }[];
+  /** What else needs an operator, one line each, although this process could send or take over; empty when all is well. */
+  readonly warnings: readonly string[];
 }
 
 interface HttpResponse {
@@ -85,20 +88,28 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
 /**
  * Whether the process could send, or take over when the sender ends.
  * @param accounts - none stands for a worker that is still waiting for Redis
+ * @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck
  */
-export async function readReadiness(accounts: readonly WatchedAccount[]): Promise<Readiness> {
-  const views = await Promise.all(accounts.map(viewAccount));
+async function readReadiness(accounts: readonly WatchedAccount[], stuckAfterMs: number): Promise<Readiness> {
+  const views = await Promise.all(accounts.map(async (account) => viewAccount(account, stuckAfterMs)));
   const redisIsUp = views.length > 0 && views.every((view) => view.redisIsUp);
   return {
     ready: redisIsUp && views.every(({ status: { role } }) => role === 'sender' || role === 'standby'),
     redis: redisIsUp ? 'up' : 'unavailable',
-    accounts: views.map(({ platformId, status, stats }) => ({
-      platformId,
-      ...status,
-      paused: stats?.paused ?? null,
-      pausedReason: stats?.pausedReason ?? null,
-      stopped: (stats === undefined ? [] : adviseAccount(stats)).map(({ problem, command }) => ({ problem, command })),
-    })),
+    accounts: views.map(describeAccount),
+  };
+}
+
+function describeAccount(view: AccountView): AccountReadiness {
+  const { platformId, status, details } = view;
+  const { stats } = details ?? {};
+  return {
+    platformId,
+    ...status,
+    paused: stats?.paused ?? null,
+    pausedReason: stats?.pausedReason ?? null,
+    stopped: (stats === undefined ? [] : adviseAccount(stats)).map(({ problem, command }) => ({ problem, command })),
+    warnings: warnAbout(view),
   };
 }
 
@@ -129,7 +140,7 @@ async function respond({ metrics, accounts }: HealthServerOptions, request: Inco
     case '/healthz':
       return json(200, { alive: true });
     case '/readyz': {
-      const readiness = await readReadiness(accounts());
+      const readiness = await readReadiness(accounts(), metrics.stuckAfterMs);
       return json(readiness.ready ? 200 : 503, readiness);
     }
     case '/metrics':

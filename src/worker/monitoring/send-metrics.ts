@@ -1,5 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import { STATES_WITH_JOB } from '../../ledger/states.js';
+import { QUEUE_NAMES } from '../../queues/payout-queues.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
 /** In seconds. The promise is that nothing ever falls into the first: a second or less between two sends. */
@@ -43,6 +44,12 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     labelNames: ['platform_id', 'state'],
     registers,
   });
+  const replacedWorkers = new Counter({
+    name: 'payouts_job_workers_replaced_total',
+    help: 'BullMQ workers that hung although there were jobs to run, and were replaced.',
+    labelNames: ['platform_id', 'queue'],
+    registers,
+  });
   const sendDuration = histogram(
     'payouts_send_duration_seconds',
     'From the first byte of a withdrawal to its response, or to its time limit.',
@@ -71,6 +78,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     notSent.inc(account, 0);
     for (const result of POLL_RESULTS) polls.inc({ ...account, result }, 0);
     for (const state of STATES_WITH_JOB) recreatedJobs.inc({ ...account, state }, 0);
+    for (const queue of Object.values(QUEUE_NAMES)) replacedWorkers.inc({ ...account, queue }, 0);
     for (const each of [sendDuration, sendGap, pacerWait, journalSync]) each.zero(account);
     return {
       sent(outcome, durationMs) {
@@ -94,6 +102,9 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
       },
       jobsRecreated(state, count) {
         recreatedJobs.inc({ ...account, state }, count);
+      },
+      jobWorkerReplaced(queue) {
+        replacedWorkers.inc({ ...account, queue });
       },
     };
   };

@@ -19,6 +19,8 @@ export interface WorkerMetrics {
   readonly registry: Registry;
   /** What `createPayoutWorker` takes as `observe`. */
   readonly observe: (platformId: number) => WorkerObserver;
+  /** A payout in progress for longer than this counts as stuck, in ms. */
+  readonly stuckAfterMs: number;
   /** Reads how the accounts stand. @returns all metrics as text; also while Redis is unavailable */
   collect(accounts: readonly WatchedAccount[]): Promise<string>;
 }
@@ -46,6 +48,7 @@ export function createWorkerMetrics({ version, stuckAfterMs = DAY_MS }: WorkerMe
   return {
     registry,
     observe,
+    stuckAfterMs,
     async collect(accounts) {
       await readAccounts(accounts);
       return registry.metrics();

@@ -13,9 +13,12 @@ export interface WorkerObserver {
   /** How long a payout waited for its slot. */
   pacerWaited(waitedMs: number): void;
   journalSynced(durationMs: number): void;
-  polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error'): void;
+  /** @param error - why the poll came to nothing; with the result `error` only */
+  polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error', error?: string): void;
   /** Payouts of this state had lost their BullMQ job and got another. */
   jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
+  /** The BullMQ worker of this queue hung, and another one took its place. */
+  jobWorkerReplaced(queue: 'withdraw' | 'transactionstatus'): void;
 }
 
 /** Measures nothing. */
@@ -27,6 +30,7 @@ export const noObserver: WorkerObserver = {
   journalSynced: () => undefined,
   polled: () => undefined,
   jobsRecreated: () => undefined,
+  jobWorkerReplaced: () => undefined,
 };
 
 /**
@@ -51,5 +55,6 @@ export function failsafeObserver(observer: WorkerObserver): WorkerObserver {
     'journalSynced',
     'polled',
     'jobsRecreated',
+    'jobWorkerReplaced',
   ]);
 }

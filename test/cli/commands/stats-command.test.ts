@@ -42,4 +42,19 @@ describe('payouts stats', () => {
     expect(stdout).toMatch(/ {3}queued +1 {2}oldest for \d+ s/);
     expect(await account.run('stats', '--batch', 'none')).toMatchObject({ code: 3 });
   });
+
+  it('calls a sender alive only when its heartbeat rises', async () => {
+    const { redis, keys } = account.ledger.connection;
+    const key = keys.sender;
+    await redis.hset(key, { owner: 'host:1:abc', epoch: 4, beat: 17, released: 0 });
+    expect((await account.run('stats')).stdout).toMatch(
+      /sender +host:1:abc \(epoch 4\): NO HEARTBEAT for 2\.\d s\. It has ended or hangs/,
+    );
+    const beating = setInterval(() => void redis.hincrby(key, 'beat', 1), 300);
+    try {
+      expect((await account.run('stats')).stdout).toMatch(/sender +host:1:abc \(epoch 4\), alive\n/);
+    } finally {
+      clearInterval(beating);
+    }
+  });
 });

@@ -35,6 +35,14 @@ describe('payouts doctor finds, in the account:', () => {
     ]);
   });
 
+  it('members of the outbox that it does not understand', async () => {
+    await doctor.client.zadd(`${doctor.prefix}:outbox`, 1, 'refunding P-1', 2, 'queued', 3, 'queued P-2');
+    const { code, found } = await doctor.findings();
+    const strange = { name: 'outbox', status: 'warning', detail: '2 members that this version does not understand' };
+    expect([code, found]).toEqual([0, [NO_SENDER, expect.objectContaining(strange)]]);
+    expect(found[1]?.fix).toContain(`redis-cli ZRANGE '${doctor.prefix}:outbox' 0 -1`);
+  });
+
   it('in every account of an accounts file', async () => {
     const file = join(doctor.dir, 'accounts.json');
     await writeFile(join(doctor.dir, 'right'), doctor.secretKey);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkClock } from '../../../src/cli/doctor/check-clock.js';
 import { checkGatewayConnection, checkGatewayCurrencies } from '../../../src/cli/doctor/check-gateway.js';
-import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
+import { checkJournalFolder } from '../../../src/cli/doctor/check-journal-folder.js';
 import {
   checkRedis,
   checkRedisDurability,

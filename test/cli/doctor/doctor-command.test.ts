@@ -14,6 +14,7 @@ describe('payouts doctor', () => {
     const lines = out.split('\n').filter((line) => line !== '');
     expect(lines.filter((line) => line.startsWith('✓')).map((line) => line.slice(2, 27).trim())).toEqual([
       'Redis',
+      'Redis writes',
       'Redis keeps its data',
       'Redis replicas',
       'Redis latency',

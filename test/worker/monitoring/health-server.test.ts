@@ -19,7 +19,7 @@ describe('/readyz', () => {
   it('says standing by, sending, paused, and stopped', async () => {
     const { url, platformId, worker } = await startWatchedWorker();
     const readyz = async () => ask(`${url}/readyz`);
-    const notPaused = { paused: false, pausedReason: null, stopped: [] };
+    const notPaused = { paused: false, pausedReason: null, stopped: [], warnings: [] };
     expect(await readyz()).toEqual([
       200,
       { ready: true, redis: 'up', accounts: [{ platformId, role: 'standby', ...notPaused }] },
@@ -43,6 +43,7 @@ describe('/readyz', () => {
             paused: true,
             pausedReason: 'to check it',
             stopped: [{ problem: 'paused: to check it', command: 'payouts resume --reason WHY' }],
+            warnings: [],
           },
         ],
       },

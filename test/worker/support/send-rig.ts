@@ -110,6 +110,7 @@ export async function makeSendRig(
       journalSynced: () => undefined,
       polled: () => undefined,
       jobsRecreated: () => undefined,
+      jobWorkerReplaced: () => undefined,
     },
     logger: listeningLogger(said),
     ...given,

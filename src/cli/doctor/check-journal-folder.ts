@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import { open, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { Clock } from '../../clock.js';
+import { GUARD_MS } from '../../account-settings.js';
+import { ok, problem, warning, type CheckResult } from './check-result.js';
+
+const WRITES = 5;
+const SLOW_MS = 50;
+
+/**
+ * Whether the worker can write its journal, and how long a write takes. Tested with a temporary file: the journal itself
+ * belongs to the running worker.
+ */
+export async function checkJournalFolder(journalDir: string, clock: Clock): Promise<CheckResult> {
+  const name = 'journal folder';
+  const wanted = resolve(journalDir);
+  try {
+    const dir = await findExisting(wanted);
+    const syncMs = await timeSync(dir, clock);
+    const place = dir === wanted ? wanted : `${wanted} (created by the worker)`;
+    const detail = `${place} is writable, synced to disk in ${syncMs.toFixed(1)} ms`;
+    if (syncMs > GUARD_MS / 2) {
+      return problem(name, detail, `A send must begin within ${GUARD_MS} ms: set SEND_JOURNAL_DIR to a faster disk.`);
+    }
+    return syncMs > SLOW_MS
+      ? warning(name, detail, 'Every send waits that long: set SEND_JOURNAL_DIR to a faster disk.')
+      : ok(name, detail);
+  } catch (error) {
+    return problem(
+      name,
+      `${wanted} cannot be written: ${(error as Error).message}`,
+      'Set SEND_JOURNAL_DIR to a folder that the worker can write, on a persistent disk with free space.',
+    );
+  }
+}
+
+/** The folder itself, or its nearest existing parent. Not created here: it would belong to the wrong user. */
+async function findExisting(dir: string): Promise<string> {
+  try {
+    await stat(dir);
+    return dir;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(dir) === dir) throw error;
+    return findExisting(dirname(dir));
+  }
+}
+
+async function timeSync(dir: string, clock: Clock): Promise<number> {
+  const path = join(dir, `.payouts-doctor-${randomUUID()}`);
+  const file = await open(path, 'wx');
+  try {
+    const times: number[] = [];
+    for (let write = 0; write < WRITES; write += 1) {
+      const startedAt = clock.now();
+      await file.write('payouts doctor\n');
+      await file.datasync();
+      times.push(clock.now() - startedAt);
+    }
+    return times.sort((one, other) => one - other)[Math.floor(WRITES / 2)] ?? 0;
+  } finally {
+    await file.close();
+    await rm(path);
+  }
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '../clock.js';
+import type { AccountStats } from './account-stats.js';
+
+/** The holder of the lease, and whether it lives. */
+export type SenderLife =
+  | { readonly kind: 'none' }
+  /** Another process took the lease meanwhile. */
+  | { readonly kind: 'changing' }
+  /** Its heartbeat rose, or did not, within this time. */
+  | (NonNullable<AccountStats['sender']> & { readonly kind: 'alive' | 'silent'; readonly waitedMs: number });
+
+const CHECK_EVERY_MS = 100;
+
+/**
+ * Waits for the next heartbeat of the sender, which comes every second: only that proves that the process is alive, for the
+ * lease of a dead one stays. No clock of two machines is compared.
+ * @param limitMs - the longest wait; one second and a reserve, to see a healthy sender for certain
+ * @throws RedisUnavailableError
+ */
+export async function watchHeartbeat(
+  readStats: () => Promise<Pick<AccountStats, 'sender'>>,
+  clock: Pick<Clock, 'now' | 'sleep'>,
+  limitMs: number,
+): Promise<SenderLife> {
+  const startedAt = clock.now();
+  const { sender: first } = await readStats();
+  if (first === null) return { kind: 'none' };
+  for (;;) {
+    const waitedMs = clock.now() - startedAt;
+    if (waitedMs >= limitMs) return { ...first, kind: 'silent', waitedMs };
+    await clock.sleep(CHECK_EVERY_MS);
+    const { sender } = await readStats();
+    if (sender?.owner !== first.owner || sender.epoch !== first.epoch) return { kind: 'changing' };
+    if (sender.heartbeat !== first.heartbeat) {
+      return { ...first, kind: 'alive', waitedMs: clock.now() - startedAt };
+    }
+  }
+}

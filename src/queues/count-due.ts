@@ -1,0 +1,18 @@
+import { pipelined, type LedgerConnection } from '../ledger/ledger-connection.js';
+import type { PayoutQueues } from './payout-queues.js';
+import { delayedScore } from './queue-times.js';
+
+/**
+ * Counts the queued payouts that wait for their turn only: all but those whose job is delayed to a `notBefore` that has not
+ * come.
+ * @throws RedisUnavailableError
+ */
+export async function countDue(connection: LedgerConnection, queues: PayoutQueues): Promise<number> {
+  const { keys, clock } = connection;
+  const [queued, delayed] = (await pipelined(connection, (pipeline) => {
+    pipeline
+      .zcard(keys.state('queued'))
+      .zcount(queues.withdraw.toKey('delayed'), delayedScore(clock.wallNow() + 1), '+inf');
+  })) as [number, number];
+  return Math.max(0, queued - delayed);
+}

@@ -1,0 +1,89 @@
+import { sinceWatcherFailureMs, watcherFailures } from '../../failsafe.js';
+import { formatCount, formatDuration, formatMs } from '../../format.js';
+import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/clock-offset.js';
+import type { AccountDetails, AccountView } from './account-snapshot.js';
+
+const MINUTE_MS = 60_000;
+
+/** As the alert PayoutsStandStill. */
+const STANDS_STILL_AFTER_MS = 10 * MINUTE_MS;
+
+/** As the alert PayoutsLogsLost. */
+const LOST_LOG_TOLD_MS = 10 * MINUTE_MS;
+
+/** One poll may fail for any reason. */
+const FAILED_POLLS = 3;
+
+/** As the alert PayoutsJournalSlow. */
+const SYNC_SLOW_MS = 100;
+
+/** @returns one line for each thing that needs an operator although this process could send; none when all is well */
+export function warnAbout({ details, work }: AccountView): string[] {
+  const found = details === undefined ? [] : LEDGER_WARNINGS.map((warn) => warn(details, work));
+  const ofProcess = [warnOfPolls(work), warnOfJournal(work), warnOfRecreated(work), warnOfReplaced(work), warnOfLog()];
+  return [...found, ...ofProcess].filter((warning) => warning !== undefined);
+}
+
+type Work = AccountView['work'];
+
+type LedgerWarning = (details: AccountDetails, work: Work) => string | undefined;
+
+const LEDGER_WARNINGS: readonly LedgerWarning[] = [
+  function notSent({ stats }, { notSent }) {
+    if (notSent === undefined || stats.queued + stats.sending === 0) return undefined;
+    return `The last ${formatCount(notSent.count, 'attempt')} to send a payout ended before anything was written: ${notSent.reason}`;
+  },
+  function standStill({ stats, due }, { sinceLastSendMs }) {
+    const waitsMs = Math.min(stats.oldestAgeMs.queued ?? 0, sinceLastSendMs);
+    if (stats.sender === null || stats.paused || due === 0 || waitsMs < STANDS_STILL_AFTER_MS) return undefined;
+    return `${formatCount(due, 'payout')} could be sent, but this process has sent none for ${formatDuration(waitsMs)}: run \`payouts doctor\`.`;
+  },
+  function unknown({ stats }) {
+    if (stats.unknown === 0) return undefined;
+    return `${formatCount(stats.unknown, 'payout')} may or may not have been sent: see \`payouts list --state unknown\`, and decide each with \`payouts resolve\`.`;
+  },
+  function stuck({ stuck }) {
+    if (stuck === 0) return undefined;
+    return `${formatCount(stuck, 'payout')} in progress for longer than STUCK_AFTER_MS: ask the gateway about them; do not pay them again.`;
+  },
+  function outbox({ stats }) {
+    if (stats.outboxUnreadable === 0) return undefined;
+    return `The outbox holds ${formatCount(stats.outboxUnreadable, 'member')} that this version does not understand: start the version that wrote them, see docs/operations.md.`;
+  },
+  function foreignSettings({ foreignSettings }) {
+    if (foreignSettings.length === 0) return undefined;
+    const settings = foreignSettings.map(({ queue, detail }) => `${queue} queue: ${detail}`).join('; ');
+    return `Settings that somebody made in Redis, which \`payouts doctor\` tells how to undo: ${settings}`;
+  },
+  function clock({ clockOffsetMs }) {
+    if (Math.abs(clockOffsetMs) <= CLOCK_OFFSET_MAX_MS) return undefined;
+    return `The wall clock is ${describeClockOffset(clockOffsetMs)}: synchronise both with NTP.`;
+  },
+];
+
+function warnOfPolls({ failedPolls }: Work): string | undefined {
+  if (failedPolls === undefined || failedPolls.count < FAILED_POLLS) return undefined;
+  return `The last ${failedPolls.count} status polls failed: ${failedPolls.reason}`;
+}
+
+function warnOfJournal({ shortestSyncMs = 0 }: Work): string | undefined {
+  if (shortestSyncMs <= SYNC_SLOW_MS) return undefined;
+  return `Each entry of the send journal takes over ${formatMs(shortestSyncMs)} to be on disk: set SEND_JOURNAL_DIR to a faster disk.`;
+}
+
+function warnOfRecreated({ jobsRecreated }: Work): string | undefined {
+  if (jobsRecreated === 0) return undefined;
+  return `${formatCount(jobsRecreated, 'job')} missing in Redis had to be added again: find out what deletes keys of the queues.`;
+}
+
+function warnOfReplaced({ jobWorkersReplaced }: Work): string | undefined {
+  if (jobWorkersReplaced === 0) return undefined;
+  return `${formatCount(jobWorkersReplaced, 'BullMQ worker')} hung and had to be replaced: if it happens again, restart this process and report it.`;
+}
+
+/** Of the whole process. */
+function warnOfLog(): string | undefined {
+  const agoMs = sinceWatcherFailureMs('logger') ?? Infinity;
+  if (agoMs > LOST_LOG_TOLD_MS) return undefined;
+  return `${formatCount(watcherFailures('logger'), 'log line')} could not be written: free the disk that stderr goes to, or restart what reads it.`;
+}

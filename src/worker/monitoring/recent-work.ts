@@ -1,0 +1,102 @@
+import type { Clock } from '../../clock.js';
+import type { WorkerObserver } from '../sender/worker-observer.js';
+
+/** The same thing that went wrong several times in a row. */
+export interface Streak {
+  readonly count: number;
+  /** Of the last time. */
+  readonly reason: string;
+}
+
+const SYNCS = 5;
+
+/** What a process repaired is told for as long, as the alerts do, in ms. */
+const REPAIR_TOLD_MS = 60 * 60 * 1_000;
+
+/** Something that was repaired without an operator. */
+interface Repair {
+  readonly count: number;
+  readonly at: number;
+}
+
+/** What the last sends, polls and journal entries of an account came to: what only this process knows. */
+export class RecentWork {
+  /** Notes each, and hands it on. */
+  readonly observer: WorkerObserver;
+  readonly #clock: Clock;
+  #notSent: Streak | undefined;
+  #failedPolls: Streak | undefined;
+  #lastSentAt: number;
+  #syncsMs: readonly number[] = [];
+  #jobsRecreated: Repair | undefined;
+  #workersReplaced: Repair | undefined;
+
+  /** @param observer - what is told as well */
+  constructor(clock: Clock, observer: WorkerObserver) {
+    this.#clock = clock;
+    this.#lastSentAt = clock.now();
+    this.observer = {
+      ...observer,
+      sent: (outcome, durationMs) => {
+        this.#lastSentAt = clock.now();
+        this.#notSent = undefined;
+        observer.sent(outcome, durationMs);
+      },
+      notSent: (reason) => {
+        this.#notSent = { reason, count: (this.#notSent?.count ?? 0) + 1 };
+        observer.notSent(reason);
+      },
+      polled: (result, error = 'no reason') => {
+        const isFailure = result === 'error';
+        this.#failedPolls = isFailure ? { reason: error, count: (this.#failedPolls?.count ?? 0) + 1 } : undefined;
+        observer.polled(result, error);
+      },
+      journalSynced: (durationMs) => {
+        this.#syncsMs = [...this.#syncsMs, durationMs].slice(-SYNCS);
+        observer.journalSynced(durationMs);
+      },
+      jobsRecreated: (state, count) => {
+        this.#jobsRecreated = { count: this.jobsRecreated + count, at: clock.now() };
+        observer.jobsRecreated(state, count);
+      },
+      jobWorkerReplaced: (queue) => {
+        this.#workersReplaced = { count: this.jobWorkersReplaced + 1, at: clock.now() };
+        observer.jobWorkerReplaced(queue);
+      },
+    };
+  }
+
+  /** Jobs that were missing in Redis and were added again, the last of them within the hour. */
+  get jobsRecreated(): number {
+    return this.#countRecent(this.#jobsRecreated);
+  }
+
+  /** BullMQ workers that hung and were replaced, the last of them within the hour. */
+  get jobWorkersReplaced(): number {
+    return this.#countRecent(this.#workersReplaced);
+  }
+
+  #countRecent(repair: Repair | undefined): number {
+    return repair !== undefined && this.#clock.now() - repair.at < REPAIR_TOLD_MS ? repair.count : 0;
+  }
+
+  /** Tries to send a payout since the last send, each of which ended before anything was written. */
+  get notSent(): Streak | undefined {
+    return this.#notSent;
+  }
+
+  /** Status polls that failed since one that did not. */
+  get failedPolls(): Streak | undefined {
+    return this.#failedPolls;
+  }
+
+  /** Since the last send, or the start of this process, in ms. */
+  get sinceLastSendMs(): number {
+    return this.#clock.now() - this.#lastSentAt;
+  }
+
+  /** The shortest of the last syncs of the send journal, in ms; undefined until there were {@link SYNCS}. */
+  get shortestSyncMs(): number | undefined {
+    return this.#syncsMs.length < SYNCS ? undefined : Math.min(...this.#syncsMs);
+  }
+}

@@ -1,0 +1,26 @@
+// Preloaded into a process by `node --import`: its disk ails as the file AILING_DISK says. `slow MS`: each datasync takes
+// that long. `full`: nothing can be written. Sockets and pipes are no matter of the disk.
+import { readFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const control = process.env.AILING_DISK;
+const file = await open(control);
+const { write, datasync } = Object.getPrototypeOf(file);
+await file.close();
+
+const ailment = () => readFileSync(control, 'utf8').trim().split(' ');
+
+Object.assign(Object.getPrototypeOf(file), {
+  async write(...args) {
+    if (ailment()[0] === 'full') {
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    }
+    return write.apply(this, args);
+  },
+  async datasync() {
+    const [kind, ms] = ailment();
+    if (kind === 'slow') await delay(Number(ms));
+    return datasync.apply(this);
+  },
+});

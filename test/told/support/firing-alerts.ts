@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ALERTS_PATH } from '../../docs/support/alert-rules.js';
+import { MINUTES_BEFORE, type InputSeries } from './series.js';
+
+/**
+ * Has promtool evaluate docs/alerts.yml once a minute over the series.
+ * @returns undefined when exactly these alerts fire at some time, else what promtool says
+ * @throws Error when promtool is not installed
+ */
+export async function judgeAlerts(
+  series: readonly InputSeries[],
+  minutes: number,
+  expected: readonly string[],
+): Promise<string | undefined> {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
+  const path = join(dir, 'test.yml');
+  const total = MINUTES_BEFORE + minutes;
+  try {
+    // JSON is YAML.
+    await writeFile(
+      path,
+      JSON.stringify({
+        rule_files: [ALERTS_PATH],
+        evaluation_interval: '1m',
+        tests: [
+          {
+            interval: '1m',
+            input_series: series,
+            promql_expr_test: [
+              {
+                expr: `max by (alertname) (max_over_time(ALERTS{alertstate="firing"}[${total + 1}m]))`,
+                eval_time: `${total}m`,
+                exp_samples: expected.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+              },
+            ],
+          },
+        ],
+      }),
+    );
+    return await runPromtool('test', 'rules', path);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function runPromtool(...args: readonly string[]): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    execFile('promtool', args, (error, stdout, stderr) => {
+      if (error === null) resolve(undefined);
+      else if (error.code === 'ENOENT') {
+        reject(new Error('promtool is not installed: run `node scripts/setup.mjs --with-promtool`'));
+      } else resolve(`${stdout}${stderr}`);
+    });
+  });
+}

@@ -1,0 +1,50 @@
+import type { PayoutWorldOptions } from '../worker/support/payout-world.js';
+import type { Rig } from './support/rig.js';
+
+/**
+ * One way in which payouts can stand still, and the three places that tell an operator. A row of the table in
+ * docs/operations.md.
+ */
+export interface Way {
+  /** What is wrong, as in the table. */
+  readonly name: string;
+  /** Set for the worker and for `payouts doctor`. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** How the sandbox gateway behaves. */
+  readonly sandbox?: PayoutWorldOptions['sandbox'];
+  /** What has to be there before the healthy worker starts. */
+  readonly prepare?: (rig: Rig) => Promise<void>;
+  /** Brings it about, beside a healthy worker that holds the lease and was scraped. */
+  readonly happens: (rig: Rig) => Promise<void>;
+  readonly told: Told;
+  /**
+   * What it counts goes on at the rate since it began; without it, at the rate of the last seconds. For what happens again
+   * and again with long waits between.
+   */
+  readonly repeats?: true;
+  /** For how long it lasts in the simulated time of the alert rules. @defaultValue 60 */
+  readonly minutes?: number;
+}
+
+/** Who tells an operator, and how. */
+export interface Told {
+  /** Exactly these rules of docs/alerts.yml fire, the one that answers first. */
+  readonly alerts: readonly string[];
+  readonly readyz: ReadyzAnswer;
+  readonly doctor: DoctorAnswer;
+}
+
+/** What `/readyz` of the worker responds; `none` where no process listens. */
+export interface ReadyzAnswer {
+  readonly status: 200 | 503 | 'none';
+  /** Part of the body. */
+  readonly words: string;
+}
+
+export interface DoctorAnswer {
+  readonly exit: 0 | 1;
+  /** The name of the check that tells: as a problem (✗) where it exits with 1, else as a warning (!). */
+  readonly check: string;
+  /** Part of what the check says. */
+  readonly words: string;
+}

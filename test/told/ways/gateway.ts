@@ -1,0 +1,67 @@
+import type { Way } from '../way.js';
+
+/** The gateway does not do its part. */
+export const GATEWAY_WAYS: readonly Way[] = [
+  {
+    name: 'The gateway is down',
+    happens: async ({ world }) => {
+      await world.sandbox.close();
+      await world.enqueue(1);
+    },
+    repeats: true,
+    told: {
+      alerts: ['PayoutsNotSent', 'PayoutsStandStill'],
+      readyz: { status: 200, words: 'ended before anything was written: No connection to the gateway' },
+      doctor: { exit: 1, check: 'gateway connection', words: 'ECONNREFUSED' },
+    },
+  },
+  {
+    name: 'The gateway responds to status polls with 500',
+    sandbox: { faults: [{ kind: 'json-500', endpoint: 'transactionstatus' }] },
+    happens: async ({ world }) => {
+      await world.enqueue(1);
+    },
+    told: {
+      alerts: ['PayoutsPollErrors'],
+      readyz: { status: 200, words: 'status polls failed' },
+      doctor: { exit: 0, check: 'worker', words: 'status polls failed' },
+    },
+  },
+  {
+    name: 'The gateway never settles a payment',
+    environment: { STUCK_AFTER_MS: '1000' },
+    sandbox: { settleAfterMs: 3_600_000 },
+    happens: async ({ world }) => {
+      await world.enqueue(1);
+    },
+    told: {
+      alerts: ['PayoutsStuckInProgress'],
+      readyz: { status: 200, words: '1 payout in progress for longer than STUCK_AFTER_MS' },
+      doctor: { exit: 0, check: 'worker', words: '1 payout in progress for longer than STUCK_AFTER_MS' },
+    },
+  },
+  {
+    name: 'The gateway does not respond to a withdrawal',
+    sandbox: { faults: [{ kind: 'drop-after', times: 1 }] },
+    happens: async ({ world }) => {
+      await world.enqueue(1);
+    },
+    told: {
+      alerts: ['PayoutsUnknown'],
+      readyz: { status: 200, words: '1 payout may or may not have been sent' },
+      doctor: { exit: 0, check: 'unknown payouts', words: '1 may or may not have been sent' },
+    },
+  },
+  {
+    name: 'The gateway blocks the account',
+    sandbox: { faults: [{ kind: 'block' }] },
+    happens: async ({ world }) => {
+      await world.enqueue(1);
+    },
+    told: {
+      alerts: ['PayoutsPaused', 'PayoutsRejected'],
+      readyz: { status: 200, words: 'looks like a block' },
+      doctor: { exit: 1, check: 'pause', words: 'looks like a block' },
+    },
+  },
+];

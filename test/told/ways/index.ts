@@ -1,0 +1,20 @@
+import { ACCOUNT_WAYS } from './account.js';
+import { CLOCK_WAYS } from './clock.js';
+import { GATEWAY_WAYS } from './gateway.js';
+import { JOURNAL_WAYS } from './journal.js';
+import { LOG_WAYS } from './log.js';
+import { QUEUE_WAYS } from './queues.js';
+import { REDIS_WAYS } from './redis.js';
+import { WORKER_WAYS } from './worker.js';
+
+/** All rows of the table in docs/operations.md, in its order. */
+export const WAYS = [
+  ...REDIS_WAYS,
+  ...GATEWAY_WAYS,
+  ...ACCOUNT_WAYS,
+  ...JOURNAL_WAYS,
+  ...QUEUE_WAYS,
+  ...WORKER_WAYS,
+  ...CLOCK_WAYS,
+  ...LOG_WAYS,
+];

@@ -1,0 +1,76 @@
+import { aPayout } from '../../ledger/support/a-payout.js';
+import type { Rig } from '../support/rig.js';
+import type { Way } from '../way.js';
+
+const HANGING_BULLMQ = new URL('../support/hanging-bullmq.mjs', import.meta.url).href;
+
+/** More payouts than are sent while an operator is told, some of them urgent, some for later. */
+async function enqueueMany({ world }: Rig): Promise<void> {
+  await world.enqueue(100);
+  const notBefore = new Date(Date.now() + 3_600_000).toISOString();
+  const others = Array.from({ length: 50 }, (_, index) => [
+    { ...aPayout(`P-urgent-${index}`), priority: 1 },
+    { ...aPayout(`P-later-${index}`), notBefore },
+  ]);
+  await world.producer.enqueueMany(others.flat());
+}
+
+/** As a script or an operator may who cleans up. */
+async function deleteJobs({ client, prefix }: Rig): Promise<void> {
+  await client.del(['wait', 'prioritized', 'delayed'].map((structure) => `${prefix}:withdraw:${structure}`));
+}
+
+/** The queues or the outbox in Redis are not as the worker left them, or BullMQ does not work. */
+export const QUEUE_WAYS: readonly Way[] = [
+  {
+    name: 'Somebody deletes the lists of jobs in Redis',
+    happens: async (rig) => {
+      await enqueueMany(rig);
+      await deleteJobs(rig);
+    },
+    repeats: true,
+    told: {
+      alerts: ['PayoutsJobsRecreated'],
+      readyz: { status: 200, words: 'missing in Redis had to be added again' },
+      doctor: { exit: 0, check: 'worker', words: 'missing in Redis had to be added again' },
+    },
+  },
+  {
+    name: 'Somebody deletes the lists of jobs in Redis, and no worker adds them again',
+    happens: async (rig) => {
+      await enqueueMany(rig);
+      await rig.worker.end();
+      await deleteJobs(rig);
+    },
+    told: {
+      alerts: ['PayoutsWorkerMissing'],
+      readyz: { status: 'none', words: '' },
+      doctor: { exit: 0, check: 'withdraw jobs', words: 'have no job in the queue' },
+    },
+  },
+  {
+    name: 'The outbox holds what no worker understands',
+    happens: async ({ client, prefix }) => {
+      const strange = Array.from({ length: 700 }, (_, index) => [1, Buffer.of(index % 256, index >> 8, 0xff)]);
+      await client.zadd(`${prefix}:outbox`, ...strange.flat());
+    },
+    told: {
+      alerts: ['PayoutsOutboxUnreadable'],
+      readyz: { status: 200, words: 'The outbox holds 700 members that this version does not understand' },
+      doctor: { exit: 0, check: 'outbox', words: '700 members that this version does not understand' },
+    },
+  },
+  {
+    name: 'A BullMQ worker hangs',
+    environment: { NODE_OPTIONS: `--import=${HANGING_BULLMQ}` },
+    happens: async ({ world }) => {
+      await world.enqueue(1);
+    },
+    repeats: true,
+    told: {
+      alerts: ['PayoutsJobWorkerReplaced'],
+      readyz: { status: 200, words: '1 BullMQ worker hung and had to be replaced' },
+      doctor: { exit: 0, check: 'worker', words: '1 BullMQ worker hung and had to be replaced' },
+    },
+  },
+];

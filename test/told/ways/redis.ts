@@ -1,0 +1,132 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findFreePort, startLocalRedis } from '../../../src/local-redis.js';
+import { until } from '../../support/until.js';
+import type { Way } from '../way.js';
+
+/** Redis is unavailable, or unfit for a send. */
+export const REDIS_WAYS: readonly Way[] = [
+  {
+    name: 'Redis is down',
+    happens: async ({ redis }) => redis.stop(),
+    told: {
+      alerts: ['PayoutsRedisDown'],
+      readyz: { status: 503, words: '"redis":"unavailable"' },
+      doctor: { exit: 1, check: 'Redis', words: 'not reachable' },
+    },
+  },
+  {
+    name: 'Redis hangs',
+    happens: async ({ redis }) => {
+      process.kill(redis.pid, 'SIGSTOP');
+      return Promise.resolve();
+    },
+    told: {
+      alerts: ['PayoutsRedisDown'],
+      readyz: { status: 503, words: '"redis":"unavailable"' },
+      doctor: { exit: 1, check: 'Redis', words: 'not reachable' },
+    },
+  },
+  {
+    name: 'Redis became a read-only replica',
+    happens: async ({ client }) => {
+      await client.replicaof('127.0.0.1', await findFreePort());
+    },
+    told: {
+      alerts: ['PayoutsRedisRefusesWrites'],
+      readyz: { status: 503, words: 'Redis refuses writes: it is a read-only replica' },
+      doctor: { exit: 1, check: 'Redis writes', words: 'it is a read-only replica' },
+    },
+  },
+  {
+    name: 'Redis is full',
+    happens: async ({ client }) => {
+      await client.config('SET', 'maxmemory', '1mb');
+    },
+    told: {
+      alerts: ['PayoutsRedisRefusesWrites'],
+      readyz: { status: 503, words: 'Redis refuses writes: it is full' },
+      doctor: { exit: 1, check: 'Redis writes', words: 'it is full (maxmemory)' },
+    },
+  },
+  {
+    name: 'Redis cannot save to its disk',
+    happens: async ({ client }) => {
+      const [, dir = ''] = await client.config('GET', 'dir');
+      // Nothing can be saved under the name of a folder.
+      await mkdir(join(dir, 'dump.rdb'));
+      await client.config('SET', 'save', '3600 1');
+      await client.bgsave();
+    },
+    told: {
+      alerts: ['PayoutsRedisRefusesWrites'],
+      readyz: { status: 503, words: 'Redis refuses writes: it cannot write to its disk' },
+      doctor: { exit: 1, check: 'Redis writes', words: 'it cannot write to its disk' },
+    },
+  },
+  {
+    name: 'Redis has fewer replicas than its min-replicas-to-write',
+    happens: async ({ client }) => {
+      await client.config('SET', 'min-replicas-to-write', '1');
+    },
+    told: {
+      alerts: ['PayoutsRedisRefusesWrites'],
+      readyz: { status: 503, words: 'Redis refuses writes: too few of its replicas are connected' },
+      doctor: { exit: 1, check: 'Redis writes', words: 'too few of its replicas are connected' },
+    },
+  },
+  {
+    name: 'Redis came back empty',
+    happens: async (rig) => {
+      await rig.pay(1);
+      await rig.client.flushall();
+    },
+    told: {
+      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsObjection'],
+      readyz: { status: 503, words: 'another ledger' },
+      doctor: { exit: 1, check: 'journal and ledger', words: 'another ledger' },
+    },
+  },
+  {
+    name: 'Redis may forget what was sent, and so a worker ends at its start',
+    happens: async (rig) =>
+      rig.replaceWorker(async () => {
+        await rig.client.config('SET', 'appendfsync', 'no');
+      }),
+    told: {
+      alerts: ['PayoutsWorkerMissing'],
+      readyz: { status: 'none', words: '' },
+      doctor: { exit: 1, check: 'Redis keeps its data', words: 'appendfsync is no' },
+    },
+  },
+  {
+    name: 'Redis may forget what was sent',
+    happens: async ({ client }) => {
+      await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    },
+    told: {
+      alerts: ['PayoutsRedisMayForget'],
+      readyz: { status: 503, words: 'This Redis may forget what was sent: maxmemory-policy is allkeys-lru' },
+      doctor: { exit: 1, check: 'Redis keeps its data', words: 'maxmemory-policy is allkeys-lru' },
+    },
+  },
+  {
+    name: 'A replica of Redis is missing',
+    environment: { REDIS_REPLICAS: '1' },
+    prepare: async ({ redis, client, others }) => {
+      const { port } = new URL(redis.url);
+      await client.config('SET', 'repl-diskless-sync-delay', '0');
+      const replica = await startLocalRedis({ args: ['--replicaof', `127.0.0.1 ${port}`] });
+      others.push({ close: async () => replica.stop() });
+      await until('the replica is online', async () => /slave0:.*state=online/.test(await client.info('replication')));
+    },
+    happens: async ({ others }) => {
+      await others[0]?.close();
+    },
+    told: {
+      alerts: ['PayoutsReplicasMissing'],
+      readyz: { status: 503, words: 'Only 0 of 1 replicas of Redis acknowledge writes' },
+      doctor: { exit: 1, check: 'Redis replicas', words: 'only 0 of 1 acknowledge writes' },
+    },
+  },
+];

@@ -1,0 +1,29 @@
+import type { Way } from '../way.js';
+
+/** No process works. */
+export const WORKER_WAYS: readonly Way[] = [
+  {
+    name: 'The worker was killed, and none stands by',
+    happens: async ({ world, worker }) => {
+      await worker.end();
+      await world.enqueue(1);
+    },
+    told: {
+      alerts: ['PayoutsWorkerMissing'],
+      readyz: { status: 'none', words: '' },
+      doctor: { exit: 0, check: 'sender', words: 'sent no heartbeat' },
+    },
+  },
+  {
+    name: 'The worker hangs, and none stands by',
+    happens: async ({ world, worker }) => {
+      worker.kill('SIGSTOP');
+      await world.enqueue(1);
+    },
+    told: {
+      alerts: ['PayoutsWorkerMissing'],
+      readyz: { status: 'none', words: '' },
+      doctor: { exit: 0, check: 'worker', words: 'no worker responds at http://127.0.0.1' },
+    },
+  },
+];
