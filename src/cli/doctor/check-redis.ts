@@ -10,7 +10,7 @@ import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 /** ZRANGE … BYSCORE, which the ledger uses, came with this version. */
 const LOWEST_VERSION = [6, 2] as const;
-const PINGS = 9;
+const ROUND_TRIPS = 9;
 const SLOW_MS = 50;
 
 /** Whether Redis is reachable and recent enough. In a cluster every node is checked. */
@@ -20,8 +20,8 @@ export async function checkRedis(
 ): Promise<CheckResult> {
   const name = 'Redis';
   try {
-    // First, because a cluster knows its nodes only once it is connected.
-    await redis.ping();
+    // First, because a cluster knows its nodes only once it is connected. A server whose disk fails refuses a PING.
+    await redis.time();
     const nodes = listServers(redis);
     // A compatible server may report no version; it is not refused for that.
     const versions = await Promise.all(nodes.map(async (node) => parseVersion(await node.info('server'))));
@@ -111,12 +111,12 @@ export async function checkRedisReplicas(
 export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promise<CheckResult> {
   const name = 'Redis latency';
   const times: number[] = [];
-  for (let ping = 0; ping < PINGS; ping += 1) {
+  for (let trip = 0; trip < ROUND_TRIPS; trip += 1) {
     const startedAt = clock.now();
-    await redis.ping();
+    await redis.time();
     times.push(clock.now() - startedAt);
   }
-  const typical = times.sort((one, other) => one - other)[Math.floor(PINGS / 2)] ?? 0;
+  const typical = times.sort((one, other) => one - other)[Math.floor(ROUND_TRIPS / 2)] ?? 0;
   const detail = `${typical.toFixed(1)} ms per round trip`;
   if (typical > GUARD_MS / 2) {
     return problem(name, detail, `A send must begin within ${GUARD_MS} ms: run the worker closer to Redis.`);

@@ -28,23 +28,21 @@ const readiness = z.object({
 type Readiness = z.infer<typeof readiness>;
 
 /** What the worker on this host says about itself: it knows more than Redis and the gateway do. */
-export async function* checkWorker(place: WorkerPlace, platformIds: readonly number[]): AsyncGenerator<CheckResult> {
+export async function checkWorker(place: WorkerPlace, platformIds: readonly number[]): Promise<CheckResult[]> {
   const url = `http://${reachable(place.host)}:${place.port}/readyz`;
   let said: Readiness;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(RESPOND_WITHIN_MS) });
     said = readiness.parse(await response.json());
   } catch (error) {
-    yield warning(
-      NAME,
-      `no worker responds at ${url} (${describe(error)})`,
-      'Start `payouts worker`, or set HEALTH_HOST and HEALTH_PORT to where it serves /readyz.',
-    );
-    return;
+    const detail = `no worker responds at ${url} (${describe(error)})`;
+    return [
+      warning(NAME, detail, 'Start `payouts worker`, or set HEALTH_HOST and HEALTH_PORT to where it serves /readyz.'),
+    ];
   }
   const findings = [...judge(said, platformIds)];
-  if (findings.length > 0) yield* findings;
-  else yield ok(NAME, `${said.accounts.map(({ role }) => role).join(', ')}, without warnings`);
+  if (findings.length > 0) return findings;
+  return [ok(NAME, `${said.accounts.map(({ role }) => role).join(', ')}, without warnings`)];
 }
 
 function* judge({ ready, redis, accounts }: Readiness, platformIds: readonly number[]): Generator<CheckResult> {
@@ -73,5 +71,5 @@ function reachable(host: string): string {
 function describe(error: unknown): string {
   const { message, cause } = error as Error;
   if (error instanceof z.ZodError) return 'what responds is no worker';
-  return cause instanceof Error ? cause.message : message;
+  return (cause as Error | undefined)?.message ?? message;
 }

@@ -61,10 +61,8 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
     yield await attempt('system clock', async () => checkClock(clock, there));
     yield await checkJournalFolder(journalDir, clock);
     if (worker !== undefined) {
-      yield* checkWorker(
-        worker,
-        accounts.map(({ platformId }) => platformId),
-      );
+      const platformIds = accounts.map(({ platformId }) => platformId);
+      yield* await checkWorker(worker, platformIds);
     }
     for (const account of accounts) {
       const { platformId } = account;

@@ -46,9 +46,9 @@ export class RecentWork {
         this.#notSent = { reason, count: (this.#notSent?.count ?? 0) + 1 };
         observer.notSent(reason);
       },
-      polled: (result, error = 'no reason') => {
-        const isFailure = result === 'error';
-        this.#failedPolls = isFailure ? { reason: error, count: (this.#failedPolls?.count ?? 0) + 1 } : undefined;
+      polled: (result, error) => {
+        const count = (this.#failedPolls?.count ?? 0) + 1;
+        this.#failedPolls = result === 'error' ? { count, reason: error ?? 'no reason was given' } : undefined;
         observer.polled(result, error);
       },
       journalSynced: (durationMs) => {

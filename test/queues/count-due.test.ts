@@ -1,0 +1,30 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/clock.js';
+import { countDue } from '../../src/queues/count-due.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { until } from '../support/until.js';
+import { openQueueRig, type QueueRig } from './support/queue-rig.js';
+
+let rig: QueueRig;
+beforeEach(() => {
+  rig = openQueueRig();
+});
+afterEach(async () => {
+  await rig.close();
+});
+
+it('counts queued payouts but for those whose notBefore is in the future', async () => {
+  const { clock, connection } = rig.account;
+  // BullMQ delays by the machine's clock.
+  const count = async (): Promise<number> => countDue({ ...connection, clock: systemClock }, rig.queues);
+  expect(await count()).toBe(0);
+  const notBefore = (delayMs: number): string => new Date(clock.wallNow() + delayMs).toISOString();
+  await rig.enqueue([
+    'P-1',
+    aPayout('P-2', { priority: 3 }),
+    aPayout('P-3', { notBefore: notBefore(3_600_000) }),
+    aPayout('P-4', { notBefore: notBefore(2_000) }),
+  ]);
+  expect(await count()).toBe(2);
+  await until('P-4 is due', async () => (await count()) === 3);
+});

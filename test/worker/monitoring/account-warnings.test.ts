@@ -1,0 +1,132 @@
+import { describe, expect, it } from '@jest/globals';
+import { systemClock } from '../../../src/clock.js';
+import type { AccountStats } from '../../../src/ledger/account-stats.js';
+import type { AccountDetails } from '../../../src/worker/monitoring/account-snapshot.js';
+import { warnAbout } from '../../../src/worker/monitoring/account-warnings.js';
+import { RecentWork } from '../../../src/worker/monitoring/recent-work.js';
+import { noObserver } from '../../../src/worker/sender/worker-observer.js';
+
+const MINUTE_MS = 60_000;
+
+const QUIET = {
+  queued: 0,
+  sending: 0,
+  unknown: 0,
+  paused: false,
+  sender: { owner: 'host:1', epoch: 1, heartbeat: 1 },
+  oldestAgeMs: { queued: 0, sending: 0, in_progress: 0, unknown: 0 },
+} as unknown as AccountStats;
+
+const WELL: AccountDetails = { stats: QUIET, due: 0, stuck: 0, foreignSettings: [], clockOffsetMs: 4_900 };
+
+let now = 0;
+
+function newWork(): RecentWork {
+  return new RecentWork({ ...systemClock, now: () => now }, noObserver);
+}
+
+function warnings(details: Partial<AccountDetails> | undefined, work = newWork()): string[] {
+  return warnAbout({
+    platformId: 7,
+    status: { role: 'standby' },
+    redisIsUp: true,
+    writeRefusal: undefined,
+    details: details && { ...WELL, ...details },
+    work,
+  });
+}
+
+const withStats = (stats: Partial<AccountStats>): AccountStats => ({ ...QUIET, ...stats });
+
+it('warns of nothing where all is well, and where Redis is unavailable', () => {
+  expect(warnings({})).toEqual([]);
+  expect(warnings(undefined)).toEqual([]);
+});
+
+it('warns of unknown and stuck payouts, settings made by hand and a clock that is off', () => {
+  const foreignSettings = [{ queue: 'withdraw', detail: 'paused in BullMQ, so no job runs', command: 'HDEL x' }];
+  expect(warnings({ stats: withStats({ unknown: 2 }), stuck: 1, foreignSettings, clockOffsetMs: -5_100 })).toEqual([
+    expect.stringMatching(/^2 payouts may or may not have been sent: .*payouts resolve/),
+    expect.stringMatching(/^1 payout in progress for longer than STUCK_AFTER_MS/),
+    expect.stringMatching(/withdraw queue: paused in BullMQ/),
+    expect.stringMatching(/^The wall clock is 5\.1 s behind the clock of Redis/),
+  ]);
+});
+
+describe('a send that was put back', () => {
+  it('is told with its reason until one is sent', () => {
+    const work = newWork();
+    const waiting = { stats: withStats({ queued: 1 }) };
+    work.observer.notSent('ENOSPC');
+    work.observer.notSent('ECONNREFUSED');
+    expect(warnings(waiting, work)).toEqual([expect.stringMatching(/^The last 2 attempts .*: ECONNREFUSED$/)]);
+    work.observer.sent('accepted', 10);
+    expect(warnings(waiting, work)).toEqual([]);
+  });
+
+  it('is no matter once no payout waits', () => {
+    const work = newWork();
+    work.observer.notSent('ECONNREFUSED');
+    expect(warnings({}, work)).toEqual([]);
+  });
+});
+
+describe('payouts that are due and not sent', () => {
+  const stats = withStats({ queued: 1, oldestAgeMs: { ...QUIET.oldestAgeMs, queued: 20 * MINUTE_MS } });
+
+  it('are told after ten minutes without a send', () => {
+    const work = newWork();
+    now += 10 * MINUTE_MS - 1;
+    expect(warnings({ stats, due: 1 }, work)).toEqual([]);
+    now += 1;
+    expect(warnings({ stats, due: 1 }, work)).toEqual([expect.stringMatching(/^1 payout could be sent, .* 10 min/)]);
+    work.observer.sent('accepted', 10);
+    expect(warnings({ stats, due: 1 }, work)).toEqual([]);
+  });
+
+  it('are no matter while they wait for their notBefore, are new, or the account is paused', () => {
+    const work = newWork();
+    now += 20 * MINUTE_MS;
+    expect(warnings({ stats, due: 0 }, work)).toEqual([]);
+    expect(warnings({ stats: { ...stats, paused: true }, due: 1 }, work)).toEqual([]);
+    expect(warnings({ stats: withStats({ queued: 1 }), due: 1 }, work)).toEqual([]);
+  });
+});
+
+it('warns of polls when three in a row failed', () => {
+  const work = newWork();
+  for (let poll = 0; poll < 2; poll += 1) work.observer.polled('error', 'HTTP 500');
+  expect(warnings({}, work)).toEqual([]);
+  work.observer.polled('error', 'HTTP 502');
+  expect(warnings({}, work)).toEqual(['The last 3 status polls failed: HTTP 502']);
+  work.observer.polled('in_progress');
+  expect(warnings({}, work)).toEqual([]);
+});
+
+it('warns of a journal that is slow each time, not once', () => {
+  const work = newWork();
+  for (const ms of [150, 900, 120, 130]) work.observer.journalSynced(ms);
+  expect(warnings({}, work)).toEqual([]);
+  work.observer.journalSynced(140);
+  expect(warnings({}, work)).toEqual([expect.stringMatching(/^Each entry of the send journal takes over 120 ms/)]);
+  work.observer.journalSynced(2);
+  expect(warnings({}, work)).toEqual([]);
+});
+
+it('hands on what it notes', () => {
+  const told: unknown[] = [];
+  const observer = {
+    ...noObserver,
+    sent: (...args: unknown[]) => void told.push(args),
+    notSent: (...args: unknown[]) => void told.push(args),
+    polled: (...args: unknown[]) => void told.push(args),
+    journalSynced: (...args: unknown[]) => void told.push(args),
+  };
+  const work = new RecentWork(systemClock, observer);
+  work.observer.sent('accepted', 1);
+  work.observer.notSent('a reason');
+  work.observer.polled('completed');
+  work.observer.polled('error', 'HTTP 500');
+  work.observer.journalSynced(2);
+  expect(told).toEqual([['accepted', 1], ['a reason'], ['completed', undefined], ['error', 'HTTP 500'], [2]]);
+});
