@@ -22,7 +22,7 @@ beforeAll(async () => {
   sent = await readFile(journal(), 'utf8');
   const names = await doctor.client.keys(`${doctor.prefix}*`);
   keys = await Promise.all(
-    names.map(async (name) => [name, (await doctor.client.dumpBuffer(name)) as Buffer] as const),
+    names.map(async (name) => [name, (await doctor.client.dumpBuffer(name))] as const),
   );
 });
 
