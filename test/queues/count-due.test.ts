@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/clock.js';
-import { countDue } from '../../src/queues/count-due.js';
+import { countDuePayouts } from '../../src/queues/count-due-payouts.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { until } from '../support/until.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';
@@ -16,7 +16,7 @@ afterEach(async () => {
 it('counts queued payouts but for those whose notBefore is in the future', async () => {
   const { clock, connection } = rig.account;
   // BullMQ delays by the machine's clock.
-  const count = async (): Promise<number> => countDue({ ...connection, clock: systemClock }, rig.queues);
+  const count = async (): Promise<number> => countDuePayouts({ ...connection, clock: systemClock }, rig.queues);
   expect(await count()).toBe(0);
   const notBefore = (delayMs: number): string => new Date(clock.wallNow() + delayMs).toISOString();
   await rig.enqueue([

@@ -69,14 +69,15 @@ function start(): void {
 /** The first worker that calls it hangs in it until it is told to go on (`goOn`); those after it do not. */
 function hangFirst(method: keyof Internals): () => boolean {
   const original = internals[method];
-  let hung: Worker | undefined;
+  const callers = new Set<Worker>();
   const told = new Promise<void>((resolve) => (goOn = resolve));
   jest.spyOn(internals, method).mockImplementation(async function (this: Worker, ...args: unknown[]) {
-    hung ??= this;
-    if (this === hung) await told;
+    callers.add(this);
+    const [first] = callers;
+    if (first === this) await told;
     return original.apply(this, args);
   });
-  return () => hung !== undefined;
+  return () => callers.size > 0;
 }
 
 it('replaces a worker whose wait for a job never ends, and the jobs run', async () => {
@@ -126,7 +127,7 @@ it.each<[string, () => Promise<unknown>]>([
   await prepare();
   start();
   await until('it waits for a job', isHung);
-  if ((await rig.queues.withdraw.isPaused()) === true) await rig.enqueue(['p']);
+  if (await rig.queues.withdraw.isPaused()) await rig.enqueue(['p']);
   await systemClock.sleep(3_500);
   expect(replaced).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { countStuck } from '../../ledger/count-stuck.js';
 import { findServer } from '../../ledger/find-server.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { findWriteRefusal, type WriteRefusal } from '../../ledger/write-probe.js';
-import { countDue } from '../../queues/count-due.js';
+import { countDuePayouts } from '../../queues/count-due-payouts.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
 import { findForeignSettings, type ForeignSetting } from '../../queues/queue-settings.js';
 import { toRedisError } from '../../redis.js';
@@ -77,7 +77,7 @@ async function readDetails(
 ): Promise<AccountDetails> {
   const [stats, due, clockOffsetMs, withdraw, polls] = await Promise.all([
     readAccountStats(connection),
-    countDue(connection, queues),
+    countDuePayouts(connection, queues),
     readClockOffset(connection.clock, connection.redis),
     findForeignSettings(connection, queues.withdraw),
     findForeignSettings(connection, queues.transactionstatus),

@@ -21,9 +21,7 @@ beforeAll(async () => {
   await sendTwo();
   sent = await readFile(journal(), 'utf8');
   const names = await doctor.client.keys(`${doctor.prefix}*`);
-  keys = await Promise.all(
-    names.map(async (name) => [name, (await doctor.client.dumpBuffer(name)) as Buffer] as const),
-  );
+  keys = await Promise.all(names.map(async (name) => [name, await doctor.client.dumpBuffer(name)] as const));
 });
 
 beforeEach(async () => {

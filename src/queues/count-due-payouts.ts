@@ -7,7 +7,7 @@ import { delayedScore } from './queue-times.js';
  * come.
  * @throws RedisUnavailableError
  */
-export async function countDue(connection: LedgerConnection, queues: PayoutQueues): Promise<number> {
+export async function countDuePayouts(connection: LedgerConnection, queues: PayoutQueues): Promise<number> {
   const { keys, clock } = connection;
   const [queued, delayed] = (await pipelined(connection, (pipeline) => {
     pipeline
