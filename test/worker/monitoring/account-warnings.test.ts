@@ -2,9 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../../src/clock.js';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
 import type { AccountDetails } from '../../../src/worker/monitoring/account-snapshot.js';
+import { failsafeLogger } from '../../../src/logger.js';
 import { warnAbout } from '../../../src/worker/monitoring/account-warnings.js';
 import { RecentWork } from '../../../src/worker/monitoring/recent-work.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
+import { throwingLogger } from '../../support/throwing-watchers.js';
 
 const MINUTE_MS = 60_000;
 
@@ -12,6 +14,7 @@ const QUIET = {
   queued: 0,
   sending: 0,
   unknown: 0,
+  outboxUnreadable: 0,
   paused: false,
   sender: { owner: 'host:1', epoch: 1, heartbeat: 1 },
   oldestAgeMs: { queued: 0, sending: 0, in_progress: 0, unknown: 0 },
@@ -113,6 +116,27 @@ it('warns of a journal that is slow each time, not once', () => {
   expect(warnings({}, work)).toEqual([]);
 });
 
+it('warns of members of the outbox that nobody understands', () => {
+  expect(warnings({ stats: withStats({ outboxUnreadable: 3 }) })).toEqual([
+    expect.stringMatching(/^The outbox holds 3 members that this version does not understand/),
+  ]);
+});
+
+it('tells of what it repaired for an hour since the last time', () => {
+  const work = newWork();
+  work.observer.jobsRecreated('queued', 2);
+  now += 30 * MINUTE_MS;
+  work.observer.jobsRecreated('in_progress', 3);
+  work.observer.jobWorkerReplaced('withdraw');
+  now += 59 * MINUTE_MS;
+  expect(warnings({}, work)).toEqual([
+    expect.stringMatching(/^5 jobs missing in Redis had to be added again/),
+    expect.stringMatching(/^1 BullMQ worker hung and had to be replaced/),
+  ]);
+  now += MINUTE_MS;
+  expect(warnings({}, work)).toEqual([]);
+});
+
 it('hands on what it notes', () => {
   const told: unknown[] = [];
   const observer = {
@@ -129,4 +153,11 @@ it('hands on what it notes', () => {
   work.observer.polled('error', 'HTTP 500');
   work.observer.journalSynced(2);
   expect(told).toEqual([['accepted', 1], ['a reason'], ['completed', undefined], ['error', 'HTTP 500'], [2]]);
+});
+
+// The last test: these stay lost for the whole process.
+it('warns of log lines that were lost, also where Redis is unavailable', () => {
+  failsafeLogger(throwingLogger).info({}, 'lost');
+  const lost = [expect.stringMatching(/^1 log line could not be written: free the disk/)];
+  expect([warnings({}), warnings(undefined)]).toEqual([lost, lost]);
 });
