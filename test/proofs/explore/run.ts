@@ -44,22 +44,18 @@ interface Pass {
   readonly scenarios: readonly string[];
 }
 
-/** What CI runs: every single deviation everywhere, and the pairs by which two workers and two timelines meet. */
+/** What CI runs: every single deviation everywhere, and the pairs by which two timelines meet. */
 const PASSES: readonly Pass[] = [
   {
     title: 'one deviation',
     bounds: { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false, isPruned: false },
-    scenarios: Object.keys(SCENARIOS),
+    // Requests that are on their way for half a minute make long runs: by command.
+    scenarios: Object.keys(SCENARIOS).filter((name) => name !== 'drifting'),
   },
   {
     title: 'two: a message lost, Redis older',
     bounds: { deviations: 2, kinds: ['lose', 'rollback'], isFocused: false, isPruned: false },
     scenarios: ['slow', 'epochs'],
-  },
-  {
-    title: 'two: a lease command late, a worker stopped',
-    bounds: { deviations: 2, kinds: ['hold', 'stop'], isFocused: true, isPruned: true },
-    scenarios: ['slow'],
   },
 ];
 

@@ -63,11 +63,17 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   plain: BASE,
   single: { ...BASE, workers: 1, payouts: 1, restartAfterMs: 300 },
   slow: { ...BASE, ...SLOW_FIRST },
-  'short-lease': { ...BASE, ...SLOW_FIRST, settings: { ...SETTINGS, leaseMs: 500, quarantineMs: 0 } },
+  'short-lease': {
+    ...BASE,
+    ...SLOW_FIRST,
+    faultsUntil: 5_000,
+    settings: { ...SETTINGS, leaseMs: 500, quarantineMs: 0 },
+  },
   'cut-off': { ...BASE, settings: { ...SETTINGS, withdrawTimeoutMs: 500 } },
   drifting: {
     ...{ ...BASE, ...DRIFTING, lingerMs: [30_000, 1] },
-    settings: { ...SETTINGS, inFlightMaxMs: 30_000 },
+    // A long lease has few heartbeats.
+    settings: { ...SETTINGS, leaseMs: 20_000, inFlightMaxMs: 30_000 },
   },
   'drifting-cut-off': { ...BASE, ...DRIFTING, settings: { ...SETTINGS, inFlightMaxMs: 30_000, withdrawTimeoutMs: 5 } },
   'own-journals': {
