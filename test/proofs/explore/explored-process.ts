@@ -1,6 +1,7 @@
 import type { Clock } from '../../../src/clock.js';
 import { waitUnlessAborted } from '../wait-unless-aborted.js';
-import type { ExploredWorld, PendingStep, WorldProcess } from './explored-world.js';
+import type { ExploredWorld } from './explored-world.js';
+import type { PendingStep, WorldProcess } from './step-queue.js';
 import type { StepKind } from './schedule.js';
 
 export interface ExploredProcessOptions {

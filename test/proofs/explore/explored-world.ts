@@ -1,36 +1,5 @@
+import { describeStep, StepQueue, type PendingStep, type StepOptions, type WorldProcess } from './step-queue.js';
 import { DEVIATION_KINDS, type Deviation, type Schedule, type Step, type StepKind } from './schedule.js';
-
-/** A process of the run, as the world stops and kills it. */
-export interface WorldProcess {
-  readonly name: string;
-  isDead: boolean;
-  isStopped: boolean;
-  /** What reached it while it was stopped. */
-  waiting: PendingStep[];
-  /** Told right after it was killed. */
-  onDeath?: () => void;
-}
-
-export interface StepOptions {
-  readonly kind: StepKind;
-  readonly label: string;
-  /** To which it happens, or that sent it. */
-  readonly process?: WorldProcess;
-  /** It reaches the process itself: waits while that is stopped, and never comes once it is dead. */
-  readonly isDelivered?: boolean;
-  /** A held message comes at this time at the latest, ms. */
-  readonly deadline?: number;
-  /** Told when it is held or lost, or the connection that it was on has ended. */
-  readonly onTrouble?: () => void;
-  readonly run: () => void;
-}
-
-export interface PendingStep extends StepOptions {
-  at: number;
-  /** Steps at the same time run in this order. */
-  order: number;
-  isGone: boolean;
-}
 
 export interface ExploredWorldOptions {
   readonly schedule: Schedule;
@@ -79,8 +48,7 @@ export class ExploredWorld {
   #endAt: number;
   readonly #deviations: ReadonlyMap<number, Deviation>;
   readonly #lastDeviation: number;
-  /** The next one last. */
-  #pending: PendingStep[] = [];
+  readonly #pending = new StepQueue();
   #held: { readonly step: PendingStep; readonly until: number }[] = [];
   #stopped: { readonly process: WorldProcess; readonly until: number }[] = [];
   #count = 0;
@@ -108,14 +76,14 @@ export class ExploredWorld {
   /** @param delayMs - true time */
   after(delayMs: number, options: StepOptions): PendingStep {
     const step = { ...options, at: this.now + Math.max(0, delayMs), order: (this.#order += 1), isGone: false };
-    this.#insert(step);
+    this.#pending.add(step);
     return step;
   }
 
   /** Whether a request is on its way to the gateway, or about to be. */
   get isRequestOnItsWay(): boolean {
     const isRequest = ({ kind, isGone }: PendingStep): boolean => !isGone && (kind === 'arrival' || kind === 'write');
-    return this.#pending.some(isRequest) || this.#held.some(({ step }) => isRequest(step));
+    return this.#pending.steps.some(isRequest) || this.#held.some(({ step }) => isRequest(step));
   }
 
   /** Lets it run for longer. */
@@ -151,16 +119,16 @@ export class ExploredWorld {
 
   #next(): 'ran' | 'again' | 'over' {
     this.#letGoBefore(this.#count);
-    const step = this.#pending.pop();
+    const step = this.#pending.take();
     if (step === undefined) return this.#letGoAll() ? 'again' : 'over';
     if (step.isGone) return 'again';
     if (step.at > this.#endAt) {
-      this.#pending.push(step);
+      this.#pending.putBack(step);
       return 'over';
     }
     const isLate = step.at >= this.#options.faultsUntil;
     if ((isLate && this.#isAnythingWaiting) || this.#isHeldDueBefore(step)) {
-      this.#pending.push(step);
+      this.#pending.putBack(step);
       if (isLate) this.#letGoAll();
       else this.#letGoDue(step);
       return 'again';
@@ -172,7 +140,7 @@ export class ExploredWorld {
       return 'again';
     }
     if (this.#isQuiet()) {
-      this.#pending.push(step);
+      this.#pending.putBack(step);
       return this.#letGoAll() ? 'again' : 'over';
     }
     return this.#take(step);
@@ -189,17 +157,19 @@ export class ExploredWorld {
     if (this.#count > MAX_STEPS) throw new Error(`no end after ${MAX_STEPS} steps`);
     const deviation = this.#deviations.get(index);
     if (deviation !== undefined && this.#deviate(deviation, step)) return 'again';
-    this.note(() => describe(step));
+    this.note(() => describeStep(step));
     step.run();
     return 'ran';
   }
 
   /** What is about to happen, what else is on its way, and what stopped processes have missed. */
   #describeState(next: PendingStep): string {
-    const pending = this.#pending.flatMap((step) => (step.isGone || TIMES.has(step.kind) ? [] : [describe(step)]));
-    const held = this.#held.map(({ step }) => describe(step));
-    const missed = this.#stopped.map(({ process }) => [process.name, ...process.waiting.map(describe)]);
-    return [describe(next), pending.sort(), held.sort(), missed, this.contents()].join(';');
+    const pending = this.#pending.steps.flatMap((step) =>
+      step.isGone || TIMES.has(step.kind) ? [] : [describeStep(step)],
+    );
+    const held = this.#held.map(({ step }) => describeStep(step));
+    const missed = this.#stopped.map(({ process }) => [process.name, ...process.waiting.map(describeStep)]);
+    return [describeStep(next), pending.sort(), held.sort(), missed, this.contents()].join(';');
   }
 
   #isQuiet(): boolean {
@@ -218,7 +188,7 @@ export class ExploredWorld {
     const { process } = step;
     if (kind === 'rollback') return this.#rollBack(changes, step);
     if (kind === 'hold' || kind === 'lose') {
-      this.note(() => `${kind === 'hold' ? 'HELD' : 'LOST'}: ${describe(step)}`);
+      this.note(() => `${kind === 'hold' ? 'HELD' : 'LOST'}: ${describeStep(step)}`);
       step.onTrouble?.();
       if (kind === 'lose') return true;
       this.#held.push({ step, until });
@@ -226,7 +196,7 @@ export class ExploredWorld {
       return true;
     }
     if (process === undefined) return false;
-    this.note(() => `${process.name} IS ${kind === 'stop' ? 'STOPPED' : 'KILLED'} before ${describe(step)}`);
+    this.note(() => `${process.name} IS ${kind === 'stop' ? 'STOPPED' : 'KILLED'} before ${describeStep(step)}`);
     if (kind === 'crash') {
       process.isDead = true;
       process.onDeath?.();
@@ -242,8 +212,8 @@ export class ExploredWorld {
   /** Every connection ends with it: what was on its way to Redis never gets there. */
   #rollBack(changes: number, step: PendingStep): boolean {
     if (!this.rollBack(changes)) return false;
-    this.note(() => `Redis COMES BACK OLDER by ${changes} before ${describe(step)}`);
-    for (const other of [step, ...this.#pending, ...this.#held.map((held) => held.step)]) {
+    this.note(() => `Redis COMES BACK OLDER by ${changes} before ${describeStep(step)}`);
+    for (const other of [step, ...this.#pending.steps, ...this.#held.map((held) => held.step)]) {
       if (other.kind !== 'command' || other.isGone) continue;
       other.isGone = true;
       other.onTrouble?.();
@@ -289,15 +259,15 @@ export class ExploredWorld {
 
   /** When the next step runs. */
   get #nextAt(): number {
-    return Math.max(this.now, this.#pending.at(-1)?.at ?? this.now);
+    return Math.max(this.now, this.#pending.nextAt ?? this.now);
   }
 
   /** Runs it before whatever is next. */
   #release(step: PendingStep, at: number): void {
-    this.note(() => `LET GO: ${describe(step)}`);
+    this.note(() => `LET GO: ${describeStep(step)}`);
     step.at = Math.max(this.now, Math.min(at, step.deadline ?? Infinity));
     step.order = -1;
-    this.#insert(step);
+    this.#pending.add(step);
   }
 
   #resume(process: WorldProcess): void {
@@ -307,21 +277,8 @@ export class ExploredWorld {
     for (const [index, step] of process.waiting.entries()) {
       step.at = at;
       step.order = index - process.waiting.length;
-      this.#insert(step);
+      this.#pending.add(step);
     }
     process.waiting = [];
   }
-
-  #insert(step: PendingStep): void {
-    let index = this.#pending.length;
-    for (; index > 0; index -= 1) {
-      const other = this.#pending[index - 1];
-      if (other === undefined || other.at > step.at || (other.at === step.at && other.order > step.order)) break;
-    }
-    this.#pending.splice(index, 0, step);
-  }
-}
-
-function describe({ process, kind, label }: StepOptions): string {
-  return `${process?.name ?? '-'} ${kind} ${label}`;
 }
