@@ -82,6 +82,21 @@ describe('acquire', () => {
     expect(held.firstSendAt).toBe(rig.clock.now() + holdOffMs);
   });
 
+  it('holds off for a send whose request the ledger remembers only as the lease is taken: its record of the sender is gone', async () => {
+    await rig.begin(await rig.another());
+    rig.ledger.loseSender();
+    expect((await rig.ledger.readSender()).awaitingAnswer).toBe(false);
+    const held = await rig.acquire();
+    expect(held.firstSendAt).toBe(rig.clock.now() + AWAITING_ANSWER_MS);
+  });
+
+  it('counts the hold-off from when it has the lease, however long that took', async () => {
+    await rig.ledger.releaseLease(await rig.another());
+    rig.before.acquireLease = async () => rig.clock.sleep(700);
+    const held = await rig.acquire();
+    expect(held.firstSendAt).toBe(rig.clock.now() + INTERVAL_MS);
+  });
+
   it('makes its journal known, and forgets those that were not used for as long as files are kept', async () => {
     const now = rig.clock.wallNow();
     await rig.another('other', { ...JOURNAL, journalId: 'j-old', at: now - JOURNAL_KEPT_MS - 1 });
