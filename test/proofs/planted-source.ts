@@ -13,27 +13,33 @@ export interface SourceChange {
   readonly edits: readonly (readonly [find: string, replace: string])[];
 }
 
+/** How a proof is run by node: its file and its arguments. */
+export const program = (...args: string[]): string[] => ['--import', 'tsx', ...args];
+
+/** How jest runs the tests of a file. */
+export const jest = (file: string): string[] => ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', file];
+
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
- * Plants a change in a copy of the project and runs one of its proofs there.
- * @param program - the proof's file and its arguments
+ * Plants a change in a copy of the project and runs one of its proofs or tests there.
+ * @param args - of node: see {@link program} and {@link jest}
  * @returns what it printed
  * @throws Error when a text to replace is not there exactly once
  */
-export async function runPlanted({ file, edits }: SourceChange, program: readonly string[]): Promise<string> {
+export async function runPlanted({ file, edits }: SourceChange, args: readonly string[]): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'payout-queue-planted-'));
   try {
-    for (const name of ['src', 'test', 'package.json', 'tsconfig.json']) {
+    for (const name of ['src', 'test', 'package.json', 'tsconfig.json', 'jest.config.js']) {
       await cp(join(ROOT, name), join(dir, name), { recursive: true });
     }
     await symlink(join(ROOT, 'node_modules'), join(dir, 'node_modules'));
     await plant(join(dir, 'src', file), edits);
-    // A proof that finds something ends with 1.
-    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', ...program], { cwd: dir }).catch(
-      (error: unknown) => error as { stdout: string },
+    // What finds something ends with 1.
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: dir }).catch(
+      (error: unknown) => error as { stdout: string; stderr: string },
     );
-    return stdout;
+    return stdout + stderr;
   } finally {
     await rm(dir, { recursive: true });
   }

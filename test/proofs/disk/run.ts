@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import { print, runCommand } from '../command-line.js';
-import { runPlanted, type SourceChange } from '../planted-source.js';
+import { program, runPlanted, type SourceChange } from '../planted-source.js';
 import { crashStates, type DiskState, type EarlierFile } from './crash-states.js';
 import { RecordedFs, type DiskCall } from './recorded-fs.js';
 
@@ -178,7 +178,7 @@ const PLANTED: readonly (SourceChange & { readonly name: string })[] = [
 async function plantAll(): Promise<boolean> {
   let missed = 0;
   for (const { name, ...change } of PLANTED) {
-    const found = /killed after .*/.exec(await runPlanted(change, ['test/proofs/disk/run.ts']))?.[0];
+    const found = /killed after .*/.exec(await runPlanted(change, program('test/proofs/disk/run.ts')))?.[0];
     if (found === undefined) missed += 1;
     print(`${name.padEnd(40)} ${found ?? 'NOT FOUND'}`);
   }

@@ -4,13 +4,15 @@ import type { Bounds } from './explorer.js';
 import type { SourceChange } from '../planted-source.js';
 import { DEVIATION_KINDS } from './schedule.js';
 
-/** A mistake, and the bounds within which exploration has to find it. */
-export interface Planted {
-  readonly name: string;
-  readonly plant: Partial<Pieces> | SourceChange;
-  readonly scenario: string;
-  readonly bounds: Bounds;
-}
+/** A mistake, and what has to find it: a scenario, explored within bounds, or a test that was written for it. */
+export type Planted =
+  | {
+      readonly name: string;
+      readonly plant: Partial<Pieces> | SourceChange;
+      readonly scenario: string;
+      readonly bounds: Bounds;
+    }
+  | { readonly name: string; readonly plant: SourceChange; readonly test: string };
 
 const ONE = { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false, isPruned: false };
 const LOST_AND_OLDER = { deviations: 2, kinds: ['lose', 'rollback'], isFocused: false, isPruned: false } as const;
@@ -18,6 +20,7 @@ const LATE_AND_STOPPED = { deviations: 2, kinds: ['hold', 'stop'], isFocused: tr
 
 const KEEPER = 'worker/sender/lease-keeper.ts';
 const SENDER = 'worker/sender/sender.ts';
+const LEASE_TEST = 'test/worker/sender/lease-keeper.test.ts';
 
 export const PLANTED: readonly Planted[] = [
   {
@@ -32,8 +35,7 @@ export const PLANTED: readonly Planted[] = [
         ],
       ],
     },
-    scenario: 'slow',
-    bounds: LATE_AND_STOPPED,
+    test: LEASE_TEST,
   },
   {
     name: 'an attempt not released before its write',
@@ -51,8 +53,7 @@ export const PLANTED: readonly Planted[] = [
         ['const wonAt = clock.now();', 'const wonAt = askedAt;'],
       ],
     },
-    scenario: 'slow',
-    bounds: LATE_AND_STOPPED,
+    test: LEASE_TEST,
   },
   {
     name: "guard counted from the begin's reply",

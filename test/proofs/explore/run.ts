@@ -4,7 +4,7 @@ import { runTasks } from '../task-pool.js';
 import { exploreBranch, type BranchTask } from './branch.js';
 import { listBranches, type Bounds, type Exploration, type Finding } from './explorer.js';
 import { PLANTED, type Planted } from './planted.js';
-import { runPlanted as runInCopy, type SourceChange } from '../planted-source.js';
+import { jest, program, runPlanted as runInCopy, type SourceChange } from '../planted-source.js';
 import { runScenario } from './run-scenario.js';
 import { SCENARIOS, scenarioOf, type Scenario } from './scenario.js';
 import { DEVIATION_KINDS, type DeviationKind, type Schedule } from './schedule.js';
@@ -150,7 +150,9 @@ async function runPlanted(name: string): Promise<boolean> {
 }
 
 /** @returns what was found, and after how many runs */
-async function findPlanted({ name, plant, scenario, bounds }: Planted): Promise<string | undefined> {
+async function findPlanted(planted: Planted): Promise<string | undefined> {
+  if ('test' in planted) return findByTest(planted.plant, planted.test);
+  const { name, plant, scenario, bounds } = planted;
   if ('file' in plant) return findInCopy(plant, scenario, bounds);
   const { findings } = await exploreInParallel({ scenario, bounds, planted: name, stopAtFirst: true });
   const [first] = findings;
@@ -164,8 +166,12 @@ async function findInCopy(
 ): Promise<string | undefined> {
   const bounds = ['--deviations', `${deviations}`, '--kinds', kinds.join(',')];
   const flags = [...(isFocused ? ['--focused'] : []), ...(isPruned ? ['--pruned'] : [])];
-  const program = ['test/proofs/explore/run.ts', '--first', '--scenario', scenario, ...bounds, ...flags];
-  return /run \d+: .*/.exec(await runInCopy(change, program))?.[0];
+  const args = program('test/proofs/explore/run.ts', '--first', '--scenario', scenario, ...bounds, ...flags);
+  return /run \d+: .*/.exec(await runInCopy(change, args))?.[0];
+}
+
+async function findByTest(change: SourceChange, test: string): Promise<string | undefined> {
+  return /✕ .*/.exec(await runInCopy(change, jest(test)))?.[0];
 }
 
 async function trace(scenario: Scenario, schedule: Schedule): Promise<boolean> {
