@@ -21,8 +21,10 @@ const LATE_AND_STOPPED = { deviations: 2, kinds: ['hold', 'stop'], isFocused: tr
 const KEEPER = 'worker/sender/lease-keeper.ts';
 const SENDER = 'worker/sender/sender.ts';
 const LEASE_TEST = 'test/worker/sender/lease-keeper.test.ts';
+const WATCH_TEST = 'test/worker/sender/lease-watch.test.ts';
 
-export const PLANTED: readonly Planted[] = [
+/** Nothing of the like happens in the scenarios: a test was written for each. */
+const FOUND_BY_TESTS: readonly Extract<Planted, { test: string }>[] = [
   {
     name: 'awaitingAnswer read before the lease is taken',
     plant: {
@@ -38,12 +40,6 @@ export const PLANTED: readonly Planted[] = [
     test: LEASE_TEST,
   },
   {
-    name: 'an attempt not released before its write',
-    plant: { file: SENDER, edits: [['    this.#ownAttempts.release(attempt);\n', '']] },
-    scenario: 'slow',
-    bounds: LOST_AND_OLDER,
-  },
-  {
     name: 'hold-off counted from before the lease is taken',
     plant: {
       file: KEEPER,
@@ -54,6 +50,73 @@ export const PLANTED: readonly Planted[] = [
       ],
     },
     test: LEASE_TEST,
+  },
+  {
+    name: 'pacer not told of sends without a response',
+    plant: {
+      file: SENDER,
+      edits: [
+        [
+          "if (outcome.kind === 'unknown') pacer.afterNoResponse();\n    else pacer.afterResponse();",
+          'pacer.afterResponse();',
+        ],
+      ],
+    },
+    test: 'test/worker/sender/sender.test.ts',
+  },
+  {
+    name: 'no allowance for clocks that run faster',
+    plant: { file: 'worker/sender/pacer.ts', edits: [['onAnyClock(this.#inFlightMaxMs)', 'this.#inFlightMaxMs']] },
+    test: 'test/worker/sender/pacer.test.ts',
+  },
+  {
+    name: 'awaitingAnswer flag ignored on take-over',
+    plant: { file: KEEPER, edits: [['awaitingAnswer ? awaitingAnswerMs(inFlightMs) : 0', '0']] },
+    test: LEASE_TEST,
+  },
+  {
+    name: 'lease by expiry',
+    plant: {
+      file: KEEPER,
+      edits: [
+        ['const askedAt = clock.now();', 'const askedAt = clock.wallNow();'],
+        ['observed.since : clock.now(),', 'observed.since : clock.wallNow(),'],
+      ],
+    },
+    test: WATCH_TEST,
+  },
+  {
+    name: 'absent lease is free',
+    plant: {
+      file: KEEPER,
+      edits: [['view.lease?.released === true ||', 'view.lease === undefined || view.lease.released ||']],
+    },
+    test: WATCH_TEST,
+  },
+  {
+    name: 'adoption by whatever journals are there',
+    plant: {
+      file: 'operator/adoption.ts',
+      edits: [['isOlder && !giveUp.includes(UNWITNESSED) ? survey.unwitnessed : []', '[]']],
+    },
+    test: 'test/operator/adoption.test.ts',
+  },
+  {
+    name: 'not sent, stated while the request may be on its way',
+    plant: { file: 'ledger/lua/change-state.lua', edits: [['if waitMs > 0 then return { -11, waitMs } end', '']] },
+    test: 'test/ledger/redis-sender-ledger.test.ts',
+  },
+];
+
+/** The mistakes of the simulation that the exploration finds, too. */
+const SIMULATED = mistakes.filter(({ name }) => FOUND_BY_TESTS.every((planted) => planted.name !== name));
+
+export const PLANTED: readonly Planted[] = [
+  {
+    name: 'an attempt not released before its write',
+    plant: { file: SENDER, edits: [['    this.#ownAttempts.release(attempt);\n', '']] },
+    scenario: 'slow',
+    bounds: LOST_AND_OLDER,
   },
   {
     name: "guard counted from the begin's reply",
@@ -71,5 +134,6 @@ export const PLANTED: readonly Planted[] = [
     scenario: 'slow',
     bounds: LATE_AND_STOPPED,
   },
-  ...mistakes.map(({ name, pieces }): Planted => ({ name, plant: pieces, scenario: 'slow', bounds: ONE })),
+  ...SIMULATED.map(({ name, pieces }): Planted => ({ name, plant: pieces, scenario: 'slow', bounds: ONE })),
+  ...FOUND_BY_TESTS,
 ];
