@@ -83,7 +83,7 @@ describe.each([
     await redis.killMaster(key());
     await redis.startReplicaAgain(key());
     await until('the worker refuses', () => /adopt-ledger/.test(worker.log()), 60_000);
-    expect(worker.log()).toMatch(/older|The journal says that payout/);
+    expect(worker.log()).toMatch(/older|The send journal says that payout/);
     const { arrivals } = world.sandbox.stats();
     await delay(4_000);
     expect(world.sandbox.stats()).toMatchObject({ arrivals, duplicatePayments: [], blocked: false });
