@@ -3,8 +3,10 @@ import { DEVIATION_KINDS, type Deviation, type Schedule, type Step, type StepKin
 
 export interface ExploredWorldOptions {
   readonly schedule: Schedule;
-  /** Steps before this time, in ms, do not deviate: they are the same in every run. */
+  /** Steps before this time, in ms, are the same in every run. */
   readonly from: number;
+  /** Steps from this time on, in ms, do not deviate; what waits may be let go there. */
+  readonly deviationsUntil: number;
   /** From then on nothing deviates, and what waits is let go. */
   readonly faultsUntil: number;
   readonly endAt: number;
@@ -32,7 +34,7 @@ const QUIET_MS = 2_500;
  */
 export class ExploredWorld {
   now = 0;
-  /** Steps that a longer schedule may deviate from. */
+  /** Steps from which a longer schedule may deviate, or before which it may let go of what waits. */
   readonly steps: Step[] = [];
   readonly trace: string[] | undefined;
   failure: string | undefined;
@@ -151,7 +153,8 @@ export class ExploredWorld {
     if (this.now >= this.#options.from && this.now < this.#options.faultsUntil) {
       const { kind, label, process } = step;
       const state = this.#options.describesState === true ? this.#describeState(step) : '';
-      this.steps.push({ index, kind, label, process: process?.name ?? '', state });
+      const mayDeviate = this.now < this.#options.deviationsUntil;
+      this.steps.push({ index, kind, label, process: process?.name ?? '', state, mayDeviate });
     }
     this.#count += 1;
     if (this.#count > MAX_STEPS) throw new Error(`no end after ${MAX_STEPS} steps`);

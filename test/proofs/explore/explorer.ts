@@ -145,7 +145,7 @@ function* continuations(
   for (const step of steps) {
     if (step.index <= last) continue;
     yield* releases(schedule, waiting, step);
-    if (isFull) continue;
+    if (isFull || !step.mayDeviate) continue;
     const possible = isFocused ? focusedDeviationsOf(step) : deviationsOf(step);
     for (const kind of possible.filter((candidate) => kinds.includes(candidate) && hasRoom(schedule, candidate))) {
       for (const deviation of variants(scenario, step, kind)) {

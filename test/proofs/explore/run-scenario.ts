@@ -24,7 +24,7 @@ export interface RunOptions {
 export interface Outcome {
   /** Which promise was broken; undefined when all were kept. */
   readonly broken: string | undefined;
-  /** The steps that a longer schedule may deviate from. */
+  /** See {@link ExploredWorld.steps}. */
   readonly steps: readonly Step[];
   readonly trace: readonly string[];
 }
@@ -60,10 +60,10 @@ class ScenarioRun {
   #tokens = 0;
 
   constructor(scenario: Scenario, schedule: Schedule, { pieces, ...options }: Required<RunOptions>) {
-    const { from, faultsUntil, endAt, accounts, workers, hasOwnJournals, settings } = scenario;
+    const { accounts, workers, hasOwnJournals, settings } = scenario;
     this.#scenario = scenario;
     this.#pieces = pieces;
-    const world = (this.#world = new ExploredWorld({ schedule, from, faultsUntil, endAt, ...options }));
+    const world = (this.#world = new ExploredWorld({ schedule, ...scenario, ...options }));
     this.#accounts = Array.from({ length: accounts }, (_, number) => {
       const prefix = accounts === 1 ? '' : `a${number + 1}.`;
       return new ExploredAccount({ world, pieces, prefix, ...scenario });

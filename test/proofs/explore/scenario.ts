@@ -20,8 +20,10 @@ export interface Scenario {
   readonly restartAfterMs: number | undefined;
   /** How far Redis may come back older: by this many of the last changes. */
   readonly rollbackDepths: readonly number[];
-  /** Steps before this time do not deviate: ms. */
+  /** Steps before this time are the same in every run: ms. */
   readonly from: number;
+  /** Steps from this time on do not deviate, ms; what waits may be let go there. */
+  readonly deviationsUntil: number;
   readonly faultsUntil: number;
   readonly endAt: number;
 }
@@ -49,6 +51,7 @@ const BASE: Scenario = {
   restartAfterMs: undefined,
   rollbackDepths: [1, 2],
   from: 900,
+  deviationsUntil: Infinity,
   faultsUntil: 25_000,
   endAt: 90_000,
 };
@@ -72,8 +75,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'cut-off': { ...BASE, settings: { ...SETTINGS, withdrawTimeoutMs: 500 } },
   drifting: {
     ...{ ...BASE, ...DRIFTING, lingerMs: [30_000, 1] },
-    // A long lease has few heartbeats.
-    settings: { ...SETTINGS, leaseMs: 20_000, inFlightMaxMs: 30_000 },
+    settings: { ...SETTINGS, inFlightMaxMs: 30_000 },
+    // The first withdrawal begins: for the half minute that it is on its way, there are heartbeats only.
+    deviationsUntil: 5_000,
   },
   'drifting-cut-off': { ...BASE, ...DRIFTING, settings: { ...SETTINGS, inFlightMaxMs: 30_000, withdrawTimeoutMs: 5 } },
   'own-journals': {

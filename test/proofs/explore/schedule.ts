@@ -32,7 +32,7 @@ export interface Deviation {
 /** A schedule in the order of its steps; as JSON it fits on one line. */
 export type Schedule = readonly Deviation[];
 
-/** A step of a run that a schedule may deviate from. */
+/** A step of a run. */
 export interface Step {
   readonly index: number;
   readonly kind: StepKind;
@@ -40,6 +40,8 @@ export interface Step {
   readonly process: string;
   /** What the run has come to, without times: see {@link ExploredWorldOptions.describesState}. */
   readonly state: string;
+  /** A schedule may deviate from it. */
+  readonly mayDeviate: boolean;
 }
 
 /** What waits is let go before one of these: only there does it matter. */
