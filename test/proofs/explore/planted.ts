@@ -21,6 +21,7 @@ const LATE_AND_STOPPED = { deviations: 2, kinds: ['hold', 'stop'], isFocused: tr
 const KEEPER = 'worker/sender/lease-keeper.ts';
 const SENDER = 'worker/sender/sender.ts';
 const LEASE_TEST = 'test/worker/sender/lease-keeper.test.ts';
+const LEDGER_TEST = 'test/ledger/redis-sender-ledger.test.ts';
 const WATCH_TEST = 'test/worker/sender/lease-watch.test.ts';
 
 /** Nothing of the like happens in the scenarios: a test was written for each. */
@@ -94,6 +95,29 @@ const FOUND_BY_TESTS: readonly Extract<Planted, { test: string }>[] = [
     test: WATCH_TEST,
   },
   {
+    name: 'attempt identified by its epoch',
+    plant: { file: SENDER, edits: [['token: makeToken() }', 'token: `e${heldLease.lease.epoch}` }']] },
+    test: 'test/worker/sender/sender.test.ts',
+  },
+  {
+    name: 'send known by the number of its attempt',
+    plant: {
+      file: 'ledger/lua/prelude.lua',
+      edits: [["or ''\n  if known == FORMER", "or ''\n  if known ~= '' then return true end\n  if known == FORMER"]],
+    },
+    test: LEDGER_TEST,
+  },
+  {
+    name: 'stale count of sends accepted, and the journal not asked',
+    plant: {
+      file: 'ledger/lua/begin-send.lua',
+      edits: [
+        ["if begun[1] ~= sends or (begun[2] or '') ~= last then return { -3, begun[1], begun[2] or '' } end", ''],
+      ],
+    },
+    test: LEDGER_TEST,
+  },
+  {
     name: 'adoption by whatever journals are there',
     plant: {
       file: 'operator/adoption.ts',
@@ -104,7 +128,7 @@ const FOUND_BY_TESTS: readonly Extract<Planted, { test: string }>[] = [
   {
     name: 'not sent, stated while the request may be on its way',
     plant: { file: 'ledger/lua/change-state.lua', edits: [['if waitMs > 0 then return { -11, waitMs } end', '']] },
-    test: 'test/ledger/redis-sender-ledger.test.ts',
+    test: LEDGER_TEST,
   },
 ];
 
