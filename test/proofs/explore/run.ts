@@ -49,7 +49,8 @@ const PASSES: readonly Pass[] = [
   {
     title: 'one deviation',
     bounds: { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false, isPruned: false },
-    scenarios: Object.keys(SCENARIOS),
+    // Requests that are on their way for half a minute make long runs: by command.
+    scenarios: Object.keys(SCENARIOS).filter((name) => name !== 'drifting'),
   },
   {
     title: 'two: a message lost, Redis older',
