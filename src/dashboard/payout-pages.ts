@@ -3,7 +3,7 @@ import { Router, type ErrorRequestHandler, type Request, type Response } from 'e
 import { systemClock } from '../clock.js';
 import { RedisUnavailableError } from '../errors.js';
 import { payoutIdField, txhashField } from '../fields.js';
-import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
+import { readAccountStats } from '../ledger/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { listPayouts } from '../ledger/payout-queries.js';
 import { watchHeartbeat } from '../ledger/watch-heartbeat.js';
@@ -115,10 +115,9 @@ class PayoutPages {
 
   async #fetchOverview(): Promise<Overview> {
     const { connection } = this.#ledger;
-    const readStats = async (): Promise<AccountStats> => readAccountStats(connection);
     const [stats, life, ...lists] = await Promise.all([
-      readStats(),
-      watchHeartbeat(readStats, systemClock, WATCH_MS),
+      readAccountStats(connection),
+      watchHeartbeat(connection, systemClock, WATCH_MS),
       ...URGENT_STATES.map((state) => listPayouts(connection, listing(state, LISTED_ON_OVERVIEW))),
     ]);
     const listed = new Map(URGENT_STATES.map((state, index) => [state, lists[index]?.payouts ?? []]));

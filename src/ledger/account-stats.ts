@@ -2,7 +2,7 @@ import type { ChainableCommander } from 'ioredis';
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
 import { parseJournals, parseObjections } from './objections.js';
 import { parseOutboxMember } from './outbox-member.js';
-import { parseLease } from './read-sender-view.js';
+import { holderOf, parseLease } from './read-sender-view.js';
 import { checkFormat } from './scripts.js';
 import type { KnownJournal, Objection } from './sender-ledger.js';
 import { PAYOUT_STATES, WATCHED_STATES, type PayoutState, type WatchedState } from './states.js';
@@ -61,7 +61,6 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
   const outboxUnreadable = outbox.filter((member) => 'unknownMember' in parseOutboxMember(member)).length;
   const counts = Object.fromEntries(PAYOUT_STATES.map((state, index) => [state, rest[index]]));
   const oldest = rest.slice(PAYOUT_STATES.length).map((members) => (members as string[])[0]);
-  const lease = parseLease(sender);
   return {
     platformId: connection.platformId,
     ...(counts as Record<PayoutState, number>),
@@ -72,10 +71,7 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
     objections: parseObjections(objections),
     journals: parseJournals(journals),
     latePayments,
-    sender:
-      lease === undefined || lease.released || lease.owner === ''
-        ? null
-        : { owner: lease.owner, epoch: lease.epoch, heartbeat: lease.heartbeat },
+    sender: holderOf(parseLease(sender)),
     sends: Number(sender['sends'] ?? 0),
     rejectionsInARow: Number(ledger['rejectionsInARow'] ?? 0),
     unknownsInARow: Number(ledger['unknownsInARow'] ?? 0),

@@ -7,6 +7,9 @@ import type { LeaseView, SenderView } from './sender-ledger.js';
 
 type Hash = Readonly<Record<string, string>>;
 
+/** A process that holds the lease. */
+export type LeaseHolder = Pick<LeaseView, 'owner' | 'epoch' | 'heartbeat'>;
+
 /**
  * What the ledger says of lease, sends, pause and journals at one moment. The ledger's own id, a random value in Redis, is
  * made here where there is none: a Redis that was flushed or exchanged has another.
@@ -44,6 +47,13 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
     objections: parseObjections(objections),
     journals: parseJournals(journals),
   };
+}
+
+/** Who holds a lease; null when no process ever did, or the last one gave it back. */
+export function holderOf(lease: LeaseView | undefined): LeaseHolder | null {
+  if (lease === undefined || lease.released || lease.owner === '') return null;
+  const { owner, epoch, heartbeat } = lease;
+  return { owner, epoch, heartbeat };
 }
 
 /** The lease in the fields of the `sender` hash. */

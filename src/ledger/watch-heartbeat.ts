@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js';
-import type { AccountStats } from './account-stats.js';
+import type { LedgerConnection } from './ledger-connection.js';
+import { holderOf, peekSenderView, type LeaseHolder } from './read-sender-view.js';
 
 /** The holder of the lease, and whether it lives. */
 export type SenderLife =
@@ -7,7 +8,7 @@ export type SenderLife =
   /** Another process took the lease meanwhile. */
   | { readonly kind: 'changing' }
   /** Its heartbeat rose, or did not, within this time. */
-  | (NonNullable<AccountStats['sender']> & { readonly kind: 'alive' | 'silent'; readonly waitedMs: number });
+  | (LeaseHolder & { readonly kind: 'alive' | 'silent'; readonly waitedMs: number });
 
 const CHECK_EVERY_MS = 100;
 
@@ -15,23 +16,24 @@ const CHECK_EVERY_MS = 100;
  * Waits for the next heartbeat of the sender, which comes every second: only that proves that the process is alive, for the
  * lease of a dead one stays. No clock of two machines is compared.
  * @param limitMs - the longest wait; one second and a reserve, to see a healthy sender for certain
- * @throws RedisUnavailableError
+ * @throws RedisUnavailableError, UnsupportedFormatError
  */
 export async function watchHeartbeat(
-  readStats: () => Promise<Pick<AccountStats, 'sender'>>,
+  connection: LedgerConnection,
   clock: Pick<Clock, 'now' | 'sleep'>,
   limitMs: number,
 ): Promise<SenderLife> {
   const startedAt = clock.now();
-  const { sender: first } = await readStats();
+  const readHolder = async (): Promise<LeaseHolder | null> => holderOf((await peekSenderView(connection)).lease);
+  const first = await readHolder();
   if (first === null) return { kind: 'none' };
   for (;;) {
     const waitedMs = clock.now() - startedAt;
     if (waitedMs >= limitMs) return { ...first, kind: 'silent', waitedMs };
     await clock.sleep(CHECK_EVERY_MS);
-    const { sender } = await readStats();
-    if (sender?.owner !== first.owner || sender.epoch !== first.epoch) return { kind: 'changing' };
-    if (sender.heartbeat !== first.heartbeat) {
+    const holder = await readHolder();
+    if (holder?.owner !== first.owner || holder.epoch !== first.epoch) return { kind: 'changing' };
+    if (holder.heartbeat !== first.heartbeat) {
       return { ...first, kind: 'alive', waitedMs: clock.now() - startedAt };
     }
   }

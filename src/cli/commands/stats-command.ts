@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.js';
-import type { AccountStats } from '../../ledger/account-stats.js';
+import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
 import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
 import { watchHeartbeat, type SenderLife } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
@@ -8,6 +8,7 @@ import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from '../output/format-table.js';
 import { formatDuration, formatSeconds, formatTime } from '../../format.js';
+import { withAccount } from '../context/with-account.js';
 import { withProducer } from '../context/with-producer.js';
 
 type Colours = CliContext['colours'];
@@ -30,22 +31,28 @@ export function defineStatsCommand(command: Command, context: CliContext): void 
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP_AFTER)
     .action(async ({ batch, json }: { batch?: string; json?: true }) => {
-      const { colours } = context;
-      await withProducer(context, async (producer) => {
-        if (batch === undefined) {
-          const stats = await producer.stats();
-          if (json) context.writeJson(stats);
-          else {
-            const life = await watchHeartbeat(async () => producer.stats(), systemClock, WATCH_MS);
-            context.write(formatAccount(stats, life, colours));
-          }
-        } else {
-          const stats = await producer.batchStats(batch);
-          if (json) context.writeJson(stats);
-          else context.write(`Batch ${batch}: ${stats.total} payouts\n\n${formatCounts(stats, colours)}`);
-        }
-      });
+      if (batch === undefined) await showAccount(context, json);
+      else await showBatch(context, batch, json);
     });
+}
+
+async function showAccount(context: CliContext, json: true | undefined): Promise<void> {
+  await withAccount(context, async ({ ledger: { connection } }) => {
+    const stats = await readAccountStats(connection);
+    if (json) context.writeJson(stats);
+    else {
+      const life = await watchHeartbeat(connection, systemClock, WATCH_MS);
+      context.write(formatAccount(stats, life, context.colours));
+    }
+  });
+}
+
+async function showBatch(context: CliContext, batch: string, json: true | undefined): Promise<void> {
+  await withProducer(context, async (producer) => {
+    const stats = await producer.batchStats(batch);
+    if (json) context.writeJson(stats);
+    else context.write(`Batch ${batch}: ${stats.total} payouts\n\n${formatCounts(stats, context.colours)}`);
+  });
 }
 
 function formatAccount(stats: AccountStats, life: SenderLife, colours: Colours): string {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.js';
-import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
+import type { AccountStats } from '../../ledger/account-stats.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { watchHeartbeat } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
@@ -12,7 +12,7 @@ const WATCH_MS = 2_500;
 /** Whether a process sends for the account and is alive. */
 export async function checkSender(connection: LedgerConnection, clock: Clock): Promise<CheckResult> {
   const name = 'sender';
-  const life = await watchHeartbeat(async () => readAccountStats(connection), clock, WATCH_MS);
+  const life = await watchHeartbeat(connection, clock, WATCH_MS);
   if (life.kind === 'none') return warning(name, 'no process sends for the account', 'Start `payouts worker`.');
   if (life.kind === 'changing') return ok(name, 'the sender is changing right now');
   const who = `${life.owner} (epoch ${life.epoch})`;
