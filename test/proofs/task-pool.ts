@@ -21,7 +21,9 @@ export async function runTasks<Task, Result>(
   onResult: (result: Result, task: Task) => void,
 ): Promise<void> {
   const iterator = tasks[Symbol.iterator]();
-  const children = Array.from({ length: availableParallelism() }, () => fork(fileURLToPath(program.url)));
+  const children = Array.from({ length: availableParallelism() }, () =>
+    fork(fileURLToPath(program.url), { execArgv: ['--import', 'tsx'] }),
+  );
   try {
     await Promise.all(children.map(async (child) => feed(child, iterator, onResult)));
   } finally {

@@ -44,7 +44,7 @@ describe('what a disk may hold after a crash', () => {
     expect(statesAfter({ kind: 'rename', from: '/d/1', path: '/d/3', inode: 1 })).toEqual(['/d/1=old\n', '/d/3=old\n']);
   });
 
-  it('has any selection of the changes of names', () => {
+  it('has every subset of the changes of names', () => {
     const renameAndCreate: DiskCall[] = [{ kind: 'rename', from: '/d/1', path: '/d/3', inode: 1 }, CREATE];
     expect(statesAfter(...renameAndCreate)).toEqual([
       '/d/1=old\n',

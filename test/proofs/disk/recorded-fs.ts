@@ -21,7 +21,7 @@ export class RecordedFs {
   readonly #open: FileHandle[] = [];
   #killedAt = Infinity;
 
-  /** The process is killed after so many calls: what it calls then never happens and never returns. */
+  /** The process is killed after this many calls: what it calls then has no effect and never returns. */
   killAfter(calls: number): void {
     this.#killedAt = calls;
   }

@@ -40,7 +40,7 @@ function almostFullFile(): string {
   return HEADER + line.repeat(Math.floor(size / line.length));
 }
 
-/** A send whose first byte may have left once so many calls were made. */
+/** A send whose first byte may have left once this many calls were made. */
 interface Sent {
   readonly payoutId: string;
   readonly after: number;

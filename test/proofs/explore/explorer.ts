@@ -45,7 +45,7 @@ export interface ExploreOptions {
   readonly stopAtFirst?: boolean;
 }
 
-/** So many of a kind are in one schedule. */
+/** At most this many of a kind are in one schedule. */
 const MOST_OF_A_KIND: Readonly<Record<DeviationKind, number>> = { hold: 2, stop: 2, crash: 1, lose: 1, rollback: 2 };
 /** Between runs the event loop gets a turn, without which nothing that was collected is ever given free. */
 const TURN_EVERY_RUNS = 64;
