@@ -1,5 +1,4 @@
 import type { Clock } from '../clock.js';
-import { formatSeconds } from '../format.js';
 import type { RedisClient } from '../redis.js';
 
 /** Beyond this, in ms, an operator should set a clock. No send depends on it, but `notBefore`, histories and certificates do. */
@@ -19,5 +18,5 @@ export async function readClockOffset(clock: Clock, redis: RedisClient): Promise
 
 /** An offset in words, for operators. */
 export function describeClockOffset(offsetMs: number): string {
-  return `${formatSeconds(Math.abs(offsetMs))} ${offsetMs > 0 ? 'ahead of' : 'behind'} the clock of Redis`;
+  return `${(Math.abs(offsetMs) / 1_000).toFixed(1)} s ${offsetMs > 0 ? 'ahead of' : 'behind'} the clock of Redis`;
 }
