@@ -21,7 +21,9 @@ beforeAll(async () => {
   await sendTwo();
   sent = await readFile(journal(), 'utf8');
   const names = await doctor.client.keys(`${doctor.prefix}*`);
-  keys = await Promise.all(names.map(async (name) => [name, await doctor.client.dumpBuffer(name)] as const));
+  const dumps = await Promise.all(names.map(async (name) => [name, await doctor.client.dumpBuffer(name)] as const));
+  // BullMQ's limiter may expire in between, and has no dump then, whatever its type says.
+  keys = dumps.filter(([, dump]: readonly [string, Buffer | null]) => dump !== null);
 });
 
 beforeEach(async () => {
