@@ -3,6 +3,7 @@ import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type { AdoptedPayout, Doubt, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import { toLine, type Payout, type ValidPayout } from '../../../src/ledger/payout.js';
+import type { PayoutState } from '../../../src/ledger/states.js';
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
 import {
   isSameLease,
@@ -194,10 +195,18 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
 
   /** @returns false when the account was not paused */
   resume(): boolean | 'objected' {
-    if (this.#all.objections.size > 0) return 'objected';
+    if (this.isObjectedTo) return 'objected';
     if (this.#all.pausedReason === undefined) return false;
     Object.assign(this.#all, { pausedReason: undefined, rejectionsInARow: 0, unknownsInARow: 0 });
     return true;
+  }
+
+  get isObjectedTo(): boolean {
+    return this.#all.objections.size > 0;
+  }
+
+  stateOf(payoutId: string): PayoutState | undefined {
+    return this.#all.book.get(payoutId)?.payout.state;
   }
 
   /** All payouts, in the order in which they were accepted. */

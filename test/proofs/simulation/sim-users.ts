@@ -55,9 +55,8 @@ export class SimUsers {
    */
   get isDrained(): boolean {
     if (this.#wanted.length < this.#options.plan.payouts || this.#options.refusing().length > 0) return false;
-    if (this.#ledger.snapshot().objections.size > 0) return false;
-    const states = new Map(this.#ledger.payouts().map(({ payoutId, state }) => [payoutId, state]));
-    return this.#wanted.every((payoutId) => !['queued', 'sending', undefined].includes(states.get(payoutId)));
+    if (this.#ledger.isObjectedTo) return false;
+    return this.#wanted.every((payoutId) => !['queued', 'sending', undefined].includes(this.#ledger.stateOf(payoutId)));
   }
 
   #checkAgain(): void {
