@@ -1,6 +1,6 @@
 import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
 import type { Payout } from './payout.js';
-import { parseRecord, type PayoutRecord } from './payout-record.js';
+import { parseRecord, UnreadableRecordError, type PayoutRecord } from './payout-record.js';
 import type { PayoutState } from './states.js';
 
 /** Which payouts to list, and from where. */
@@ -57,13 +57,38 @@ export async function readPayout(connection: LedgerConnection, payoutId: string)
   return payout;
 }
 
-/** Several payouts in one round trip, in the order asked for; those that do not exist are left out. */
+/**
+ * Several payouts in one round trip, in the order asked for; those that do not exist are left out.
+ * @throws RedisUnavailableError, UnreadableRecordError
+ */
 export async function readPayouts(connection: LedgerConnection, payoutIds: readonly string[]): Promise<Payout[]> {
+  return readReadable(connection, payoutIds, (error) => {
+    throw error;
+  });
+}
+
+/**
+ * As {@link readPayouts}, but one record that cannot be read keeps nobody from the others.
+ * @param onUnreadable - told of each
+ * @throws RedisUnavailableError
+ */
+export async function readReadable(
+  connection: LedgerConnection,
+  payoutIds: readonly string[],
+  onUnreadable: (error: UnreadableRecordError, payoutId: string) => void,
+): Promise<Payout[]> {
   const replies = await pipelined(connection, (pipeline) => {
     for (const payoutId of payoutIds) pipeline.hgetall(connection.keys.payout(payoutId));
   });
   return payoutIds.flatMap((payoutId, index) => {
     const record = replies[index] as PayoutRecord;
-    return record['state'] === undefined ? [] : [parseRecord(payoutId, record)];
+    if (record['state'] === undefined) return [];
+    try {
+      return [parseRecord(payoutId, record)];
+    } catch (error) {
+      if (!(error instanceof UnreadableRecordError)) throw error;
+      onUnreadable(error, payoutId);
+      return [];
+    }
   });
 }

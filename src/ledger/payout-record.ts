@@ -20,8 +20,26 @@ export function pairsToRecord(pairs: readonly string[]): PayoutRecord {
   return record;
 }
 
-/** Reads a stored payout. */
+/** What stands in the ledger is no payout of this version: somebody has altered it, or a newer version wrote it. */
+export class UnreadableRecordError extends Error {
+  constructor(payoutId: string, cause: Error) {
+    super(`The record of payout ${payoutId} in Redis cannot be read: ${cause.message}`, { cause });
+  }
+}
+
+/**
+ * Reads a stored payout.
+ * @throws UnreadableRecordError
+ */
 export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
+  try {
+    return parseFields(payoutId, record);
+  } catch (error) {
+    throw new UnreadableRecordError(payoutId, error as Error);
+  }
+}
+
+function parseFields(payoutId: string, record: PayoutRecord): Payout {
   const history = parseHistory(record);
   return {
     payoutId,
@@ -72,7 +90,7 @@ function parseHistory(record: PayoutRecord): HistoryEntry[] {
 }
 
 function parseState(text: string): PayoutState {
-  if (!isPayoutState(text)) throw new Error(`The ledger holds a payout in the state "${text}", which does not exist`);
+  if (!isPayoutState(text)) throw new Error(`there is no state "${text}"`);
   return text;
 }
 

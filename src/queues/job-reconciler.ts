@@ -2,7 +2,8 @@ import { isAborted } from '../clock.js';
 import { ask } from '../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { StateWithJob } from '../ledger/states.js';
-import { readPayouts } from '../ledger/payout-queries.js';
+import { readReadable } from '../ledger/payout-queries.js';
+import { silentLogger, type Logger } from '../logger.js';
 import type { OutboxRelay } from './outbox-relay.js';
 import { readJobPlaces, type JobPlaces } from './job-places.js';
 import { JobRecords, type JobSuspect } from './job-records.js';
@@ -18,6 +19,8 @@ export interface JobReconcilerOptions {
   readonly ledger: PayoutLedger;
   readonly queues: PayoutQueues;
   readonly relay: Pick<OutboxRelay, 'addJobs' | 'relayOutbox'>;
+  /** @defaultValue a logger that says nothing */
+  readonly logger?: Logger;
 }
 
 /** A payout that a check looks at, and the job that it should have. */
@@ -45,12 +48,14 @@ export class JobReconciler {
   readonly #queues: PayoutQueues;
   readonly #relay: JobReconcilerOptions['relay'];
   readonly #records: JobRecords;
+  readonly #logger: Logger;
 
-  constructor({ ledger, queues, relay }: JobReconcilerOptions) {
+  constructor({ ledger, queues, relay, logger = silentLogger }: JobReconcilerOptions) {
     this.#ledger = ledger;
     this.#queues = queues;
     this.#relay = relay;
     this.#records = new JobRecords(ledger.connection.redis);
+    this.#logger = logger;
   }
 
   /**
@@ -124,9 +129,15 @@ export class JobReconciler {
 
   async #recreate(suspects: readonly Candidate[], { state, places }: Check): Promise<number> {
     // A payout leaves its state before its job ends: what is still in the state now has lost its job indeed.
-    const payouts = await readPayouts(
+    const payouts = await readReadable(
       this.#ledger.connection,
       suspects.map(({ payoutId }) => payoutId),
+      (error, payoutId) => {
+        this.#logger.error(
+          { payoutId, error: error.message },
+          'a payout cannot be read; its lost job is not re-created',
+        );
+      },
     );
     const suspected = new Set(suspects.map(({ jobId }) => jobId));
     const waiting = payouts.filter((payout) => payout.state === state && suspected.has(toJobId(payout)));

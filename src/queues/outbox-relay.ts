@@ -3,7 +3,7 @@ import { silentLogger, type Logger } from '../logger.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
 import type { Payout } from '../ledger/payout.js';
-import { readPayouts } from '../ledger/payout-queries.js';
+import { readReadable } from '../ledger/payout-queries.js';
 import { JobRecords } from './job-records.js';
 import { toJobId, type JobSource, type PayoutQueues } from './payout-queues.js';
 
@@ -63,7 +63,8 @@ export class OutboxRelay {
 
   /**
    * Adds the jobs of payouts that changed but whose job was not added, as after a crash between the two. Members of the
-   * outbox that this version does not understand stay there and are reported once.
+   * outbox that this version does not understand, and those of payouts that it cannot read, stay there and are reported
+   * once.
    * @param changedBefore - wall clock, ms; later changes are left to the process that is adding their job right now
    * @param signal - ends it between two steps
    * @returns how many entries were dealt with
@@ -76,28 +77,46 @@ export class OutboxRelay {
       const entries = await this.#ledger.readOutbox(STEP, changedBefore, left);
       const unknown = entries.flatMap((entry) => ('unknownMember' in entry ? [entry.unknownMember] : []));
       this.#reportUnknown(unknown);
+      let passedOver = unknown.length;
       for (const state of STATES_WITH_JOB) {
         const payoutIds = entries.flatMap((entry) =>
           'state' in entry && entry.state === state ? [entry.payoutId] : [],
         );
-        await this.deliver(state, payoutIds);
+        passedOver += (await this.#deliver(state, payoutIds)).unreadable;
       }
-      left += unknown.length;
-      delivered += entries.length - unknown.length;
+      left += passedOver;
+      delivered += entries.length - passedOver;
       if (entries.length < STEP || (signal !== undefined && isAborted(signal))) return delivered;
     }
   }
 
   /**
-   * Adds the jobs of those of the payouts that are in the state and have none, and takes all of them out of the outbox. A
-   * job whose hash exists counts: whether it also stands in its queue is what the reconciler checks.
+   * Adds the jobs of those of the payouts that are in the state and have none, and takes all of them out of the outbox but
+   * those that cannot be read. A job whose hash exists counts: whether it also stands in its queue is what the reconciler
+   * checks.
    * @returns how many jobs were added
    * @throws RedisUnavailableError; the outbox keeps them then
    */
   async deliver(state: StateWithJob, payoutIds: readonly string[]): Promise<number> {
-    const added = await this.#addMissing(state, payoutIds);
-    await this.#ledger.clearOutbox(state, payoutIds);
-    return added;
+    return (await this.#deliver(state, payoutIds)).added;
+  }
+
+  async #deliver(
+    state: StateWithJob,
+    payoutIds: readonly string[],
+  ): Promise<{ readonly added: number; readonly unreadable: number }> {
+    const unreadable = new Set<string>();
+    const payouts = await readReadable(this.#ledger.connection, payoutIds, (error, payoutId) => {
+      unreadable.add(payoutId);
+      this.#reportUnreadable(payoutId, error);
+    });
+    const added = await this.#addMissing(
+      state,
+      payouts.filter((payout) => payout.state === state),
+    );
+    const dealtWith = payoutIds.filter((payoutId) => !unreadable.has(payoutId));
+    await this.#ledger.clearOutbox(state, dealtWith);
+    return { added, unreadable: unreadable.size };
   }
 
   /**
@@ -135,9 +154,7 @@ export class OutboxRelay {
     }
   }
 
-  async #addMissing(state: StateWithJob, payoutIds: readonly string[]): Promise<number> {
-    const payouts = await readPayouts(this.#ledger.connection, payoutIds);
-    const waiting = payouts.filter((payout) => payout.state === state);
+  async #addMissing(state: StateWithJob, waiting: readonly Payout[]): Promise<number> {
     const queue = this.#queues.queueOf(state);
     const kinds = await this.#records.readKinds(queue, waiting.map(toJobId));
     const dead = waiting.filter((_, index) => kinds[index] === 'dead');
@@ -172,6 +189,12 @@ export class OutboxRelay {
       },
       'the outbox holds members that this version does not understand; they stay there',
     );
+  }
+
+  #reportUnreadable(payoutId: string, error: Error): void {
+    if (this.#reported.has(payoutId)) return;
+    this.#reported.add(payoutId);
+    this.#logger.error({ payoutId, error: error.message }, 'a payout cannot be read; it gets no job');
   }
 }
 

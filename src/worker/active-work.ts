@@ -27,7 +27,7 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   const { logger } = active;
   const { connection } = ledger;
   const jobs = new WithdrawJobs({ ...options, active, logger });
-  const reconciler = new JobReconciler({ ledger, queues, relay });
+  const reconciler = new JobReconciler({ ledger, queues, relay, logger });
   const upkeep = [
     repairClockJumpsRegularly({ clock, queues, longestPollDelayMs, logger }, end),
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),

@@ -184,6 +184,16 @@ describe('reconcile, and what happens meanwhile', () => {
     expect(await rig.places(withdraw)).toEqual(['wait there~0']);
   });
 
+  it('re-creates the others where a payout cannot be read, and reports it', async () => {
+    const { redis, connection } = rig.account;
+    await rig.enqueue(['broken', 'sound']);
+    await redis.hset(connection.keys.payout('broken'), 'metadata', '{');
+    await redis.del(withdraw.toKey('wait'));
+    expect(await check('queued')).toBe(1);
+    expect(await rig.places(withdraw)).toEqual(['wait sound~0']);
+    expect(rig.errors).toMatchObject([[{ payoutId: 'broken' }, expect.stringContaining('not re-created')]]);
+  });
+
   it('ends between two pages when it is told to', async () => {
     await rig.enqueue(Array.from({ length: 120 }, (_, index) => `p${index}`));
     await rig.account.redis.del(withdraw.toKey('wait'));

@@ -186,3 +186,48 @@ describe('tryDeliver', () => {
     expect(await outbox()).toEqual(['queued p-1']);
   });
 });
+
+describe('relayOutbox, where a payout cannot be read', () => {
+  it.each([
+    ['metadata', '{'],
+    ['state', 'refunding'],
+    ['h0', 'yesterday\tqueued'],
+  ])('delivers the others, keeps it in the outbox and reports it once: %s', async (field, value) => {
+    const { redis, connection, ledger } = rig.account;
+    await ledger.enqueue([aPayout('broken'), aPayout('sound')]);
+    const before = (await redis.hget(connection.keys.payout('broken'), field)) ?? '';
+    await redis.hset(connection.keys.payout('broken'), field, value);
+    expect(await rig.relay.relayOutbox(soon())).toBe(1);
+    expect(await rig.relay.relayOutbox(soon())).toBe(0);
+    expect(await withdrawJobs()).toEqual(['sound~0']);
+    expect(await redis.zrange(connection.keys.outbox, '0', '-1')).toEqual(['queued broken']);
+    expect(rig.errors).toEqual([
+      [{ payoutId: 'broken', error: expect.stringContaining('payout broken') }, expect.stringContaining('no job')],
+    ]);
+
+    await restore('broken', field, before);
+    expect(await rig.relay.relayOutbox(soon())).toBe(1);
+    expect(await withdrawJobs()).toEqual(['broken~0', 'sound~0']);
+  });
+
+  it('ends with more than a page of them, and finds the others behind', async () => {
+    const { redis, connection, ledger } = rig.account;
+    await ledger.enqueue(Array.from({ length: 600 }, (_, index) => aPayout(`broken${index}`)));
+    for (let index = 0; index < 600; index += 1) {
+      await redis.hset(connection.keys.payout(`broken${index}`), 'metadata', '{');
+    }
+    rig.account.clock.advance(1);
+    await ledger.enqueue([aPayout('sound')]);
+    const limited = AbortSignal.timeout(3_000);
+    expect(await rig.relay.relayOutbox(soon(), limited)).toBe(1);
+    expect(limited.aborted).toBe(false);
+    expect(await withdrawJobs()).toEqual(['sound~0']);
+  });
+});
+
+async function restore(payoutId: string, field: string, value: string): Promise<void> {
+  const { redis, connection } = rig.account;
+  const key = connection.keys.payout(payoutId);
+  if (value === '') await redis.hdel(key, field);
+  else await redis.hset(key, field, value);
+}

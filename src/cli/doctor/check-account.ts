@@ -3,25 +3,32 @@ import type { AccountStats } from '../../ledger/account-stats.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { watchHeartbeat } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import { formatDuration, formatSeconds } from '../../format.js';
+import { formatCount, formatDuration, formatSeconds } from '../../format.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 /** The sender sends a heartbeat every second. */
 const WATCH_MS = 2_500;
 
-/** Whether a process sends for the account and is alive. */
-export async function checkSender(connection: LedgerConnection, clock: Clock): Promise<CheckResult> {
+/**
+ * Whether a process sends for the account and is alive. Without one nothing is wrong before the first start and after a
+ * stop in good order; but a sender that has vanished while payouts wait stops them.
+ */
+export async function checkSender(
+  connection: LedgerConnection,
+  { queued }: Pick<AccountStats, 'queued'>,
+  clock: Clock,
+): Promise<CheckResult> {
   const name = 'sender';
   const life = await watchHeartbeat(connection, clock, WATCH_MS);
   if (life.kind === 'none') return warning(name, 'no process sends for the account', 'Start `payouts worker`.');
   if (life.kind === 'changing') return ok(name, 'the sender is changing right now');
   const who = `${life.owner} (epoch ${life.epoch})`;
   if (life.kind === 'alive') return ok(name, `${who}, heartbeat received within ${formatSeconds(life.waitedMs)}`);
-  return warning(
-    name,
-    `${who} sent no heartbeat for ${formatSeconds(life.waitedMs)}`,
-    'It has ended or hangs: start `payouts worker`, or wait until a standby worker takes over.',
-  );
+  const detail = `${who} sent no heartbeat for ${formatSeconds(life.waitedMs)}`;
+  const fix = 'It has ended or hangs: start `payouts worker`, or wait until a standby worker takes over.';
+  return queued === 0
+    ? warning(name, detail, fix)
+    : problem(name, `${detail}, and ${formatCount(queued, 'payout')} queued`, fix);
 }
 
 /** Whether the account may send. */

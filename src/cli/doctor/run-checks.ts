@@ -111,7 +111,9 @@ async function* checkLedger(
     for (const queue of [queues.withdraw, queues.transactionstatus]) {
       yield await attempt(`${queue.name} queue`, async () => checkQueue(queue, connection));
     }
-    const sender = await attempt('sender', async () => checkSender(connection, clock));
+    const sender = await attempt('sender', async () =>
+      checkSender(connection, await readAccountStats(connection), clock),
+    );
     yield sender;
     const jobs = { connection, queues, clock, hasWorker: sender.status === 'ok' };
     for (const state of STATES_WITH_JOB) {

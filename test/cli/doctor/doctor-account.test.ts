@@ -1,7 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { openAccount } from '../../../src/queues/open-account.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';
 
 const doctor = useDoctor();
@@ -33,6 +35,15 @@ describe('payouts doctor finds, in the account:', () => {
         expect.objectContaining({ detail: '1 may or may not have been sent, the oldest for 2 min' }),
       ],
     ]);
+  });
+
+  it('a sender that has vanished while payouts wait', async () => {
+    await doctor.client.hset(`${doctor.prefix}:sender`, { owner: 'gone:1:abc', epoch: 4, beat: 17, released: 0 });
+    const producer = new PayoutProducer({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
+    await producer.enqueue(aPayout('P-1'));
+    await producer.close();
+    const { code, found } = await doctor.findings();
+    expect([code, found]).toEqual([1, [problemOf('sender', 'and 1 payout queued')]]);
   });
 
   it('members of the outbox that it does not understand', async () => {

@@ -33,7 +33,7 @@ export function openQueueRig(): QueueRig {
   const errors: [object, string][] = [];
   const logger: Logger = { ...silentLogger, error: (fields, text) => void errors.push([fields, text]) };
   const relay = new OutboxRelay({ ledger, queues, firstPollAfterMs: 5_000, logger });
-  const reconciler = new JobReconciler({ ledger, queues, relay });
+  const reconciler = new JobReconciler({ ledger, queues, relay, logger });
   return {
     account,
     queues,

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import type { Rig } from '../support/rig.js';
 import type { Way } from '../way.js';
@@ -45,7 +47,36 @@ export const QUEUE_WAYS: readonly Way[] = [
     told: {
       alerts: ['PayoutsWorkerMissing'],
       readyz: { status: 'none', words: '' },
-      doctor: { exit: 0, check: 'withdraw jobs', words: 'have no job in the queue' },
+      doctor: { exit: 1, check: 'sender', words: 'payouts queued' },
+    },
+  },
+  {
+    name: 'Somebody deletes the lists of jobs in Redis while the worker must not send',
+    happens: async (rig) => {
+      await enqueueMany(rig);
+      await rig.replaceWorker(async () => {
+        await deleteJobs(rig);
+        await writeFile(join(rig.journalDir, `${rig.platformId}.journal`), 'nonsense\n');
+      });
+    },
+    told: {
+      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      readyz: { status: 503, words: 'cannot be read' },
+      doctor: { exit: 1, check: 'journal and ledger', words: 'cannot be read' },
+    },
+  },
+  {
+    name: 'The record of the next payout cannot be read',
+    happens: async (rig) =>
+      rig.replaceWorker(async () => {
+        await rig.world.enqueue(2);
+        await rig.client.hset(`${rig.prefix}:payout:P-1`, 'metadata', '{');
+      }),
+    repeats: true,
+    told: {
+      alerts: ['PayoutsNotSent', 'PayoutsStandStill'],
+      readyz: { status: 200, words: 'The record of payout P-1 in Redis cannot be read' },
+      doctor: { exit: 0, check: 'worker', words: 'The record of payout P-1 in Redis cannot be read' },
     },
   },
   {

@@ -11,7 +11,7 @@ export const WORKER_WAYS: readonly Way[] = [
     told: {
       alerts: ['PayoutsWorkerMissing'],
       readyz: { status: 'none', words: '' },
-      doctor: { exit: 0, check: 'sender', words: 'sent no heartbeat' },
+      doctor: { exit: 1, check: 'sender', words: 'sent no heartbeat' },
     },
   },
   {
@@ -23,7 +23,7 @@ export const WORKER_WAYS: readonly Way[] = [
     told: {
       alerts: ['PayoutsWorkerMissing'],
       readyz: { status: 'none', words: '' },
-      doctor: { exit: 0, check: 'worker', words: 'no worker responds at http://127.0.0.1' },
+      doctor: { exit: 1, check: 'sender', words: 'and 1 payout queued' },
     },
   },
 ];
