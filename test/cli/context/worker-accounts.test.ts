@@ -10,9 +10,10 @@ let file: string;
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'payouts-accounts-'));
   file = join(dir, 'accounts.json');
-  await writeFile(join(dir, 'one.key'), 'k-one-0123456789\n');
-  await writeFile(join(dir, 'two.key'), 'k-two-0123456789');
-  await writeFile(join(dir, 'empty.key'), '\n');
+  await writeFile(join(dir, 'one.key'), 'k-one-0123456789\n', { mode: 0o600 });
+  await writeFile(join(dir, 'two.key'), 'k-two-0123456789', { mode: 0o600 });
+  await writeFile(join(dir, 'empty.key'), '\n', { mode: 0o600 });
+  await writeFile(join(dir, 'open.key'), 'k-open-0123456789', { mode: 0o644 });
 });
 
 afterEach(async () => {
@@ -61,12 +62,17 @@ describe('the accounts file', () => {
     [
       'a key that is not there',
       [{ platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'gone.key' }],
-      'secretKeyFile of account 1: cannot be read',
+      'secretKeyFile of account 1: cannot be read: ENOENT',
     ],
     [
       'an empty key',
       [{ platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'empty.key' }],
       'secretKeyFile of account 1: is empty',
+    ],
+    [
+      'a secret that every user can read',
+      [{ platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'open.key' }],
+      'secretKeyFile of account 1: is open to every user of this machine (mode 0644)',
     ],
     ['something else than JSON', '[{', 'PAYOUT_ACCOUNTS_FILE: cannot be read'],
   ])('with %s is refused', async (_what, accounts, message) => {
