@@ -73,7 +73,7 @@ it('together the services have a file for each secret that is documented, and mo
     const { environment = {}, secrets = [] } = serviceOf(name);
     return Object.entries(environment).filter(([variable, path]) => {
       if (!variable.endsWith('_FILE') || variable === 'PAYOUT_ACCOUNTS_FILE') return false;
-      expect(secrets.map((each) => `/run/secrets/${String(each)}`)).toContain(path);
+      expect(secrets.map((each) => (typeof each === 'string' ? `/run/secrets/${each}` : each.target))).toContain(path);
       return true;
     });
   }).map(([variable]) => variable.replace(/_FILE$/, ''));
