@@ -101,6 +101,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: async () => (await import('./commands/dashboard-command.js')).defineDashboardCommand,
       },
       {
+        usage: 'notify',
+        description: 'post chosen events to a webhook: signed, retried, at least once',
+        load: async () => (await import('./commands/notify-command.js')).defineNotifyCommand,
+      },
+      {
         usage: 'sandbox [options]',
         description: 'run a local gateway that follows the API, blocks accounts that pay too fast, and fails on demand',
         load: async () => (await import('./commands/sandbox-command.js')).defineSandboxCommand,

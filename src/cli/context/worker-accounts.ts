@@ -36,7 +36,24 @@ export function readWorkerAccounts(environment: Environment): AccountOptions[] {
   return readAccountsFile(file, mayReadOpenSecrets(environment)).map((account) => ({ ...settings, ...account }));
 }
 
+/**
+ * The ids of the same accounts, for what needs no key of the gateway: those files may be out of its reach.
+ * @throws InvalidConfigError with every problem
+ */
+export function readPlatformIds(environment: Environment): number[] {
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  if (file === undefined) return [readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID];
+  return parseAccountsFile(file).map(({ platformId }) => platformId);
+}
+
 function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[] {
+  return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({
+    ...account,
+    secretKey: readSecretKey(resolve(dirname(file), secretKeyFile), account.platformId, mayBeReadable),
+  }));
+}
+
+function parseAccountsFile(file: string): z.output<typeof accountsFileSchema> {
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
     throw new InvalidConfigError(
@@ -45,10 +62,7 @@ function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[
         .map(({ field, message }) => ({ field: `PAYOUT_ACCOUNTS_FILE ${field}`, message })),
     );
   }
-  return parsed.data.map(({ secretKeyFile, ...account }) => ({
-    ...account,
-    secretKey: readSecretKey(resolve(dirname(file), secretKeyFile), account.platformId, mayBeReadable),
-  }));
+  return parsed.data;
 }
 
 function readJsonFile(file: string): unknown {

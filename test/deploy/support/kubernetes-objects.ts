@@ -10,6 +10,9 @@ export interface KubernetesObject {
   readonly metadata: { readonly name: string };
 }
 
+/** Of the libraries and the types of Kubernetes, which take long to parse. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 const FOLDER = join(ROOT, 'deploy/kubernetes');
 
 /** Every object of deploy/kubernetes, by file; the kustomization is no object of the cluster. */
@@ -45,6 +48,7 @@ export function findMistakes(objects: readonly KubernetesObject[]): string[] {
     noEmit: true,
     skipLibCheck: true,
     types: [],
+    lib: ['lib.es2022.d.ts'],
     target: ts.ScriptTarget.ES2022,
     module: ts.ModuleKind.ESNext,
     moduleResolution: ts.ModuleResolutionKind.Bundler,
@@ -53,8 +57,11 @@ export function findMistakes(objects: readonly KubernetesObject[]): string[] {
   const program = ts.createProgram([path], options, {
     ...host,
     fileExists: (name) => name === path || host.fileExists(name),
-    getSourceFile: (name, language) =>
-      name === path ? ts.createSourceFile(name, text, language) : host.getSourceFile(name, language),
+    getSourceFile: (name, language) => {
+      if (name === path) return ts.createSourceFile(name, text, language);
+      if (!parsed.has(name)) parsed.set(name, host.getSourceFile(name, language));
+      return parsed.get(name);
+    },
   });
   return ts.getPreEmitDiagnostics(program).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
 }
