@@ -153,7 +153,7 @@ it('shows neither its secret nor the path of its URL in log, metrics or Redis', 
   const { stdout, stderr } = await notify.result;
   const redis = new Redis(testRedisUrl());
   const keys = await redis.keys(`{payouts:${account.platformId}}*`);
-  const stored = await Promise.all(keys.map(async (key) => (await redis.dumpBuffer(key))?.toString('latin1')));
+  const stored = await Promise.all(keys.map(async (key) => (await redis.dumpBuffer(key)).toString('latin1')));
   const group = JSON.stringify(await redis.xinfo('CONSUMERS', account.connection.keys.events, NOTIFY_GROUP));
   redis.disconnect();
   expect(stderr).toContain('notification not delivered');
