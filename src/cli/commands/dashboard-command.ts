@@ -11,7 +11,8 @@ with \`payouts resolve\`, \`retry\`, \`pause\` and others, and the pages show th
 
 Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID, DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000), DASHBOARD_USER (payouts);
-  DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can reach.
+  DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can reach, with at least 12
+  characters there; DASHBOARD_TRUSTED_PROXIES; PAYOUT_EXPLORERS (links from a txhash to a block explorer).
 
 It serves plain HTTP: put a TLS proxy in front of it on a network that you do not control.
 
@@ -39,7 +40,16 @@ export function defineDashboardCommand(command: Command, context: CliContext): v
 
 async function start({ environment, logger }: CliContext): Promise<DashboardServer> {
   const config = readConfig(
-    ['REDIS_URL', 'GATEWAY_PLATFORM_ID', 'DASHBOARD_HOST', 'DASHBOARD_PORT', 'DASHBOARD_USER', 'DASHBOARD_PASSWORD'],
+    [
+      'REDIS_URL',
+      'GATEWAY_PLATFORM_ID',
+      'DASHBOARD_HOST',
+      'DASHBOARD_PORT',
+      'DASHBOARD_USER',
+      'DASHBOARD_PASSWORD',
+      'DASHBOARD_TRUSTED_PROXIES',
+      'PAYOUT_EXPLORERS',
+    ],
     environment,
   );
   // Imported here: other commands start faster, and in less memory, without Express and Bull Board.
@@ -52,6 +62,8 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
       port: config.DASHBOARD_PORT,
       user: config.DASHBOARD_USER,
       password: config.DASHBOARD_PASSWORD,
+      trustedProxies: config.DASHBOARD_TRUSTED_PROXIES,
+      explorers: config.PAYOUT_EXPLORERS,
       logger,
     });
   } catch (error) {
