@@ -143,7 +143,7 @@ describe('startDashboard', () => {
   it('sends headers that keep pages private and other hosts out', async () => {
     const { headers } = await (await start({ password: PASSWORD })).ask('/payouts');
     expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none';style-src 'self';img-src 'self' data:;form-action 'self';base-uri 'none';frame-ancestors 'none'",
+      "default-src 'none';script-src 'self';connect-src 'self';style-src 'self';img-src 'self' data:;form-action 'self';base-uri 'none';frame-ancestors 'none'",
     );
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
