@@ -20,6 +20,8 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `journals` | hash | journalId → where that send journal is, and its last entry (JSON), of all that have sends |
  * | `objections` | hash | journalId → why that journal contradicts this ledger (JSON) |
  * | `late` | sorted set | payoutIds of which a payment was proved too late, by the time of the proof |
+ * | `statistics` | hash | counters derived from the events, with the last event that is counted; may be deleted at any time |
+ * | `gateway` | hash | what the gateway said last of its currencies and the balance; may be deleted at any time |
  *
  * BullMQ's own keys begin with the same prefix.
  */
@@ -61,6 +63,14 @@ export class LedgerKeys {
 
   get late(): string {
     return `${this.prefix}:late`;
+  }
+
+  get statistics(): string {
+    return `${this.prefix}:statistics`;
+  }
+
+  get gateway(): string {
+    return `${this.prefix}:gateway`;
   }
 
   payout(payoutId: string): string {

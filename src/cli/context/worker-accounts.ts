@@ -35,7 +35,24 @@ export function readWorkerAccounts(environment: Environment): AccountOptions[] {
   return readAccountsFile(file).map((account) => ({ ...settings, ...account }));
 }
 
+/**
+ * Which accounts there are: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment. Their secrets are not read.
+ * @throws InvalidConfigError with every problem
+ */
+export function readPlatformIds(environment: Environment): number[] {
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  if (file === undefined) return [readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID];
+  return parseAccountsFile(file).map(({ platformId }) => platformId);
+}
+
 function readAccountsFile(file: string): AccountOptions[] {
+  return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({
+    ...account,
+    secretKey: readSecretFile(resolve(dirname(file), secretKeyFile), account.platformId),
+  }));
+}
+
+function parseAccountsFile(file: string): z.infer<typeof accountsFileSchema> {
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
     throw new InvalidConfigError(
@@ -44,10 +61,7 @@ function readAccountsFile(file: string): AccountOptions[] {
         .map(({ field, message }) => ({ field: `PAYOUT_ACCOUNTS_FILE ${field}`, message })),
     );
   }
-  return parsed.data.map(({ secretKeyFile, ...account }) => ({
-    ...account,
-    secretKey: readSecretFile(resolve(dirname(file), secretKeyFile), account.platformId),
-  }));
+  return parsed.data;
 }
 
 function readJsonFile(file: string): unknown {
