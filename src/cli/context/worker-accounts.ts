@@ -37,7 +37,7 @@ export function readWorkerAccounts(environment: Environment): AccountOptions[] {
 }
 
 /**
- * The ids of the same accounts, for what needs no key of the gateway: those files may be out of its reach.
+ * Which accounts there are: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment. Their secrets are not read.
  * @throws InvalidConfigError with every problem
  */
 export function readPlatformIds(environment: Environment): number[] {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readWorkerAccounts } from '../../../src/cli/context/worker-accounts.js';
+import { readPlatformIds, readWorkerAccounts } from '../../../src/cli/context/worker-accounts.js';
 
 let dir: string;
 let file: string;
@@ -40,6 +40,14 @@ describe('the accounts file', () => {
       { platformId: 1, baseUrl: BASE_URL, secretKey: 'k-one-0123456789', intervalMs: 2_000, leaseMs: 5_000 },
       { platformId: 2, baseUrl: BASE_URL, secretKey: 'k-two-0123456789', intervalMs: 1_500, retentionDays: 30 },
     ]);
+  });
+
+  it('names the accounts without their secrets', async () => {
+    const accounts = [1, 2].map((platformId) => ({ platformId, baseUrl: BASE_URL, secretKeyFile: 'none.key' }));
+    await writeFile(file, JSON.stringify(accounts));
+    expect(readPlatformIds({ PAYOUT_ACCOUNTS_FILE: file })).toEqual([1, 2]);
+    expect(readPlatformIds({ GATEWAY_PLATFORM_ID: '7' })).toEqual([7]);
+    expect(() => readPlatformIds({})).toThrow('GATEWAY_PLATFORM_ID: is required');
   });
 
   it.each<[string, unknown, string]>([
