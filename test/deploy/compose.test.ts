@@ -32,7 +32,17 @@ function serviceOf(name: string, environment: Record<string, string> = {}): Comp
 /** A value that is allowed, and not the default. */
 function otherValue(row: Setting): string {
   const fallback = 'default' in row ? row.default : '';
-  const candidates = [true, Number(fallback) + 1, 7, 'debug', 'slack', 'paid,failed', 'https://other.example'];
+  const candidates = [
+    true,
+    Number(fallback) + 1,
+    7,
+    'debug',
+    'slack',
+    'paid,failed',
+    'https://other.example',
+    '10.0.0.0/8',
+    '6=https://x.example/{txhash}',
+  ];
   const value = candidates.find((each) => each !== fallback && row.rule.safeParse(each).success);
   if (value === undefined) throw new Error(`no other value of ${row.variable} is known to this test`);
   return String(value);
