@@ -1,5 +1,5 @@
 import { cp, rm, writeFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { until } from '../support/until.js';
@@ -32,10 +32,6 @@ afterEach(async () => {
   await producer.close();
   await host.close();
   await sandbox.close();
-});
-
-afterAll(() => {
-  expect([...tried].sort()).toEqual([...runbooks.keys()].sort());
 });
 
 /** The same gateway, changed; it has forgotten its payments. */
@@ -235,4 +231,8 @@ it('the balance is low', async () => {
   const [shown = ''] = await follow('the balance is low', { 1: async () => enqueue(2, 'funded') });
   expect(shown).toMatch(/USD|BTC|\d/);
   await untilCompleted(3);
+});
+
+it('no runbook of the page was left out', () => {
+  expect([...tried].sort()).toEqual([...runbooks.keys()].sort());
 });
