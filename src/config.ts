@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { findContradictions } from './check-settings.js';
 import { InvalidConfigError, type Problem } from './errors.js';
+import { readSecretFile } from './secret-file.js';
 import type { Setting, SettingTable, SettingValue } from './setting.js';
 import { SETTINGS } from './settings.js';
 
@@ -101,10 +101,15 @@ function readText(
   if (secret !== true || file === undefined || file === '') return text;
   if (text !== undefined) return { problem: { field, message: `is set, but so is ${variable}: use one of them` } };
   try {
-    return readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    return readSecretFile(file, mayReadOpenSecrets(environment));
   } catch (error) {
-    return { problem: { field, message: `cannot be read: ${(error as Error).message}` } };
+    return { problem: { field, message: (error as Error).message } };
   }
+}
+
+/** Whether a secret's file may be one that every user of the machine can read. Anything but `true` forbids it. */
+export function mayReadOpenSecrets(environment: Environment): boolean {
+  return environment[SETTINGS.allowReadableSecrets.variable] === 'true';
 }
 
 /** A variable is text: what is to be a number or a flag becomes one, then its rule decides. */

@@ -80,9 +80,21 @@ export const baseUrlField = z.string({ error: 'must be a string' }).transform((t
 
 function baseUrlProblem(url: URL | undefined): string | undefined {
   if (url === undefined) return 'must be a URL such as https://gateway.example/api';
+  if (!isProtected(url) || url.username !== '' || url.password !== '') return webhookUrlProblem(url);
+  if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
+  return undefined;
+}
+
+/** Where a webhook is posted: https, or http on this machine only. Path and query may hold a token, so nothing of it is shown. */
+export const webhookUrlField = z.string({ error: 'must be a string' }).superRefine((text, context) => {
+  const message = webhookUrlProblem(URL.canParse(text) ? new URL(text) : undefined);
+  if (message !== undefined) context.addIssue({ code: 'custom', message });
+});
+
+function webhookUrlProblem(url: URL | undefined): string | undefined {
+  if (url === undefined) return 'must be a URL such as https://hooks.example/payouts';
   if (!isProtected(url)) return 'must begin with https:// (http:// is allowed for 127.0.0.1, ::1 and localhost only)';
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
-  if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
   return undefined;
 }
 

@@ -59,3 +59,13 @@ export function formatCount(count: number, thing: string): string {
 export function formatSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
+
+/** An amount with the currency's name: `77 USDT (TRC-20)`, or `77 (payment_id 6)` where the name is not known. */
+export function formatMoney(
+  amount: string,
+  paymentId: number,
+  currencies: readonly { readonly paymentId: number; readonly name: string }[],
+): string {
+  const currency = currencies.find((known) => known.paymentId === paymentId);
+  return currency === undefined ? `${amount} (payment_id ${paymentId})` : `${amount} ${currency.name}`;
+}

@@ -8,8 +8,8 @@ export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-led
 export type { Adoption, AdoptionPlan } from './operator/adoption.js';
 export type { Actor } from './ledger/actor.js';
 export type { EventsOptions } from './producer/events/event-group.js';
-export type { PayoutEventListener, PayoutEventName } from './producer/events/event-listeners.js';
-export type { PayoutEvent, PayoutEventType } from './producer/events/payout-events.js';
+export type { PayoutEventListener } from './producer/events/event-listeners.js';
+export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/events/payout-events.js';
 export type { BatchStats } from './producer/batch-stats.js';
 export type { AccountStats } from './ledger/account-stats.js';
 export type { KnownJournal, Objection } from './ledger/sender-ledger.js';

@@ -10,6 +10,7 @@ export const SETTING_SECTIONS = {
   polling: 'Following transactions',
   retention: 'Retention',
   serving: 'Health, dashboard and log',
+  notifications: 'Notifications',
 } as const;
 
 /**

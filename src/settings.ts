@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { baseUrlField, millisecondsField, platformIdField, wholeNumberField } from './fields.js';
+import { baseUrlField, millisecondsField, platformIdField, webhookUrlField, wholeNumberField } from './fields.js';
 import { parseRedisUrl } from './redis.js';
+import { explorersField, proxiesField } from './serving-fields.js';
 import type { SettingTable } from './setting.js';
 
 /**
@@ -24,6 +25,10 @@ const redisUrl = z.string().superRefine((url, context) => {
     context.addIssue({ code: 'custom', message: (error as Error).message });
   }
 });
+
+const SHORTEST_SIGNING_SECRET = 16;
+
+const NOTIFY_FORMATS = ['json', 'slack', 'telegram'] as const;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -219,6 +224,20 @@ export const WORKER_COMMAND_SETTINGS = {
   },
 } as const satisfies SettingTable;
 
+/** How the files of secrets are read, whichever command reads them. */
+export const SECRET_SETTINGS = {
+  /**
+   * Accepts secret files that every user of the machine can read or write; else they are refused, as `ssh` refuses such a
+   * key. The image sets it, because Kubernetes and compose mount secrets like this and a container has no other users.
+   */
+  allowReadableSecrets: {
+    section: 'account',
+    variable: 'ALLOW_READABLE_SECRETS',
+    rule: flag,
+    default: false,
+  },
+} as const satisfies SettingTable;
+
 /** What only `payouts dashboard` reads. */
 export const DASHBOARD_SETTINGS = {
   /** Address of the dashboard. One that other machines can reach needs a password. */
@@ -233,7 +252,7 @@ export const DASHBOARD_SETTINGS = {
     absent: '`payouts`',
     example: 'payouts',
   },
-  /** Password of the dashboard's basic authentication. */
+  /** Password of the dashboard's basic authentication; at least 12 characters where other machines can reach it. */
   dashboardPassword: {
     section: 'serving',
     variable: 'DASHBOARD_PASSWORD',
@@ -242,10 +261,81 @@ export const DASHBOARD_SETTINGS = {
     absent: 'none is asked for, on loopback only',
     example: './secrets/dashboard-password.txt',
   },
+  /**
+   * Proxies in front of the dashboard whose `X-Forwarded-For` names the client, separated by commas: addresses, networks
+   * such as `10.0.0.0/8`, or `loopback`. Without it, everybody behind a proxy waits for the wrong passwords of one.
+   */
+  dashboardTrustedProxies: {
+    section: 'serving',
+    variable: 'DASHBOARD_TRUSTED_PROXIES',
+    rule: proxiesField,
+    absent: 'the client is who connects',
+  },
+  /** Block explorers by currency (payment_id), to which the dashboard links a txhash: entries such as `6=https://explorer.example/tx/{txhash}`, separated by commas. */
+  explorers: {
+    section: 'serving',
+    variable: 'PAYOUT_EXPLORERS',
+    rule: explorersField,
+    absent: 'no links',
+  },
+} as const satisfies SettingTable;
+
+/** What only `payouts notify` reads, beside the account. See [notifications.md](notifications.md). */
+export const NOTIFY_SETTINGS = {
+  /**
+   * Where each notification is posted: `https://…`, or `http://` on loopback only. Whoever knows the URL of a Slack or
+   * Telegram webhook can write there, so it is a secret.
+   */
+  notifyUrl: {
+    section: 'notifications',
+    variable: 'NOTIFY_URL',
+    rule: webhookUrlField,
+    secret: true,
+    required: true,
+    example: './secrets/notify-url.txt',
+  },
+  /** Signs each notification (HMAC-SHA256), at least 16 characters. Required for `NOTIFY_FORMAT` `json`; Slack and Telegram check none. */
+  notifySecret: {
+    section: 'notifications',
+    variable: 'NOTIFY_SECRET',
+    rule: text.min(SHORTEST_SIGNING_SECRET, `must have at least ${SHORTEST_SIGNING_SECRET} characters`),
+    secret: true,
+    absent: 'not signed',
+    example: './secrets/notify-secret.txt',
+  },
+  /** Which events are sent, separated by commas: states of payouts and events of the account. `all` sends each. */
+  notifyEvents: {
+    section: 'notifications',
+    variable: 'NOTIFY_EVENTS',
+    rule: text,
+    default: 'failed,rejected,unknown,late_payment,paused,resumed,objection,ledger_adopted',
+  },
+  /** The body: `json` is signed and has all fields; `slack` and `telegram` are a line of text as those services take it. */
+  notifyFormat: {
+    section: 'notifications',
+    variable: 'NOTIFY_FORMAT',
+    rule: z.enum(NOTIFY_FORMATS, { error: `must be one of ${NOTIFY_FORMATS.join(', ')}` }),
+    default: 'json',
+  },
+  /** Time limit of one attempt, with the response. */
+  notifyTimeoutMs: {
+    section: 'notifications',
+    variable: 'NOTIFY_TIMEOUT_MS',
+    rule: millisecondsField(100),
+    default: 10_000,
+    unit: 'ms',
+  },
+  /** Port on `HEALTH_HOST` where `payouts notify` serves `/healthz`, `/readyz` and `/metrics`; 0 takes a free one. */
+  notifyHealthPort: { section: 'notifications', variable: 'NOTIFY_HEALTH_PORT', rule: port, default: 9_465 },
 } as const satisfies SettingTable;
 
 /** What programs do not pass as options: only the `payouts` command reads it. */
-export const COMMAND_SETTINGS = { ...WORKER_COMMAND_SETTINGS, ...DASHBOARD_SETTINGS } as const;
+export const COMMAND_SETTINGS = {
+  ...WORKER_COMMAND_SETTINGS,
+  ...SECRET_SETTINGS,
+  ...DASHBOARD_SETTINGS,
+  ...NOTIFY_SETTINGS,
+} as const;
 
 /** All rows. */
 export const SETTINGS = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS, ...WORKER_SETTINGS, ...COMMAND_SETTINGS } as const;

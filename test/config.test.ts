@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
@@ -11,9 +11,10 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-function secretFile(content: string): string {
+function secretFile(content: string, mode = 0o600): string {
   const path = join(folder, String(Math.random()));
   writeFileSync(path, content);
+  chmodSync(path, mode);
   return path;
 }
 
@@ -157,6 +158,20 @@ describe('secrets', () => {
     expect(problemsOf(['GATEWAY_SECRET_KEY'], { GATEWAY_SECRET_KEY_FILE: secretFile('\n') })).toEqual({
       GATEWAY_SECRET_KEY: 'must not be empty',
     });
+  });
+
+  it.each([0o604, 0o644, 0o602, 0o666])('are refused when every user can read or write their file: mode %o', (mode) => {
+    const environment = { GATEWAY_SECRET_KEY_FILE: secretFile('hunter2', mode) };
+    expect(problemsOf(['GATEWAY_SECRET_KEY'], environment)).toEqual({
+      GATEWAY_SECRET_KEY_FILE: expect.stringContaining(`(mode 0${mode.toString(8)}): run \`chmod o-rw `),
+    });
+    const inContainer = { ...environment, ALLOW_READABLE_SECRETS: 'true' };
+    expect(readConfig(['GATEWAY_SECRET_KEY'], inContainer).GATEWAY_SECRET_KEY).toBe('hunter2');
+  });
+
+  it.each([0o400, 0o440, 0o640])('may be readable for the group: mode %o', (mode) => {
+    const environment = { GATEWAY_SECRET_KEY_FILE: secretFile('hunter2', mode) };
+    expect(readConfig(['GATEWAY_SECRET_KEY'], environment).GATEWAY_SECRET_KEY).toBe('hunter2');
   });
 
   it('reads a file for secrets only', () => {

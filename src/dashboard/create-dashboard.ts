@@ -2,22 +2,32 @@ import { Router } from 'express';
 import { systemClock, type Clock } from '../clock.js';
 import { InvalidConfigError } from '../errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
-import { openAccount } from '../queues/open-account.js';
+import { openAccount, type AccountAccess } from '../queues/open-account.js';
+import { createAccountsPages } from './accounts-pages.js';
+import { createAssets } from './assets.js';
 import { requireLogin, type Login } from './basic-auth.js';
 import { createBoard } from './board.js';
+import { createLoginMetrics } from './login-metrics.js';
 import { createPayoutPages } from './payout-pages.js';
+import { accountPath } from './site.js';
 import { boardHeaders, noStore, pageHeaders, refuseWrites } from './security-headers.js';
 
-/** Which account the dashboard shows, and who may see it. */
+/** Which accounts the dashboard shows, and who may see them. */
 export interface DashboardOptions {
-  /** The merchant account. */
-  readonly platformId: number;
+  /** The merchant account, or several: each then has its pages under `/accounts/<platformId>`. */
+  readonly platformId: number | readonly number[];
   /** Where the ledger is, in one of the forms of `REDIS_URL`. */
   readonly redisUrl: string;
-  /** Required on every path. Without one, the application that mounts the dashboard must control access. */
+  /**
+   * Required on every path. Without one, the application that mounts the dashboard must control access. A client that gives
+   * wrong ones has to wait longer and longer; clients are told apart by `request.ip`, so an application behind a proxy sets
+   * Express's `trust proxy`.
+   */
   readonly password?: string | undefined;
   /** @defaultValue `payouts` */
   readonly user?: string | undefined;
+  /** Block explorers by payment_id, to which a txhash is linked: `https://…/{txhash}`. @defaultValue no links */
+  readonly explorers?: ReadonlyMap<number, string> | undefined;
   /** @defaultValue a logger that says nothing */
   readonly logger?: Logger;
   /** @defaultValue the machine's clock */
@@ -35,28 +45,63 @@ export interface Dashboard {
 const DEFAULT_USER = 'payouts';
 
 /**
- * Creates the dashboard of an account: payout pages under `/payouts`, Bull Board under `/board`.
+ * Creates the dashboard: of one account, payout pages under `/payouts` and Bull Board under `/board`; of several, an
+ * overview under `/accounts` and the same for each under `/accounts/<platformId>`.
  *
  * The server makes everything read-only: where money moves, no click may run a job again or empty a queue. Operators
  * decide with the `payouts` command, which records who did what and why.
  * @throws InvalidConfigError when the options cannot be used
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { platformId, redisUrl, clock = systemClock } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   const login = toLogin(options);
-  const account = openAccount({ platformId, redisUrl, confirmation: 'reply', readOnly: true, clock, logger });
-  const { ledger, queues } = account;
+  const accounts = openAccounts(options, logger);
+  const platformIds = accounts.map(({ ledger }) => ledger.connection.platformId);
 
   const router = Router();
   router.use(pageHeaders, noStore);
-  if (login !== undefined) router.use(requireLogin(login));
-  router.use(refuseWrites);
-  router.use('/board', boardHeaders, createBoard(ledger, queues));
-  router.use(createPayoutPages(ledger, logger));
+  const metrics = createLoginMetrics();
+  if (login !== undefined) router.use(requireLogin(login, { clock: systemClock, logger, metrics }));
+  router.use(refuseWrites, createAssets());
+  router.get('/metrics', async (_, response) => {
+    response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
+  });
+  for (const { ledger, queues } of accounts) {
+    const account = Router();
+    account.use('/board', boardHeaders, createBoard(ledger, queues));
+    account.use(createPayoutPages(ledger, platformIds, logger));
+    router.use(accountPath(platformIds, ledger.connection.platformId) || '/', account);
+  }
+  if (accounts.length > 1) router.use(createAccountsPages(platformIds, logger));
 
   let closed: Promise<void> | undefined;
-  return { router, close: () => (closed ??= account.close()) };
+  return { router, close: () => (closed ??= closeAccounts(accounts)) };
+}
+
+/** All on one connection. */
+function openAccounts(options: DashboardOptions, logger: Logger): AccountAccess[] {
+  const { redisUrl, clock = systemClock } = options;
+  const platformIds = [options.platformId].flat();
+  if (platformIds.length === 0 || new Set(platformIds).size < platformIds.length) {
+    throw new InvalidConfigError([{ field: 'platformId', message: 'must name at least one account, and each once' }]);
+  }
+  const accounts: AccountAccess[] = [];
+  try {
+    for (const platformId of platformIds) {
+      const connection = accounts[0]?.ledger.connection.redis;
+      const common = { platformId, confirmation: 'reply', readOnly: true, clock, logger } as const;
+      accounts.push(openAccount(connection === undefined ? { ...common, redisUrl } : { ...common, connection }));
+    }
+  } catch (error) {
+    void closeAccounts(accounts);
+    throw error;
+  }
+  return accounts;
+}
+
+/** The first one last: it opened the connection. */
+async function closeAccounts(accounts: readonly AccountAccess[]): Promise<void> {
+  for (const account of accounts.toReversed()) await account.close();
 }
 
 function toLogin({ user, password }: DashboardOptions): Login | undefined {

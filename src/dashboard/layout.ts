@@ -1,11 +1,7 @@
 import { html, type Html } from './html.js';
+import { accountPath, type DashboardSite, type Site } from './site.js';
 
-/** Where the dashboard is mounted, and its account. */
-export interface Site {
-  /** The path under which the dashboard is mounted; empty at the top. */
-  readonly base: string;
-  readonly platformId: number;
-}
+export type { Site } from './site.js';
 
 interface PageOptions {
   readonly title: string;
@@ -17,7 +13,8 @@ const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%234f46e5'/%3E%3Cpath d='M4 8h7M8 5l3 3-3 3' stroke='white' stroke-width='1.8' fill='none'/%3E%3C/svg%3E";
 
 /** A whole page: head, navigation, search, and the given content. */
-export function layout({ base, platformId }: Site, { title, search = '' }: PageOptions, content: Html): string {
+export function layout(site: Site | DashboardSite, { title, search = '' }: PageOptions, content: Html): string {
+  const account = 'platformId' in site ? site : undefined;
   const page = html`<!doctype html>
     <html lang="en">
       <head>
@@ -25,36 +22,64 @@ export function layout({ base, platformId }: Site, { title, search = '' }: PageO
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="robots" content="noindex" />
         <meta name="color-scheme" content="light dark" />
-        <title>${title} · Payouts ${platformId}</title>
+        <title>${title} · Payouts${account && ` ${account.platformId}`}</title>
         <link rel="icon" href="${ICON}" />
-        <link rel="stylesheet" href="${base}/style.css" />
+        <link rel="stylesheet" href="${site.root}/style.css" />
       </head>
       <body>
         <header class="top">
           <div class="wrap">
-            <a class="brand" href="${base}/payouts">Payouts <span>account ${platformId}</span></a>
-            <nav>
-              <a href="${base}/payouts" aria-current="page">Payouts</a>
-              <a href="${base}/board/">Queues</a>
-            </nav>
-            <form class="search" action="${base}/payouts" role="search">
-              <input
-                type="search"
-                name="q"
-                value="${search}"
-                placeholder="payoutId or txhash"
-                aria-label="payoutId or txhash"
-                maxlength="256"
-                autocomplete="off"
-                autocapitalize="none"
-                spellcheck="false"
-              />
-              <button>Find</button>
-            </form>
+            <a class="brand" href="${account?.base ?? site.root}${account ? '/payouts' : '/accounts'}">Payouts</a>
+            ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, search)}
           </div>
         </header>
         <main class="wrap">${content}</main>
       </body>
     </html>`;
   return page.text;
+}
+
+function navigation({ base }: Site, search: string): Html {
+  return html`<nav>
+      <a href="${base}/payouts" aria-current="page">Payouts</a>
+      <a href="${base}/board/">Queues</a>
+    </nav>
+    <form class="search" action="${base}/payouts" role="search">
+      <input
+        type="search"
+        name="q"
+        value="${search}"
+        placeholder="payoutId or txhash"
+        aria-label="payoutId or txhash"
+        maxlength="256"
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck="false"
+      />
+      <button>Find</button>
+    </form>`;
+}
+
+/** Which account this page is about; where there are several, a menu of them that needs no script. */
+function accountSwitch(site: Site | DashboardSite): Html {
+  const { root, platformIds } = site;
+  const shown = 'platformId' in site ? site.platformId : undefined;
+  const name = shown === undefined ? 'all accounts' : `account ${shown}`;
+  if (platformIds.length === 1) return html`<span class="account">${name}</span>`;
+  return html`<details class="account switch">
+    <summary>${name}</summary>
+    <ul>
+      <li><a href="${root}/accounts" aria-current="${shown === undefined ? 'page' : 'false'}">All accounts</a></li>
+      ${platformIds.map(
+        (platformId) =>
+          html`<li>
+            <a
+              href="${root}${accountPath(platformIds, platformId)}/payouts"
+              aria-current="${platformId === shown ? 'page' : 'false'}"
+              >Account ${platformId}</a
+            >
+          </li>`,
+      )}
+    </ul>
+  </details>`;
 }

@@ -1,5 +1,6 @@
 import { html } from './html.js';
-import { layout, type Site } from './layout.js';
+import { layout } from './layout.js';
+import type { DashboardSite, Site } from './site.js';
 
 export interface Message {
   readonly title: string;
@@ -8,14 +9,14 @@ export interface Message {
 }
 
 /** A page with one message: what was not found, or what went wrong and what to do. */
-export function messagePage(site: Site, { title, text, search }: Message): string {
+export function messagePage(site: Site | DashboardSite, { title, text, search }: Message): string {
   return layout(
     site,
     search === undefined ? { title } : { title, search },
     html`<section class="card message">
       <h1>${title}</h1>
       <p>${text}</p>
-      <p><a href="${site.base}/payouts">Overview</a></p>
+      <p><a href="${'base' in site ? `${site.base}/payouts` : `${site.root}/accounts`}">Overview</a></p>
     </section>`,
   );
 }

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { Router, type ErrorRequestHandler, type Request, type Response } from 'express';
+import { Router, type Request, type Response } from 'express';
 import { systemClock } from '../clock.js';
-import { RedisUnavailableError } from '../errors.js';
 import { payoutIdField, txhashField } from '../fields.js';
 import { readAccountStats } from '../ledger/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
@@ -10,14 +8,13 @@ import { watchHeartbeat } from '../ledger/watch-heartbeat.js';
 import type { Payout } from '../ledger/payout.js';
 import { isPayoutState, URGENT_STATES, type PayoutState } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
-import type { Site } from './layout.js';
 import { messagePage, type Message } from './message-page.js';
 import { overviewPage, type Overview } from './overview-page.js';
 import { payoutPage } from './payout-page.js';
 import { isNewestFirst, statePage } from './state-page.js';
 import { payoutPath } from './payout-path.js';
-
-const STYLE_SHEET = readFileSync(new URL('style.css', import.meta.url), 'utf8');
+import { respondToError } from './respond-to-error.js';
+import { toSite, type Site } from './site.js';
 
 const LISTED_ON_OVERVIEW = 10;
 const LISTED_ON_PAGE = 50;
@@ -25,15 +22,16 @@ const LISTED_ON_PAGE = 50;
 /** A live sender is seen within a second; nobody waits for a page much longer. */
 const WATCH_MS = 1_300;
 
-/** The payout pages: the overview of the account, the payouts of a state, one payout. Plain HTML without scripts. */
-export function createPayoutPages(ledger: PayoutLedger, logger: Logger): Router {
-  const pages = new PayoutPages(ledger);
+/**
+ * The payout pages: the overview of the account, the payouts of a state, one payout.
+ * @param platformIds - every account of the dashboard, for the switch between them
+ */
+export function createPayoutPages(ledger: PayoutLedger, platformIds: readonly number[], logger: Logger): Router {
+  const site = (request: Request): Site => toSite(request, ledger.connection.platformId, platformIds);
+  const pages = new PayoutPages(ledger, site);
   const router = Router();
   router.get('/', (request, response) => {
     response.redirect(`${request.baseUrl}/payouts`);
-  });
-  router.get('/style.css', (_, response) => {
-    response.type('css').send(STYLE_SHEET);
   });
   router.get('/payouts', (request, response) => pages.showPayouts(request, response));
   router.get('/payouts/*payoutId', async (request, response) => {
@@ -42,15 +40,17 @@ export function createPayoutPages(ledger: PayoutLedger, logger: Logger): Router 
   router.use((request, response) => {
     pages.notFound(request, response, { title: 'Not found', text: 'Page not found.' });
   });
-  router.use(respondToError(ledger.connection.platformId, logger));
+  router.use(respondToError(site, logger));
   return router;
 }
 
 class PayoutPages {
   readonly #ledger: PayoutLedger;
+  readonly #site: (request: Request) => Site;
 
-  constructor(ledger: PayoutLedger) {
+  constructor(ledger: PayoutLedger, site: (request: Request) => Site) {
     this.#ledger = ledger;
+    this.#site = site;
   }
 
   /** `/payouts`, by its query: one payout, a search, a state, or the overview. */
@@ -70,10 +70,6 @@ class PayoutPages {
 
   notFound(request: Request, response: Response, message: Message): void {
     response.status(404).send(messagePage(this.#site(request), message));
-  }
-
-  #site({ baseUrl }: Request): Site {
-    return { base: baseUrl, platformId: this.#ledger.connection.platformId };
   }
 
   async #find(payoutId: string): Promise<Payout | undefined> {
@@ -127,30 +123,4 @@ class PayoutPages {
 
 function listing(state: PayoutState, limit: number): { state: PayoutState; limit: number; newestFirst: boolean } {
   return { state, limit, newestFirst: isNewestFirst(state) };
-}
-
-const RETRY_AFTER_S = '5';
-
-/** An unavailable Redis is reported as 503, for the client to retry. The details of an internal error go to the log only. */
-function respondToError(platformId: number, logger: Logger): ErrorRequestHandler {
-  return (error: Error & { readonly status?: number }, request, response, next) => {
-    if (response.headersSent) {
-      next(error);
-      return;
-    }
-    const site = { base: request.baseUrl, platformId };
-    if (error instanceof RedisUnavailableError) {
-      const message = {
-        title: 'Redis unavailable',
-        text: `${error.message}. The payouts are safe; reload in a moment.`,
-      };
-      response.status(503).set('Retry-After', RETRY_AFTER_S).send(messagePage(site, message));
-    } else if (error.status === 400) {
-      response.status(400).send(messagePage(site, { title: 'Not found', text: 'The URL is malformed.' }));
-    } else {
-      logger.error({ path: request.path, error: error.stack }, 'request failed');
-      const text = 'Internal error; see the log of the dashboard.';
-      response.status(500).send(messagePage(site, { title: 'Internal error', text }));
-    }
-  };
 }

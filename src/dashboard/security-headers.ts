@@ -1,9 +1,11 @@
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 
-/** The payout pages are plain HTML: no script runs there, whatever a payout's texts contain. */
+/** On the payout pages only our own script runs, whatever a payout's texts contain. It fetches nothing but the page itself. */
 const PAGE_SOURCES = {
   'default-src': ["'none'"],
+  'script-src': ["'self'"],
+  'connect-src': ["'self'"],
   'style-src': ["'self'"],
   'img-src': ["'self'", 'data:'],
   'form-action': ["'self'"],
@@ -14,14 +16,12 @@ const PAGE_SOURCES = {
 /** Bull Board runs scripts from its own files only, and its components write inline styles. */
 const BOARD_SOURCES = {
   ...PAGE_SOURCES,
-  'script-src': ["'self'"],
   'style-src': ["'self'", "'unsafe-inline'"],
   'font-src': ["'self'", 'data:'],
-  'connect-src': ["'self'"],
   'base-uri': ["'self'"],
 };
 
-/** Headers for the payout pages, which load nothing but their style sheet. */
+/** Headers for the payout pages, which load nothing but their style sheet and script. */
 export const pageHeaders = securityHeaders(PAGE_SOURCES);
 
 /** Headers for everything of Bull Board. */
@@ -38,7 +38,7 @@ function securityHeaders(directives: Record<string, string[]>): RequestHandler {
 
 /** Payouts must not be cached by browsers or proxies. Bull Board's static files may be. */
 export const noStore: RequestHandler = (request, response, next) => {
-  if (!request.path.startsWith('/board/static/')) response.set('Cache-Control', 'no-store');
+  if (!/^(\/accounts\/\d+)?\/board\/static\//.test(request.path)) response.set('Cache-Control', 'no-store');
   next();
 };
 

@@ -11,8 +11,8 @@ import { openLedger, type LedgerAccess, type PayoutProducerOptions } from '../qu
 import { readBatchStats, type BatchStats } from './batch-stats.js';
 import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
 import { eventsSchema, readGroupEvents, type EventsOptions } from './events/event-group.js';
-import { EventListeners, type PayoutEventListener, type PayoutEventName } from './events/event-listeners.js';
-import type { PayoutEvent } from './events/payout-events.js';
+import { EventListeners, type PayoutEventListener } from './events/event-listeners.js';
+import type { PayoutEvent, PayoutEventName } from './events/payout-events.js';
 import { waitForPayout } from './wait-for-payout.js';
 
 /** A payout that the ledger has. */

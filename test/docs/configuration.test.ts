@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { parse } from 'yaml';
 import { renderEnvExample, renderSettingsDoc } from '../../scripts/settings-docs.js';
 import { readConfig, type VariableName } from '../../src/config.js';
 import type { Setting } from '../../src/setting.js';
@@ -44,32 +43,5 @@ describe('.env.example', () => {
       names.filter((name) => 'required' in (rows.get(name) ?? {})).map((name) => [name, environment[name]]),
     );
     expect(readConfig(names, { ...environment, DASHBOARD_USER: '' })).toEqual(readConfig(names, required));
-  });
-});
-
-describe('docker-compose.yml', () => {
-  const { services, ...shared } = parse(readRepositoryFile('docker-compose.yml'), { merge: true }) as {
-    services: Record<string, { environment?: Record<string, string>; env_file?: unknown }>;
-    'x-account': Record<string, string>;
-  };
-  const lines = [...Object.values(services).map(({ environment = {} }) => environment), shared['x-account']].flatMap(
-    (environment) => Object.entries(environment),
-  );
-
-  it.each(['worker', 'dashboard'])('gives %s what else is set in .env', (name) => {
-    expect(services[name]?.env_file).toEqual([{ path: '.env', required: false }]);
-  });
-
-  it.each(lines)('sets %s, which exists', (name) => {
-    expect([...rows.keys()]).toContain(name.replace(/_FILE$/, ''));
-    if (name.endsWith('_FILE')) expect(rows.get(name.replace(/_FILE$/, ''))?.secret).toBe(true);
-  });
-
-  it.each(lines.filter(([, value]) => /:-.+\}$/.test(value)))('gives %s the default of the code: %s', (name, value) => {
-    const row = rows.get(name);
-    // The account and its gateway are those of the sandbox there.
-    if (row === undefined || 'required' in row) return;
-    const ofCompose = /:-(.+)\}$/.exec(value)?.[1];
-    expect(ofCompose).toBe('default' in row ? String(row.default) : row.example);
   });
 });

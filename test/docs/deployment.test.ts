@@ -1,20 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from '@jest/globals';
 import { validate } from 'dockerfile-utils';
-import { readConfig } from '../../src/config.js';
+import { findBuiltProgram } from '../support/built-program.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const compose = readFileSync(`${root}docker-compose.yml`, 'utf8');
-
-it('docker-compose.yml passes dclint without a warning', () => {
-  const result = spawnSync('node_modules/.bin/dclint', ['--max-warnings', '0', 'docker-compose.yml'], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  expect({ status: result.status, stdout: result.stdout.trim() }).toEqual({ status: 0, stdout: '' });
-}, 30_000);
 
 it('the Dockerfile has no mistake', () => {
   expect(validate(readFileSync(`${root}Dockerfile`, 'utf8')).map(({ message }) => message)).toEqual([]);
@@ -28,14 +22,23 @@ it('the Dockerfile copies every script that the build runs', () => {
   expect(scripts.filter((path) => !dockerfile.includes(path))).toEqual([]);
 });
 
-it('the stop grace period is longer than the withdraw time limit', () => {
-  const graceMs = Number(/stop_grace_period: (\d+)s/.exec(compose)?.[1]) * 1_000;
-  expect(graceMs).toBeGreaterThan(readConfig(['WITHDRAW_TIMEOUT_MS'], {}).WITHDRAW_TIMEOUT_MS);
+it('the Dockerfile puts `payouts` on PATH and pins its images by content', () => {
+  const dockerfile = readFileSync(`${root}Dockerfile`, 'utf8');
+  expect(dockerfile).toContain('ln -s /app/dist/cli/main.js /usr/local/bin/payouts');
+  expect(dockerfile).toContain('ENTRYPOINT ["payouts"]');
+  const images = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image = '']) => image);
+  expect(images.length).toBe(2);
+  for (const image of images) expect(image).toMatch(/:\d+\.\d+\.\d+[\w-]*@sha256:[0-9a-f]{64}$/);
 });
 
-it.each(['appendonly yes', 'appendfsync always', 'aof-load-truncated no', 'maxmemory-policy noeviction'])(
-  'the Redis of docker-compose.yml is started with %s',
-  (setting) => {
-    expect(compose).toContain(`--${setting}`);
-  },
-);
+it('the built program runs through a link on PATH, as in the image', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-path-'));
+  try {
+    await symlink(findBuiltProgram(), join(dir, 'payouts'));
+    const { status, stdout } = spawnSync(process.execPath, [join(dir, 'payouts'), '--version'], { encoding: 'utf8' });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+/) });
+    expect(readFileSync(findBuiltProgram(), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+});

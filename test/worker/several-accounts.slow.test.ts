@@ -57,8 +57,8 @@ it('one process works for several accounts, and the trouble of some does not slo
   hangingSandbox.addFaults([{ kind: 'hang' }]);
   const unkeyedSandbox = await openSandbox(unkeyed);
 
-  await writeFile(join(dir, 'right.key'), SECRET_KEY);
-  await writeFile(join(dir, 'wrong.key'), 'k-wrong-0123456789');
+  await writeFile(join(dir, 'right.key'), SECRET_KEY, { mode: 0o600 });
+  await writeFile(join(dir, 'wrong.key'), 'k-wrong-0123456789', { mode: 0o600 });
   const account = (platformId: number, baseUrl: string, secretKeyFile = 'right.key'): unknown => ({
     platformId,
     baseUrl,

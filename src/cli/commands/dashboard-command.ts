@@ -4,14 +4,17 @@ import { readConfig } from '../../config.js';
 import type { DashboardServer } from '../../dashboard/index.js';
 import { InvalidConfigError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
+import { readPlatformIds } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
-Shows the account's payouts under /payouts and its queues under /board. The dashboard is read-only: operators decide
-with \`payouts resolve\`, \`retry\`, \`pause\` and others, and the pages show the command to run.
+Shows the account's payouts under /payouts and its queues under /board; of an accounts file, every account under
+/accounts. The dashboard is read-only: operators decide with \`payouts resolve\`, \`retry\`, \`pause\` and others, and the
+pages show the command to run.
 
 Environment:
-  REDIS_URL, GATEWAY_PLATFORM_ID, DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000), DASHBOARD_USER (payouts);
-  DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can reach.
+  REDIS_URL, GATEWAY_PLATFORM_ID (or PAYOUT_ACCOUNTS_FILE), DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000),
+  DASHBOARD_USER (payouts); DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can
+  reach, with at least 12 characters there; DASHBOARD_TRUSTED_PROXIES; PAYOUT_EXPLORERS (links from a txhash to a block explorer).
 
 It serves plain HTTP: put a TLS proxy in front of it on a network that you do not control.
 
@@ -19,6 +22,16 @@ Examples:
   payouts dashboard
   DASHBOARD_HOST=0.0.0.0 DASHBOARD_PASSWORD_FILE=/run/secrets/dashboard payouts dashboard
 `;
+
+const VARIABLES = [
+  'REDIS_URL',
+  'DASHBOARD_HOST',
+  'DASHBOARD_PORT',
+  'DASHBOARD_USER',
+  'DASHBOARD_PASSWORD',
+  'DASHBOARD_TRUSTED_PROXIES',
+  'PAYOUT_EXPLORERS',
+] as const;
 
 /** The variables that set the options of `startDashboard`: errors name what the operator can change. */
 const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
@@ -38,20 +51,21 @@ export function defineDashboardCommand(command: Command, context: CliContext): v
 }
 
 async function start({ environment, logger }: CliContext): Promise<DashboardServer> {
-  const config = readConfig(
-    ['REDIS_URL', 'GATEWAY_PLATFORM_ID', 'DASHBOARD_HOST', 'DASHBOARD_PORT', 'DASHBOARD_USER', 'DASHBOARD_PASSWORD'],
-    environment,
-  );
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  // Together, so that every problem is reported at once.
+  const config = readConfig(file === undefined ? [...VARIABLES, 'GATEWAY_PLATFORM_ID'] : VARIABLES, environment);
   // Imported here: other commands start faster, and in less memory, without Express and Bull Board.
   const { startDashboard } = await import('../../dashboard/index.js');
   try {
     return await startDashboard({
-      platformId: config.GATEWAY_PLATFORM_ID,
+      platformId: readPlatformIds(environment),
       redisUrl: config.REDIS_URL,
       host: config.DASHBOARD_HOST,
       port: config.DASHBOARD_PORT,
       user: config.DASHBOARD_USER,
       password: config.DASHBOARD_PASSWORD,
+      trustedProxies: config.DASHBOARD_TRUSTED_PROXIES,
+      explorers: config.PAYOUT_EXPLORERS,
       logger,
     });
   } catch (error) {

@@ -20,10 +20,10 @@ export async function readActor(flags: Actor): Promise<Actor> {
   return nameFlags(() => parseActor(flags));
 }
 
-/** In a container the user may have a number only. */
+/** Who called `sudo`, where the command runs as the worker's user. In a container the user may have a number only. */
 function systemUser(): string {
   try {
-    return userInfo().username;
+    return process.env['SUDO_USER'] ?? userInfo().username;
   } catch {
     return `uid ${process.getuid?.() ?? 'unknown'}`;
   }

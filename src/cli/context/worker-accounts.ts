@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { partialAccountSettingsSchema } from '../../account-settings.js';
-import { readConfig, readSettings, type Environment } from '../../config.js';
+import { mayReadOpenSecrets, readConfig, readSettings, type Environment } from '../../config.js';
 import { InvalidConfigError } from '../../errors.js';
 import { toProblem } from '../../fields.js';
+import { readSecretFile } from '../../secret-file.js';
 import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS } from '../../settings.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
@@ -32,10 +33,27 @@ export function readWorkerAccounts(environment: Environment): AccountOptions[] {
   const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
   if (file === undefined) return [readSettings({ ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS }, environment)];
   const settings = readSettings(ACCOUNT_SETTINGS, environment);
-  return readAccountsFile(file).map((account) => ({ ...settings, ...account }));
+  return readAccountsFile(file, mayReadOpenSecrets(environment)).map((account) => ({ ...settings, ...account }));
 }
 
-function readAccountsFile(file: string): AccountOptions[] {
+/**
+ * Which accounts there are: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment. Their secrets are not read.
+ * @throws InvalidConfigError with every problem
+ */
+export function readPlatformIds(environment: Environment): number[] {
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  if (file === undefined) return [readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID];
+  return parseAccountsFile(file).map(({ platformId }) => platformId);
+}
+
+function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[] {
+  return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({
+    ...account,
+    secretKey: readSecretKey(resolve(dirname(file), secretKeyFile), account.platformId, mayBeReadable),
+  }));
+}
+
+function parseAccountsFile(file: string): z.output<typeof accountsFileSchema> {
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
     throw new InvalidConfigError(
@@ -44,10 +62,7 @@ function readAccountsFile(file: string): AccountOptions[] {
         .map(({ field, message }) => ({ field: `PAYOUT_ACCOUNTS_FILE ${field}`, message })),
     );
   }
-  return parsed.data.map(({ secretKeyFile, ...account }) => ({
-    ...account,
-    secretKey: readSecretFile(resolve(dirname(file), secretKeyFile), account.platformId),
-  }));
+  return parsed.data;
 }
 
 function readJsonFile(file: string): unknown {
@@ -60,13 +75,13 @@ function readJsonFile(file: string): unknown {
   }
 }
 
-function readSecretFile(file: string, platformId: number): string {
+function readSecretKey(file: string, platformId: number, mayBeReadable: boolean): string {
   const field = `secretKeyFile of account ${platformId}`;
   let secret: string;
   try {
-    secret = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    secret = readSecretFile(file, mayBeReadable);
   } catch (error) {
-    throw new InvalidConfigError([{ field, message: `cannot be read: ${(error as Error).message}` }]);
+    throw new InvalidConfigError([{ field, message: (error as Error).message }]);
   }
   if (secret === '') throw new InvalidConfigError([{ field, message: 'is empty' }]);
   return secret;

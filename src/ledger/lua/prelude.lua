@@ -1,5 +1,5 @@
 -- Stands before every script of this folder. The loader puts constants in front of it, made from states.ts, transitions.ts and keys.ts:
---   LEDGER, SENDER, OUTBOX, EVENTS, JOURNALS, OBJECTIONS, LATE   the account's keys
+--   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE   the account's keys
 --   INDEX       state → the key of its index
 --   OWN         KEYS[OWN + 1] is the first key that a script takes beside the account's
 --   ALLOWED     from → to → true        FINAL, NEEDS_JOB, UNSENT   state → true
@@ -11,7 +11,21 @@
 -- A script that ends in its middle leaves its writes behind. So a change is one HSET of the record with the mark
 -- `pending`, and what follows from it (index, outbox, event) is completed by the next script that opens the record.
 
-local function append_event(kind, payoutId, from, to, at, by, reason)
+-- How many acts of operators are kept, about.
+local KEPT_ACTS = 10000
+
+-- Set by a script that carries out one act for many payouts: it notes the act itself, once.
+local is_one_act = false
+
+local function append_act(kind, payoutId, from, to, at, by, reason, count)
+  return redis.call('XADD', ACTIVITY, 'MAXLEN', '~', KEPT_ACTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from,
+    'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count)
+end
+
+-- `is_noted`: an interrupted script has noted who did it.
+local function append_event(kind, payoutId, from, to, at, by, reason, is_noted)
+  -- First: where there is the event, there is the act.
+  if by ~= '' and not is_one_act and not is_noted then append_act(kind, payoutId, from, to, at, by, reason, 1) end
   -- The fields are always the same, which Redis stores compactly.
   redis.call('XADD', EVENTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from, 'to', to,
     'at', at, 'by', by, 'reason', reason)
@@ -20,12 +34,18 @@ end
 -- How many of the newest events are searched for one that an interrupted script may have appended.
 local SEARCHED_EVENTS = 1000
 
-local function has_event(kind, payoutId, to, at)
-  for _, event in ipairs(redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', SEARCHED_EVENTS)) do
+local function has_event(stream, kind, payoutId, to, at)
+  for _, event in ipairs(redis.call('XREVRANGE', stream, '+', '-', 'COUNT', SEARCHED_EVENTS)) do
     local field = event[2]
     if field[2] == kind and field[4] == payoutId and field[8] == to and field[10] == at then return true end
   end
   return false
+end
+
+-- Appends an event unless an interrupted script has.
+local function append_missing_event(kind, payoutId, from, to, at, by, reason)
+  if has_event(EVENTS, kind, payoutId, to, at) then return end
+  append_event(kind, payoutId, from, to, at, by, reason, by ~= '' and has_event(ACTIVITY, kind, payoutId, to, at))
 end
 
 local function history_entry(to, at, by, reason)
@@ -69,7 +89,7 @@ local function complete(payout, from)
   local seq = to == 'queued' and has_place(place) and place or redis.call('HINCRBY', LEDGER, 'seq', 1)
   redis.call('ZADD', INDEX[to], 'NX', seq, payout.id)
   if NEEDS_JOB[to] then redis.call('ZADD', OUTBOX, 'NX', at, to .. ' ' .. payout.id) end
-  if not has_event('state', payout.id, to, at) then append_event('state', payout.id, from, to, at, by, reason) end
+  append_missing_event('state', payout.id, from, to, at, by, reason)
   if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
   redis.call('HDEL', payout.record, 'pending')
 end
@@ -170,7 +190,7 @@ local function note_late_payment(payout, txhash, at)
   local isRepeated = late[1] == txhash
   if isRepeated then at = late[2] else redis.call('HSET', payout.record, 'lateTxhash', txhash, 'lateAt', at) end
   redis.call('ZADD', LATE, 'NX', at, payout.id)
-  if isRepeated and has_event('late_payment', payout.id, payout.state, at) then return end
+  if isRepeated and has_event(EVENTS, 'late_payment', payout.id, payout.state, at) then return end
   append_event('late_payment', payout.id, '', payout.state, at, '', 'paid as ' .. txhash)
 end
 
@@ -190,12 +210,52 @@ local function tell_untold(text)
   if not text then return end
   local kind, at, by, reason = string.match(text, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
   if kind == 'resumed' then redis.call('HDEL', LEDGER, unpack(UNPAUSED)) end
-  if not has_event(kind, '', '', at) then append_event(kind, '', '', '', at, by, reason) end
+  append_missing_event(kind, '', '', '', at, by, reason)
   redis.call('HDEL', LEDGER, 'untold')
 end
 
 local function paused_fields(at, by, reason)
   return { 'pausedReason', reason, 'pausedBy', by, 'pausedAt', at, 'untold', untold('paused', at, by, reason) }
+end
+
+-- Whether a payout may be moved as was decided. `attempt`: the one that was decided about, '' = any.
+-- Returns nil where it may, 1 where it was moved so before, or why it may not: {code, …}
+local function check_change(payout, from, to, by, reason, attempt)
+  if payout.state ~= from then
+    -- The same change, asked for again because its reply was lost.
+    local entry = redis.call('HGET', payout.record, 'h' .. (payout.n - 1))
+    local _, last, lastBy, lastReason = read_history_entry(entry)
+    if by ~= '' and last == to and lastBy == by and lastReason == reason then return 1 end
+    return { -6, payout.state, payout.attempt }
+  end
+  if attempt ~= '' and tonumber(attempt) ~= tonumber(payout.attempt) then return { -12, payout.attempt } end
+end
+
+-- Whether a payout may be sent by an operator's word. Returns nil, or why not: {code, …}
+local function check_requeue(payout)
+  local lateTxhash = redis.call('HGET', payout.record, 'lateTxhash')
+  if lateTxhash then return { -13, lateTxhash } end
+  local waitMs = payout.state == 'unknown' and doubt_left(payout.record) or 0
+  if waitMs > 0 then return { -11, waitMs } end
+end
+
+-- The fields of a payout that an operator puts back. It needs a job of its own: the round is part of the job's id.
+local function requeue(payout)
+  -- It goes to the end of the queue, whatever place it had before.
+  redis.call('HDEL', payout.record, 'place', 'queuedSince')
+  return { 'round', (redis.call('HGET', payout.record, 'round') or 0) + 1 }
+end
+
+-- Notes one act for many payouts. The calls of one command follow each other, and count as one act.
+local ONE_ACT_MS = 60000
+
+local function note_act(from, to, at, by, reason, count)
+  local last = redis.call('XREVRANGE', ACTIVITY, '+', '-', 'COUNT', 1)[1]
+  local field = last and last[2]
+  local continues = field and field[2] == 'state' and field[4] == '' and field[6] == from and field[8] == to
+    and field[12] == by and field[14] == reason and math.abs(at - field[10]) < ONE_ACT_MS
+  append_act('state', '', from, to, at, by, reason, count + (continues and field[16] or 0))
+  if continues then redis.call('XDEL', ACTIVITY, last[1]) end
 end
 
 -- The lease is this owner's, in this epoch, and not given back.

@@ -21,6 +21,14 @@ export interface EventsOptions {
   readonly claimAfterMs?: number;
 }
 
+/** What spares Redis where only some events are of interest. */
+export interface EventSelection {
+  /** The others are acknowledged together, without being yielded. @defaultValue all are */
+  readonly isWanted?: (event: PayoutEvent) => boolean;
+  /** For how long new events are left to gather before they are read, in ms. @defaultValue 0 */
+  readonly lingerMs?: number;
+}
+
 export const eventsSchema = z.strictObject({
   group: lineField,
   consumer: lineField,
@@ -47,14 +55,21 @@ export async function* readGroupEvents(
   connection: LedgerConnection,
   options: z.output<typeof eventsSchema>,
   stopped: AbortSignal,
+  { isWanted = () => true, lingerMs = 0 }: EventSelection = {},
 ): AsyncGenerator<PayoutEvent, void, undefined> {
-  const group = new EventGroup(connection, options, stopped);
+  const group = new EventGroup(connection, options, stopped, lingerMs);
   try {
     while (!stopped.aborted) {
+      let handled: PayoutEvent[] = [];
       for (const event of await group.next()) {
+        handled.push(event);
+        if (!isWanted(event)) continue;
         yield event;
-        if (!(await group.acknowledge(event)) || isAborted(stopped)) break;
+        const isOurs = await group.acknowledge(handled);
+        handled = [];
+        if (!isOurs || isAborted(stopped)) break;
       }
+      if (handled.length > 0) await group.acknowledge(handled);
     }
   } finally {
     await group.close();
@@ -67,17 +82,24 @@ class EventGroup {
   readonly #name: readonly [group: string, consumer: string];
   readonly #claimAfterMs: number;
   readonly #tail: EventTail;
+  readonly #lingerMs: number;
   readonly #stopped: AbortSignal;
   readonly #heartbeat: NodeJS.Timeout;
   #holdsEvents = false;
 
-  constructor(connection: LedgerConnection, options: z.output<typeof eventsSchema>, stopped: AbortSignal) {
+  constructor(
+    connection: LedgerConnection,
+    options: z.output<typeof eventsSchema>,
+    stopped: AbortSignal,
+    lingerMs: number,
+  ) {
     const { group, consumer, claimAfterMs, blockMs } = options;
     this.#run = connection.run;
     this.#clock = connection.clock;
     this.#name = [group, consumer];
     this.#claimAfterMs = claimAfterMs;
     this.#stopped = stopped;
+    this.#lingerMs = lingerMs;
     this.#tail = new EventTail(connection, blockMs);
     stopped.addEventListener('abort', this.#endTail);
     this.#heartbeat = setInterval(() => void this.#setIdle(0), claimAfterMs / 3);
@@ -92,13 +114,19 @@ class EventGroup {
     const [newestId, othersForMs, entries] = reply as [string, number, [string, string[]][]];
     this.#holdsEvents = entries.length > 0;
     if (othersForMs > 0) await this.#clock.sleep(Math.min(othersForMs, LOOK_AGAIN_MS), this.#stopped);
-    else if (!this.#holdsEvents) await this.#patiently(async () => this.#tail.read(newestId, 1));
+    else if (!this.#holdsEvents) await this.#waitBehind(newestId);
     return entries.map(([eventId, pairs]) => parseEvent(eventId, pairs));
   }
 
-  /** @returns false when another consumer has taken over, with all that came after this event */
-  async acknowledge({ eventId }: PayoutEvent): Promise<boolean> {
-    return (await this.#patiently(async () => this.#run('ack-group-event', [...this.#name, eventId]), true)) === 1;
+  async #waitBehind(newestId: string): Promise<void> {
+    const events = await this.#patiently(async () => this.#tail.read(newestId, 1));
+    if (events !== undefined && events.length > 0) await this.#clock.sleep(this.#lingerMs, this.#stopped);
+  }
+
+  /** @returns false when another consumer has taken over, with all that came after the last of these events */
+  async acknowledge(events: readonly PayoutEvent[]): Promise<boolean> {
+    const eventIds = events.map(({ eventId }) => eventId).reverse();
+    return (await this.#patiently(async () => this.#run('ack-group-event', [...this.#name, ...eventIds]), true)) === 1;
   }
 
   /** Leaves what was not handled to the next consumer. */

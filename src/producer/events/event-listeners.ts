@@ -1,12 +1,8 @@
 import { isAborted, type Clock } from '../../clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import type { PayoutState } from '../../ledger/states.js';
 import type { Logger } from '../../logger.js';
 import { EventTail } from './event-tail.js';
-import { findEventsEnd, type PayoutEvent, type PayoutEventType } from './payout-events.js';
-
-/** The state that a payout came into, or what happened to the account. */
-export type PayoutEventName = PayoutState | Exclude<PayoutEventType, 'state'>;
+import { findEventsEnd, type PayoutEvent, type PayoutEventName } from './payout-events.js';
 
 /** Called for each event in turn; a promise that it returns is not waited for. */
 export type PayoutEventListener = (event: PayoutEvent) => unknown;

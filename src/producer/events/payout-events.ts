@@ -2,13 +2,17 @@ import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { pairsToRecord } from '../../ledger/payout-record.js';
 import { isPayoutState, type PayoutState } from '../../ledger/states.js';
 
-const OTHER_EVENTS = ['paused', 'resumed', 'objection', 'ledger_adopted', 'late_payment'] as const;
+/** What is not a payout's change of state. */
+export const ACCOUNT_EVENTS = ['paused', 'resumed', 'objection', 'ledger_adopted', 'late_payment'] as const;
 
 /**
  * What happened. `state`: a payout changed its state. `late_payment`: a payment was proved when its payout had no place for it
  * any more, see `Payout.lateTxhash`. The others are the account's; `objection`: a send journal contradicts the ledger.
  */
-export type PayoutEventType = 'state' | (typeof OTHER_EVENTS)[number];
+export type PayoutEventType = 'state' | (typeof ACCOUNT_EVENTS)[number];
+
+/** The state that a payout came into, or what happened to the account. */
+export type PayoutEventName = PayoutState | Exclude<PayoutEventType, 'state'>;
 
 /** One change of a payout, or of the account. */
 export interface PayoutEvent {
@@ -50,7 +54,7 @@ export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEve
   const { type = '', payoutId = '', from = '', to = '', at = '', by = '', reason = '' } = pairsToRecord(pairs);
   return {
     eventId,
-    type: OTHER_EVENTS.find((other) => other === type) ?? 'state',
+    type: ACCOUNT_EVENTS.find((other) => other === type) ?? 'state',
     ...(payoutId === '' ? {} : { payoutId }),
     ...(isPayoutState(from) ? { from } : {}),
     ...(isPayoutState(to) ? { to } : {}),

@@ -35,7 +35,7 @@ function setGauges(gauges: Gauges, { platformId, status, details }: AccountView)
   gauges.leaseEpoch.set(account, epoch);
   gauges.refused.set(account, status.role === 'refused' && !('cause' in status) ? 1 : 0);
   if (details === undefined) return;
-  const { stats, due, stuck } = details;
+  const { stats, due, stuck, notificationLagMs } = details;
   gauges.paused.set(account, stats.paused ? 1 : 0);
   gauges.objections.set(account, stats.objections.length);
   gauges.latePayments.set(account, stats.latePayments);
@@ -45,6 +45,7 @@ function setGauges(gauges: Gauges, { platformId, status, details }: AccountView)
   }
   gauges.outboxUnreadable.set(account, stats.outboxUnreadable);
   gauges.due.set(account, due);
+  if (notificationLagMs !== undefined) gauges.notificationLag.set(account, notificationLagMs / 1_000);
   gauges.stuck.set(account, stuck);
 }
 
@@ -83,6 +84,10 @@ function createGauges(registry: Registry) {
     due: ofAccount(
       'payouts_due',
       'Queued payouts that could be sent now: those whose `notBefore` is in the future are left out.',
+    ),
+    notificationLag: ofAccount(
+      'payouts_notification_lag_seconds',
+      'For how long the oldest event waits that `payouts notify` has not handled; absent where it was never started.',
     ),
     outboxUnreadable: ofAccount(
       'payouts_outbox_unreadable',

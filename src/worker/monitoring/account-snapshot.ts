@@ -6,6 +6,7 @@ import { readClockOffset } from '../../ledger/clock-offset.js';
 import { countStuck } from '../../ledger/count-stuck.js';
 import { findServer } from '../../ledger/find-server.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { readNotificationLag } from '../../ledger/notification-lag.js';
 import { findWriteRefusal, type WriteRefusal } from '../../ledger/write-probe.js';
 import { countDuePayouts } from '../../queues/count-due-payouts.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
@@ -35,6 +36,8 @@ export interface AccountDetails {
   readonly foreignSettings: readonly (ForeignSetting & { readonly queue: string })[];
   /** How far the wall clock of this machine is ahead of that of Redis, in ms. */
   readonly clockOffsetMs: number;
+  /** For how long the oldest event waits that `payouts notify` has not handled, in ms; undefined where it is not used. */
+  readonly notificationLagMs: number | undefined;
 }
 
 /** A Redis that takes longer lets no send begin either. */
@@ -75,17 +78,18 @@ async function readDetails(
   queues: PayoutQueues,
   stuckAfterMs: number,
 ): Promise<AccountDetails> {
-  const [stats, due, clockOffsetMs, withdraw, polls] = await Promise.all([
+  const [stats, due, clockOffsetMs, notificationLagMs, withdraw, polls] = await Promise.all([
     readAccountStats(connection),
     countDuePayouts(connection, queues),
     readClockOffset(connection.clock, connection.redis),
+    readNotificationLag(connection),
     findForeignSettings(connection, queues.withdraw),
     findForeignSettings(connection, queues.transactionstatus),
   ]);
   // The age of the oldest says almost always that there is nothing to count.
   const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > stuckAfterMs;
   return {
-    ...{ stats, due, clockOffsetMs },
+    ...{ stats, due, clockOffsetMs, notificationLagMs },
     stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,
     foreignSettings: [
       ...withdraw.map((setting) => ({ queue: queues.withdraw.name, ...setting })),

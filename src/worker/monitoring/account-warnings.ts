@@ -11,6 +11,9 @@ const STANDS_STILL_AFTER_MS = 10 * MINUTE_MS;
 /** As the alert PayoutsLogsLost. */
 const LOST_LOG_TOLD_MS = 10 * MINUTE_MS;
 
+/** As the alert PayoutsNotificationsLate. */
+const NOTIFICATIONS_LATE_MS = 5 * MINUTE_MS;
+
 /** One poll may fail for any reason. */
 const FAILED_POLLS = 3;
 
@@ -54,6 +57,10 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
     if (foreignSettings.length === 0) return undefined;
     const settings = foreignSettings.map(({ queue, detail }) => `${queue} queue: ${detail}`).join('; ');
     return `Settings that somebody made in Redis, which \`payouts doctor\` tells how to undo: ${settings}`;
+  },
+  function notifications({ notificationLagMs = 0 }) {
+    if (notificationLagMs < NOTIFICATIONS_LATE_MS) return undefined;
+    return `Notifications are ${formatDuration(notificationLagMs)} late: read the log of \`payouts notify\`, or start it.`;
   },
   function clock({ clockOffsetMs }) {
     if (Math.abs(clockOffsetMs) <= CLOCK_OFFSET_MAX_MS) return undefined;

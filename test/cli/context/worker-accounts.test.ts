@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readWorkerAccounts } from '../../../src/cli/context/worker-accounts.js';
+import { readPlatformIds, readWorkerAccounts } from '../../../src/cli/context/worker-accounts.js';
 
 let dir: string;
 let file: string;
@@ -10,9 +10,10 @@ let file: string;
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'payouts-accounts-'));
   file = join(dir, 'accounts.json');
-  await writeFile(join(dir, 'one.key'), 'k-one-0123456789\n');
-  await writeFile(join(dir, 'two.key'), 'k-two-0123456789');
-  await writeFile(join(dir, 'empty.key'), '\n');
+  await writeFile(join(dir, 'one.key'), 'k-one-0123456789\n', { mode: 0o600 });
+  await writeFile(join(dir, 'two.key'), 'k-two-0123456789', { mode: 0o600 });
+  await writeFile(join(dir, 'empty.key'), '\n', { mode: 0o600 });
+  await writeFile(join(dir, 'open.key'), 'k-open-0123456789', { mode: 0o644 });
 });
 
 afterEach(async () => {
@@ -41,6 +42,14 @@ describe('the accounts file', () => {
     ]);
   });
 
+  it('names the accounts without their secrets', async () => {
+    const accounts = [1, 2].map((platformId) => ({ platformId, baseUrl: BASE_URL, secretKeyFile: 'none.key' }));
+    await writeFile(file, JSON.stringify(accounts));
+    expect(readPlatformIds({ PAYOUT_ACCOUNTS_FILE: file })).toEqual([1, 2]);
+    expect(readPlatformIds({ GATEWAY_PLATFORM_ID: '7' })).toEqual([7]);
+    expect(() => readPlatformIds({})).toThrow('GATEWAY_PLATFORM_ID: is required');
+  });
+
   it.each<[string, unknown, string]>([
     ['no account', [], 'PAYOUT_ACCOUNTS_FILE input: must name at least one account'],
     [
@@ -61,12 +70,17 @@ describe('the accounts file', () => {
     [
       'a key that is not there',
       [{ platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'gone.key' }],
-      'secretKeyFile of account 1: cannot be read',
+      'secretKeyFile of account 1: cannot be read: ENOENT',
     ],
     [
       'an empty key',
       [{ platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'empty.key' }],
       'secretKeyFile of account 1: is empty',
+    ],
+    [
+      'a secret that every user can read',
+      [{ platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'open.key' }],
+      'secretKeyFile of account 1: is open to every user of this machine (mode 0644)',
     ],
     ['something else than JSON', '[{', 'PAYOUT_ACCOUNTS_FILE: cannot be read'],
   ])('with %s is refused', async (_what, accounts, message) => {

@@ -56,8 +56,8 @@ describe('payouts doctor finds, in the account:', () => {
 
   it('in every account of an accounts file', async () => {
     const file = join(doctor.dir, 'accounts.json');
-    await writeFile(join(doctor.dir, 'right'), doctor.secretKey);
-    await writeFile(join(doctor.dir, 'wrong'), 'another-key');
+    await writeFile(join(doctor.dir, 'right'), doctor.secretKey, { mode: 0o600 });
+    await writeFile(join(doctor.dir, 'wrong'), 'another-key', { mode: 0o600 });
     const accounts = [
       { platformId: doctor.platformId, baseUrl: doctor.sandbox.url, secretKeyFile: 'right' },
       { platformId: doctor.platformId + 1, baseUrl: doctor.sandbox.url, secretKeyFile: 'wrong' },

@@ -12,7 +12,7 @@ export interface RunningDashboard {
 }
 
 export async function openDashboard(
-  account: Pick<TestAccount, 'platformId' | 'clock'>,
+  account: Pick<TestAccount, 'clock'> & Pick<DashboardServerOptions, 'platformId'>,
   options: Partial<DashboardServerOptions> = {},
 ): Promise<RunningDashboard> {
   const { user = 'payouts', password } = options;

@@ -20,7 +20,14 @@ const QUIET = {
   oldestAgeMs: { queued: 0, sending: 0, in_progress: 0, unknown: 0 },
 } as unknown as AccountStats;
 
-const WELL: AccountDetails = { stats: QUIET, due: 0, stuck: 0, foreignSettings: [], clockOffsetMs: 4_900 };
+const WELL: AccountDetails = {
+  stats: QUIET,
+  due: 0,
+  stuck: 0,
+  foreignSettings: [],
+  clockOffsetMs: 4_900,
+  notificationLagMs: undefined,
+};
 
 let now = 0;
 

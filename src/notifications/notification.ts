@@ -1,0 +1,95 @@
+import { InvalidConfigError } from '../errors.js';
+import type { Payout } from '../ledger/payout.js';
+import { PAYOUT_STATES } from '../ledger/states.js';
+import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from '../producer/events/payout-events.js';
+
+/** What is posted about an event: the body of `NOTIFY_FORMAT` `json`. */
+export interface Notification {
+  /** The same in every attempt, and different for every other event: what a receiver remembers to handle each once. */
+  readonly id: string;
+  /** The state that a payout came into, or what happened to the account. */
+  readonly type: PayoutEventName;
+  readonly platformId: number;
+  /** ISO 8601, UTC: when it happened. */
+  readonly at: string;
+  readonly by?: string;
+  readonly reason?: string;
+  /** As it is when the notification is sent, which may be a later state; absent where the event is the account's. */
+  readonly payout?: NotifiedPayout;
+  /** One line for operators. */
+  readonly text: string;
+}
+
+/** No address and no metadata: a chat is not the place for them. */
+export type NotifiedPayout = Pick<Payout, 'payoutId' | 'state' | 'paymentId' | 'amount' | 'attempt'> &
+  Partial<Pick<Payout, 'symbol' | 'reference' | 'batch' | 'message' | 'txhash' | 'lateTxhash'>>;
+
+const EVENT_NAMES: readonly PayoutEventName[] = [...PAYOUT_STATES, ...ACCOUNT_EVENTS];
+
+/**
+ * Reads `NOTIFY_EVENTS`.
+ * @throws InvalidConfigError when a name does not exist
+ */
+export function parseEventNames(text: string): ReadonlySet<PayoutEventName> {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.includes('all')) return new Set(EVENT_NAMES);
+  const unknown = names.filter((name) => !EVENT_NAMES.some((known) => known === name));
+  if (unknown.length === 0) return new Set(EVENT_NAMES.filter((name) => names.includes(name)));
+  const message = `must name events, separated by commas: all, or some of ${EVENT_NAMES.join(', ')} (got "${unknown.join(', ')}")`;
+  throw new InvalidConfigError([{ field: 'NOTIFY_EVENTS', message }]);
+}
+
+/** The state that the payout came into, or what happened. */
+export function nameOf(event: PayoutEvent): PayoutEventName | undefined {
+  return event.type === 'state' ? event.to : event.type;
+}
+
+/** @param payout - absent where the event is the account's, and where retention removed it */
+export function describeEvent(
+  platformId: number,
+  event: PayoutEvent,
+  type: PayoutEventName,
+  payout: Payout | undefined,
+): Notification {
+  const { eventId, at, by, reason } = event;
+  return {
+    id: `${platformId}:${eventId}`,
+    type,
+    platformId,
+    at,
+    ...(by === undefined ? {} : { by }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(payout === undefined ? {} : { payout: pickFields(payout) }),
+    text: describe(platformId, event, type, payout),
+  };
+}
+
+function pickFields(payout: Payout): NotifiedPayout {
+  const { payoutId, state, paymentId, amount, attempt } = payout;
+  const { symbol, reference, batch, message, txhash, lateTxhash } = payout;
+  const optional = { symbol, reference, batch, message, txhash, lateTxhash };
+  const known = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
+  return { payoutId, state, paymentId, amount, attempt, ...known };
+}
+
+const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
+  paused: 'is paused: nothing is sent until an operator resumes it',
+  resumed: 'was resumed',
+  objection: 'is stopped: a send journal contradicts the ledger',
+  ledger_adopted: 'continues: its ledger was adopted',
+};
+
+function describe(
+  platformId: number,
+  { payoutId, by, reason }: PayoutEvent,
+  type: PayoutEventName,
+  payout: Payout | undefined,
+): string {
+  const happened =
+    payoutId === undefined
+      ? `Account ${platformId} ${OF_ACCOUNT[type] ?? type}`
+      : `Account ${platformId}: payout ${payoutId} ${type === 'late_payment' ? 'was paid too late' : `is ${type}`}`;
+  const amount = payout && `${payout.amount} (payment_id ${payout.paymentId})`;
+  const why = reason ?? (payout?.state === type ? payout.message : undefined);
+  return [[happened, amount, why].filter((part) => part !== undefined).join(' — '), by && ` (${by})`].join('');
+}

@@ -1,0 +1,99 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { InvalidConfigError } from '../errors.js';
+import type { NotifierObserver } from './account-notifier.js';
+
+/** What `payouts notify` says of itself. How far it is behind is told by the worker, also when this process is gone. */
+export class NotifyStatus {
+  readonly registry = new Registry();
+  readonly #delivered: Counter<'platform_id'>;
+  readonly #failures: Counter<'platform_id'>;
+  readonly #failing: Gauge<'platform_id'>;
+  readonly #reasons = new Map<number, string>();
+
+  constructor() {
+    const [labelNames, registers] = [['platform_id'] as const, [this.registry]];
+    const name = (suffix: string): string => `payouts_notifications_${suffix}`;
+    this.#delivered = new Counter({ name: name('delivered_total'), help: 'Delivered.', labelNames, registers });
+    this.#failures = new Counter({ name: name('failures_total'), help: 'Failed attempts.', labelNames, registers });
+    this.#failing = new Gauge({
+      name: name('failing'),
+      help: '1 while the last attempt failed, and the notification waits for the next one.',
+      labelNames,
+      registers,
+    });
+  }
+
+  observe(platformId: number): NotifierObserver {
+    const labels = { platform_id: String(platformId) };
+    this.#delivered.inc(labels, 0);
+    this.#failures.inc(labels, 0);
+    this.#failing.set(labels, 0);
+    return {
+      delivered: () => {
+        this.#delivered.inc(labels);
+        this.#failing.set(labels, 0);
+        this.#reasons.delete(platformId);
+      },
+      failed: (reason) => {
+        this.#failures.inc(labels);
+        this.#failing.set(labels, 1);
+        this.#reasons.set(platformId, reason);
+      },
+    };
+  }
+
+  /** Why notifications wait, by account; empty when none does. */
+  get reasons(): Readonly<Record<string, string>> {
+    return Object.fromEntries(this.#reasons);
+  }
+}
+
+/** A running server of `/healthz`, `/readyz` and `/metrics`. */
+export interface NotifyServer {
+  readonly url: string;
+  close(): void;
+}
+
+/** @throws InvalidConfigError when it cannot listen there */
+export async function startNotifyServer(status: NotifyStatus, host: string, port: number): Promise<NotifyServer> {
+  const server = createServer((request, response) => {
+    request.resume();
+    void respond(status, request.url).then(([code, type, body]) => {
+      response.writeHead(code, { 'content-type': type, 'cache-control': 'no-store' }).end(`${body}\n`);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, resolve);
+  }).catch((error: unknown) => {
+    const message = `cannot listen on ${host}: ${(error as Error).message}`;
+    throw new InvalidConfigError([{ field: 'NOTIFY_HEALTH_PORT', message }]);
+  });
+  const { port: boundPort } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+async function respond(status: NotifyStatus, path = ''): Promise<readonly [number, string, string]> {
+  switch (path.split('?')[0]) {
+    case '/healthz':
+      return [200, JSON_TYPE, '{"alive":true}'];
+    case '/readyz': {
+      const { reasons } = status;
+      const delivers = Object.keys(reasons).length === 0;
+      return [delivers ? 200 : 503, JSON_TYPE, JSON.stringify({ delivers, reasons })];
+    }
+    case '/metrics':
+      return [200, status.registry.contentType, await status.registry.metrics()];
+    default:
+      return [404, JSON_TYPE, '{"error":"there are /healthz, /readyz and /metrics"}'];
+  }
+}

@@ -1,0 +1,238 @@
+import { cp, rm, writeFile } from 'node:fs/promises';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
+import { until } from '../support/until.js';
+import { RunbookHost } from './support/runbook-host.js';
+import { readRunbooks } from './support/runbooks.js';
+
+/** Each runbook of docs/operations.md, line by line: the commands are taken from the page itself. */
+
+const ACCOUNT = 4242;
+const OTHER_ACCOUNT = 4243;
+const SECRET_KEY = 'k-old-0123456789';
+const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+
+const runbooks = readRunbooks();
+const tried = new Set<string>();
+
+let accounts: { platformId: number; secretKey: string }[];
+let sandbox: Sandbox;
+let host: RunbookHost;
+let producer: PayoutProducer;
+
+beforeEach(async () => {
+  accounts = [ACCOUNT, OTHER_ACCOUNT].map((platformId) => ({ platformId, secretKey: SECRET_KEY }));
+  sandbox = await startSandbox({ accounts, settleAfterMs: 200 });
+  host = await RunbookHost.open({ gatewayUrl: sandbox.url, secretKey: SECRET_KEY });
+  producer = new PayoutProducer({ redisUrl: host.redisUrl, platformId: ACCOUNT });
+});
+
+afterEach(async () => {
+  await producer.close();
+  await host.close();
+  await sandbox.close();
+});
+
+/** The same gateway, changed; it has forgotten its payments. */
+async function restartSandbox(changes: Partial<Parameters<typeof startSandbox>[0]>): Promise<void> {
+  await sandbox.close();
+  const { port } = new URL(sandbox.url);
+  sandbox = await startSandbox({ accounts, settleAfterMs: 200, port: Number(port), ...changes });
+}
+
+/**
+ * Runs the blocks of a runbook, in the page's order.
+ * @param before - what the page's words say has to happen before a block, by its number from 0
+ * @returns what each block printed
+ */
+async function follow(
+  title: string,
+  before: Readonly<Record<number, () => Promise<void> | void>> = {},
+  on = host,
+): Promise<string[]> {
+  const blocks = runbooks.get(title);
+  if (blocks === undefined) throw new Error(`docs/operations.md has no runbook "${title}"`);
+  tried.add(title);
+  const outputs: string[] = [];
+  for (const [index, block] of blocks.entries()) {
+    await before[index]?.();
+    const { code, output } = await on.shell(block);
+    if (code !== 0) throw new Error(`This block ended with ${String(code)}:\n${block}\n${output}`);
+    outputs.push(output);
+  }
+  return outputs;
+}
+
+async function enqueue(count: number, prefix: string, to = producer): Promise<void> {
+  await to.enqueueMany(
+    Array.from({ length: count }, (_, index) => ({
+      payoutId: `${prefix}-${index + 1}`,
+      paymentId: 1,
+      amount: '0.01',
+      addressTo: `bc1q${prefix}${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxx`,
+    })),
+  );
+}
+
+async function untilCompleted(count: number, of = producer): Promise<void> {
+  let last: unknown;
+  await until(
+    () => `${count} payouts are completed, but: ${JSON.stringify(last)}`,
+    async () => {
+      const stats = await of.stats().catch(() => undefined);
+      last = stats;
+      return stats?.completed === count;
+    },
+  );
+}
+
+function expectPromisesKept(): void {
+  const { blocked, duplicatePayments, smallestGapMs } = sandbox.stats(ACCOUNT);
+  expect({ blocked, duplicatePayments }).toEqual({ blocked: false, duplicatePayments: [] });
+  if (smallestGapMs !== null) expect(smallestGapMs).toBeGreaterThanOrEqual(1_000);
+}
+
+async function startWorker(): Promise<void> {
+  await host.shell('systemctl start payouts-worker');
+  await enqueue(1, 'first');
+  await untilCompleted(1);
+}
+
+it('rotate the gateway’s secret key', async () => {
+  await startWorker();
+  await follow("rotate the gateway's secret key", {
+    1: async () => {
+      await enqueue(2, 'waits');
+      await restartSandbox({ accounts: accounts.map((each) => ({ ...each, secretKey: 'k-new-0123456789' })) });
+      await writeFile(host.path('new-key'), 'k-new-0123456789', { mode: 0o600 });
+    },
+  });
+  await untilCompleted(3);
+  expectPromisesKept();
+});
+
+it('move to another Redis', async () => {
+  await startWorker();
+  const folder = host.path('var/lib/redis-new');
+  await host.shell(
+    `mkdir -p ${folder}; redis-server --dir ${folder} --port ${host.newRedisPort} --appendonly yes --appendfsync always --aof-load-truncated no --maxmemory-policy noeviction --save "" --daemonize yes --logfile ${folder}/log`,
+  );
+  await enqueue(3, 'moves');
+  await follow('move to another Redis');
+  const moved = new PayoutProducer({ redisUrl: `redis://127.0.0.1:${host.newRedisPort}`, platformId: ACCOUNT });
+  try {
+    await untilCompleted(4, moved);
+  } finally {
+    await moved.close();
+  }
+  expectPromisesKept();
+});
+
+it('a host is lost', async () => {
+  await startWorker();
+  const other = await RunbookHost.open({ gatewayUrl: sandbox.url, secretKey: SECRET_KEY, redisPort: host.redisPort });
+  try {
+    await enqueue(3, 'survives');
+    process.kill(await host.pidOf('payouts-worker'), 'SIGKILL');
+    await rm(host.path('var/lib/payouts'), { recursive: true });
+    await follow('a host is lost', {}, other);
+    await until('all is settled', async () => {
+      const { completed, unknown } = await producer.stats();
+      return completed + unknown === 4;
+    });
+    expectPromisesKept();
+  } finally {
+    await other.close();
+  }
+});
+
+it('back up and restore Redis', async () => {
+  await startWorker();
+  await follow('back up Redis and the journal');
+  await enqueue(2, 'forgotten');
+  await untilCompleted(3);
+  const stopped = async (): Promise<void> => {
+    await until('the worker objects', async () => {
+      const { output } = await host.shell('payouts stats || true');
+      return output.includes('adopt-ledger');
+    });
+  };
+  await follow('restore Redis from a backup', { 2: stopped });
+  // What the journal knows is restored with its txhash, and followed to its end.
+  await untilCompleted(3);
+  await enqueue(2, 'forgotten');
+  await enqueue(1, 'after');
+  await untilCompleted(4);
+  expect(sandbox.stats(ACCOUNT).arrivals).toBe(4);
+  expectPromisesKept();
+});
+
+it('add and remove an account', async () => {
+  const file = host.path('etc/payouts/accounts.json');
+  await cp(host.path('etc/payouts/secrets/gateway-secret-key'), host.path('etc/payouts/key'));
+  const entry = (platformId: number): object => ({ platformId, baseUrl: sandbox.url, secretKeyFile: './key' });
+  await writeFile(file, JSON.stringify([entry(ACCOUNT)]));
+  await host.writeSettings(`PAYOUT_ACCOUNTS_FILE=${file}\n`);
+  await startWorker();
+  const other = new PayoutProducer({ redisUrl: host.redisUrl, platformId: OTHER_ACCOUNT });
+  try {
+    const outputs = await follow('add and remove an account', {
+      0: async () => writeFile(file, JSON.stringify([entry(ACCOUNT), entry(OTHER_ACCOUNT)])),
+      1: async () => {
+        await enqueue(1, 'other', other);
+        await untilCompleted(1, other);
+      },
+      2: async () => writeFile(file, JSON.stringify([entry(ACCOUNT)])),
+    });
+    expect(outputs[1]).toMatch(/paused/);
+    await enqueue(1, 'last');
+    await untilCompleted(2);
+    expect(await other.stats()).toMatchObject({ completed: 1, paused: true });
+  } finally {
+    await other.close();
+  }
+});
+
+it('upgrade and go back', async () => {
+  await startWorker();
+  const [output = ''] = await follow('upgrade and go back');
+  expect(output.match(/^\d+\.\d+\.\d+/gm)).toHaveLength(2);
+  await enqueue(2, 'after');
+  await untilCompleted(3);
+  expectPromisesKept();
+});
+
+it('a payout is failed', async () => {
+  await startWorker();
+  await restartSandbox({ failShare: 1 });
+  await producer.enqueue({ payoutId: 'invoice-77', paymentId: 6, amount: '12.5', addressTo: WALLET });
+  const failed = await producer.waitFor('invoice-77', { timeoutMs: 30_000 });
+  expect(failed.state).toBe('failed');
+  host.says('TXHASH', failed.txhash ?? '');
+  const [first = ''] = await follow('a payout is `failed`');
+  expect(first).toContain('invoice-77');
+  expect((await producer.get('invoice-77-again'))?.reference).toBe('invoice-77');
+});
+
+it('rejections paused the account', async () => {
+  await startWorker();
+  sandbox.addFaults([{ kind: 'reject', times: 5, message: 'Not enough funds' }]);
+  await enqueue(7, 'wave');
+  await until('it is paused', async () => (await producer.stats()).paused);
+  const [shown = ''] = await follow('rejections paused the account');
+  expect(shown).toContain('Not enough funds');
+  await untilCompleted(8);
+  expectPromisesKept();
+});
+
+it('the balance is low', async () => {
+  await startWorker();
+  const [shown = ''] = await follow('the balance is low', { 1: async () => enqueue(2, 'funded') });
+  expect(shown).toMatch(/USD|BTC|\d/);
+  await untilCompleted(3);
+});
+
+it('no runbook of the page was left out', () => {
+  expect([...tried].sort()).toEqual([...runbooks.keys()].sort());
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Payout } from '../../src/ledger/payout.js';
+import { PAYOUT_STATES } from '../../src/ledger/states.js';
+import { formatRequest, sign } from '../../src/notifications/format-request.js';
+import { describeEvent, parseEventNames, type Notification } from '../../src/notifications/notification.js';
+import { NOTIFY_SETTINGS } from '../../src/settings.js';
+
+const AT = '2030-01-31T09:00:00.000Z';
+
+const PAYOUT = {
+  ...{ payoutId: 'invoice-77', state: 'rejected', paymentId: 6, amount: '12.5', addressTo: 'TXYZ', attempt: 1 },
+  ...{ message: 'wallet <closed> & gone', reference: 'order 5', metadata: { private: true }, history: [] },
+} as unknown as Payout;
+
+const REJECTED = describeEvent(
+  4242,
+  { eventId: '17-0', type: 'state', payoutId: 'invoice-77', from: 'sending', to: 'rejected', at: AT },
+  'rejected',
+  PAYOUT,
+);
+
+it('says what happened to a payout, without its address and metadata', () => {
+  expect(REJECTED).toEqual({
+    id: '4242:17-0',
+    type: 'rejected',
+    platformId: 4242,
+    at: AT,
+    payout: {
+      ...{ payoutId: 'invoice-77', state: 'rejected', paymentId: 6, amount: '12.5', attempt: 1 },
+      ...{ message: 'wallet <closed> & gone', reference: 'order 5' },
+    },
+    text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet <closed> & gone',
+  });
+});
+
+it('says what happened to the account, who did it and why', () => {
+  const event = { eventId: '18-0', type: 'paused', at: AT, by: 'alice', reason: 'ticket 7' } as const;
+  expect(describeEvent(4242, event, 'paused', undefined)).toEqual({
+    ...{ id: '4242:18-0', type: 'paused', platformId: 4242, at: AT, by: 'alice', reason: 'ticket 7' },
+    text: 'Account 4242 is paused: nothing is sent until an operator resumes it — ticket 7 (alice)',
+  });
+});
+
+it('says no message of a later state', () => {
+  const event = { eventId: '19-0', type: 'state', payoutId: 'invoice-77', to: 'queued', at: AT } as const;
+  expect(describeEvent(4242, event, 'queued', PAYOUT).text).toBe(
+    'Account 4242: payout invoice-77 is queued — 12.5 (payment_id 6)',
+  );
+});
+
+describe('NOTIFY_EVENTS', () => {
+  it('names states and events of the account; `all` names each', () => {
+    expect([...parseEventNames('paused, failed')]).toEqual(['failed', 'paused']);
+    expect([...parseEventNames('all')]).toEqual(expect.arrayContaining([...PAYOUT_STATES, 'paused', 'late_payment']));
+    expect(() => parseEventNames(NOTIFY_SETTINGS.notifyEvents.default)).not.toThrow();
+  });
+
+  it.each(['', 'paid', 'failed,paid', 'failed,'])('refuses %j', (text) => {
+    expect(() => parseEventNames(text)).toThrow(/NOTIFY_EVENTS: must name events.* failed.*\(got /);
+  });
+});
+
+describe('a request', () => {
+  const body = (format: 'json' | 'slack' | 'telegram', url = 'https://x.example'): unknown =>
+    JSON.parse(formatRequest({ url, format }, REJECTED, 1).body) as unknown;
+
+  it('is signed over time and body', () => {
+    const { headers, body: text } = formatRequest(
+      { url: 'https://x.example', format: 'json', secret: 'k' },
+      REJECTED,
+      9,
+    );
+    expect(JSON.parse(text) as Notification).toEqual(REJECTED);
+    expect(headers).toEqual({
+      'content-type': 'application/json; charset=utf-8',
+      'payouts-notification-id': '4242:17-0',
+      'payouts-signature': `t=9,v1=${sign('k', 9, text)}`,
+    });
+  });
+
+  it('has the signature of HMAC-SHA256', () => {
+    // printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
+    expect(sign('secret', 1_700_000_000, '{"a":1}')).toBe(
+      '49f24e537407743fa4a0242bb63b94b9a47ee99cbbe071ccd8a22550ae411686',
+    );
+  });
+
+  it('is a line of text for Slack, in which nothing calls everybody', () => {
+    expect(body('slack')).toEqual({
+      text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet &lt;closed&gt; &amp; gone',
+    });
+  });
+
+  it('is a message to a chat for Telegram', () => {
+    expect(body('telegram', 'https://api.telegram.org/bot1:t/sendMessage?chat_id=-100')).toEqual({
+      ...{ chat_id: '-100', text: REJECTED.text, disable_web_page_preview: true },
+    });
+  });
+});

@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { NOTIFY_GROUP, readNotificationLag } from '../../src/ledger/notification-lag.js';
+import { findFreePort } from '../../src/local-redis.js';
+import type { Notification } from '../../src/notifications/notification.js';
+import { PayoutOperator } from '../../src/operator/payout-operator.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { payoutInput } from '../producer/support/payout-input.js';
+import { testRedisUrl } from '../support/account.js';
+import { until } from '../support/until.js';
+import { SIGNING_SECRET, startNotify, type NotifyProcess } from './support/notify-process.js';
+import { startReceiver, type Receiver } from './support/receiver.js';
+
+/** `payouts notify` as a process, with a real Redis and a real receiver. */
+
+let account: TestAccount;
+let operator: PayoutOperator;
+let receiver: Receiver;
+let processes: NotifyProcess[];
+
+beforeEach(async () => {
+  account = openTestAccount();
+  operator = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl() });
+  receiver = await startReceiver();
+  processes = [];
+});
+
+afterEach(async () => {
+  for (const each of processes) each.kill('SIGKILL');
+  await Promise.all(processes.map(async ({ result }) => result));
+  await operator.close();
+  await receiver.close();
+  await account.close();
+});
+
+async function start(env: Record<string, string> = {}, url = `${receiver.url}/hook/hunter2`): Promise<NotifyProcess> {
+  const started = await startNotify(testRedisUrl(), account.platformId, url, env);
+  processes.push(started);
+  await until('the group exists', async () => (await lag()) !== undefined);
+  return started;
+}
+
+async function lag(): Promise<number | undefined> {
+  return readNotificationLag(account.connection);
+}
+
+function notifications(): Notification[] {
+  return receiver.received.map(({ body }) => JSON.parse(body) as Notification);
+}
+
+/** A pause and what ends it: two events. */
+async function pause(reason: string): Promise<void> {
+  await operator.pause({ by: 'alice', reason });
+  await operator.resume({ by: 'alice', reason });
+}
+
+it('posts the chosen events from its first start on, in order, and is up to date then', async () => {
+  await pause('before');
+  const notify = await start();
+  await operator.cancel((await enqueue('P-1'), 'P-1'), { by: 'alice', reason: 'not chosen' });
+  await pause('after');
+  await until('both arrived', () => receiver.received.length === 2);
+  expect(notifications().map(({ type, reason }) => [type, reason])).toEqual([
+    ['paused', 'after'],
+    ['resumed', 'after'],
+  ]);
+  await until('nothing waits', async () => (await lag()) === 0);
+  expect((await notify.read('/readyz')).body).toContain('"delivers":true');
+  const { body } = await notify.read('/metrics');
+  expect(body).toContain(`payouts_notifications_delivered_total{platform_id="${account.platformId}"} 2`);
+  notify.kill('SIGTERM');
+  expect(await notify.result).toMatchObject({ code: 0 });
+});
+
+it('posts what happened while no process ran', async () => {
+  const first = await start();
+  first.kill('SIGTERM');
+  await first.result;
+  await pause('meanwhile');
+  expect(await lag()).toBeGreaterThan(0);
+  await start();
+  await until('both arrived', () => receiver.received.length === 2);
+});
+
+it('delivers again what a process had in hand that was killed between delivery and acknowledgement', async () => {
+  const first = await start();
+  receiver.respond = (_received, response) => {
+    first.kill('SIGKILL');
+    setTimeout(() => void response.writeHead(204).end(), 100);
+  };
+  await pause('ticket 7');
+  await first.result;
+  expect(notifications().map(({ type }) => type)).toEqual(['paused']);
+  receiver.respond = (_received, response) => void response.writeHead(204).end();
+  await start();
+  // As long as the group waits for a consumer that is silent, and a little more.
+  await until('all arrived', () => receiver.received.length === 3, 60_000);
+  const ids = notifications().map(({ id }) => id);
+  expect(notifications().map(({ type }) => type)).toEqual(['paused', 'paused', 'resumed']);
+  expect(ids[0]).toBe(ids[1]);
+});
+
+it('retries with growing waits, keeps the order, and says so', async () => {
+  const notify = await start();
+  const times: number[] = [];
+  receiver.respond = (_received, response) => {
+    times.push(performance.now());
+    response.writeHead(times.length < 4 ? 503 : 204).end();
+  };
+  await pause('ticket 7');
+  await until('it says that it waits', async () => (await notify.read('/readyz')).status === 503);
+  expect((await notify.read('/readyz')).body).toContain('HTTP 503');
+  expect((await notify.read('/metrics')).body).toMatch(/payouts_notifications_failing\{.*\} 1/);
+  await until('all arrived', () => times.length === 5);
+  const gaps = times.slice(1, 4).map((time, index) => time - (times[index] ?? 0));
+  for (const [index, lowest] of [800, 1_600, 3_200].entries()) expect(gaps[index]).toBeGreaterThanOrEqual(lowest);
+  expect(notifications().map(({ type }) => type)).toEqual([...Array<string>(4).fill('paused'), 'resumed']);
+  expect(
+    new Set(
+      notifications()
+        .slice(0, 4)
+        .map(({ id }) => id),
+    ).size,
+  ).toBe(1);
+});
+
+it('a receiver that hangs holds up nothing but the notification, and a stop ends it', async () => {
+  const notify = await start();
+  receiver.respond = () => undefined;
+  await pause('ticket 7');
+  await until('it timed out', async () => (await notify.read('/readyz')).body.includes('within 1000 ms'));
+  notify.kill('SIGTERM');
+  expect(await notify.result).toMatchObject({ code: 0 });
+});
+
+it('waits for a receiver that is not there, and loses nothing', async () => {
+  const port = await findFreePort();
+  await start({}, `http://127.0.0.1:${port}`);
+  await pause('ticket 7');
+  await until('it is behind', async () => ((await lag()) ?? 0) > 3_000);
+  const late = await startReceiver(port);
+  await until('both arrived', () => late.received.length === 2);
+  await late.close();
+});
+
+it('shows neither its secret nor the path of its URL in log, metrics or Redis', async () => {
+  const notify = await start({ LOG_LEVEL: 'trace' });
+  receiver.respond = (_received, response) => void response.writeHead(500).end('hunter2');
+  await pause('ticket 7');
+  await until('it failed', async () => (await notify.read('/readyz')).status === 503);
+  const said = [(await notify.read('/readyz')).body, (await notify.read('/metrics')).body];
+  notify.kill('SIGTERM');
+  const { stdout, stderr } = await notify.result;
+  const redis = new Redis(testRedisUrl());
+  const keys = await redis.keys(`{payouts:${account.platformId}}*`);
+  const stored = await Promise.all(keys.map(async (key) => (await redis.dumpBuffer(key)).toString('latin1')));
+  const group = JSON.stringify(await redis.xinfo('CONSUMERS', account.connection.keys.events, NOTIFY_GROUP));
+  redis.disconnect();
+  expect(stderr).toContain('notification not delivered');
+  const everything = [...said, stdout, stderr, ...stored, group].join('\n');
+  expect(everything).not.toContain('hunter2');
+  expect(everything).not.toContain(SIGNING_SECRET);
+});
+
+async function enqueue(payoutId: string): Promise<void> {
+  const { PayoutProducer } = await import('../../src/producer/payout-producer.js');
+  const producer = new PayoutProducer({ platformId: account.platformId, redisUrl: testRedisUrl() });
+  await producer.enqueue(payoutInput({ payoutId }));
+  await producer.close();
+}

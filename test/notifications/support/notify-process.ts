@@ -1,0 +1,38 @@
+import { findFreePort } from '../../../src/local-redis.js';
+import { startCli, type RunningCli } from '../../support/cli.js';
+
+export const SIGNING_SECRET = 'whsec-hunter2-0123456789';
+
+/** `payouts notify` as operators run it. */
+export interface NotifyProcess extends RunningCli {
+  /** The body of `/readyz`, `/metrics` or `/healthz`. */
+  read(path: string): Promise<{ readonly status: number; readonly body: string }>;
+}
+
+export async function startNotify(
+  redisUrl: string,
+  platformId: number,
+  url: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<NotifyProcess> {
+  const port = await findFreePort();
+  const cli = startCli(['notify'], {
+    env: {
+      REDIS_URL: redisUrl,
+      GATEWAY_PLATFORM_ID: String(platformId),
+      NOTIFY_URL: url,
+      NOTIFY_SECRET: SIGNING_SECRET,
+      NOTIFY_TIMEOUT_MS: '1000',
+      NOTIFY_HEALTH_PORT: String(port),
+      ...env,
+    },
+  });
+  await cli.waitForOutput(/notifications start/);
+  return {
+    ...cli,
+    async read(path) {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`);
+      return { status: response.status, body: await response.text() };
+    },
+  };
+}
