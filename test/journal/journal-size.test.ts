@@ -76,7 +76,6 @@ describe('reading a full file', () => {
       // Reading a file as a whole holds up everything else for about the whole time.
       const shares = tries.map(({ longestMs, tookMs }) => longestMs / tookMs);
       expect(Math.min(...shares)).toBeLessThan(0.2);
-      expect(Math.min(...tries.map(({ longestMs }) => longestMs))).toBeLessThan(500);
     },
   );
 });

@@ -38,7 +38,9 @@ describe('a stored payout', () => {
   });
 
   it('in a state that does not exist is refused', () => {
-    expect(() => parseRecord('p', { state: 'paid', n: '0' })).toThrow('a payout in the state "paid"');
+    expect(() => parseRecord('p', { state: 'paid', n: '0' })).toThrow(
+      'The record of payout p in Redis cannot be read: there is no state "paid"',
+    );
   });
 
   it('differs from what is given in nothing when both say nothing of a field', () => {
