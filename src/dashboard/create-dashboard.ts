@@ -53,6 +53,7 @@ const DEFAULT_USER = 'payouts';
  * @throws InvalidConfigError when the options cannot be used
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
+  const { explorers = new Map() } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   const login = toLogin(options);
   const accounts = openAccounts(options, logger);
@@ -69,7 +70,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   for (const { ledger, queues } of accounts) {
     const account = Router();
     account.use('/board', boardHeaders, createBoard(ledger, queues));
-    account.use(createPayoutPages(ledger, platformIds, logger));
+    account.use(createPayoutPages(ledger, { platformIds, explorers, logger }));
     router.use(accountPath(platformIds, ledger.connection.platformId) || '/', account);
   }
   if (accounts.length > 1) router.use(createAccountsPages(platformIds, logger));

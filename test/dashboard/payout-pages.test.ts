@@ -10,6 +10,11 @@ import { fillAccount, openSampleAccount, type SampleAccount } from './support/sa
 const INJECTION = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>&amp;`;
 const ESCAPED = '&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&gt;&lt;img src=x onerror=alert(2)&gt;&amp;amp;';
 
+/** The one script that a page may load is ours. */
+function withoutOwnScript(page: string): string {
+  return page.replace('<script src="/page.js" defer></script>', '');
+}
+
 let account: SampleAccount;
 let dashboard: RunningDashboard;
 
@@ -54,7 +59,7 @@ describe('the overview', () => {
     for (const message of ['no response within 60000 ms', 'Insufficient balance', 'the gateway reported a failure']) {
       expect(page).toContain(message);
     }
-    expect(page).not.toMatch(/<script/);
+    expect(withoutOwnScript(page)).not.toMatch(/<script/);
   });
 
   it('shows a sender as alive only when its heartbeat has risen, and waits little more than a second for it', async () => {
@@ -104,7 +109,9 @@ describe('a list of one state', () => {
     while (path !== undefined) {
       const page = await dashboard.read(path);
       seen.push(
-        ...[...page.matchAll(/<td class="id">\s*<a href="\/payouts\/([^"]+)"/g)].map(([, payoutId = '']) => payoutId),
+        ...[...page.matchAll(/<th scope="row" class="id">\s*<a href="\/payouts\/([^"]+)"/g)].map(
+          ([, payoutId = '']) => payoutId,
+        ),
       );
       path = /<a href="([^"]+)" rel="next"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
       pages += 1;
@@ -157,7 +164,7 @@ describe('one payout', () => {
     ]) {
       expect(page).toContain(text);
     }
-    expect([...page.matchAll(/<li class="(\w+)">/g)].map(([, state]) => state)).toEqual([
+    expect([...page.matchAll(/<li class="(\w+) tone-\w+">/g)].map(([, state]) => state)).toEqual([
       'queued',
       'sending',
       'rejected',
@@ -190,7 +197,7 @@ describe('one payout', () => {
       const page = await response.text();
       expect(response.status).toBe(404);
       expect(page).toContain(ESCAPED);
-      expect(page).not.toMatch(/<script|<img/);
+      expect(withoutOwnScript(page)).not.toMatch(/<script|<img/);
     }
     expect((await dashboard.ask('/payouts/%ff')).status).toBe(400);
     expect((await dashboard.ask('/none')).status).toBe(404);
@@ -218,7 +225,7 @@ describe('one payout', () => {
     ]) {
       const page = await dashboard.read(path);
       expect(page).toContain(ESCAPED);
-      expect(page).not.toMatch(/<script|<img/);
+      expect(withoutOwnScript(page)).not.toMatch(/<script|<img/);
     }
   });
 });
