@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { baseUrlField, millisecondsField, platformIdField, wholeNumberField } from './fields.js';
 import { parseRedisUrl } from './redis.js';
+import { explorersField, proxiesField } from './serving-fields.js';
 import type { SettingTable } from './setting.js';
 
 /**
@@ -233,7 +234,7 @@ export const DASHBOARD_SETTINGS = {
     absent: '`payouts`',
     example: 'payouts',
   },
-  /** Password of the dashboard's basic authentication. */
+  /** Password of the dashboard's basic authentication; at least 12 characters where other machines can reach it. */
   dashboardPassword: {
     section: 'serving',
     variable: 'DASHBOARD_PASSWORD',
@@ -241,6 +242,23 @@ export const DASHBOARD_SETTINGS = {
     secret: true,
     absent: 'none is asked for, on loopback only',
     example: './secrets/dashboard-password.txt',
+  },
+  /**
+   * Proxies in front of the dashboard whose `X-Forwarded-For` names the client, separated by commas: addresses, networks
+   * such as `10.0.0.0/8`, or `loopback`. Without it, everybody behind a proxy waits for the wrong passwords of one.
+   */
+  dashboardTrustedProxies: {
+    section: 'serving',
+    variable: 'DASHBOARD_TRUSTED_PROXIES',
+    rule: proxiesField,
+    absent: 'the client is who connects',
+  },
+  /** Block explorers by currency (payment_id), to which the dashboard links a txhash: entries such as `6=https://explorer.example/tx/{txhash}`, separated by commas. */
+  explorers: {
+    section: 'serving',
+    variable: 'PAYOUT_EXPLORERS',
+    rule: explorersField,
+    absent: 'no links',
   },
 } as const satisfies SettingTable;
 

@@ -7,6 +7,7 @@ import { createAccountsPages } from './accounts-pages.js';
 import { createAssets } from './assets.js';
 import { requireLogin, type Login } from './basic-auth.js';
 import { createBoard } from './board.js';
+import { createLoginMetrics } from './login-metrics.js';
 import { createPayoutPages } from './payout-pages.js';
 import { accountPath } from './site.js';
 import { boardHeaders, noStore, pageHeaders, refuseWrites } from './security-headers.js';
@@ -17,10 +18,16 @@ export interface DashboardOptions {
   readonly platformId: number | readonly number[];
   /** Where the ledger is, in one of the forms of `REDIS_URL`. */
   readonly redisUrl: string;
-  /** Required on every path. Without one, the application that mounts the dashboard must control access. */
+  /**
+   * Required on every path. Without one, the application that mounts the dashboard must control access. A client that gives
+   * wrong ones has to wait longer and longer; clients are told apart by `request.ip`, so an application behind a proxy sets
+   * Express's `trust proxy`.
+   */
   readonly password?: string | undefined;
   /** @defaultValue `payouts` */
   readonly user?: string | undefined;
+  /** Block explorers by payment_id, to which a txhash is linked: `https://…/{txhash}`. @defaultValue no links */
+  readonly explorers?: ReadonlyMap<number, string> | undefined;
   /** @defaultValue a logger that says nothing */
   readonly logger?: Logger;
   /** @defaultValue the machine's clock */
@@ -53,8 +60,12 @@ export function createDashboard(options: DashboardOptions): Dashboard {
 
   const router = Router();
   router.use(pageHeaders, noStore);
-  if (login !== undefined) router.use(requireLogin(login));
+  const metrics = createLoginMetrics();
+  if (login !== undefined) router.use(requireLogin(login, { clock: systemClock, logger, metrics }));
   router.use(refuseWrites, createAssets());
+  router.get('/metrics', async (_, response) => {
+    response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
+  });
   for (const { ledger, queues } of accounts) {
     const account = Router();
     account.use('/board', boardHeaders, createBoard(ledger, queues));

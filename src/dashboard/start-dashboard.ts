@@ -6,10 +6,15 @@ import { createDashboard, type DashboardOptions } from './create-dashboard.js';
 
 /** Which account is shown, and where the dashboard listens. */
 export interface DashboardServerOptions extends DashboardOptions {
-  /** The address to listen on; a password is required unless it is loopback. */
+  /** The address to listen on; a password of at least 12 characters is required unless it is loopback. */
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
+  /**
+   * Proxies whose `X-Forwarded-For` names the client: addresses, networks such as `10.0.0.0/8`, or `loopback`.
+   * @defaultValue none: the client is who connects
+   */
+  readonly trustedProxies?: readonly string[] | undefined;
 }
 
 /** A dashboard that listens. */
@@ -26,13 +31,12 @@ export interface DashboardServer {
  * @throws ConflictError when the address is taken
  */
 export async function startDashboard(options: DashboardServerOptions): Promise<DashboardServer> {
-  const { host, port, password } = options;
-  if (password === undefined && !isLoopback(host)) {
-    const message = `is required to listen on ${host}, which other machines can reach (without a password: 127.0.0.1 only)`;
-    throw new InvalidConfigError([{ field: 'password', message }]);
-  }
+  const { host, port, password, trustedProxies = [] } = options;
+  checkPassword(host, password);
   const dashboard = createDashboard(options);
-  const app = express().disable('x-powered-by');
+  const app = express()
+    .disable('x-powered-by')
+    .set('trust proxy', [...trustedProxies]);
   if (password === undefined) app.use(refuseForeignNames);
   app.use(dashboard.router);
 
@@ -52,6 +56,23 @@ export async function startDashboard(options: DashboardServerOptions): Promise<D
     url: `http://${toUrlHost(host)}:${(server.address() as AddressInfo).port}/`,
     close: () => (closed ??= close()),
   };
+}
+
+const SHORTEST_PASSWORD = 12;
+
+/** The password itself is never part of the error. */
+function checkPassword(host: string, password: string | undefined): void {
+  if (isLoopback(host)) return;
+  const where = `to listen on ${host}, which other machines can reach`;
+  if (password === undefined) {
+    const message = `is required ${where} (without a password: 127.0.0.1 only)`;
+    throw new InvalidConfigError([{ field: 'password', message }]);
+  }
+  if (Array.from(password).length < SHORTEST_PASSWORD) {
+    throw new InvalidConfigError([
+      { field: 'password', message: `must have at least ${SHORTEST_PASSWORD} characters ${where}` },
+    ]);
+  }
 }
 
 function isLoopback(host: string): boolean {

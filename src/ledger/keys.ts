@@ -16,6 +16,7 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
  * | `events` | stream | every change, for applications and for `payouts events` |
+ * | `activity` | stream | what operators did, and what stopped the account: who, when and why; about the newest 10,000 |
  * | `journals` | hash | journalId → where that send journal is, and its last entry (JSON), of all that have sends |
  * | `objections` | hash | journalId → why that journal contradicts this ledger (JSON) |
  * | `late` | sorted set | payoutIds of which a payment was proved too late, by the time of the proof |
@@ -47,6 +48,10 @@ export class LedgerKeys {
 
   get events(): string {
     return `${this.prefix}:events`;
+  }
+
+  get activity(): string {
+    return `${this.prefix}:activity`;
   }
 
   get journals(): string {
@@ -105,7 +110,16 @@ export class LedgerKeys {
 }
 
 /** How scripts call the account's keys. */
-export const KEY_CONSTANTS = ['LEDGER', 'SENDER', 'OUTBOX', 'EVENTS', 'JOURNALS', 'OBJECTIONS', 'LATE'] as const;
+export const KEY_CONSTANTS = [
+  'LEDGER',
+  'SENDER',
+  'OUTBOX',
+  'EVENTS',
+  'ACTIVITY',
+  'JOURNALS',
+  'OBJECTIONS',
+  'LATE',
+] as const;
 
 /** 4096 buckets. */
 function bucketOf(text: string): string {

@@ -1,7 +1,8 @@
-import { DelayedError, UnrecoverableError, type Job } from 'bullmq';
+import { DelayedError, type Job } from 'bullmq';
 import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
+import { ExpectedEndError } from './expected-end-error.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
 
@@ -60,10 +61,10 @@ export class StatusJobs {
       if (report.kind === 'skipped') return `nothing to do: the payout is ${state ?? 'not in the ledger'}`;
       observer.polled(report.state);
       if (state === 'completed') return 'completed';
-      if (state === 'failed') throw new UnrecoverableError('failed: the gateway reported that the payment failed');
-      if (report.state === 'unknown') throw new UnrecoverableError(`unknown: ${report.reason}`);
+      if (state === 'failed') throw new ExpectedEndError('failed: the gateway reported that the payment failed');
+      if (report.state === 'unknown') throw new ExpectedEndError(`unknown: ${report.reason}`);
     } catch (error) {
-      if (error instanceof UnrecoverableError) throw error;
+      if (error instanceof ExpectedEndError) throw error;
       const { message } = error as Error;
       observer.polled('error', message);
       logger.warn({ payoutId, error: message }, 'status poll failed, will retry');

@@ -1,6 +1,7 @@
-import { DelayedError, UnrecoverableError, WaitingError, type Job } from 'bullmq';
+import { DelayedError, WaitingError, type Job } from 'bullmq';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
+import { ExpectedEndError } from './expected-end-error.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { sendUntilDecided, type ActiveSender, type SendDecision } from './sender/send-until-decided.js';
 
@@ -66,9 +67,9 @@ export class WithdrawJobs {
         await this.#options.relay.tryDeliver('in_progress', [payoutId]);
         return `accepted: ${outcome.txhash}`;
       case 'rejected':
-        throw new UnrecoverableError(`rejected: ${outcome.message}`);
+        throw new ExpectedEndError(`rejected: ${outcome.message}`);
       case 'unknown':
-        throw new UnrecoverableError(`unknown: ${outcome.reason}`);
+        throw new ExpectedEndError(`unknown: ${outcome.reason}`);
     }
   }
 }

@@ -111,6 +111,21 @@ describe('a dashboard without a password', () => {
   });
 });
 
+describe('a dashboard that other machines can reach', () => {
+  it('refuses a password of less than 12 characters, without showing it', async () => {
+    const error: unknown = await start({ host: '0.0.0.0', password: 'elevenchars' }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(InvalidConfigError);
+    const { message } = error as Error;
+    expect(message).toBe(
+      'password: must have at least 12 characters to listen on 0.0.0.0, which other machines can reach',
+    );
+    // An emoji is one character to the operator who types it.
+    await expect(start({ host: '0.0.0.0', password: '😀'.repeat(11) })).rejects.toThrow('at least 12 characters');
+    await start({ host: '0.0.0.0', password: 'twelve chars' });
+    await start({ host: '127.0.0.1', password: 'short' });
+  });
+});
+
 describe('startDashboard', () => {
   it('refuses invalid options', async () => {
     await expect(start({ user: 'ann' })).rejects.toThrow('password: is missing, but a user is given');

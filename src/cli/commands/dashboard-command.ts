@@ -13,7 +13,8 @@ pages show the command to run.
 
 Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID (or PAYOUT_ACCOUNTS_FILE), DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000),
-  DASHBOARD_USER (payouts); DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can reach.
+  DASHBOARD_USER (payouts); DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can
+  reach, with at least 12 characters there; DASHBOARD_TRUSTED_PROXIES; PAYOUT_EXPLORERS (links from a txhash to a block explorer).
 
 It serves plain HTTP: put a TLS proxy in front of it on a network that you do not control.
 
@@ -22,7 +23,15 @@ Examples:
   DASHBOARD_HOST=0.0.0.0 DASHBOARD_PASSWORD_FILE=/run/secrets/dashboard payouts dashboard
 `;
 
-const VARIABLES = ['REDIS_URL', 'DASHBOARD_HOST', 'DASHBOARD_PORT', 'DASHBOARD_USER', 'DASHBOARD_PASSWORD'] as const;
+const VARIABLES = [
+  'REDIS_URL',
+  'DASHBOARD_HOST',
+  'DASHBOARD_PORT',
+  'DASHBOARD_USER',
+  'DASHBOARD_PASSWORD',
+  'DASHBOARD_TRUSTED_PROXIES',
+  'PAYOUT_EXPLORERS',
+] as const;
 
 /** The variables that set the options of `startDashboard`: errors name what the operator can change. */
 const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
@@ -55,6 +64,8 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
       port: config.DASHBOARD_PORT,
       user: config.DASHBOARD_USER,
       password: config.DASHBOARD_PASSWORD,
+      trustedProxies: config.DASHBOARD_TRUSTED_PROXIES,
+      explorers: config.PAYOUT_EXPLORERS,
       logger,
     });
   } catch (error) {

@@ -7,7 +7,7 @@ local reason = cjson.decode(objection).reason
 if standing and cjson.decode(standing).reason == reason then
   -- A number in JSON; events hold the text.
   at = string.format('%.0f', cjson.decode(standing).at)
-  if not has_event('objection', '', '', at) then append_event('objection', '', '', '', at, journalId, reason) end
+  append_missing_event('objection', '', '', '', at, journalId, reason)
   return 0
 end
 redis.call('HSET', OBJECTIONS, journalId, objection)

@@ -1,5 +1,5 @@
 -- Stands before every script of this folder. The loader puts constants in front of it, made from states.ts, transitions.ts and keys.ts:
---   LEDGER, SENDER, OUTBOX, EVENTS, JOURNALS, OBJECTIONS, LATE   the account's keys
+--   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE   the account's keys
 --   INDEX       state → the key of its index
 --   OWN         KEYS[OWN + 1] is the first key that a script takes beside the account's
 --   ALLOWED     from → to → true        FINAL, NEEDS_JOB, UNSENT   state → true
@@ -11,7 +11,21 @@
 -- A script that ends in its middle leaves its writes behind. So a change is one HSET of the record with the mark
 -- `pending`, and what follows from it (index, outbox, event) is completed by the next script that opens the record.
 
-local function append_event(kind, payoutId, from, to, at, by, reason)
+-- How many acts of operators are kept, about.
+local KEPT_ACTS = 10000
+
+-- Set by a script that carries out one act for many payouts: it notes the act itself, once.
+local is_one_act = false
+
+local function append_act(kind, payoutId, from, to, at, by, reason, count)
+  return redis.call('XADD', ACTIVITY, 'MAXLEN', '~', KEPT_ACTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from,
+    'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count)
+end
+
+-- `is_noted`: an interrupted script has noted who did it.
+local function append_event(kind, payoutId, from, to, at, by, reason, is_noted)
+  -- First: where there is the event, there is the act.
+  if by ~= '' and not is_one_act and not is_noted then append_act(kind, payoutId, from, to, at, by, reason, 1) end
   -- The fields are always the same, which Redis stores compactly.
   redis.call('XADD', EVENTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from, 'to', to,
     'at', at, 'by', by, 'reason', reason)
@@ -20,12 +34,18 @@ end
 -- How many of the newest events are searched for one that an interrupted script may have appended.
 local SEARCHED_EVENTS = 1000
 
-local function has_event(kind, payoutId, to, at)
-  for _, event in ipairs(redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', SEARCHED_EVENTS)) do
+local function has_event(stream, kind, payoutId, to, at)
+  for _, event in ipairs(redis.call('XREVRANGE', stream, '+', '-', 'COUNT', SEARCHED_EVENTS)) do
     local field = event[2]
     if field[2] == kind and field[4] == payoutId and field[8] == to and field[10] == at then return true end
   end
   return false
+end
+
+-- Appends an event unless an interrupted script has.
+local function append_missing_event(kind, payoutId, from, to, at, by, reason)
+  if has_event(EVENTS, kind, payoutId, to, at) then return end
+  append_event(kind, payoutId, from, to, at, by, reason, by ~= '' and has_event(ACTIVITY, kind, payoutId, to, at))
 end
 
 local function history_entry(to, at, by, reason)
@@ -69,7 +89,7 @@ local function complete(payout, from)
   local seq = to == 'queued' and has_place(place) and place or redis.call('HINCRBY', LEDGER, 'seq', 1)
   redis.call('ZADD', INDEX[to], 'NX', seq, payout.id)
   if NEEDS_JOB[to] then redis.call('ZADD', OUTBOX, 'NX', at, to .. ' ' .. payout.id) end
-  if not has_event('state', payout.id, to, at) then append_event('state', payout.id, from, to, at, by, reason) end
+  append_missing_event('state', payout.id, from, to, at, by, reason)
   if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
   redis.call('HDEL', payout.record, 'pending')
 end
@@ -170,7 +190,7 @@ local function note_late_payment(payout, txhash, at)
   local isRepeated = late[1] == txhash
   if isRepeated then at = late[2] else redis.call('HSET', payout.record, 'lateTxhash', txhash, 'lateAt', at) end
   redis.call('ZADD', LATE, 'NX', at, payout.id)
-  if isRepeated and has_event('late_payment', payout.id, payout.state, at) then return end
+  if isRepeated and has_event(EVENTS, 'late_payment', payout.id, payout.state, at) then return end
   append_event('late_payment', payout.id, '', payout.state, at, '', 'paid as ' .. txhash)
 end
 
@@ -190,7 +210,7 @@ local function tell_untold(text)
   if not text then return end
   local kind, at, by, reason = string.match(text, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
   if kind == 'resumed' then redis.call('HDEL', LEDGER, unpack(UNPAUSED)) end
-  if not has_event(kind, '', '', at) then append_event(kind, '', '', '', at, by, reason) end
+  append_missing_event(kind, '', '', '', at, by, reason)
   redis.call('HDEL', LEDGER, 'untold')
 end
 

@@ -1,6 +1,7 @@
 import { Cluster } from 'ioredis';
 import type { RedisClient } from '../../../src/redis.js';
-import { readEvents } from '../../../src/producer/events/payout-events.js';
+import { readActivity, type Activity } from '../../../src/ledger/activity.js';
+import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { readPayouts } from '../../../src/ledger/payout-queries.js';
 import { FINAL_STATES, PAYOUT_STATES } from '../../../src/ledger/states.js';
 import type { TestAccount } from '../support/test-account.js';
@@ -56,6 +57,12 @@ export async function findContradictions({
   return found;
 }
 
+/** One act for many payouts is noted once. */
+function isActOf({ at, by, reason, payoutId, count }: Activity, event: PayoutEvent): boolean {
+  const isOfPayout = count > 1 || payoutId === event.payoutId;
+  return isOfPayout && at === event.at && by === event.by && reason === (event.reason ?? '');
+}
+
 /** A cluster is asked master by master. */
 async function findKeys(redis: RedisClient, pattern: string): Promise<string[]> {
   // Only a cluster that is connected knows its masters.
@@ -71,12 +78,18 @@ async function findAccountContradictions(
   const { keys } = connection;
   const found: string[] = [];
   const ledger = await redis.hgetall(keys.ledger);
+  const { activities } = await readActivity(connection, { limit: 10_000 });
   if (ledger['untold'] !== undefined) found.push('an event of the account is still to be told');
   const count = (type: string): number => events.filter((event) => event.type === type).length;
   if (count('paused') - count('resumed') !== (ledger['pausedReason'] === undefined ? 0 : 1)) {
     found.push(`paused ${count('paused')} times, resumed ${count('resumed')} times`);
   }
   if (count('objection') < (await redis.hlen(keys.objections))) found.push('an objection was not told');
+  for (const event of events.filter(({ by }) => by !== undefined)) {
+    const acts = activities.filter((act) => isActOf(act, event));
+    if (acts.length !== 1)
+      found.push(`${event.type} ${event.payoutId ?? ''} by ${event.by ?? ''}, noted ${acts.length} times`);
+  }
   for (const key of await findKeys(redis, `${keys.prefix}:removed:*`)) {
     for (const [payoutId, state] of Object.entries(await redis.hgetall(key))) {
       if (!FINAL_STATES.some((final) => final === state)) found.push(`${payoutId} was removed while ${state}`);

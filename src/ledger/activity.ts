@@ -1,0 +1,123 @@
+import { ask, type LedgerConnection } from './ledger-connection.js';
+import { pairsToRecord } from './payout-record.js';
+
+/** Something that an operator did, or that stopped the account by itself. */
+export interface Activity {
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  /** The operator; `worker` where the breaker paused the account, a journal's id where that journal objected. */
+  readonly by: string;
+  readonly reason: string;
+  /** One of {@link ACTIVITIES}. */
+  readonly what: ActivityKind;
+  /** Absent where it is about the account, or about several payouts. */
+  readonly payoutId: string | undefined;
+  /** About how many payouts it is; 0 where it is about the account. */
+  readonly count: number;
+}
+
+/** What may have been done, with its description for operators. */
+export const ACTIVITIES = {
+  paused: 'paused the account',
+  resumed: 'resumed the account',
+  objected: 'a send journal contradicts the ledger',
+  adopted: 'adopted the ledger',
+  recovered: 'recovered from a journal',
+  held: 'held as unknown by an adoption',
+  cancelled: 'cancelled',
+  retried: 'queued again after a rejection',
+  resolved_sent: 'resolved as sent',
+  resolved_not_sent: 'resolved as not sent, queued again',
+  written_off: 'written off',
+  changed: 'changed',
+} as const;
+export type ActivityKind = keyof typeof ACTIVITIES;
+
+export interface ReadActivityOptions {
+  readonly limit: number;
+  /** `next` of the page before. */
+  readonly before?: string;
+}
+
+/** Events looked at in one call for acts of before the record: those that do not fit are for the next page. */
+const SEARCHED_EVENTS = 5_000;
+const EVENTS_PER_READ = 1_000;
+
+/**
+ * Who did what, and why, newest first: about the last 10,000 acts. What was done before this record existed is
+ * taken from the event stream, as far as that is kept. There a page may be short, or empty, and still have a next one.
+ * @throws RedisUnavailableError
+ */
+export async function readActivity(
+  connection: LedgerConnection,
+  { limit, before }: ReadActivityOptions,
+): Promise<{ activities: readonly Activity[]; next: string | undefined }> {
+  const { redis, keys } = connection;
+  const olderThan = before?.startsWith(EVENT) ? before.slice(EVENT.length) : undefined;
+  if (olderThan !== undefined) return readFromEvents(connection, olderThan, limit);
+  const entries = await ask(
+    redis.xrevrange(keys.activity, before === undefined ? '+' : `(${before}`, '-', 'COUNT', limit),
+  );
+  const activities = entries.map(([, pairs]) => parseAct(pairs));
+  const last = entries.at(-1)?.[0] ?? before;
+  if (entries.length === limit) return { activities, next: last };
+  // The event follows its act in the same script, so whatever is older by the stream's clock is not in the record.
+  const start = last === undefined ? undefined : `${last.split('-')[0] ?? ''}-0`;
+  const older = await readFromEvents(connection, start, limit - activities.length);
+  return { activities: [...activities, ...older.activities], next: older.next };
+}
+
+/** What the place of an event begins with, in a cursor. */
+const EVENT = 'event ';
+
+async function readFromEvents(
+  { redis, keys }: LedgerConnection,
+  olderThan: string | undefined,
+  limit: number,
+): Promise<{ activities: Activity[]; next: string | undefined }> {
+  const activities: Activity[] = [];
+  let place = olderThan;
+  for (let searched = 0; searched < SEARCHED_EVENTS; searched += EVENTS_PER_READ) {
+    const start = place === undefined ? '+' : `(${place}`;
+    const events = await ask(redis.xrevrange(keys.events, start, '-', 'COUNT', EVENTS_PER_READ));
+    for (const [eventId, pairs] of events) {
+      place = eventId;
+      if (pairsToRecord(pairs)['by'] === '') continue;
+      activities.push(parseAct(pairs));
+      if (activities.length === limit) return { activities, next: `${EVENT}${place}` };
+    }
+    if (events.length < EVENTS_PER_READ) return { activities, next: undefined };
+  }
+  return { activities, next: `${EVENT}${place ?? ''}` };
+}
+
+function parseAct(pairs: readonly string[]): Activity {
+  const { type, payoutId = '', from = '', to = '', at = '', by = '', reason = '', count } = pairsToRecord(pairs);
+  return {
+    at: new Date(Number(at)).toISOString(),
+    by,
+    reason,
+    what: OF_ACCOUNT[type ?? ''] ?? OF_PAYOUT[`${from} ${to}`] ?? (from === '' ? 'recovered' : 'changed'),
+    payoutId: payoutId === '' ? undefined : payoutId,
+    count: type === 'state' ? Number(count ?? 1) : 0,
+  };
+}
+
+const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
+  paused: 'paused',
+  resumed: 'resumed',
+  objection: 'objected',
+  ledger_adopted: 'adopted',
+};
+
+/** By the states from which and to which the payout was moved. */
+const OF_PAYOUT: Readonly<Record<string, ActivityKind>> = {
+  'queued cancelled': 'cancelled',
+  'rejected cancelled': 'cancelled',
+  'rejected queued': 'retried',
+  'unknown in_progress': 'resolved_sent',
+  'unknown queued': 'resolved_not_sent',
+  'unknown cancelled': 'written_off',
+  'queued unknown': 'held',
+  'rejected unknown': 'held',
+};

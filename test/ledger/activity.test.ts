@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { readActivity } from '../../src/ledger/activity.js';
+import { adoptLedger, adoptSends, holdSendablePayouts } from '../../src/ledger/adopt-ledger.js';
+import { begin, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
+import { aPayout } from './support/a-payout.js';
+import { openTestAccount, type TestAccount } from './support/test-account.js';
+
+let account: TestAccount;
+beforeEach(() => {
+  account = openTestAccount();
+});
+afterEach(async () => account.close());
+
+const ANN = { by: 'ann', reason: 'a wrong file' };
+
+async function readAll(limit = 100): Promise<string[]> {
+  const found: string[] = [];
+  let before: string | undefined;
+  do {
+    const page = await readActivity(account.connection, { limit, ...(before === undefined ? {} : { before }) });
+    expect(page.activities.length).toBeLessThanOrEqual(limit);
+    found.push(
+      ...page.activities.map(({ what, by, payoutId = '-', reason }) => `${what} ${payoutId} ${by}: ${reason}`),
+    );
+    before = page.next;
+  } while (before !== undefined);
+  return found;
+}
+
+/** Everything that the sender and an operator do to some payouts. */
+async function actOnAll(): Promise<void> {
+  const { ledger, sender, connection } = account;
+  await ledger.enqueue(['p', 'q', 'r', 's'].map((payoutId) => aPayout(payoutId)));
+  await ledger.change({ payoutId: 's', from: 'queued', to: 'cancelled', ...ANN });
+  const lease = await takeLease(sender, 'one');
+  const rule = { maxRejectionsInARow: 1, maxUnknownsInARow: 9 };
+  await sender.finishSend(await begin(sender, lease, 'p'), { kind: 'rejected', message: 'no funds' }, rule, 0);
+  await ledger.resume('ann', 'topped up');
+  await ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', ...ANN });
+  for (const payoutId of ['q', 'r']) {
+    const attempt = await begin(sender, lease, payoutId);
+    await sender.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);
+  }
+  await ledger.change({ payoutId: 'q', from: 'unknown', to: 'in_progress', txhash: 'hash-1', ...ANN });
+  await ledger.change({ payoutId: 'q', from: 'in_progress', to: 'completed' });
+  await ledger.change({ payoutId: 'r', from: 'unknown', to: 'queued', ...ANN });
+  await sender.object(OBJECTION);
+  const request = { paymentId: 7, amount: '1', addressTo: 'w' };
+  const forgotten = { payoutId: 't', attempt: 1, token: 't', request };
+  await adoptSends(connection, [forgotten], { ...ANN, doubtMs: 0 });
+  await holdSendablePayouts(connection, { ...ANN, doubtMs: 0 });
+  const journals = { read: [], givenUp: [OBJECTION.journalId] };
+  await adoptLedger(connection, { epoch: 1, sendCount: 1 }, 'adopted', journals, ANN);
+  await ledger.change({ payoutId: 'r', from: 'unknown', to: 'cancelled', ...ANN });
+}
+
+const EVERYTHING = [
+  'written_off r ann: a wrong file',
+  'adopted - ann: a wrong file',
+  'held r ann: a wrong file',
+  'held p ann: a wrong file',
+  'recovered t ann: a wrong file',
+  'objected - j-two: it forgot a send',
+  'resolved_not_sent r ann: a wrong file',
+  'resolved_sent q ann: a wrong file',
+  'retried p ann: a wrong file',
+  'resumed - ann: topped up',
+  'paused - worker: 1 rejections in a row, the last: no funds',
+  'cancelled s ann: a wrong file',
+];
+
+describe('the activity of an account', () => {
+  it('is empty where nobody did anything, and what the sender and the gateway do is not listed', async () => {
+    await account.ledger.enqueue([aPayout('p')]);
+    await begin(account.sender, await takeLease(account.sender, 'one'), 'p');
+    expect(await readActivity(account.connection, { limit: 5 })).toEqual({ activities: [], next: undefined });
+    expect(await account.redis.exists(account.connection.keys.activity)).toBe(0);
+  });
+
+  it('lists who did what and why, the newest first', async () => {
+    await actOnAll();
+    expect(await readAll()).toEqual(EVERYTHING);
+    const [last] = (await readActivity(account.connection, { limit: 1 })).activities;
+    expect(last).toEqual({ at: '2030-01-01T00:00:00.000Z', ...ANN, what: 'written_off', payoutId: 'r', count: 1 });
+  });
+
+  it('comes in pages of any size', async () => {
+    await actOnAll();
+    for (const limit of [1, 2, 5, 11, 12]) expect(await readAll(limit)).toEqual(EVERYTHING);
+  });
+
+  it('of a ledger of before comes from its events', async () => {
+    await actOnAll();
+    await account.redis.del(account.connection.keys.activity);
+    expect(await readAll()).toEqual(EVERYTHING);
+    expect(await readAll(3)).toEqual(EVERYTHING);
+  });
+
+  it('of before and of now is one list', async () => {
+    await actOnAll();
+    await account.redis.del(account.connection.keys.activity);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await account.ledger.pause('bob', 'lunch');
+    await account.ledger.resume('bob', 'back');
+    for (const limit of [1, 2, 3, 100]) {
+      expect(await readAll(limit)).toEqual(['resumed - bob: back', 'paused - bob: lunch', ...EVERYTHING]);
+    }
+  });
+
+  it('survives that the events are trimmed', async () => {
+    await actOnAll();
+    await account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 0);
+    expect(await readAll()).toEqual(EVERYTHING);
+  });
+
+  it('of before is searched in steps, each of which is bounded', async () => {
+    const { connection, ledger } = account;
+    await ledger.pause('ann', 'long ago');
+    await ledger.enqueue(Array.from({ length: 6_000 }, (_, index) => aPayout(`p${index}`)));
+    await account.redis.del(connection.keys.activity);
+    const first = await readActivity(connection, { limit: 10 });
+    expect(first).toMatchObject({ activities: [], next: expect.stringMatching(/^event /) });
+    expect(await readAll()).toEqual(['paused - ann: long ago']);
+  });
+
+  it('is kept within bounds', async () => {
+    const { keys, run } = account.connection;
+    await account.redis.eval(
+      `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'type', 'paused', 'payoutId', '', 'from', '', 'to', '', 'at', i, 'by', 'ann', 'reason', '', 'count', 1) end`,
+      1,
+      keys.activity,
+    );
+    await run('pause-account', [account.clock.wallNow(), 'ann', 'holiday']);
+    expect(await account.redis.xlen(keys.activity)).toBeLessThan(10_150);
+  });
+});
