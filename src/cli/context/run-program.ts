@@ -1,6 +1,6 @@
 import { Command, Help } from 'commander';
 import type { CliContext } from './cli-context.js';
-import { readVersion } from './read-version.js';
+import { readVersion } from '../../version.js';
 import { describeError, EXIT_CODES, toExitCode } from './exit-code.js';
 
 /** Gives a command its options, help text and action. */

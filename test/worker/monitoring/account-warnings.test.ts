@@ -60,8 +60,8 @@ describe('a send that was put back', () => {
   it('is told with its reason until one is sent', () => {
     const work = newWork();
     const waiting = { stats: withStats({ queued: 1 }) };
-    work.observer.notSent('ENOSPC');
-    work.observer.notSent('ECONNREFUSED');
+    work.observer.notSent('ENOSPC', 250);
+    work.observer.notSent('ECONNREFUSED', 250);
     expect(warnings(waiting, work)).toEqual([expect.stringMatching(/^The last 2 attempts .*: ECONNREFUSED$/)]);
     work.observer.sent('accepted', 10);
     expect(warnings(waiting, work)).toEqual([]);
@@ -69,7 +69,7 @@ describe('a send that was put back', () => {
 
   it('is no matter once no payout waits', () => {
     const work = newWork();
-    work.observer.notSent('ECONNREFUSED');
+    work.observer.notSent('ECONNREFUSED', 250);
     expect(warnings({}, work)).toEqual([]);
   });
 });
@@ -148,11 +148,11 @@ it('hands on what it notes', () => {
   };
   const work = new RecentWork(systemClock, observer);
   work.observer.sent('accepted', 1);
-  work.observer.notSent('a reason');
+  work.observer.notSent('a reason', 250);
   work.observer.polled('completed');
   work.observer.polled('error', 'HTTP 500');
   work.observer.journalSynced(2);
-  expect(told).toEqual([['accepted', 1], ['a reason'], ['completed', undefined], ['error', 'HTTP 500'], [2]]);
+  expect(told).toEqual([['accepted', 1], ['a reason', 250], ['completed', undefined], ['error', 'HTTP 500'], [2]]);
 });
 
 // The last test: these stay lost for the whole process.

@@ -1,0 +1,179 @@
+import type { Clock } from '../../clock.js';
+import { pipelined, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import { holderOf, parseLease } from '../../ledger/read-sender-view.js';
+import { parseWorkers } from '../../ledger/workers.js';
+import { toRedisError } from '../../redis.js';
+import { FIRST_HEARTBEAT_WITHIN_MS, SenderLifeWatch, type SenderLife } from './sender-life.js';
+import { WorkerLives, type ObservedWorker } from './worker-lives.js';
+
+/** Whether Redis responds to this dashboard. */
+export type RedisLife =
+  { readonly kind: 'up' } | { readonly kind: 'unavailable'; readonly sinceMs: number; readonly reason: string };
+
+/** What is known of an account at one moment. */
+export interface Observation {
+  readonly redis: RedisLife;
+  /** As Redis said last, also where it no longer responds; undefined where it never did. */
+  readonly ledger: LedgerObservation | undefined;
+}
+
+/** What one look at the ledger told, and what the looks before make of it. */
+export interface LedgerObservation {
+  /** How old this is. */
+  readonly ageMs: number;
+  /** The clock of Redis now, ms: what it was at the look, and the time since. */
+  readonly wallNow: number;
+  readonly life: SenderLife;
+  readonly workers: readonly ObservedWorker[];
+  readonly pausedReason: string | undefined;
+  readonly objections: number;
+  readonly queued: number;
+  readonly sending: number;
+  /** Since a send was seen to begin; undefined where none was while the account was watched. */
+  readonly sinceSendMs: number | undefined;
+}
+
+interface Look {
+  readonly at: number;
+  readonly redisNow: number;
+  readonly facts: Pick<LedgerObservation, 'pausedReason' | 'objections' | 'queued' | 'sending'>;
+}
+
+const LOOK_EVERY_MS = 400;
+
+/** A Redis that takes longer counts as unavailable: a page has to respond within a second. */
+export const REDIS_RESPONDS_WITHIN_MS = 700;
+
+const WAIT_STEP_MS = 20;
+
+/** After the last request for a page, in ms, nobody is watching. */
+const WATCH_FOR_MS = 30_000;
+
+/**
+ * Watches an account in the background for as long as somebody looks at its pages: one round trip to Redis, twice a
+ * second. What is alive is what moved since the look before.
+ */
+export class AccountWatch {
+  readonly #connection: LedgerConnection;
+  readonly #clock: Pick<Clock, 'now' | 'sleep'>;
+  readonly #stop = new AbortController();
+  readonly #senderLife = new SenderLifeWatch();
+  readonly #workers = new WorkerLives();
+  #visitedAt = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #last: Look | undefined;
+  #sends: { readonly count: number; readonly roseAt: number | undefined } | undefined;
+  /** Since when the look under way has had no reply. */
+  #waitingSince: number | undefined;
+  #trouble: { readonly since: number; readonly reason: string } | undefined;
+
+  /** @param clock - monotonic; heartbeats come in real time */
+  constructor(connection: LedgerConnection, clock: Pick<Clock, 'now' | 'sleep'>) {
+    this.#connection = connection;
+    this.#clock = clock;
+  }
+
+  /** Looks at the account from now on, and says what is known as soon as it is known whether Redis responds. */
+  async visit(): Promise<Observation> {
+    const now = this.#clock.now();
+    const isNew = this.#running === undefined;
+    this.#visitedAt = now;
+    this.#running ??= this.#watch();
+    if (isNew)
+      await this.#until(() => this.#trouble !== undefined || (this.#last?.at ?? 0) >= now, REDIS_RESPONDS_WITHIN_MS);
+    return this.observation;
+  }
+
+  /** As {@link visit}, but also waits for the first heartbeat, little more than a second. */
+  async visitSender(): Promise<Observation> {
+    await this.visit();
+    const isDecided = (): boolean => this.observation.ledger?.life.kind !== 'checking';
+    await this.#until(isDecided, FIRST_HEARTBEAT_WITHIN_MS + LOOK_EVERY_MS);
+    return this.observation;
+  }
+
+  get observation(): Observation {
+    const now = this.#clock.now();
+    return { redis: this.#redisLife(now), ledger: this.#last && this.#observeLedger(this.#last, now) };
+  }
+
+  /** Safe to call twice. */
+  close(): void {
+    this.#stop.abort();
+  }
+
+  #redisLife(now: number): RedisLife {
+    if (this.#trouble !== undefined) {
+      return { kind: 'unavailable', sinceMs: now - this.#trouble.since, reason: this.#trouble.reason };
+    }
+    const waitingMs = now - (this.#waitingSince ?? now);
+    if (waitingMs < REDIS_RESPONDS_WITHIN_MS) return { kind: 'up' };
+    return { kind: 'unavailable', sinceMs: now - (this.#last?.at ?? now - waitingMs), reason: 'it does not reply' };
+  }
+
+  #observeLedger({ at, redisNow, facts }: Look, now: number): LedgerObservation {
+    const roseAt = this.#sends?.roseAt;
+    return {
+      ...facts,
+      ageMs: now - at,
+      wallNow: redisNow + now - at,
+      life: this.#senderLife.life(now),
+      workers: this.#workers.observe(now),
+      sinceSendMs: roseAt === undefined ? undefined : now - roseAt,
+    };
+  }
+
+  async #watch(): Promise<void> {
+    while (!this.#stop.signal.aborted && this.#clock.now() - this.#visitedAt < WATCH_FOR_MS) {
+      const startedAt = this.#clock.now();
+      this.#waitingSince ??= startedAt;
+      try {
+        await this.#look();
+        this.#trouble = undefined;
+      } catch (error) {
+        const { message } = toRedisError(error) as Error;
+        this.#trouble = { since: this.#trouble?.since ?? this.#last?.at ?? startedAt, reason: message };
+      }
+      this.#waitingSince = undefined;
+      await this.#clock.sleep(LOOK_EVERY_MS, this.#stop.signal);
+    }
+    this.#running = undefined;
+  }
+
+  async #look(): Promise<void> {
+    const { keys } = this.#connection;
+    const replies = await pipelined(this.#connection, (pipeline) =>
+      pipeline
+        .hgetall(keys.sender)
+        .hgetall(keys.workers)
+        .hget(keys.ledger, 'pausedReason')
+        .hlen(keys.objections)
+        .zcard(keys.state('queued'))
+        .zcard(keys.state('sending'))
+        .time(),
+    );
+    const [sender, workers, paused, objections, queued, sending, time] = replies as [
+      ...[Record<string, string>, Record<string, string>, string | null],
+      ...[number, number, number, [string | number, string | number]],
+    ];
+    const at = this.#clock.now();
+    const redisNow = Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000);
+    this.#noteSends(Number(sender['sends'] ?? 0), at);
+    this.#senderLife.note(holderOf(parseLease(sender)), at);
+    this.#workers.note(parseWorkers(workers), at, redisNow);
+    this.#last = { at, redisNow, facts: { pausedReason: paused ?? undefined, objections, queued, sending } };
+  }
+
+  #noteSends(count: number, at: number): void {
+    const isContinuous = at - (this.#last?.at ?? Number.NEGATIVE_INFINITY) < WATCH_FOR_MS;
+    const rose = this.#sends !== undefined && count > this.#sends.count;
+    if (!isContinuous || this.#sends === undefined) this.#sends = { count, roseAt: undefined };
+    else this.#sends = { count, roseAt: rose ? at : this.#sends.roseAt };
+  }
+
+  async #until(holds: () => boolean, limitMs: number): Promise<void> {
+    const deadline = this.#clock.now() + limitMs;
+    while (!holds() && !this.#stop.signal.aborted && this.#clock.now() < deadline)
+      await this.#clock.sleep(WAIT_STEP_MS, this.#stop.signal);
+  }
+}

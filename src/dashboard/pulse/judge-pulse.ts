@@ -1,0 +1,121 @@
+import { formatCount, formatDuration } from '../../format.js';
+import type { LedgerObservation, Observation } from './account-watch.js';
+import { WORKER_SILENT_AFTER_MS, type ObservedWorker } from './worker-lives.js';
+
+/** Whether money moves, in a few words. */
+export interface Pulse {
+  /** `bad`: nothing is sent, and an operator has to know; `warn`: nothing is sent just now. */
+  readonly tone: 'good' | 'warn' | 'bad';
+  /** Also the title of the browser's tab. */
+  readonly headline: string;
+  /** What is behind it. */
+  readonly detail: string | undefined;
+  /** A command that helps. */
+  readonly command?: string;
+}
+
+/** Payouts are due and none is sent: more than a slow response of the gateway. */
+const STANDS_STILL_AFTER_MS = 15_000;
+
+/** A response of the gateway takes a few seconds at most. */
+const RESPONSE_SLOW_MS = 6_000;
+
+const WORKER_COMMAND = 'payouts worker';
+
+/** The messages of a gateway that cannot be reached; any other failed attempt has a cause on this side. */
+const GATEWAY_DOWN = /^(?:No connection to the gateway|the gateway ended the connection|The gateway did not respond)/;
+
+type Judge = (ledger: LedgerObservation, sender: ObservedWorker | undefined) => Pulse | undefined;
+
+/** Says whether money moves; where several things are in its way, the one that an operator has to resolve first. */
+export function judgePulse({ redis, ledger }: Observation): Pulse {
+  if (redis.kind === 'unavailable') {
+    const detail = `For ${formatDuration(redis.sinceMs)}: ${redis.reason}. Nothing can be sent meanwhile; the payouts are safe.`;
+    return { tone: 'bad', headline: 'Redis does not respond', detail };
+  }
+  if (ledger === undefined) return { tone: 'warn', headline: 'Checking', detail: undefined };
+  const sender = findSender(ledger);
+  for (const judge of JUDGES) {
+    const pulse = judge(ledger, sender);
+    if (pulse !== undefined) return pulse;
+  }
+  return judgeSends(ledger);
+}
+
+/** The report of the process that holds the lease: the lease's owner is the process and a random word. */
+export function findSender({ life, workers }: LedgerObservation): ObservedWorker | undefined {
+  return life.kind === 'none' ? undefined : workers.find(({ name }) => life.owner.startsWith(`${name}:`));
+}
+
+const JUDGES: readonly Judge[] = [
+  function objections({ objections }) {
+    if (objections === 0) return undefined;
+    const detail = `${formatCount(objections, 'send journal')} and the ledger contradict each other: nothing is sent until an operator decides.`;
+    return { tone: 'bad', headline: 'Stopped: ledger mismatch', detail };
+  },
+  function pause({ pausedReason }) {
+    if (pausedReason === undefined) return undefined;
+    return { tone: 'bad', headline: 'Paused', detail: 'Nothing is sent until an operator resumes the account.' };
+  },
+  function noSender({ life, workers }) {
+    if (life.kind !== 'none') return undefined;
+    const standby = workers.find(({ silentMs }) => silentMs < WORKER_SILENT_AFTER_MS);
+    if (standby === undefined) {
+      const detail = 'No worker process holds the sender lease: nothing is sent. Start one.';
+      return { tone: 'bad', headline: 'No worker', detail, command: WORKER_COMMAND };
+    }
+    if (standby.reason !== undefined) return refusedBy(standby);
+    return { tone: 'warn', headline: 'Waiting for a sender', detail: `${standby.name} stands by to take over.` };
+  },
+  function silent({ life }) {
+    if (life.kind !== 'silent') return undefined;
+    const detail = `No heartbeat for ${formatDuration(life.silentMs)}: it has ended or hangs, and nothing is sent. Start a worker, or wait until a standby takes over.`;
+    return { tone: 'bad', headline: 'Sender without heartbeat', detail, command: WORKER_COMMAND };
+  },
+  function refused(_, sender) {
+    return sender?.reason === undefined ? undefined : refusedBy(sender);
+  },
+  function attempts({ wallNow }, sender) {
+    const { lastError, failedAttempts = 1, nextRetryAt } = sender ?? {};
+    if (lastError === undefined) return undefined;
+    const retry = nextRetryAt === undefined ? '' : ` Next try ${formatIn(nextRetryAt - wallNow)}.`;
+    const headline = GATEWAY_DOWN.test(lastError) ? 'Gateway unreachable' : 'Sending fails';
+    const attempts = failedAttempts === 1 ? 'The last attempt' : `The last ${failedAttempts} attempts`;
+    return { tone: 'bad', headline, detail: `${attempts} ended before anything was sent: ${lastError}.${retry}` };
+  },
+  function polls(_, sender) {
+    if (sender?.pollError === undefined) return undefined;
+    const isDown = GATEWAY_DOWN.test(sender.pollError);
+    const detail = `The last status poll failed: ${sender.pollError}.`;
+    return { tone: isDown ? 'bad' : 'warn', headline: isDown ? 'Gateway does not respond' : 'Polling fails', detail };
+  },
+  function holdOff({ wallNow }, sender) {
+    const leftMs = (sender?.holdOffUntil ?? 0) - wallNow;
+    if (leftMs <= 0) return undefined;
+    const detail = 'The wait after a takeover, or after a send without a response: a request may still be on its way.';
+    return { tone: 'warn', headline: `First send ${formatIn(leftMs)}`, detail };
+  },
+];
+
+function refusedBy({ name, reason = '' }: ObservedWorker): Pulse {
+  return { tone: 'bad', headline: 'The worker refuses to send', detail: `${name}: ${reason}` };
+}
+
+function judgeSends({ life, queued, sending, sinceSendMs }: LedgerObservation): Pulse {
+  if (life.kind === 'checking')
+    return { tone: 'warn', headline: 'Checking', detail: 'Waiting for the next heartbeat.' };
+  if (sending > 0 && (sinceSendMs ?? 0) > RESPONSE_SLOW_MS) {
+    const detail = `The gateway has not responded to the last send for ${formatDuration(sinceSendMs ?? 0)}.`;
+    return { tone: 'warn', headline: 'Waiting for the gateway', detail };
+  }
+  if (queued + sending === 0) return { tone: 'good', headline: 'Idle', detail: 'Nothing waits to be sent.' };
+  if (sinceSendMs !== undefined && sinceSendMs < STANDS_STILL_AFTER_MS) {
+    return { tone: 'good', headline: 'Sending', detail: undefined };
+  }
+  return { tone: 'good', headline: 'Ready', detail: undefined };
+}
+
+/** A moment that is near, such as `in 7 s`. @param ms - until then; one that is past is now */
+function formatIn(ms: number): string {
+  return ms < 1_000 ? 'now' : `in ${formatDuration(ms)}`;
+}
