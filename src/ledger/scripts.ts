@@ -17,6 +17,7 @@ export const SCRIPT_NAMES = [
   'renew-lease',
   'release-lease',
   'change-state',
+  'change-states',
   'pause-account',
   'resume-account',
   'object-to-ledger',

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
+import { changePayouts } from '../../../src/ledger/change-payouts.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
 import { JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
@@ -44,6 +45,18 @@ export const accountScenarios: readonly ScriptScenario[] = [
       return { run: change('rejected', 'queued') };
     },
   },
+  ...(['cancelled', 'queued'] as const).map((to): ScriptScenario => ({
+    name: `many payouts are ${to} at once`,
+    script: 'change-states',
+    prepare: async (stage) => {
+      await finished(stage, REJECTED, 'p');
+      await finished(stage, REJECTED, 'q');
+      await enqueue(stage, 'r');
+      stage.account.clock.advance(1);
+      const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'q' }, { payoutId: 'r' }, { payoutId: 'nobody' }];
+      return { run: async ({ account }) => changePayouts(account.ledger, { from: 'rejected', to, payouts }, ANN) };
+    },
+  })),
   {
     name: 'a transaction is completed',
     script: 'change-state',
