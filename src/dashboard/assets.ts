@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { Router } from 'express';
 
-const STYLE_SHEET = readFileSync(new URL('style.css', import.meta.url), 'utf8');
+/** One style sheet for all pages, in parts. */
+const STYLE_SHEET = ['style.css', 'overview.css'].map(readAsset).join('\n');
+const LIVE_SCRIPT = readAsset('live.js');
 
 /** The files that every page loads. */
 export function createAssets(): Router {
@@ -9,5 +11,12 @@ export function createAssets(): Router {
   router.get('/style.css', (_, response) => {
     response.type('css').send(STYLE_SHEET);
   });
+  router.get('/live.js', (_, response) => {
+    response.type('js').send(LIVE_SCRIPT);
+  });
   return router;
+}
+
+function readAsset(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
 }

@@ -7,13 +7,19 @@ interface PageOptions {
   readonly title: string;
   /** The text in the search field. */
   readonly search?: string;
+  /** Whether the page keeps itself up to date. @defaultValue false */
+  readonly isLive?: boolean;
 }
 
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%234f46e5'/%3E%3Cpath d='M4 8h7M8 5l3 3-3 3' stroke='white' stroke-width='1.8' fill='none'/%3E%3C/svg%3E";
 
 /** A whole page: head, navigation, search, and the given content. */
-export function layout(site: Site | DashboardSite, { title, search = '' }: PageOptions, content: Html): string {
+export function layout(
+  site: Site | DashboardSite,
+  { title, search = '', isLive = false }: PageOptions,
+  content: Html,
+): string {
   const account = 'platformId' in site ? site : undefined;
   const page = html`<!doctype html>
     <html lang="en">
@@ -25,6 +31,7 @@ export function layout(site: Site | DashboardSite, { title, search = '' }: PageO
         <title>${title} · Payouts${account && ` ${account.platformId}`}</title>
         <link rel="icon" href="${ICON}" />
         <link rel="stylesheet" href="${site.root}/style.css" />
+        ${isLive ? liveScript(site) : undefined}
       </head>
       <body>
         <header class="top">
@@ -33,10 +40,17 @@ export function layout(site: Site | DashboardSite, { title, search = '' }: PageO
             ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, search)}
           </div>
         </header>
-        <main class="wrap">${content}</main>
+        <p id="stale" class="stale-notice" role="alert" hidden></p>
+        <main class="wrap" ${isLive ? html`data-live` : undefined}>${content}</main>
       </body>
     </html>`;
   return page.text;
+}
+
+/** Without scripts the browser loads the whole page again. */
+function liveScript({ root }: DashboardSite): Html {
+  return html`<script src="${root}/live.js" defer></script>
+    <noscript><meta http-equiv="refresh" content="5" /></noscript>`;
 }
 
 function navigation({ base }: Site, search: string): Html {

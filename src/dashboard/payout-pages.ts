@@ -1,34 +1,28 @@
 import { Router, type Request, type Response } from 'express';
-import { systemClock } from '../clock.js';
 import { payoutIdField, txhashField } from '../fields.js';
 import { readAccountStats } from '../ledger/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { listPayouts } from '../ledger/payout-queries.js';
-import { watchHeartbeat } from '../ledger/watch-heartbeat.js';
 import type { Payout } from '../ledger/payout.js';
-import { isPayoutState, URGENT_STATES, type PayoutState } from '../ledger/states.js';
-import type { Logger } from '../logger.js';
+import { isPayoutState, type PayoutState } from '../ledger/states.js';
 import { messagePage, type Message } from './message-page.js';
-import { overviewPage, type Overview } from './overview-page.js';
+import type { ShowOverview } from './overview/show-overview.js';
 import { payoutPage } from './payout-page.js';
 import { isNewestFirst, statePage } from './state-page.js';
 import { payoutPath } from './payout-path.js';
-import { respondToError } from './respond-to-error.js';
-import { toSite, type Site } from './site.js';
+import type { Site } from './site.js';
 
-const LISTED_ON_OVERVIEW = 10;
 const LISTED_ON_PAGE = 50;
 
-/** A live sender is seen within a second; nobody waits for a page much longer. */
-const WATCH_MS = 1_300;
+export interface PayoutPagesOptions {
+  readonly ledger: PayoutLedger;
+  readonly site: (request: Request) => Site;
+  readonly showOverview: ShowOverview;
+}
 
-/**
- * The payout pages: the overview of the account, the payouts of a state, one payout.
- * @param platformIds - every account of the dashboard, for the switch between them
- */
-export function createPayoutPages(ledger: PayoutLedger, platformIds: readonly number[], logger: Logger): Router {
-  const site = (request: Request): Site => toSite(request, ledger.connection.platformId, platformIds);
-  const pages = new PayoutPages(ledger, site);
+/** The payout pages: the overview of the account, the payouts of a state, one payout. */
+export function createPayoutPages({ ledger, site, showOverview }: PayoutPagesOptions): Router {
+  const pages = new PayoutPages(ledger, site, showOverview);
   const router = Router();
   router.get('/', (request, response) => {
     response.redirect(`${request.baseUrl}/payouts`);
@@ -40,7 +34,6 @@ export function createPayoutPages(ledger: PayoutLedger, platformIds: readonly nu
   router.use((request, response) => {
     pages.notFound(request, response, { title: 'Not found', text: 'Page not found.' });
   });
-  router.use(respondToError(site, logger));
   return router;
 }
 
@@ -48,9 +41,12 @@ class PayoutPages {
   readonly #ledger: PayoutLedger;
   readonly #site: (request: Request) => Site;
 
-  constructor(ledger: PayoutLedger, site: (request: Request) => Site) {
+  readonly #showOverview: ShowOverview;
+
+  constructor(ledger: PayoutLedger, site: (request: Request) => Site, showOverview: ShowOverview) {
     this.#ledger = ledger;
     this.#site = site;
+    this.#showOverview = showOverview;
   }
 
   /** `/payouts`, by its query: one payout, a search, a state, or the overview. */
@@ -59,7 +55,7 @@ class PayoutPages {
     if (typeof payoutId === 'string') await this.showPayout(request, response, payoutId);
     else if (typeof q === 'string' && q.trim() !== '') await this.#search(request, response, q.trim());
     else if (typeof state === 'string') await this.#showState(request, response, { state, after });
-    else response.send(overviewPage(this.#site(request), await this.#fetchOverview()));
+    else await this.#showOverview(request, response);
   }
 
   async showPayout(request: Request, response: Response, payoutId: string): Promise<void> {
@@ -107,17 +103,6 @@ class PayoutPages {
     ]);
     const list = { stats, state, page, isFirst: cursor === undefined, wallNow: connection.clock.wallNow() };
     response.send(statePage(this.#site(request), list));
-  }
-
-  async #fetchOverview(): Promise<Overview> {
-    const { connection } = this.#ledger;
-    const [stats, life, ...lists] = await Promise.all([
-      readAccountStats(connection),
-      watchHeartbeat(connection, systemClock, WATCH_MS),
-      ...URGENT_STATES.map((state) => listPayouts(connection, listing(state, LISTED_ON_OVERVIEW))),
-    ]);
-    const listed = new Map(URGENT_STATES.map((state, index) => [state, lists[index]?.payouts ?? []]));
-    return { stats, life, listed, wallNow: connection.clock.wallNow() };
   }
 }
 
