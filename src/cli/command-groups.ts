@@ -31,13 +31,13 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     heading: 'Operator decisions:',
     commands: [
       {
-        usage: 'cancel [options] <payoutId>',
-        description: 'cancel a payout that is still queued, or was rejected',
+        usage: 'cancel [options] [payoutId]',
+        description: 'cancel payouts that are still queued, or were rejected',
         load: async () => (await import('./commands/cancel-command.js')).defineCancelCommand,
       },
       {
-        usage: 'retry [options] <payoutId>',
-        description: 'put a rejected payout back into the queue',
+        usage: 'retry [options] [payoutId]',
+        description: 'put rejected payouts back into the queue',
         load: async () => (await import('./commands/retry-command.js')).defineRetryCommand,
       },
       {
@@ -59,6 +59,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         usage: 'events [options]',
         description: 'show what happened: changes of payouts, pauses, objections, late payments',
         load: async () => (await import('./commands/events-command.js')).defineEventsCommand,
+      },
+      {
+        usage: 'activity [options]',
+        description: 'show what operators did, and why',
+        load: async () => (await import('./commands/activity-command.js')).defineActivityCommand,
       },
       {
         usage: 'pause [options]',

@@ -3,9 +3,10 @@ import { systemClock } from '../clock.js';
 import type { Logger } from '../logger.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import { createBoard } from './board.js';
+import { createFindPages } from './find/find-pages.js';
+import { messagePage } from './message-page.js';
 import { OverviewReader } from './overview/overview.js';
 import { createOverview } from './overview/show-overview.js';
-import { createPayoutPages } from './payout-pages.js';
 import { AccountWatch } from './pulse/account-watch.js';
 import { respondInTime, respondToLostRedis, type RespondWithoutRedis } from './respond-in-time.js';
 import { respondToError } from './respond-to-error.js';
@@ -18,6 +19,8 @@ export interface AccountRoutesOptions {
   readonly platformIds: readonly number[];
   /** A payout in progress for longer than this, in ms, is stuck. */
   readonly stuckAfterMs: number;
+  /** Block explorers by payment_id. */
+  readonly explorers: ReadonlyMap<number, string>;
   readonly logger: Logger;
 }
 
@@ -32,7 +35,7 @@ export interface ShownAccount {
 
 /** Makes what shows an account, and watches it while somebody looks. */
 export function showAccount(account: AccountAccess, options: AccountRoutesOptions): ShownAccount {
-  const { platformIds, stuckAfterMs, logger } = options;
+  const { platformIds, stuckAfterMs, explorers, logger } = options;
   const { ledger, queues } = account;
   const { connection } = ledger;
   const site = (request: Request): Site => toSite(request, connection.platformId, platformIds);
@@ -46,7 +49,14 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
     response.send(unavailablePage(site(request), observation));
   };
   router.use(respondInTime(watch, respondWithoutRedis));
-  router.use(createPayoutPages({ ledger, site, showOverview: createOverview({ watch, reader, site }) }));
+  router.get('/', (request, response) => {
+    response.redirect(`${request.baseUrl}/payouts`);
+  });
+  router.use(createFindPages({ ledger, explorers, site }));
+  router.get('/payouts', createOverview({ watch, reader, explorers, site }));
+  router.use((request, response) => {
+    response.status(404).send(messagePage(site(request), { title: 'Not found', text: 'Page not found.' }));
+  });
   router.use(respondToLostRedis(watch, respondWithoutRedis), respondToError(site, logger));
   return { platformId: connection.platformId, watch, reader, router };
 }

@@ -55,7 +55,7 @@ const DEFAULT_USER = 'payouts';
  * @throws InvalidConfigError when the options cannot be used
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { stuckAfterMs = WORKER_COMMAND_SETTINGS.stuckAfterMs.default } = options;
+  const { stuckAfterMs = WORKER_COMMAND_SETTINGS.stuckAfterMs.default, explorers = new Map() } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   const login = toLogin(options);
   const accounts = openAccounts(options, logger);
@@ -69,7 +69,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   router.get('/metrics', async (_, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
-  const shown = accounts.map((account) => showAccount(account, { platformIds, stuckAfterMs, logger }));
+  const shown = accounts.map((account) => showAccount(account, { platformIds, stuckAfterMs, explorers, logger }));
   for (const { platformId, router: account } of shown) router.use(accountPath(platformIds, platformId) || '/', account);
   if (accounts.length > 1) router.use(createAccountsPages(shown, logger));
 

@@ -7,6 +7,8 @@ interface PageOptions {
   readonly title: string;
   /** The text in the search field. */
   readonly search?: string;
+  /** Which of the navigation's pages it is. @defaultValue none */
+  readonly current?: 'overview' | 'list' | 'activity';
   /** Whether the page keeps itself up to date. @defaultValue false */
   readonly isLive?: boolean;
 }
@@ -17,7 +19,7 @@ const ICON =
 /** A whole page: head, navigation, search, and the given content. */
 export function layout(
   site: Site | DashboardSite,
-  { title, search = '', isLive = false }: PageOptions,
+  { title, search = '', current, isLive = false }: PageOptions,
   content: Html,
 ): string {
   const account = 'platformId' in site ? site : undefined;
@@ -31,17 +33,22 @@ export function layout(
         <title>${title} · Payouts${account && ` ${account.platformId}`}</title>
         <link rel="icon" href="${ICON}" />
         <link rel="stylesheet" href="${site.root}/style.css" />
+        <script src="${site.root}/page.js" defer></script>
         ${isLive ? liveScript(site) : undefined}
       </head>
       <body>
+        <a class="skip" href="#content">Skip to the content</a>
         <header class="top">
           <div class="wrap">
             <a class="brand" href="${account?.base ?? site.root}${account ? '/payouts' : '/accounts'}">Payouts</a>
-            ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, search)}
+            ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, { search, current })}
           </div>
         </header>
         <p id="stale" class="stale-notice" role="alert" hidden></p>
-        <main class="wrap" ${isLive ? html`data-live` : undefined}>${content}</main>
+        <main class="wrap" id="content" tabindex="-1" ${isLive ? html`data-live` : undefined}>${content}</main>
+        <footer class="wrap foot">
+          Times are in <span data-zone>UTC</span>. <button type="button" data-times></button>
+        </footer>
       </body>
     </html>`;
   return page.text;
@@ -53,9 +60,12 @@ function liveScript({ root }: DashboardSite): Html {
     <noscript><meta http-equiv="refresh" content="5" /></noscript>`;
 }
 
-function navigation({ base }: Site, search: string): Html {
-  return html`<nav>
-      <a href="${base}/payouts" aria-current="page">Payouts</a>
+function navigation({ base }: Site, { search, current }: { search: string; current: PageOptions['current'] }): Html {
+  const link = (page: PageOptions['current'], path: string, text: string): Html =>
+    html`<a href="${base}${path}" ${page === current ? html`aria-current="page"` : undefined}>${text}</a>`;
+  return html`<nav aria-label="Account">
+      ${link('overview', '/payouts', 'Overview')} ${link('list', '/payouts?state=', 'Payouts')}
+      ${link('activity', '/activity', 'Activity')}
       <a href="${base}/board/">Queues</a>
     </nav>
     <form class="search" action="${base}/payouts" role="search">
@@ -63,8 +73,8 @@ function navigation({ base }: Site, search: string): Html {
         type="search"
         name="q"
         value="${search}"
-        placeholder="payoutId or txhash"
-        aria-label="payoutId or txhash"
+        placeholder="payoutId, txhash, address, amount …"
+        aria-label="Find by payoutId, txhash, batch, address, amount, day or reference"
         maxlength="256"
         autocomplete="off"
         autocapitalize="none"

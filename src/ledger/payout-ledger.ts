@@ -180,7 +180,8 @@ export class PayoutLedger {
   }
 }
 
-function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
+/** Why a change was refused, as the error that its caller gets. */
+export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
   switch (rejection.kind) {
     case 'wrong_state':
       return wrongStateError(payoutId, rejection.state, from, to);

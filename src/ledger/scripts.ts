@@ -17,6 +17,7 @@ export const SCRIPT_NAMES = [
   'renew-lease',
   'release-lease',
   'change-state',
+  'change-states',
   'pause-account',
   'resume-account',
   'object-to-ledger',
@@ -29,6 +30,8 @@ export const SCRIPT_NAMES = [
   'set-group-idle',
   'remove-payouts',
   'trim-events',
+  'count-payouts',
+  'write-statistics',
 ] as const;
 
 export type ScriptName = (typeof SCRIPT_NAMES)[number];

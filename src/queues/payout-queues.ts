@@ -135,6 +135,11 @@ export function toJobId({ payoutId, requeueCount = 0 }: JobIdSource): string {
   return `${payoutId.replaceAll(':', '%3A')}~${requeueCount}`;
 }
 
+/** The payout of a job. */
+export function toPayoutId(jobId: string): string {
+  return jobId.slice(0, jobId.lastIndexOf('~')).replaceAll('%3A', ':');
+}
+
 function toJobData({ payoutId, paymentId, amount, addressTo, symbol, txhash }: JobSource): PayoutJobData {
   return {
     payoutId,

@@ -6,6 +6,8 @@ import type { JobWorkerContext } from './job-worker.js';
 import { repairClockJumpsRegularly } from './repair-clock-jump.js';
 import { applyRetention } from './retention.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
+import { keepStatistics } from './statistics/keep-statistics.js';
+import { StatisticsKeeper } from './statistics/statistics-keeper.js';
 import { watchJobs } from './watch-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
 
@@ -28,10 +30,12 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   const { connection } = ledger;
   const jobs = new WithdrawJobs({ ...options, active, logger });
   const reconciler = new JobReconciler({ ledger, queues, relay });
+  const statistics = new StatisticsKeeper(connection, logger);
   const upkeep = [
     repairClockJumpsRegularly({ clock, queues, longestPollDelayMs, logger }, end),
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),
-    ...(retentionDays === undefined ? [] : [applyRetention({ connection, retentionDays, logger }, end)]),
+    keepStatistics({ keeper: statistics, connection, logger }, end),
+    ...(retentionDays === undefined ? [] : [applyRetention({ connection, retentionDays, statistics, logger }, end)]),
   ];
   await untilAborted(end);
   await jobs.close();

@@ -57,8 +57,7 @@ async function actOnAll(): Promise<void> {
 const EVERYTHING = [
   'written_off r ann: a wrong file',
   'adopted - ann: a wrong file',
-  'held r ann: a wrong file',
-  'held p ann: a wrong file',
+  'held - ann: a wrong file',
   'recovered t ann: a wrong file',
   'objected - j-two: it forgot a send',
   'resolved_not_sent r ann: a wrong file',
@@ -68,6 +67,11 @@ const EVERYTHING = [
   'paused - worker: 1 rejections in a row, the last: no funds',
   'cancelled s ann: a wrong file',
 ];
+
+/** An act for many payouts is one for each in the events. */
+const EVERY_EVENT = EVERYTHING.flatMap((line) =>
+  line.startsWith('held') ? ['held r ann: a wrong file', 'held p ann: a wrong file'] : [line],
+);
 
 describe('the activity of an account', () => {
   it('is empty where nobody did anything, and what the sender and the gateway do is not listed', async () => {
@@ -86,14 +90,14 @@ describe('the activity of an account', () => {
 
   it('comes in pages of any size', async () => {
     await actOnAll();
-    for (const limit of [1, 2, 5, 11, 12]) expect(await readAll(limit)).toEqual(EVERYTHING);
+    for (const limit of [1, 2, 5, 10, 11]) expect(await readAll(limit)).toEqual(EVERYTHING);
   });
 
   it('of a ledger of before comes from its events', async () => {
     await actOnAll();
     await account.redis.del(account.connection.keys.activity);
-    expect(await readAll()).toEqual(EVERYTHING);
-    expect(await readAll(3)).toEqual(EVERYTHING);
+    expect(await readAll()).toEqual(EVERY_EVENT);
+    expect(await readAll(3)).toEqual(EVERY_EVENT);
   });
 
   it('of before and of now is one list', async () => {
@@ -103,7 +107,7 @@ describe('the activity of an account', () => {
     await account.ledger.pause('bob', 'lunch');
     await account.ledger.resume('bob', 'back');
     for (const limit of [1, 2, 3, 100]) {
-      expect(await readAll(limit)).toEqual(['resumed - bob: back', 'paused - bob: lunch', ...EVERYTHING]);
+      expect(await readAll(limit)).toEqual(['resumed - bob: back', 'paused - bob: lunch', ...EVERY_EVENT]);
     }
   });
 

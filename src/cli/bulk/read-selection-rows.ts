@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { InvalidInputError } from '../../errors.js';
-import { CSV_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../import/csv-columns.js';
+import { CSV_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../../csv-columns.js';
 import { readCsvRecords, type CsvValues } from '../import/read-csv-records.js';
 import { unreadableRow, type Row } from '../import/row.js';
 

@@ -1,22 +1,17 @@
-import { z } from 'zod';
 import { readConfig } from '../../config.js';
-import { parseInput, payoutIdField, txhashField } from '../../fields.js';
-import { toLine, type HistoryEntry } from '../../ledger/payout.js';
-import { readSelectionRows } from './read-selection-rows.js';
-import { runBulk, type BulkChange } from './run-bulk.js';
-import { readSelection, type SelectedPayout } from './selection.js';
-import type { ChosenPayout } from './survey-payouts.js';
-import type { CliContext } from '../context/cli-context.js';
-import { requireTerminal, stdinIsTaken } from '../context/confirm.js';
-import { openSource, STDIN } from '../import/open-source.js';
-import { RowMessages } from '../import/row-messages.js';
-import type { Actor } from '../../ledger/actor.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { Actor } from '../../ledger/actor.js';
 import { PayoutOperator } from '../../operator/payout-operator.js';
-import type { DecidedPayout, Resolution } from '../../operator/resolve-payout.js';
+import type { Resolution } from '../../operator/resolve-payout.js';
+import type { LedgerAccess } from '../../queues/open-ledger.js';
+import type { CliContext } from '../context/cli-context.js';
 import { nameFlags } from '../context/name-flags.js';
 import { withAccount } from '../context/with-account.js';
 import { withGateway } from '../context/with-gateway.js';
+import { toLedgerChange } from './ledger-change.js';
+import { readSelectionFile } from './read-selection-file.js';
+import { requireSomebody, runBulk, type BulkChange } from './run-bulk.js';
+import type { ChosenPayout, Selection } from './survey-payouts.js';
 
 export interface ResolveManyOptions {
   readonly kind: Resolution['kind'];
@@ -29,9 +24,7 @@ export interface ResolveManyOptions {
   readonly json: boolean;
 }
 
-type BulkPace = Pick<BulkChange, 'atOnce' | 'everyMs'>;
-
-const LEDGER_PACE: BulkPace = { atOnce: 50, everyMs: 0 };
+type Steps = Pick<BulkChange, 'atOnce' | 'everyMs' | 'apply' | 'wasChanged'>;
 
 const TEXTS: Readonly<Record<Resolution['kind'], Pick<BulkChange, 'describe' | 'describeDone'>>> = {
   sent: {
@@ -48,78 +41,56 @@ const TEXTS: Readonly<Record<Resolution['kind'], Pick<BulkChange, 'describe' | '
   },
 };
 
+/** Transactions that are taken unchecked need no gateway. */
+const UNCHECKED_AT_ONCE = 50;
+
 /**
  * Carries out one decision about many payouts that are `unknown`.
  * @throws as `runBulk` and `PayoutOperator.resolve` do
  */
 export async function resolveMany(context: CliContext, options: ResolveManyOptions, actor: Actor): Promise<void> {
-  const { kind, force, dryRun } = options;
+  const { kind, force, file, dryRun } = options;
   requireSomebody(options, context);
   const signal = context.stopSignal();
-  const selected = options.file === undefined ? 'all' : await readFile(context, options.file, kind, signal);
-  const run = async (pace: BulkPace, gateway?: GatewayClient): Promise<void> =>
+  const needs = kind === 'sent' ? 'txhash' : 'no txhash';
+  const selection: Selection =
+    file === undefined
+      ? { kind: 'all' }
+      : { kind: 'named', payouts: await readSelectionFile(context, file, needs, signal) };
+  const run = async (toSteps: (account: LedgerAccess) => Steps): Promise<void> =>
     withAccount(context, async (account) => {
-      const operator = new PayoutOperator({ account, gateway });
-      const change: BulkChange = {
-        from: 'unknown',
-        wasChanged: ({ history }) => kind === 'not_sent' && history.some((entry) => isDecision(entry, actor)),
-        ...pace,
-        ...TEXTS[kind],
-        apply: async (payout) =>
-          nameFlags(async () => operator.resolve(toDecided(payout), toResolution(payout, options), actor)),
-      };
-      await runBulk(context, account, change, { ...options, selected, signal });
+      const change: BulkChange = { from: ['unknown'], ...TEXTS[kind], ...toSteps(account) };
+      await runBulk(context, account, change, { ...options, selection, signal });
     });
-  if (kind !== 'sent' || force || dryRun) await run(LEDGER_PACE);
-  else {
+  if (kind !== 'sent') {
+    await run((account) => toLedgerChange(account, kind === 'not_sent' ? 'queued' : 'cancelled', actor));
+  } else if (force || dryRun) {
+    await run((account) =>
+      toSentSteps(new PayoutOperator({ account }), { atOnce: UNCHECKED_AT_ONCE, everyMs: 0 }, true, actor),
+    );
+  } else {
     const { STATUS_POLL_RATE: atOnce } = readConfig(['STATUS_POLL_RATE'], context.environment);
     const pace = { atOnce, everyMs: 1_000 };
-    await withGateway(context, async (gateway) => run(pace, gateway));
+    await withGateway(context, async (gateway: GatewayClient) =>
+      run((account) => toSentSteps(new PayoutOperator({ account, gateway }), pace, false, actor)),
+    );
   }
 }
 
-/** Whether a payout was queued again by this actor for this reason. */
-function isDecision({ from, to, by, reason }: HistoryEntry, actor: Actor): boolean {
-  return from === 'unknown' && to === 'queued' && by === toLine(actor.by) && reason === toLine(actor.reason);
+function toSentSteps(
+  operator: PayoutOperator,
+  pace: Pick<BulkChange, 'atOnce' | 'everyMs'>,
+  unchecked: boolean,
+  actor: Actor,
+): Steps {
+  const resolve = async ({ payoutId, attempt, txhash = '' }: ChosenPayout): Promise<unknown> =>
+    nameFlags(async () => operator.resolve({ payoutId, attempt }, { kind: 'sent', txhash, unchecked }, actor));
+  return {
+    ...pace,
+    wasChanged: () => false,
+    apply: async (payouts) =>
+      (await Promise.allSettled(payouts.map(resolve))).map((settled) =>
+        settled.status === 'fulfilled' ? undefined : (settled.reason as Error),
+      ),
+  };
 }
-
-function toDecided({ payoutId, attempt }: ChosenPayout): DecidedPayout {
-  return { payoutId, attempt };
-}
-
-function toResolution({ txhash = '' }: ChosenPayout, { kind, force }: ResolveManyOptions): Resolution {
-  return kind === 'sent' ? { kind, txhash, unchecked: force } : { kind };
-}
-
-/** @throws InvalidInputError when nobody can be asked */
-function requireSomebody({ yes, dryRun, file }: ResolveManyOptions, { terminal }: CliContext): void {
-  if (yes || dryRun) return;
-  requireTerminal(terminal);
-  if (file === STDIN) throw stdinIsTaken();
-}
-
-async function readFile(
-  context: CliContext,
-  path: string,
-  kind: Resolution['kind'],
-  signal: AbortSignal,
-): Promise<readonly SelectedPayout[]> {
-  const source = await openSource(path, signal, readSelectionRows);
-  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
-  const parse = (input: unknown): SelectedPayout =>
-    kind === 'sent' ? parseInput(withTxhash, input) : parseInput(withoutTxhash, input);
-  try {
-    return await readSelection(source, {
-      parse,
-      signal,
-      onProblem: (line, { field, message }) => {
-        messages.add(`line ${line}: ${field}: ${message}`);
-      },
-    });
-  } finally {
-    messages.end();
-  }
-}
-
-const withoutTxhash = z.object({ payoutId: payoutIdField });
-const withTxhash = z.object({ payoutId: payoutIdField, txhash: txhashField });

@@ -1,44 +1,51 @@
 import { isAborted, systemClock } from '../../clock.js';
 import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../errors.js';
+import { formatCount } from '../../format.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import type { CliContext } from '../context/cli-context.js';
-import { confirm, requireTerminal } from '../context/confirm.js';
-import { formatCount } from '../../format.js';
-import { formatTotals } from '../import/describe-import.js';
+import { confirm, requireTerminal, stdinIsTaken } from '../context/confirm.js';
+import { STDIN } from '../import/open-source.js';
 import { startProgress } from '../import/progress.js';
 import { RowMessages } from '../import/row-messages.js';
+import { describeSurvey } from './describe-survey.js';
 import type { SelectedPayout } from './selection.js';
-import { surveyPayouts, surveyState, type ChosenPayout, type Survey, type SurveyOptions } from './survey-payouts.js';
+import { surveyPayouts, type ChosenPayout, type Selection, type Survey } from './survey-payouts.js';
 
 /** What a command does with many payouts. */
 export interface BulkChange {
-  /** The state from which it leads. */
-  readonly from: PayoutState;
+  /** The states from which it leads. */
+  readonly from: readonly PayoutState[];
+  /** Which payouts in these states are meant. @defaultValue all */
+  readonly matches?: (payout: Payout) => boolean;
   /** Whether a payout has been through this very change: run again, the command continues and does nothing twice. */
   readonly wasChanged: (payout: Payout) => boolean;
   /** `Send 3 payouts again`: the question, without its mark. */
   readonly describe: (payouts: string) => string;
   /** `3 payouts queued again`: what was done. */
   readonly describeDone: (payouts: string) => string;
-  /** How many may be under way at the same time … */
+  /** How many are changed in one step … */
   readonly atOnce: number;
-  /** … and the time after which as many more may begin, in ms. */
-  readonly everyMs: number;
-  /** @throws ConflictError, NotFoundError: this payout is left as it is; anything else ends the command */
-  readonly apply: (payout: ChosenPayout) => Promise<unknown>;
+  /** … and the time after which the next step may begin, in ms; `rest`: Redis serves others for about as long as the step took. */
+  readonly everyMs: number | 'rest';
+  /** Changes the payouts of one step. A ConflictError or NotFoundError: this payout is left as it is; any other ends the command. */
+  readonly apply: (payouts: readonly ChosenPayout[]) => Promise<readonly (Error | undefined)[]>;
+  /** Called at the end, also of a command that is stopped. */
+  readonly finish?: () => Promise<void>;
 }
 
 export interface BulkOptions {
-  /** `all`: every payout that is in the state. */
-  readonly selected: readonly SelectedPayout[] | 'all';
+  readonly selection: Selection;
   readonly dryRun: boolean;
   /** Do not ask. */
   readonly yes: boolean;
   readonly json: boolean;
   readonly signal: AbortSignal;
 }
+
+/** A step that took longer waited for the machine, not for Redis. */
+const LONGEST_REST_MS = 5;
 
 interface BulkRun {
   readonly context: CliContext;
@@ -48,11 +55,21 @@ interface BulkRun {
   readonly counts: { changed: number; refused: number };
 }
 
+/** Before a long file is read or a long count is made. @throws InvalidInputError when nobody can be asked */
+export function requireSomebody(
+  { yes, dryRun, file }: { readonly yes: boolean; readonly dryRun: boolean; readonly file?: string | undefined },
+  { terminal }: CliContext,
+): void {
+  if (yes || dryRun) return;
+  requireTerminal(terminal);
+  if (file === STDIN) throw stdinIsTaken();
+}
+
 /**
- * Counts and adds up what was chosen, asks, and changes it payout by payout. Doing it again continues where it ended: what
+ * Counts and adds up what was chosen, asks, and changes it step by step. Doing it again continues where it ended: what
  * has left the state is left as it is.
- * @throws InvalidInputError when payouts are not there, or nobody can be asked; StoppedError; ConflictError when payouts
- * were refused, all others are changed then; RedisUnavailableError; what `apply` throws
+ * @throws InvalidInputError when payouts are not there; StoppedError; ConflictError when payouts were refused, all others are
+ * changed then; NotFoundError; RedisUnavailableError; what `apply` throws
  */
 export async function runBulk(
   context: CliContext,
@@ -60,15 +77,14 @@ export async function runBulk(
   change: BulkChange,
   options: BulkOptions,
 ): Promise<void> {
-  const { dryRun, yes, json } = options;
-  // Before a long count, not after.
-  if (!yes && !dryRun) requireTerminal(context.terminal);
+  const { dryRun, json } = options;
   const run: BulkRun = { context, account, change, options, counts: { changed: 0, refused: 0 } };
   const survey = await surveyAll(run);
   try {
     // For a program stdout holds the one object at the end.
     (json ? context.writeError : context.write)(describeSurvey(survey, change.from));
     if (!dryRun && survey.chosen.length > 0) await changeAll(run, survey);
+    if (!dryRun) await change.finish?.();
     if (!json) context.write(describeEnd(run));
   } finally {
     if (json) writeSummary(run, survey);
@@ -78,27 +94,19 @@ export async function runBulk(
 }
 
 async function surveyAll({ context, account, change, options }: BulkRun): Promise<Survey> {
-  const { selected, signal } = options;
-  const progress = startProgress(
-    'Counting ',
-    selected === 'all' ? undefined : selected.length,
-    context.terminal.output,
-  );
-  const { connection } = account.ledger;
-  const survey: SurveyOptions = {
-    connection,
-    from: change.from,
-    wasChanged: change.wasChanged,
-    signal,
-    onProgress: (payouts) => {
-      progress.update(payouts);
-    },
+  const { selection, signal } = options;
+  const total = selection.kind === 'named' ? selection.payouts.length : undefined;
+  const progress = startProgress('Counting ', total, context.terminal.output);
+  const { from, wasChanged, matches = () => true } = change;
+  const onProgress = (payouts: number): void => {
+    progress.update(payouts);
   };
   try {
-    const result = selected === 'all' ? await surveyState(survey) : await surveyPayouts(selected, survey);
+    const { connection } = account.ledger;
+    const survey = await surveyPayouts(selection, { connection, from, matches, wasChanged, signal, onProgress });
     progress.stop();
-    refuseMissing(context, result.missing);
-    return result;
+    refuseMissing(context, survey.missing);
+    return survey;
   } finally {
     progress.stop();
   }
@@ -107,21 +115,15 @@ async function surveyAll({ context, account, change, options }: BulkRun): Promis
 /** Names of payouts that are not there suggest that it is the wrong account. */
 function refuseMissing(context: CliContext, missing: readonly SelectedPayout[]): void {
   if (missing.length === 0) return;
-  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
+  const messages = createMessages(context);
   for (const { line = 0, payoutId } of missing) messages.add(`line ${line}: payout ${payoutId} not found`);
   messages.end();
   const message = `names ${formatCount(missing.length, 'payout')} that this account does not have; nothing was changed`;
   throw new InvalidInputError([{ field: '--file', message }]);
 }
 
-function describeSurvey({ chosen, totals, changedBefore, others }: Survey, from: PayoutState): string {
-  const left = Object.entries(others).map(([state, count]) => `, ${count} ${state} left as they are`);
-  const table = chosen.length === 0 ? '' : formatTotals(totals);
-  const again =
-    changedBefore === 0
-      ? ''
-      : `${formatCount(changedBefore, 'payout')} left as they are: resolved so before, for the same reason, and ${from} again since. Look at each, or give another reason.\n`;
-  return `${formatCount(chosen.length, 'payout')} ${from}${left.join('')}\n${again}${table}`;
+function createMessages({ writeError, terminal }: CliContext): RowMessages {
+  return new RowMessages({ write: writeError, isTerminal: terminal.output.isTTY === true });
 }
 
 async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
@@ -131,22 +133,22 @@ async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
     const question = `${change.describe(formatCount(chosen.length, 'payout'))}?`;
     await confirm(question, { terminal: context.terminal, signal });
   }
-  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
+  const messages = createMessages(context);
   const progress = startProgress('Changing ', chosen.length, context.terminal.output);
   let ended = '';
   try {
     for (let start = 0; start < chosen.length; start += change.atOnce) {
       if (isAborted(signal)) throw new StoppedError('Stopped');
       const beganAt = systemClock.now();
-      const settled = await Promise.allSettled(chosen.slice(start, start + change.atOnce).map(change.apply));
-      countSettled(settled, counts, messages);
+      countErrors(await change.apply(chosen.slice(start, start + change.atOnce)), counts, messages);
       progress.update(counts.changed + counts.refused);
-      if (start + change.atOnce < chosen.length)
-        await systemClock.sleep(beganAt + change.everyMs - systemClock.now(), signal);
+      if (start + change.atOnce < chosen.length) await rest(beganAt, change, signal);
     }
   } catch (error) {
     const done = counts.changed + counts.refused;
     ended = `${done} of ${formatCount(chosen.length, 'payout')} done; run the same command again to continue.\n`;
+    // What was changed is complete, whatever ended the command.
+    await change.finish?.().catch(() => undefined);
     throw error;
   } finally {
     progress.stop();
@@ -155,21 +157,22 @@ async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
   }
 }
 
+async function rest(beganAt: number, { everyMs }: BulkChange, signal: AbortSignal): Promise<void> {
+  const tookMs = systemClock.now() - beganAt;
+  await systemClock.sleep(everyMs === 'rest' ? Math.min(tookMs, LONGEST_REST_MS) : everyMs - tookMs, signal);
+}
+
 /** @throws the first failure that is not about one payout alone, once all are counted */
-function countSettled(
-  settled: readonly PromiseSettledResult<unknown>[],
-  counts: BulkRun['counts'],
-  messages: RowMessages,
-): void {
-  const failures: unknown[] = [];
-  for (const one of settled) {
-    if (one.status === 'fulfilled') counts.changed += 1;
-    else if (one.reason instanceof ConflictError || one.reason instanceof NotFoundError) {
+function countErrors(errors: readonly (Error | undefined)[], counts: BulkRun['counts'], messages: RowMessages): void {
+  const failures: Error[] = [];
+  for (const error of errors) {
+    if (error === undefined) counts.changed += 1;
+    else if (error instanceof ConflictError || error instanceof NotFoundError) {
       counts.refused += 1;
-      messages.add(one.reason.message);
-    } else failures.push(one.reason);
+      messages.add(error.message);
+    } else failures.push(error);
   }
-  if (failures.length > 0) throw failures[0];
+  if (failures[0] !== undefined) throw failures[0];
 }
 
 function describeEnd({ change, options, counts }: BulkRun): string {

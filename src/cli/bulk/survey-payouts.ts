@@ -1,5 +1,5 @@
 import { isAborted } from '../../clock.js';
-import { StoppedError } from '../../errors.js';
+import { NotFoundError, StoppedError } from '../../errors.js';
 import { listPayouts, readPayouts } from '../../ledger/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
@@ -7,14 +7,21 @@ import type { PayoutState } from '../../ledger/states.js';
 import { CurrencyTotals, type CurrencyTotal } from '../import/currency-totals.js';
 import type { SelectedPayout } from './selection.js';
 
+/** Which payouts an operator means: those that a file names, those of a batch, or all that are in a state. */
+export type Selection =
+  | { readonly kind: 'named'; readonly payouts: readonly SelectedPayout[] }
+  | { readonly kind: 'batch'; readonly batch: string }
+  | { readonly kind: 'all' };
+
 /** A payout that is to be changed, as it was when the operator decided. */
 export interface ChosenPayout extends SelectedPayout {
+  readonly state: PayoutState;
   readonly attempt: number;
 }
 
 /** What a selection comes to. */
 export interface Survey {
-  /** Those in the state that the change begins from. */
+  /** Those in a state that the change begins from. */
   readonly chosen: readonly ChosenPayout[];
   readonly totals: readonly CurrencyTotal[];
   /** How many came into the state again after this very change: the same command must not make it twice. */
@@ -27,7 +34,10 @@ export interface Survey {
 
 export interface SurveyOptions {
   readonly connection: LedgerConnection;
-  readonly from: PayoutState;
+  /** The states from which the change leads. */
+  readonly from: readonly PayoutState[];
+  /** Whether a payout in one of these states is meant. */
+  readonly matches: (payout: Payout) => boolean;
   /** Whether this very change was made to a payout before. */
   readonly wasChanged: (payout: Payout) => boolean;
   /** Called now and then with the number of payouts looked at. */
@@ -37,10 +47,25 @@ export interface SurveyOptions {
 
 const PAGE_SIZE = 500;
 
-/** Looks up what an operator has chosen. @throws RedisUnavailableError, StoppedError */
-export async function surveyPayouts(selected: readonly SelectedPayout[], options: SurveyOptions): Promise<Survey> {
-  const { connection, onProgress, signal } = options;
+/** Looks up what an operator has chosen. @throws NotFoundError when the batch is empty, RedisUnavailableError, StoppedError */
+export async function surveyPayouts(selection: Selection, options: SurveyOptions): Promise<Survey> {
   const tally = new Tally(options);
+  if (selection.kind === 'named') await surveyNamed(selection.payouts, tally, options);
+  else if (selection.kind === 'batch') {
+    const count = await surveyIndex({ batch: selection.batch }, tally, options);
+    if (count === 0) throw new NotFoundError(`Batch ${selection.batch} not found`);
+  } else {
+    let count = 0;
+    for (const state of options.from) count += await surveyIndex({ state }, tally, options, count);
+  }
+  return tally.result();
+}
+
+async function surveyNamed(
+  selected: readonly SelectedPayout[],
+  tally: Tally,
+  { connection, onProgress, signal }: SurveyOptions,
+): Promise<void> {
   for (let start = 0; start < selected.length; start += PAGE_SIZE) {
     refuseStopped(signal);
     const page = selected.slice(start, start + PAGE_SIZE);
@@ -52,28 +77,25 @@ export async function surveyPayouts(selected: readonly SelectedPayout[], options
     for (const one of page) tally.add(one, found.get(one.payoutId));
     onProgress(start + page.length);
   }
-  return tally.result();
 }
 
-/** Looks up all payouts that are in a state. @throws RedisUnavailableError, StoppedError */
-export async function surveyState(options: SurveyOptions): Promise<Survey> {
-  const { connection, from, onProgress, signal } = options;
-  const tally = new Tally(options);
-  let cursor: string | undefined;
+async function surveyIndex(
+  index: { readonly state: PayoutState } | { readonly batch: string },
+  tally: Tally,
+  { connection, onProgress, signal }: SurveyOptions,
+  before = 0,
+): Promise<number> {
+  let cursor: { readonly cursor?: string } | undefined = {};
   let count = 0;
-  do {
+  while (cursor !== undefined) {
     refuseStopped(signal);
-    const page = await listPayouts(connection, {
-      state: from,
-      limit: PAGE_SIZE,
-      ...(cursor === undefined ? {} : { cursor }),
-    });
-    for (const payout of page.payouts) tally.add({ payoutId: payout.payoutId }, payout);
-    count += page.payouts.length;
-    onProgress(count);
-    cursor = page.next;
-  } while (cursor !== undefined);
-  return tally.result();
+    const { payouts, next } = await listPayouts(connection, { ...index, ...cursor, limit: PAGE_SIZE });
+    for (const payout of payouts) tally.add({ payoutId: payout.payoutId }, payout);
+    count += payouts.length;
+    onProgress(before + count);
+    cursor = next === undefined ? undefined : { cursor: next };
+  }
+  return count;
 }
 
 function refuseStopped(signal: AbortSignal): void {
@@ -82,7 +104,7 @@ function refuseStopped(signal: AbortSignal): void {
 
 class Tally {
   readonly #options: SurveyOptions;
-  readonly #chosen: ChosenPayout[] = [];
+  readonly #chosen = new Map<string, ChosenPayout>();
   readonly #totals = new CurrencyTotals();
   readonly #others: Partial<Record<PayoutState, number>> = {};
   readonly #missing: SelectedPayout[] = [];
@@ -94,18 +116,22 @@ class Tally {
   }
 
   add(selected: SelectedPayout, payout: Payout | undefined): void {
-    const { from, wasChanged } = this.#options;
+    const { from, matches, wasChanged } = this.#options;
+    // One that moves from state to state while they are read may come twice.
+    if (this.#chosen.has(selected.payoutId)) return;
     if (payout === undefined) this.#missing.push(selected);
-    else if (payout.state === from && wasChanged(payout)) this.#changedBefore += 1;
-    else if (payout.state === from) {
-      this.#chosen.push({ ...selected, attempt: payout.attempt });
+    else if (!from.includes(payout.state)) this.#others[payout.state] = (this.#others[payout.state] ?? 0) + 1;
+    else if (!matches(payout)) return;
+    else if (wasChanged(payout)) this.#changedBefore += 1;
+    else {
+      this.#chosen.set(selected.payoutId, { ...selected, state: payout.state, attempt: payout.attempt });
       this.#totals.add(payout);
-    } else this.#others[payout.state] = (this.#others[payout.state] ?? 0) + 1;
+    }
   }
 
   result(): Survey {
     return {
-      chosen: this.#chosen,
+      chosen: [...this.#chosen.values()],
       totals: this.#totals.list(),
       changedBefore: this.#changedBefore,
       others: this.#others,

@@ -1,26 +1,73 @@
 import type { Command } from 'commander';
-import type { CliContext } from '../context/cli-context.js';
 import type { Actor } from '../../ledger/actor.js';
+import { UNSENT_STATES } from '../../ledger/states.js';
+import { sweepCancelledJobs } from '../../operator/change-many.js';
+import { addChoiceOptions, readChoice, requireOneOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
+import { toLedgerChange } from '../bulk/ledger-change.js';
+import { runBulk, type BulkChange } from '../bulk/run-bulk.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
+import type { CliContext } from '../context/cli-context.js';
+import { withAccount } from '../context/with-account.js';
 import { withOperator } from '../context/with-operator.js';
+
+type Flags = Actor & ChoiceFlags & { readonly json?: true };
 
 const HELP_AFTER = `
 Only a payout that is queued or rejected can be cancelled: one that may have been paid is never called back (exit code 4).
 
+Many at once: --batch, --state, --message and --file (CSV with a column payout_id, as \`payouts list --csv\` writes it, or JSON
+lines with payoutId) choose them; of several, a payout must meet all. They are counted and added up before anything is
+changed. A payout that is sent meanwhile is left and named. After Ctrl-C the same command continues where it stopped.
+
+Exit codes: 0 done. 1 stopped, or Redis is unavailable: run it again. 2 wrong input, nothing was changed. 3 payout or batch not
+found. 4 refused; of many, all others were cancelled.
+
 Examples:
   payouts cancel invoice-77 --reason "paid by other means"
-  payouts cancel invoice-78 --reason "the recipient gave a wrong address"
+  payouts cancel --batch 2030-01-salaries --dry-run --reason "wrong file"
+  payouts cancel --batch 2030-01-salaries --reason "wrong file"
+  payouts cancel --state rejected --message "wrong address" --reason "the recipients were told"
 `;
+
+const NO_REASON = 'no reason given';
 
 /** Defines `payouts cancel`. */
 export function defineCancelCommand(command: Command, context: CliContext): void {
-  addActorOptions(command.argument('<payoutId>', 'the payout'), 'no reason given')
-    .option('--json', 'print the payout as JSON')
+  addChoiceOptions(
+    command.argument('[payoutId]', 'the payout; without it those that the options choose'),
+    UNSENT_STATES,
+  );
+  addActorOptions(command, NO_REASON)
+    .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
     .addHelpText('after', HELP_AFTER)
-    .action(async (payoutId: string, flags: Actor & { readonly json?: true }) => {
+    .action(async (given: string | undefined, flags: Flags) => {
+      const payoutId = requireOneOrMany(given, flags, command);
       const actor = await readActor(flags);
+      if (payoutId === undefined) {
+        if (actor.reason === NO_REASON) command.error('error: many payouts need a --reason');
+        await cancelMany(context, flags, actor);
+        return;
+      }
       const payout = await withOperator(context, async (operator) => operator.cancel(payoutId, actor));
       if (flags.json) context.writeJson(payout);
       else context.write(`Payout ${payoutId} is cancelled; it will not be sent.\n`);
     });
+}
+
+async function cancelMany(context: CliContext, flags: Flags, actor: Actor): Promise<void> {
+  const signal = context.stopSignal();
+  const { selection, from, matches } = await readChoice(context, flags, UNSENT_STATES, signal);
+  const { dryRun = false, yes = false, json = false } = flags;
+  await withAccount(context, async (account) => {
+    const change: BulkChange = {
+      ...{ from, matches },
+      describe: (payouts) => `Cancel ${payouts}, never to be sent again`,
+      describeDone: (payouts) => `${payouts} cancelled`,
+      ...toLedgerChange(account, 'cancelled', actor),
+      finish: async () => {
+        await sweepCancelledJobs(account, new AbortController().signal);
+      },
+    };
+    await runBulk(context, account, change, { selection, dryRun, yes, json, signal });
+  });
 }

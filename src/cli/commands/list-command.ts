@@ -7,7 +7,7 @@ import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { PayoutProducer } from '../../producer/payout-producer.js';
 import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
-import { formatCsvHeader, formatCsvRows } from '../output/format-csv.js';
+import { formatCsvHeader, formatCsvRows } from '../../format-csv.js';
 import { formatTable } from '../output/format-table.js';
 import { formatTime, shorten } from '../../format.js';
 import { withProducer } from '../context/with-producer.js';

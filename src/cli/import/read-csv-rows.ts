@@ -7,7 +7,7 @@ import {
   REQUIRED_CSV_COLUMNS,
   RESULT_CSV_COLUMNS,
   type CsvColumn,
-} from './csv-columns.js';
+} from '../../csv-columns.js';
 import { readCsvRecords, type CsvValues } from './read-csv-records.js';
 import { unreadableRow, type Row } from './row.js';
 

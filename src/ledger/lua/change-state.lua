@@ -9,14 +9,8 @@ local record, bucket = KEYS[OWN + 1], KEYS[OWN + 2]
 local at, from, to, by, reason, txhash, attempt = unpack(ARGV, 1, 7)
 local payout = open(record)
 if not payout then return { -7 } end
-if payout.state ~= from then
-  -- The same change, asked for again because its reply was lost.
-  local entry = redis.call('HGET', record, 'h' .. (payout.n - 1))
-  local _, last, lastBy, lastReason = read_history_entry(entry)
-  if by ~= '' and last == to and lastBy == by and lastReason == reason then return 1 end
-  return { -6, payout.state, payout.attempt }
-end
-if attempt ~= '' and tonumber(attempt) ~= tonumber(payout.attempt) then return { -12, payout.attempt } end
+local refusal = check_change(payout, from, to, by, reason, attempt)
+if refusal then return refusal end
 local record_fields = { unpack(ARGV, 8) }
 local holder = txhash ~= '' and redis.call('HGET', bucket, txhash)
 if txhash ~= '' and to ~= 'unknown' then
@@ -25,18 +19,10 @@ if txhash ~= '' and to ~= 'unknown' then
   record_fields[#record_fields + 1] = txhash
 end
 if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
-local lateTxhash = to == 'queued' and redis.call('HGET', record, 'lateTxhash')
-if lateTxhash then return { -13, lateTxhash } end
-if from == 'unknown' and to == 'queued' then
-  local waitMs = doubt_left(record)
-  if waitMs > 0 then return { -11, waitMs } end
-end
--- A payout that an operator puts back needs a job of its own: the round is part of the job's id.
 if to == 'queued' then
-  record_fields[#record_fields + 1] = 'round'
-  record_fields[#record_fields + 1] = (redis.call('HGET', record, 'round') or 0) + 1
-  -- It goes to the end of the queue, whatever place it had before.
-  redis.call('HDEL', record, 'place', 'queuedSince')
+  refusal = check_requeue(payout)
+  if refusal then return refusal end
+  for _, value in ipairs(requeue(payout)) do record_fields[#record_fields + 1] = value end
 end
 if to ~= 'unknown' then
   if txhash ~= '' then redis.call('HSET', bucket, txhash, payout.id) end

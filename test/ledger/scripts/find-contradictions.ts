@@ -59,7 +59,7 @@ export async function findContradictions({
 
 /** One act for many payouts is noted once. */
 function isActOf({ at, by, reason, payoutId, count }: Activity, event: PayoutEvent): boolean {
-  const isOfPayout = count > 1 || payoutId === event.payoutId;
+  const isOfPayout = (payoutId === undefined && count > 0) || payoutId === event.payoutId;
   return isOfPayout && at === event.at && by === event.by && reason === (event.reason ?? '');
 }
 
@@ -87,8 +87,12 @@ async function findAccountContradictions(
   if (count('objection') < (await redis.hlen(keys.objections))) found.push('an objection was not told');
   for (const event of events.filter(({ by }) => by !== undefined)) {
     const acts = activities.filter((act) => isActOf(act, event));
-    if (acts.length !== 1)
+    // One for many payouts, and an adoption, are noted before they are carried out, and again when they are repeated.
+    const mayRepeat =
+      event.type === 'ledger_adopted' || acts.some(({ payoutId, count }) => payoutId === undefined && count > 0);
+    if (acts.length === 0 || (acts.length > 1 && !mayRepeat)) {
       found.push(`${event.type} ${event.payoutId ?? ''} by ${event.by ?? ''}, noted ${acts.length} times`);
+    }
   }
   for (const key of await findKeys(redis, `${keys.prefix}:removed:*`)) {
     for (const [payoutId, state] of Object.entries(await redis.hgetall(key))) {

@@ -1,5 +1,3 @@
-import type { PayoutTexts } from './parse-payout-texts.js';
-
 /** The columns of a payout in a CSV file, for `payouts import` and `payouts list --csv`, and the field that each fills. */
 export const CSV_COLUMNS = {
   payout_id: 'payoutId',
@@ -12,7 +10,7 @@ export const CSV_COLUMNS = {
   priority: 'priority',
   not_before: 'notBefore',
   metadata: 'metadata',
-} as const satisfies Readonly<Record<string, keyof PayoutTexts>>;
+} as const;
 
 export type CsvColumn = keyof typeof CSV_COLUMNS;
 

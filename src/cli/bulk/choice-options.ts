@@ -1,0 +1,87 @@
+import { Option, type Command } from 'commander';
+import { z } from 'zod';
+import { InvalidInputError } from '../../errors.js';
+import { parseInput } from '../../fields.js';
+import { batchField, type Payout } from '../../ledger/payout.js';
+import type { PayoutState } from '../../ledger/states.js';
+import type { CliContext } from '../context/cli-context.js';
+import { readSelectionFile } from './read-selection-file.js';
+import { requireSomebody } from './run-bulk.js';
+import type { Selection } from './survey-payouts.js';
+
+/** How many payouts are chosen on the command line. */
+export interface ChoiceFlags {
+  readonly batch?: string;
+  readonly state?: PayoutState;
+  readonly file?: string;
+  readonly message?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+/** What was chosen. */
+export interface Choice {
+  readonly selection: Selection;
+  /** The states that count. */
+  readonly from: readonly PayoutState[];
+  readonly matches: (payout: Payout) => boolean;
+}
+
+/** Adds the options that choose many payouts. @param states - the states from which the command leads */
+export function addChoiceOptions(command: Command, states: readonly PayoutState[]): Command {
+  return command
+    .option('--batch <name>', 'the payouts of this batch')
+    .addOption(new Option('--state <state>', 'the payouts in this state').choices(states))
+    .option('--message <text>', 'those whose last message has this text in it')
+    .option('--file <file>', 'the payouts that a file names, - for stdin')
+    .option('--dry-run', 'count and add up many payouts, change nothing')
+    .option('-y, --yes', 'do not ask; for many payouts needed where there is no terminal');
+}
+
+/** Whether a command is about one payout or many; it fails where that is not clear. @returns the one payout's id */
+export function requireOneOrMany(
+  payoutId: string | undefined,
+  { batch, state, file, message, dryRun, yes }: ChoiceFlags,
+  command: Command,
+): string | undefined {
+  const isMany = [batch, state, file, message].some((choice) => choice !== undefined);
+  if (payoutId === undefined && !isMany) command.error('error: give a payoutId, --batch, --state, --message or --file');
+  if (payoutId !== undefined && (isMany || dryRun || yes)) {
+    command.error(
+      'error: --batch, --state, --message, --file, --dry-run and --yes are for many payouts: leave the payoutId out',
+    );
+  }
+  if (file !== undefined && batch !== undefined) command.error('error: give --file or --batch, not both');
+  return payoutId;
+}
+
+/**
+ * Reads which payouts are meant.
+ * @throws InvalidInputError when nobody can be asked, or the file, the batch or the message is not usable; StoppedError
+ */
+export async function readChoice(
+  context: CliContext,
+  { batch, state, file, message, dryRun = false, yes = false }: ChoiceFlags,
+  states: readonly PayoutState[],
+  signal: AbortSignal,
+): Promise<Choice> {
+  parseInput(z.object({ '--batch': batchField.optional() }), { '--batch': batch });
+  if (message?.trim() === '') throw new InvalidInputError([{ field: '--message', message: 'must not be empty' }]);
+  requireSomebody({ yes, dryRun, file }, context);
+  const text = message?.toLowerCase();
+  return {
+    selection: await readSelection(context, { batch, file }, signal),
+    from: state === undefined ? states : [state],
+    matches: (payout) => text === undefined || payout.message?.toLowerCase().includes(text) === true,
+  };
+}
+
+async function readSelection(
+  context: CliContext,
+  { batch, file }: { readonly batch: string | undefined; readonly file: string | undefined },
+  signal: AbortSignal,
+): Promise<Selection> {
+  if (batch !== undefined) return { kind: 'batch', batch };
+  if (file === undefined) return { kind: 'all' };
+  return { kind: 'named', payouts: await readSelectionFile(context, file, 'no txhash', signal) };
+}

@@ -1,0 +1,44 @@
+import type { Actor } from '../../ledger/actor.js';
+import { PAYOUTS_PER_CHANGE } from '../../ledger/change-payouts.js';
+import { toLine, type Payout } from '../../ledger/payout.js';
+import type { PayoutState } from '../../ledger/states.js';
+import { changeManyPayouts } from '../../operator/change-many.js';
+import type { LedgerAccess } from '../../queues/open-ledger.js';
+import type { BulkChange } from './run-bulk.js';
+import type { ChosenPayout } from './survey-payouts.js';
+
+/** A change that needs nothing but the ledger: short scripts, between which Redis is free for the sender. */
+export function toLedgerChange(
+  account: LedgerAccess,
+  to: PayoutState,
+  actor: Actor,
+): Pick<BulkChange, 'atOnce' | 'everyMs' | 'apply' | 'wasChanged'> {
+  return {
+    atOnce: PAYOUTS_PER_CHANGE,
+    everyMs: 'rest',
+    apply: async (payouts) => changeByState(account, payouts, to, actor),
+    wasChanged: (payout) => wasSentAgainBy(actor, payout),
+  };
+}
+
+async function changeByState(
+  account: LedgerAccess,
+  payouts: readonly ChosenPayout[],
+  to: PayoutState,
+  actor: Actor,
+): Promise<(Error | undefined)[]> {
+  const errors: (Error | undefined)[] = [];
+  for (const from of new Set(payouts.map(({ state }) => state))) {
+    const group = payouts.filter(({ state }) => state === from);
+    errors.push(...(await changeManyPayouts(account, { from, to, payouts: group }, actor)));
+  }
+  return errors;
+}
+
+/** Whether this actor queued the payout again before, from the state in which it is, for this reason. */
+function wasSentAgainBy({ by, reason }: Actor, { state, history }: Payout): boolean {
+  return history.some(
+    (entry) =>
+      entry.to === 'queued' && entry.from === state && entry.by === toLine(by) && entry.reason === toLine(reason),
+  );
+}

@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import type { Response } from 'express';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { formatCsvHeader, formatCsvRows } from '../../format-csv.js';
+import { findListed } from './find-listed.js';
+import type { ListQuery } from './list-query.js';
+
+const ROWS_AT_ONCE = 500;
+
+/** How long one step searches: a download that finds few rows still notices that the reader has gone. */
+const STEP_MS = 1_000;
+
+interface CsvOptions {
+  readonly fileName: string;
+  /** For HEAD: the headers only. */
+  readonly isHead: boolean;
+}
+
+/**
+ * Sends all rows of a list as CSV, page by page, as fast as the client takes them. When Redis becomes unavailable half-way,
+ * the connection is broken off: a file that is cut short must not look whole.
+ */
+export async function sendCsv(
+  response: Response,
+  connection: LedgerConnection,
+  query: ListQuery,
+  { fileName, isHead }: CsvOptions,
+): Promise<void> {
+  let page = await findListed(connection, query, { limit: ROWS_AT_ONCE, searchMs: STEP_MS });
+  response.type('text/csv').attachment(fileName);
+  if (isHead) {
+    response.end();
+    return;
+  }
+  response.write(formatCsvHeader());
+  for (;;) {
+    const isRoom = page.payouts.length === 0 || response.write(formatCsvRows(page.payouts, { safe: true }));
+    if (!isRoom) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    if (response.destroyed || page.next === undefined) break;
+    page = await findListed(connection, { ...query, after: page.next }, { limit: ROWS_AT_ONCE, searchMs: STEP_MS });
+  }
+  response.end();
+}

@@ -1,0 +1,29 @@
+-- Moves many payouts as an operator decided, in one act: cancel, retry, resolve without a transaction.
+-- KEYS: the payouts' records
+-- ARGV: at, from, to, by, reason, then for each payout the attempt that was decided about ('' = any)
+-- Returns a list: for each payout what change-state returns
+local at, from, to, by, reason = unpack(ARGV, 1, 5)
+if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
+is_one_act = true
+local replies, payouts, count, seen = {}, {}, 0, {}
+for i = 1, #KEYS - OWN do
+  local record = KEYS[OWN + i]
+  local payout = open(record)
+  if seen[record] then error(payout.id .. ' is named twice') end
+  seen[record] = payout
+  local refusal = { -7 }
+  if payout then refusal = check_change(payout, from, to, by, reason, ARGV[5 + i]) end
+  if not refusal and to == 'queued' then refusal = check_requeue(payout) end
+  replies[i] = refusal or 1
+  if not refusal then
+    payouts[i] = payout
+    count = count + 1
+  end
+end
+-- First: an act may be noted of which an interrupted script did a part, but none is missing.
+if count > 0 then note_act(from, to, at, by, reason, count) end
+for i = 1, #KEYS - OWN do
+  local payout = payouts[i]
+  if payout then move(payout, to, at, by, reason, to == 'queued' and requeue(payout) or {}) end
+end
+return replies

@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
+import { runCli, startCli } from '../../support/cli.js';
+import { until } from '../../support/until.js';
+import { openWorld, untilSent, type PayoutWorld } from '../../worker/support/payout-world.js';
+import type { PayoutInput } from '../../../src/ledger/payout.js';
+
+const WRONG = 20_000;
+const BEHIND = 20_000;
+
+let redis: LocalRedis;
+let client: Redis;
+let world: PayoutWorld;
+
+beforeAll(async () => {
+  redis = await startLocalRedis();
+  client = new Redis(redis.url);
+  world = await openWorld({ redis });
+}, 60_000);
+
+afterAll(async () => {
+  await world.close();
+  await client.quit();
+  await redis.stop();
+});
+
+function payouts(
+  batch: string,
+  count: number,
+  more: (index: number) => Partial<PayoutInput> = () => ({}),
+): PayoutInput[] {
+  return Array.from({ length: count }, (_, index) => ({
+    payoutId: `${batch}-${index}`,
+    paymentId: 1,
+    amount: '0.01',
+    addressTo: `bc1q${batch}${index}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
+    batch,
+    ...more(index),
+  }));
+}
+
+const enqueue = async (all: readonly PayoutInput[]): Promise<void> => {
+  for (let start = 0; start < all.length; start += 2_000)
+    await world.producer.enqueueMany(all.slice(start, start + 2_000));
+};
+
+const environment = (): Record<string, string> => ({
+  REDIS_URL: redis.url,
+  GATEWAY_PLATFORM_ID: String(world.platformId),
+});
+
+const cancel = (...args: string[]): readonly string[] => ['cancel', ...args, '--reason', 'wrong file', '--by', 'ann'];
+
+/** Jobs that wait, in all structures. */
+async function countJobs(): Promise<number> {
+  const key = (name: string): string => `{payouts:${world.platformId}}:withdraw:${name}`;
+  const [wait, delayed, prioritized] = await Promise.all([
+    client.llen(key('wait')),
+    client.zcard(key('delayed')),
+    client.zcard(key('prioritized')),
+  ]);
+  return wait + delayed + prioritized;
+}
+
+/** What Redis's main thread has worked, in ms. */
+async function cpuMs(): Promise<number> {
+  const info = await client.info('cpu');
+  const seconds = ['user', 'sys'].map((kind) =>
+    Number(new RegExp(`used_cpu_${kind}_main_thread:([\\d.]+)`).exec(info)?.[1]),
+  );
+  return seconds.reduce((sum, value) => sum + value, 0) * 1_000;
+}
+
+async function countCalls(command: string): Promise<number> {
+  const info = await client.info('commandstats');
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(info)?.[1] ?? 0);
+}
+
+describe('payouts cancel --batch of 20,000 payouts, with others before and behind, while a worker sends', () => {
+  it('cancels all but those that were sent, and their jobs, within 30 s, while the worker keeps its pace', async () => {
+    await enqueue(payouts('before', 80));
+    await enqueue(
+      payouts('wrong', WRONG, (index) => ({
+        ...(index % 20 === 1 ? { priority: 1 + (index % 9) } : {}),
+        ...(index % 20 === 2 ? { notBefore: '2099-01-01T00:00:00Z' } : {}),
+      })),
+    );
+    await enqueue(payouts('behind', BEHIND));
+    world.startWorker();
+    await untilSent(world, 2);
+    const [startedAt, startedWith] = [performance.now(), world.sandbox.stats().arrivals];
+    await delay(8_000);
+    const usualRate = (world.sandbox.stats().arrivals - startedWith) / (performance.now() - startedAt);
+
+    const sentBefore = world.sandbox.stats().arrivals;
+    const began = performance.now();
+    const result = await runCli(cancel('--batch', 'wrong', '--yes', '--json'), { env: environment() });
+    const tookMs = performance.now() - began;
+    const sent = world.sandbox.stats().arrivals - sentBefore;
+    process.stderr.write(`${JSON.stringify({ tookMs, sent, usualRate })}\n`);
+    const summary = JSON.parse(result.stdout) as { changed: number; refused: number; payouts: number };
+    expect(summary.changed + summary.refused).toBe(summary.payouts);
+    expect(summary.changed).toBeGreaterThan(WRONG - 30);
+    expect(tookMs).toBeLessThan(30_000);
+    // It is the pace of a machine that does all this at once.
+    expect(sent / tookMs).toBeGreaterThan(0.6 * usualRate);
+
+    const stats = await world.producer.stats();
+    expect(stats.cancelled).toBe(summary.changed);
+    expect(await countJobs()).toBeLessThanOrEqual(stats.queued);
+    // The next to be sent are those behind: nobody waits for jobs that have nothing to do.
+    const arrivals = world.sandbox.stats().arrivals;
+    await until('others are sent', () => world.sandbox.stats().arrivals >= arrivals + 3, 8_000);
+    const activity = await runCli(['activity', '--json', '--limit', '5'], { env: environment() });
+    expect(
+      activity.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual([
+      expect.objectContaining({ what: 'cancelled', by: 'ann', reason: 'wrong file', count: summary.changed }),
+    ]);
+  }, 240_000);
+
+  it('keeps Redis busy for less than 5 ms with each script, behind and before 20,000 others', async () => {
+    await enqueue(payouts('other', 5_000));
+    const [cpuBefore, callsBefore] = [await cpuMs(), await countCalls('evalsha')];
+    const result = await runCli(cancel('--batch', 'other', '--yes'), { env: environment() });
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/5000 payouts cancelled/) });
+    // All that Redis did meanwhile, also for the worker, over this command's 150 scripts and those of the worker.
+    const scripts = (await countCalls('evalsha')) - callsBefore;
+    expect(scripts).toBeGreaterThan(140);
+    expect(((await cpuMs()) - cpuBefore) / scripts).toBeLessThan(5);
+  }, 120_000);
+
+  it('stopped by Ctrl-C says how far it came, and the same command continues', async () => {
+    const running = startCli(cancel('--batch', 'behind', '--yes'), { env: environment() });
+    const before = (await world.producer.stats()).cancelled;
+    await until('some are cancelled', async () => (await world.producer.stats()).cancelled > before + 500);
+    running.kill('SIGINT');
+    const stopped = await running.result;
+    expect(stopped).toMatchObject({ code: 1, signal: null });
+    const [, done = '0'] =
+      /(\d+) of \d+ payouts done; run the same command again to continue/.exec(stopped.stderr) ?? [];
+    expect(Number(done)).toBeGreaterThan(500);
+    const again = await runCli(cancel('--batch', 'behind', '--yes'), { env: environment() });
+    expect(again.stdout).toMatch(/\d+ cancelled left as they are/);
+    const { cancelled, queued } = await world.producer.batchStats('behind');
+    expect(queued).toBe(0);
+    expect(cancelled).toBeGreaterThan(BEHIND - 60);
+    expect(await countJobs()).toBeLessThanOrEqual((await world.producer.stats()).queued);
+  }, 120_000);
+});
