@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { Router } from 'express';
 
 /** One style sheet for all pages, in parts. */
-const STYLE_SHEET = ['style.css', 'lists.css'].map(readAsset).join('\n');
-const SCRIPT = readAsset('page.js');
+const STYLE_SHEET = ['style.css', 'overview.css', 'lists.css'].map(readAsset).join('\n');
+
+const SCRIPTS = ['page.js', 'live.js'];
 
 /** The files that every page loads. */
 export function createAssets(): Router {
@@ -11,9 +12,12 @@ export function createAssets(): Router {
   router.get('/style.css', (_, response) => {
     response.type('css').send(STYLE_SHEET);
   });
-  router.get('/page.js', (_, response) => {
-    response.type('js').send(SCRIPT);
-  });
+  for (const name of SCRIPTS) {
+    const script = readAsset(name);
+    router.get(`/${name}`, (_, response) => {
+      response.type('js').send(script);
+    });
+  }
   return router;
 }
 

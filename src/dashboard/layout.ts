@@ -9,6 +9,8 @@ interface PageOptions {
   readonly search?: string;
   /** Which of the navigation's pages it is. @defaultValue none */
   readonly current?: 'overview' | 'list' | 'activity';
+  /** Whether the page keeps itself up to date. @defaultValue false */
+  readonly isLive?: boolean;
 }
 
 const ICON =
@@ -17,7 +19,7 @@ const ICON =
 /** A whole page: head, navigation, search, and the given content. */
 export function layout(
   site: Site | DashboardSite,
-  { title, search = '', current }: PageOptions,
+  { title, search = '', current, isLive = false }: PageOptions,
   content: Html,
 ): string {
   const account = 'platformId' in site ? site : undefined;
@@ -32,6 +34,7 @@ export function layout(
         <link rel="icon" href="${ICON}" />
         <link rel="stylesheet" href="${site.root}/style.css" />
         <script src="${site.root}/page.js" defer></script>
+        ${isLive ? liveScript(site) : undefined}
       </head>
       <body>
         <a class="skip" href="#content">Skip to the content</a>
@@ -41,13 +44,20 @@ export function layout(
             ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, { search, current })}
           </div>
         </header>
-        <main class="wrap" id="content" tabindex="-1">${content}</main>
+        <p id="stale" class="stale-notice" role="alert" hidden></p>
+        <main class="wrap" id="content" tabindex="-1" ${isLive ? html`data-live` : undefined}>${content}</main>
         <footer class="wrap foot">
           Times are in <span data-zone>UTC</span>. <button type="button" data-times></button>
         </footer>
       </body>
     </html>`;
   return page.text;
+}
+
+/** Without scripts the browser loads the whole page again. */
+function liveScript({ root }: DashboardSite): Html {
+  return html`<script src="${root}/live.js" defer></script>
+    <noscript><meta http-equiv="refresh" content="5" /></noscript>`;
 }
 
 function navigation({ base }: Site, { search, current }: { search: string; current: PageOptions['current'] }): Html {

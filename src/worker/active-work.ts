@@ -1,7 +1,9 @@
 import { untilAborted } from '../clock.js';
+import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { JobReconciler } from '../queues/job-reconciler.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
+import { keepGatewayFacts } from './gateway-facts/keep-gateway-facts.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { repairClockJumpsRegularly } from './repair-clock-jump.js';
 import { applyRetention } from './retention.js';
@@ -18,6 +20,10 @@ export interface ActiveWorkOptions extends Omit<JobWorkerContext, 'logger'> {
   readonly longestPollDelayMs: number;
   /** Final payouts are kept for this many days. @defaultValue they are never removed */
   readonly retentionDays?: number | undefined;
+  readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
+  /** How often the gateway's facts are queried, in ms; 0 for never. */
+  readonly balanceEveryMs: number;
+  readonly currenciesEveryMs: number;
 }
 
 /**
@@ -35,6 +41,7 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
     repairClockJumpsRegularly({ clock, queues, longestPollDelayMs, logger }, end),
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),
     keepStatistics({ keeper: statistics, connection, logger }, end),
+    keepGatewayFacts({ ...options, connection, queuedPaymentIds: () => statistics.queuedPaymentIds, logger }, end),
     ...(retentionDays === undefined ? [] : [applyRetention({ connection, retentionDays, statistics, logger }, end)]),
   ];
   await untilAborted(end);

@@ -2,6 +2,9 @@ import type { Clock } from '../../clock.js';
 import { pipelined, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { holderOf, parseLease } from '../../ledger/read-sender-view.js';
 import { parseWorkers } from '../../ledger/workers.js';
+import { countDuePayouts } from '../../queues/count-due-payouts.js';
+import type { AccountAccess } from '../../queues/open-account.js';
+import type { PayoutQueues } from '../../queues/payout-queues.js';
 import { toRedisError } from '../../redis.js';
 import { FIRST_HEARTBEAT_WITHIN_MS, SenderLifeWatch, type SenderLife } from './sender-life.js';
 import { WorkerLives, type ObservedWorker } from './worker-lives.js';
@@ -27,16 +30,19 @@ export interface LedgerObservation {
   readonly workers: readonly ObservedWorker[];
   readonly pausedReason: string | undefined;
   readonly objections: number;
-  readonly queued: number;
+  /** Queued payouts that could be sent now. */
+  readonly due: number;
   readonly sending: number;
   /** Since a send was seen to begin; undefined where none was while the account was watched. */
   readonly sinceSendMs: number | undefined;
+  /** Since when the account is watched without a pause. */
+  readonly watchedMs: number;
 }
 
 interface Look {
   readonly at: number;
   readonly redisNow: number;
-  readonly facts: Pick<LedgerObservation, 'pausedReason' | 'objections' | 'queued' | 'sending'>;
+  readonly facts: Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' | 'sending'>;
 }
 
 const LOOK_EVERY_MS = 400;
@@ -45,6 +51,9 @@ const LOOK_EVERY_MS = 400;
 export const REDIS_RESPONDS_WITHIN_MS = 700;
 
 const WAIT_STEP_MS = 20;
+
+/** A count that rose in a longer pause rose nobody knows when. */
+const LOOK_GAP_MAX_MS = 10_000;
 
 /** After the last request for a page, in ms, nobody is watching. */
 const WATCH_FOR_MS = 30_000;
@@ -55,6 +64,7 @@ const WATCH_FOR_MS = 30_000;
  */
 export class AccountWatch {
   readonly #connection: LedgerConnection;
+  readonly #queues: PayoutQueues;
   readonly #clock: Pick<Clock, 'now' | 'sleep'>;
   readonly #stop = new AbortController();
   readonly #senderLife = new SenderLifeWatch();
@@ -62,14 +72,15 @@ export class AccountWatch {
   #visitedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
   #last: Look | undefined;
-  #sends: { readonly count: number; readonly roseAt: number | undefined } | undefined;
+  #sends: { readonly since: number; readonly count: number; readonly roseAt: number | undefined } | undefined;
   /** Since when the look under way has had no reply. */
   #waitingSince: number | undefined;
   #trouble: { readonly since: number; readonly reason: string } | undefined;
 
   /** @param clock - monotonic; heartbeats come in real time */
-  constructor(connection: LedgerConnection, clock: Pick<Clock, 'now' | 'sleep'>) {
-    this.#connection = connection;
+  constructor({ ledger, queues }: Pick<AccountAccess, 'ledger' | 'queues'>, clock: Pick<Clock, 'now' | 'sleep'>) {
+    this.#connection = ledger.connection;
+    this.#queues = queues;
     this.#clock = clock;
   }
 
@@ -120,6 +131,7 @@ export class AccountWatch {
       life: this.#senderLife.life(now),
       workers: this.#workers.observe(now),
       sinceSendMs: roseAt === undefined ? undefined : now - roseAt,
+      watchedMs: now - (this.#sends?.since ?? now),
     };
   }
 
@@ -142,33 +154,33 @@ export class AccountWatch {
 
   async #look(): Promise<void> {
     const { keys } = this.#connection;
-    const replies = await pipelined(this.#connection, (pipeline) =>
+    const reading = pipelined(this.#connection, (pipeline) =>
       pipeline
         .hgetall(keys.sender)
         .hgetall(keys.workers)
         .hget(keys.ledger, 'pausedReason')
         .hlen(keys.objections)
-        .zcard(keys.state('queued'))
         .zcard(keys.state('sending'))
         .time(),
     );
-    const [sender, workers, paused, objections, queued, sending, time] = replies as [
+    const [replies, due] = await Promise.all([reading, countDuePayouts(this.#connection, this.#queues)]);
+    const [sender, workers, paused, objections, sending, time] = replies as [
       ...[Record<string, string>, Record<string, string>, string | null],
-      ...[number, number, number, [string | number, string | number]],
+      ...[number, number, [string | number, string | number]],
     ];
     const at = this.#clock.now();
     const redisNow = Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000);
     this.#noteSends(Number(sender['sends'] ?? 0), at);
     this.#senderLife.note(holderOf(parseLease(sender)), at);
     this.#workers.note(parseWorkers(workers), at, redisNow);
-    this.#last = { at, redisNow, facts: { pausedReason: paused ?? undefined, objections, queued, sending } };
+    this.#last = { at, redisNow, facts: { pausedReason: paused ?? undefined, objections, due, sending } };
   }
 
   #noteSends(count: number, at: number): void {
-    const isContinuous = at - (this.#last?.at ?? Number.NEGATIVE_INFINITY) < WATCH_FOR_MS;
-    const rose = this.#sends !== undefined && count > this.#sends.count;
-    if (!isContinuous || this.#sends === undefined) this.#sends = { count, roseAt: undefined };
-    else this.#sends = { count, roseAt: rose ? at : this.#sends.roseAt };
+    const before = this.#sends;
+    const isContinuous = at - (this.#last?.at ?? Number.NEGATIVE_INFINITY) < LOOK_GAP_MAX_MS;
+    if (before === undefined || !isContinuous) this.#sends = { since: at, count, roseAt: undefined };
+    else this.#sends = { since: before.since, count, roseAt: count > before.count ? at : before.roseAt };
   }
 
   async #until(holds: () => boolean, limitMs: number): Promise<void> {

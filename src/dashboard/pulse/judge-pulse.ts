@@ -101,18 +101,18 @@ function refusedBy({ name, reason = '' }: ObservedWorker): Pulse {
   return { tone: 'bad', headline: 'The worker refuses to send', detail: `${name}: ${reason}` };
 }
 
-function judgeSends({ life, queued, sending, sinceSendMs }: LedgerObservation): Pulse {
+function judgeSends({ life, due, sending, sinceSendMs, watchedMs }: LedgerObservation): Pulse {
   if (life.kind === 'checking')
     return { tone: 'warn', headline: 'Checking', detail: 'Waiting for the next heartbeat.' };
-  if (sending > 0 && (sinceSendMs ?? 0) > RESPONSE_SLOW_MS) {
-    const detail = `The gateway has not responded to the last send for ${formatDuration(sinceSendMs ?? 0)}.`;
+  const idleMs = sinceSendMs ?? watchedMs;
+  if (sending > 0 && idleMs > RESPONSE_SLOW_MS) {
+    const detail = `The gateway has not responded to the last send for ${formatDuration(idleMs)}.`;
     return { tone: 'warn', headline: 'Waiting for the gateway', detail };
   }
-  if (queued + sending === 0) return { tone: 'good', headline: 'Idle', detail: 'Nothing waits to be sent.' };
-  if (sinceSendMs !== undefined && sinceSendMs < STANDS_STILL_AFTER_MS) {
-    return { tone: 'good', headline: 'Sending', detail: undefined };
-  }
-  return { tone: 'good', headline: 'Ready', detail: undefined };
+  if (due + sending === 0) return { tone: 'good', headline: 'Idle', detail: 'Nothing waits to be sent now.' };
+  if (idleMs < STANDS_STILL_AFTER_MS) return { tone: 'good', headline: 'Sending', detail: undefined };
+  const detail = `${formatCount(due, 'payout')} could be sent, but none was for ${formatDuration(idleMs)}: run payouts doctor.`;
+  return { tone: 'bad', headline: 'Nothing is sent', detail };
 }
 
 /** A moment that is near, such as `in 7 s`. @param ms - until then; one that is past is now */
