@@ -10,7 +10,13 @@ import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 const dayField = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a day such as 2030-01-31')
-  .refine((text) => !Number.isNaN(Date.parse(text)), 'must be a day that exists');
+  .refine(isDay, 'must be a day that exists');
+
+/** Of the 31st of February, JavaScript makes a day in March. */
+export function isDay(text: string): boolean {
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : NaN;
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+}
 
 const RULES = {
   state: z.enum(PAYOUT_STATES as readonly [PayoutState, ...PayoutState[]], 'must be a state'),

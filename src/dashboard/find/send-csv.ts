@@ -32,12 +32,13 @@ export async function sendCsv(
     response.end();
     return;
   }
-  response.write(formatCsvHeader());
+  let text = formatCsvHeader() + formatCsvRows(page.payouts, { safe: true });
   for (;;) {
-    const isRoom = page.payouts.length === 0 || response.write(formatCsvRows(page.payouts, { safe: true }));
+    const isRoom = text === '' || response.write(text);
     if (!isRoom) await Promise.race([once(response, 'drain'), once(response, 'close')]);
     if (response.destroyed || page.next === undefined) break;
     page = await findListed(connection, { ...query, after: page.next }, { limit: ROWS_AT_ONCE, searchMs: STEP_MS });
+    text = formatCsvRows(page.payouts, { safe: true });
   }
   response.end();
 }

@@ -1,7 +1,7 @@
 import { amountField } from '../../fields.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import { isPayoutState } from '../../ledger/states.js';
-import type { ListQuery } from './list-query.js';
+import { isDay, type ListQuery } from './list-query.js';
 
 /** Shorter texts without spaces are rather a part of a reference. */
 const SHORTEST_ADDRESS = 20;
@@ -14,7 +14,7 @@ export function understandSearch(text: string, currencies: readonly Currency[]):
   const currency = currencies.find(({ name }) => text.endsWith(` ${name}`));
   const amount = currency === undefined ? text : text.slice(0, -currency.name.length).trim();
   if (amountField.safeParse(amount).success) return { amount };
-  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return { since: text, until: text };
+  if (isDay(text)) return { since: text, until: text };
   const state = text.toLowerCase().replaceAll(' ', '_');
   if (isPayoutState(state)) return { state };
   if (text.length >= SHORTEST_ADDRESS && !/\s/.test(text)) return { address: text };
