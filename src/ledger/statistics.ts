@@ -46,6 +46,12 @@ export async function readStatistics({ redis, keys, clock }: LedgerConnection): 
   return parseStatistics(await ask(redis.hgetall(keys.statistics)), clock.wallNow());
 }
 
+/** What is queued, by currency: the part of the statistics that every scrape reads. @throws RedisUnavailableError */
+export async function readQueuedSums({ redis, keys }: LedgerConnection): Promise<readonly CurrencySum[]> {
+  const sums = parseField((await ask(redis.hget(keys.statistics, 'sums'))) ?? undefined);
+  return (sums as Partial<AccountStatistics['sums']> | undefined)?.queued ?? [];
+}
+
 /** @param stored - the fields of the hash */
 export function parseStatistics(stored: Readonly<Record<string, string>>, wallNow: number): AccountStatistics {
   const sums = (parseField(stored['sums']) ?? {}) as Partial<AccountStatistics['sums']>;

@@ -57,6 +57,8 @@ it('has a rule for everything that needs an operator', () => {
     'payouts_oldest_age_seconds',
     'payouts_stuck_in_progress',
     'payouts_due',
+    'payouts_balance',
+    'payouts_balance_needed',
     'payouts_not_sent_total',
     'payouts_clock_offset_seconds',
     'payouts_sends_total',

@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander';
 import { z } from 'zod';
 import { NotFoundError } from '../../errors.js';
 import { parseInput } from '../../fields.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { PayoutProducer } from '../../producer/payout-producer.js';
@@ -9,7 +10,8 @@ import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatCsvHeader, formatCsvRows } from '../../format-csv.js';
 import { formatTable } from '../output/format-table.js';
-import { formatTime, shorten } from '../../format.js';
+import { formatMoney, formatTime, shorten } from '../../format.js';
+import { readCurrencies } from '../context/read-currencies.js';
 import { withProducer } from '../context/with-producer.js';
 
 interface Flags {
@@ -55,10 +57,11 @@ export function defineListCommand(command: Command, context: CliContext): void {
       if (state === undefined && batch === undefined) command.error('error: give --state or --batch');
       const filter = state === undefined ? { batch: batch ?? '' } : { state };
       const limit = flags.all ? Infinity : parseLimit(flags.limit);
-      const write = flags.json ? writeLines : flags.csv ? createCsvWriter() : writeTable;
+      const write: WritePage = flags.json ? writeLines : flags.csv ? createCsvWriter() : writeTable;
+      const currencies = write === writeTable ? await readCurrencies(context) : [];
       const more = await withProducer(context, (producer) =>
         writePages(producer, { filter, limit }, (payouts) => {
-          write(payouts, context);
+          write(payouts, context, currencies);
         }),
       );
       if (more) context.writeError(`More payouts follow: use a larger --limit, or --all.\n`);
@@ -96,12 +99,14 @@ async function writePages(
   }
 }
 
+type WritePage = (payouts: readonly Payout[], context: CliContext, currencies: readonly Currency[]) => void;
+
 function writeLines(payouts: readonly Payout[], context: CliContext): void {
   for (const payout of payouts) context.writeJson(payout);
 }
 
 /** The columns are named once, and only when Redis has replied. */
-function createCsvWriter(): typeof writeLines {
+function createCsvWriter(): WritePage {
   let header = formatCsvHeader();
   return (payouts, { write }) => {
     write(`${header}${formatCsvRows(payouts)}`);
@@ -110,18 +115,17 @@ function createCsvWriter(): typeof writeLines {
 }
 
 /** One table for each page: the longest value of a hundred thousand rows is not known before the last one. */
-function writeTable(payouts: readonly Payout[], { write, colours }: CliContext): void {
+function writeTable(payouts: readonly Payout[], { write, colours }: CliContext, currencies: readonly Currency[]): void {
   if (payouts.length === 0) return;
-  const head = ['PAYOUT', 'STATE', 'AMOUNT', 'PAYMENT ID', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
+  const head = ['PAYOUT', 'STATE', 'AMOUNT', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
   const rows = payouts.map((payout) => [
     payout.payoutId,
     colourState(payout.state, colours),
-    payout.amount,
-    String(payout.paymentId),
+    formatMoney(payout.amount, payout.paymentId, currencies),
     shorten(payout.addressTo),
     shorten(payout.txhash ?? ''),
     formatTime(payout.updatedAt),
     payout.message ?? '',
   ]);
-  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2, 3]));
+  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2]));
 }

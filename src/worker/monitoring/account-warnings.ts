@@ -46,6 +46,12 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
     if (stuck === 0) return undefined;
     return `${formatCount(stuck, 'payout')} in progress for longer than STUCK_AFTER_MS: ask the gateway about them; do not pay them again.`;
   },
+  function balance({ money }) {
+    const low = money.covers.filter(({ isEnough }) => !isEnough);
+    if (low.length === 0) return undefined;
+    const list = low.map(({ currency, balance, queued }) => `${balance} ${currency} for ${queued ?? ''}`).join(', ');
+    return `The balance is below what is queued (${list}): top the account up; the gateway rejects what it cannot pay.`;
+  },
   function outbox({ stats }) {
     if (stats.outboxUnreadable === 0) return undefined;
     return `The outbox holds ${formatCount(stats.outboxUnreadable, 'member')} that this version does not understand: start the version that wrote them, see docs/operations.md.`;

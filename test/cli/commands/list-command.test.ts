@@ -18,7 +18,11 @@ describe('payouts list', () => {
     const all = await account.runProcess('list', '--state', 'queued');
     expect(all).toMatchObject({ code: 0, stderr: '' });
     expect(all.stdout.split('\n')[0]).toMatch(/^PAYOUT +STATE +AMOUNT/);
-    expect(all.stdout).toMatch(/\np-1 +queued +12\.5 +6 {2}TXYZop…VkAeBf .*\np-2 /);
+    expect(all.stdout).toMatch(/\np-1 +queued +12\.5 \(payment_id 6\) {2}TXYZop…VkAeBf .*\np-2 /);
+    const named = JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }] });
+    const { connection } = account.ledger;
+    await connection.redis.hset(connection.keys.gateway, 'currencies', named);
+    expect((await account.run('list', '--state', 'queued')).stdout).toMatch(/\np-1 +queued +12\.5 USDT \(TRC-20\) /);
     const one = await account.run('list', '--state', 'queued', '--limit', '1', '--json');
     expect(
       one.stdout

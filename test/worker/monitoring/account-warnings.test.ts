@@ -20,7 +20,21 @@ const QUIET = {
   oldestAgeMs: { queued: 0, sending: 0, in_progress: 0, unknown: 0 },
 } as unknown as AccountStats;
 
-const WELL: AccountDetails = { stats: QUIET, due: 0, stuck: 0, foreignSettings: [], clockOffsetMs: 4_900 };
+const MONEY = { queued: [], currencies: [], covers: [], balanceAgeMs: undefined };
+
+const WELL: AccountDetails = {
+  ...{ stats: QUIET, due: 0, stuck: 0, foreignSettings: [], clockOffsetMs: 4_900, money: MONEY },
+};
+
+it('warns of a balance that is below what is queued', () => {
+  const covers = [
+    { currency: 'BTC', balance: '1', queued: '2.5', isEnough: false },
+    { currency: 'TRX', balance: '1', queued: '1', isEnough: true },
+  ];
+  expect(warnings({ money: { ...MONEY, covers } })).toEqual([
+    expect.stringMatching(/^The balance is below what is queued \(1 BTC for 2\.5\): top the account up/),
+  ]);
+});
 
 let now = 0;
 
