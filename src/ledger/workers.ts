@@ -8,6 +8,7 @@ const reportSchema = z.object({
   startedAt: z.number(),
   version: z.string().catch('unknown'),
   holdOffUntil: z.number().optional(),
+  noResponse: z.literal(true).optional().catch(undefined),
   lastError: z.string().optional(),
   failedAttempts: z.number().optional(),
   nextRetryAt: z.number().optional(),
@@ -27,6 +28,8 @@ export interface WorkerReport {
   readonly version: string;
   /** Nothing is sent before: the wait after a takeover, or after a send without a response. */
   readonly holdOffUntil?: number | undefined;
+  /** The last send had no trustworthy response. */
+  readonly noResponse?: true | undefined;
   /** Why the last attempts to send a payout ended before anything was written; undefined after a send. */
   readonly lastError?: string | undefined;
   /** How many they were. */

@@ -10,7 +10,7 @@ const VERSION = readVersion();
 
 interface WorkerFacts {
   readonly status: { readonly role: string; readonly reason?: string };
-  readonly work: Pick<RecentWork, 'notSent' | 'failedPolls'>;
+  readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'wasUnanswered'>;
   /** When the next send is allowed, on the clock's scale; undefined before the first lease. */
   readonly opensAt: number | undefined;
   /** Wall clock, ms. */
@@ -34,6 +34,7 @@ export function describeWorker({ status, work, opensAt, startedAt, clock }: Work
   return {
     ...report,
     holdOffUntil: isHeldOff ? toWallClock(opensAt, clock) : undefined,
+    noResponse: work.wasUnanswered ? true : undefined,
     lastError: notSent?.reason,
     failedAttempts: notSent?.count,
     nextRetryAt: notSent && toWallClock(notSent.retryAt, clock),

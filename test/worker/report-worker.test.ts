@@ -20,7 +20,7 @@ afterEach(async () => {
   await account.close();
 });
 
-const NO_WORK = { notSent: undefined, failedPolls: undefined };
+const NO_WORK = { notSent: undefined, failedPolls: undefined, wasUnanswered: false };
 
 /** As the system's, but sixty times as fast. */
 const QUICK_CLOCK: Clock = {

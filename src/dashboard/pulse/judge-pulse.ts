@@ -89,10 +89,17 @@ const JUDGES: readonly Judge[] = [
     const detail = `The last status poll failed: ${sender.pollError}.`;
     return { tone: isDown ? 'bad' : 'warn', headline: isDown ? 'Gateway does not respond' : 'Polling fails', detail };
   },
+  function unanswered({ wallNow }, sender) {
+    if (sender?.noResponse === undefined) return undefined;
+    const leftMs = (sender.holdOffUntil ?? 0) - wallNow;
+    const next = leftMs > 0 ? ` The next send may begin ${formatIn(leftMs)}.` : '';
+    const detail = `The last send had none that can be trusted, so its payout is unknown.${next}`;
+    return { tone: 'bad', headline: 'No response from the gateway', detail };
+  },
   function holdOff({ wallNow }, sender) {
     const leftMs = (sender?.holdOffUntil ?? 0) - wallNow;
     if (leftMs <= 0) return undefined;
-    const detail = 'The wait after a takeover, or after a send without a response: a request may still be on its way.';
+    const detail = 'The wait after a takeover: a request of the sender before may still be on its way.';
     return { tone: 'warn', headline: `First send ${formatIn(leftMs)}`, detail };
   },
 ];

@@ -33,6 +33,7 @@ export class RecentWork {
   #notSent: NotSent | undefined;
   #failedPolls: Streak | undefined;
   #lastSentAt: number;
+  #wasUnanswered = false;
   #syncsMs: readonly number[] = [];
   #jobsRecreated: Repair | undefined;
   #workersReplaced: Repair | undefined;
@@ -45,6 +46,7 @@ export class RecentWork {
       ...observer,
       sent: (outcome, durationMs) => {
         this.#lastSentAt = clock.now();
+        this.#wasUnanswered = outcome === 'unknown';
         this.#notSent = undefined;
         observer.sent(outcome, durationMs);
       },
@@ -89,6 +91,11 @@ export class RecentWork {
   /** Tries to send a payout since the last send, each of which ended before anything was written. */
   get notSent(): NotSent | undefined {
     return this.#notSent;
+  }
+
+  /** Whether the last send had no trustworthy response. */
+  get wasUnanswered(): boolean {
+    return this.#wasUnanswered;
   }
 
   /** Status polls that failed since one that did not. */
