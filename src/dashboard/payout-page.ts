@@ -25,13 +25,13 @@ export function payoutPage(site: Site, payout: Payout): string {
               <p><bdi>${message}</bdi></p>
             </section>`
       }
-      ${stepsSection(payout)}
+      ${stepsSection(payout, site.platformId)}
       <div class="columns">${dataSection(payout)} ${historySection(payout.history)}</div>`,
   );
 }
 
-function stepsSection(payout: Payout): Html | undefined {
-  const steps = nextSteps(payout);
+function stepsSection(payout: Payout, platformId: number): Html | undefined {
+  const steps = nextSteps(payout, platformId);
   if (steps.length === 0) return undefined;
   return html`<section class="card steps">
     <h2>Next steps</h2>

@@ -8,7 +8,19 @@ export interface NextStep {
 }
 
 /** What an operator can do about a payout in its present state; nothing, where only waiting helps or it is over. */
-export function nextSteps({
+export function nextSteps(
+  payout: Pick<Payout, 'payoutId' | 'state' | 'lateTxhash'>,
+  platformId: number,
+): readonly NextStep[] {
+  return stepsOf(payout).map((step) => ({ ...step, command: forAccount(step.command, platformId) }));
+}
+
+/** A `payouts` command for this account, wherever the environment of its reader leads. */
+export function forAccount(command: string, platformId: number): string {
+  return command.replace(/^payouts \S+/, `$& --account ${platformId}`);
+}
+
+function stepsOf({
   payoutId,
   state,
   lateTxhash,

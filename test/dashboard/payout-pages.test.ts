@@ -80,7 +80,7 @@ describe('the overview', () => {
     const page = await dashboard.read('/payouts');
     expect(page).toContain(`maintenance ${ESCAPED}`);
     expect(page).toContain('<bdi>ann</bdi>, since 2030-01-01 00:00:00 UTC');
-    expect(page.replace(/<\/?span>/g, '')).toContain('payouts resume --reason WHY');
+    expect(page.replace(/<\/?span>/g, '')).toContain(`payouts resume --account ${account.platformId} --reason WHY`);
   });
 
   it('shows that there is no sender, and that no payout needs an operator', async () => {
@@ -162,7 +162,7 @@ describe('one payout', () => {
       'sending',
       'rejected',
     ]);
-    expect(page).toContain('payouts retry rich --reason WHY');
+    expect(page).toContain(`payouts retry --account ${account.platformId} rich --reason WHY`);
   });
 
   it.each(['a/b', 'a:b', 'a+b', 'a=b', '/', '//', '.', '..', '../x', 'a/../b', '-x', 'a,b'])(

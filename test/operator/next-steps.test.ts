@@ -12,21 +12,24 @@ function toWords(command: string): string[] {
 describe('nextSteps', () => {
   it('names the commands for the payouts that wait for an operator', () => {
     const commands = (state: (typeof PAYOUT_STATES)[number]): string[] =>
-      nextSteps({ payoutId: 'order:7', state }).map(({ command }) => command);
+      nextSteps({ payoutId: 'order:7', state }, 42).map(({ command }) => command);
     expect(commands('unknown')).toEqual([
-      'payouts resolve order:7 --sent --txhash TXHASH --reason WHY',
-      'payouts resolve order:7 --not-sent --reason WHY',
-      'payouts resolve order:7 --write-off --reason WHY',
+      'payouts resolve --account 42 order:7 --sent --txhash TXHASH --reason WHY',
+      'payouts resolve --account 42 order:7 --not-sent --reason WHY',
+      'payouts resolve --account 42 order:7 --write-off --reason WHY',
     ]);
-    expect(commands('rejected')).toEqual(['payouts retry order:7 --reason WHY', 'payouts cancel order:7 --reason WHY']);
-    expect(commands('queued')).toEqual(['payouts cancel order:7 --reason WHY']);
+    expect(commands('rejected')).toEqual([
+      'payouts retry --account 42 order:7 --reason WHY',
+      'payouts cancel --account 42 order:7 --reason WHY',
+    ]);
+    expect(commands('queued')).toEqual(['payouts cancel --account 42 order:7 --reason WHY']);
     for (const state of ['sending', 'in_progress', 'completed', 'failed', 'cancelled'] as const) {
       expect(commands(state)).toEqual([]);
     }
   });
 
   it.each(['=ls', 'a/../b', 'a+b=c', '-x', '--sent', "it's"])('gives a shell the payoutId %s as it is', (payoutId) => {
-    for (const { command } of nextSteps({ payoutId, state: 'unknown' })) {
+    for (const { command } of nextSteps({ payoutId, state: 'unknown' }, 42)) {
       const words = toWords(command);
       expect(words.slice(0, 2)).toEqual(['payouts', 'resolve']);
       expect(words.filter((word) => word === payoutId).length).toBeGreaterThan(0);
