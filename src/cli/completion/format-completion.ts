@@ -33,18 +33,15 @@ ${[...values, `        *) words='${all}' ;;`].join('\n')}
   });
   return `# Completion of payouts for bash. Put it into ~/.bashrc: eval "$(payouts completion bash)"
 _payouts() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words path="\${COMP_WORDS[1]}"
-  [ "$COMP_CWORD" -le 1 ] && path=''
-  case "$path:\${COMP_WORDS[2]}" in
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words place="\${COMP_WORDS[1]}"
+  [ "$COMP_CWORD" -le 1 ] && place=''
+  case "$place:\${COMP_WORDS[2]}" in
 ${commands
   .filter(isUnder)
-  .map(
-    ({ path, name }) =>
-      `    ${path.replace(' ', ':')}) [ "$COMP_CWORD" -gt 2 ] && path='${path.slice(0, -name.length)}${name}' ;;`,
-  )
+  .map(({ path }) => `    ${path.replace(' ', ':')}) [ "$COMP_CWORD" -gt 2 ] && place='${path}' ;;`)
   .join('\n')}
   esac
-  case "$path" in
+  case "$place" in
     '') words='${commands
       .filter((command) => !isUnder(command))
       .map(({ name }) => name)
@@ -75,14 +72,16 @@ ${top.map(({ name, description }) => `    ${quote(`${name}:${description}`)}`).j
     _describe command commands
     return
   fi
-  local path="$words[2]"
+  local place="$words[2]"
   case "$words[2] $words[3]" in
 ${commands
   .filter(isUnder)
-  .map(({ path }) => `    '${path}') (( CURRENT > 3 )) && path='${path}' ;;`)
+  .map(({ path }) => `    '${path}') (( CURRENT > 3 )) && place='${path}' && shift words && (( CURRENT-- )) ;;`)
   .join('\n')}
   esac
-  case "$path" in
+  shift words
+  (( CURRENT-- ))
+  case "$place" in
 ${cases.join('\n')}
   esac
 }

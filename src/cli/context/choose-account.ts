@@ -56,15 +56,17 @@ function toEnvironment(
   { platformId, baseUrl, secretKeyFile, ...settings }: FileAccount,
   file: string,
 ): Environment {
-  const variables = Object.entries(settings).map(([name, value]) => [
-    ACCOUNT_SETTINGS[name as keyof typeof ACCOUNT_SETTINGS].variable,
-    String(value),
-  ]);
+  const variables = Object.fromEntries(
+    Object.entries(settings).map(([name, value]): [string, string] => [
+      ACCOUNT_SETTINGS[name as keyof typeof ACCOUNT_SETTINGS].variable,
+      String(value),
+    ]),
+  );
   const secretKey = ACCOUNT_IDENTITY.secretKey.variable;
   return {
     ...environment,
     PAYOUT_ACCOUNTS_FILE: undefined,
-    ...Object.fromEntries(variables),
+    ...variables,
     [ACCOUNT_IDENTITY.platformId.variable]: String(platformId),
     [ACCOUNT_IDENTITY.baseUrl.variable]: baseUrl,
     [secretKey]: undefined,
@@ -73,12 +75,11 @@ function toEnvironment(
 }
 
 function refusingAccount(environment: Environment, ids: string): Environment {
-  const refusing: Environment = { ...environment };
-  Object.defineProperty(refusing, 'GATEWAY_PLATFORM_ID', {
-    get: () => {
+  return {
+    ...environment,
+    get GATEWAY_PLATFORM_ID(): string {
       const message = `is required: PAYOUT_ACCOUNTS_FILE has the accounts ${ids}`;
       throw new InvalidConfigError([{ field: '--account', message }]);
     },
-  });
-  return refusing;
+  };
 }
