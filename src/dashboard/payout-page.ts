@@ -30,7 +30,7 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown): string {
               <p><bdi>${message}</bdi></p>
             </section>`
       }
-      ${nextStepsSection(nextSteps(payout))}
+      ${nextStepsSection(nextSteps(payout, site.platformId))}
       <div class="columns">${dataSection(site, payout, shown)} ${historySection(payout.history)}</div>`,
   );
 }

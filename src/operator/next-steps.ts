@@ -12,7 +12,20 @@ export type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
   Partial<Pick<Payout, 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
 
 /** What an operator can do about a payout in its present state. */
-export function nextSteps(payout: PayoutSituation): readonly NextStep[] {
+export function nextSteps(payout: PayoutSituation, platformId: number): readonly NextStep[] {
+  return stepsOf(payout).map((step) => stepForAccount(step, platformId));
+}
+
+function stepForAccount({ when, command }: NextStep, platformId: number): NextStep {
+  return command === undefined ? { when } : { when, command: forAccount(command, platformId) };
+}
+
+/** A `payouts` command for this account, wherever the environment of its reader leads. */
+export function forAccount(command: string, platformId: number): string {
+  return command.replace(/^payouts (gateway )?\S+/, `$& --account ${platformId}`);
+}
+
+function stepsOf(payout: PayoutSituation): readonly NextStep[] {
   const { payoutId, state, txhash, lateTxhash } = payout;
   if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
   switch (state) {
@@ -86,7 +99,11 @@ export function nextSteps(payout: PayoutSituation): readonly NextStep[] {
 }
 
 /** What an operator can do about the payouts of a batch at once, by how many are in each state. */
-export function batchSteps(batch: string, counts: Readonly<Record<PayoutState, number>>): readonly NextStep[] {
+export function batchSteps(
+  batch: string,
+  counts: Readonly<Record<PayoutState, number>>,
+  platformId: number,
+): readonly NextStep[] {
   const steps: readonly (NextStep & { readonly state: PayoutState })[] = [
     {
       state: 'rejected',
@@ -100,11 +117,11 @@ export function batchSteps(batch: string, counts: Readonly<Record<PayoutState, n
     },
     {
       state: 'unknown',
-      when: 'Of each unknown one, find out whether it was paid: its own page says how. To decide on many, see this help.',
-      command: 'payouts resolve --help',
+      when: 'Of each unknown one, find out whether it was paid, then decide: on its own page, or of many with `payouts resolve --file`. This lists them.',
+      command: toWords('list', '--batch', batch, '--state', 'unknown', '--all', '--csv'),
     },
   ];
-  return steps.flatMap(({ state, ...step }) => (counts[state] > 0 ? [step] : []));
+  return steps.flatMap(({ state, ...step }) => (counts[state] > 0 ? [stepForAccount(step, platformId)] : []));
 }
 
 function statusCommand(txhash: string | undefined): { command?: string } {

@@ -61,7 +61,7 @@ describe('the overview', () => {
     expect(page).toMatch(new RegExp(`<title>Paused · Payouts ${account.platformId}</title>`));
     expect(page.indexOf('<bdi>maintenance</bdi>')).toBeLessThan(page.indexOf('class="figures"'));
     expect(page).toContain('<bdi>ann</bdi>, since 2030-01-01 00:0');
-    expect(page.replace(/<\/?span>/g, '')).toContain('payouts resume --reason WHY');
+    expect(page.replace(/<\/?span>/g, '')).toContain(`payouts resume --account ${account.platformId} --reason WHY`);
   });
 
   it('shows a sender as alive only while its heartbeat rises', async () => {

@@ -84,7 +84,9 @@ describe('the script', () => {
     };
     expect(await copied('Copy address of order:2042')).toBe('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf');
     expect(await copied('Copy txhash of order:2042')).toBe('f00dbeef');
-    expect(await copied('Copy the command payouts gateway status')).toBe('payouts gateway status f00dbeef');
+    expect(await copied('Copy the command payouts gateway status')).toBe(
+      `payouts gateway status --account ${account.platformId} f00dbeef`,
+    );
     await page.context().close();
   });
 

@@ -100,7 +100,7 @@ describe('one payout', () => {
       'sending',
       'rejected',
     ]);
-    expect(page).toContain('payouts retry rich --reason WHY');
+    expect(page).toContain(`payouts retry --account ${account.platformId} rich --reason WHY`);
   });
 
   it.each(['a/b', 'a:b', 'a+b', 'a=b', '/', '//', '.', '..', '../x', 'a/../b', '-x', 'a,b'])(

@@ -52,7 +52,8 @@ function readAccountsFile(file: string): AccountOptions[] {
   }));
 }
 
-function parseAccountsFile(file: string): z.infer<typeof accountsFileSchema> {
+/** The accounts of a file. Their secrets are not read. @throws InvalidConfigError with every problem */
+export function parseAccountsFile(file: string): z.infer<typeof accountsFileSchema> {
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
     throw new InvalidConfigError(

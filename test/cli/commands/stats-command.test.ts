@@ -36,7 +36,7 @@ describe('payouts stats', () => {
     await account.run('pause', '--reason', 'maintenance', '--by', 'ann');
     const { stdout } = await account.run('stats');
     expect(stdout).toMatch(
-      /sending +STOPPED: paused: maintenance \(by ann, .* UTC\)\. .* `payouts resume --reason WHY`/,
+      /sending +STOPPED: paused: maintenance \(by ann, .* UTC\)\. .* `payouts resume --account \d+ --reason WHY`/,
     );
     expect(stdout).toMatch(/sender +nobody/);
     expect(stdout).toMatch(/ {3}queued +1 {2}oldest for \d+ s/);

@@ -137,8 +137,8 @@ describe('a batch', () => {
     expect(page).toMatch(/unknown sent, [^:]+: an operator must check Payouts 1 Sum 5 \(payment_id 12\)/);
     expect(page).toContain('no response unknown Payouts 1');
     expect(page).toContain('Insufficient balance rejected Payouts 1');
-    expect(page).toContain('payouts retry --batch june --reason WHY');
-    expect(page).toContain('payouts cancel --batch june --reason WHY');
+    expect(page).toContain(`payouts retry --account ${account.platformId} --batch june --reason WHY`);
+    expect(page).toContain(`payouts cancel --account ${account.platformId} --batch june --reason WHY`);
   });
 
   it('is not found where no payout is in it', async () => {

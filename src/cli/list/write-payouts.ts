@@ -1,0 +1,39 @@
+import { formatTime, shorten } from '../../format.js';
+import { formatCsvHeader, formatCsvRows, type CsvOptions } from '../../format-csv.js';
+import type { Payout } from '../../ledger/payout.js';
+import type { CliContext } from '../context/cli-context.js';
+import { colourState } from '../output/colour-state.js';
+import { formatTable } from '../output/format-table.js';
+
+/** Writes one page of payouts. */
+export type WritePayouts = (payouts: readonly Payout[], context: CliContext) => void;
+
+export function writeLines(payouts: readonly Payout[], context: CliContext): void {
+  for (const payout of payouts) context.writeJson(payout);
+}
+
+/** The columns are named once, and only when Redis has replied. */
+export function createCsvWriter(options: CsvOptions): WritePayouts {
+  let header = formatCsvHeader();
+  return (payouts, { write }) => {
+    write(`${header}${formatCsvRows(payouts, options)}`);
+    header = '';
+  };
+}
+
+/** One table for each page: the longest value of a hundred thousand rows is not known before the last one. */
+export function writeTable(payouts: readonly Payout[], { write, colours }: CliContext): void {
+  if (payouts.length === 0) return;
+  const head = ['PAYOUT', 'STATE', 'AMOUNT', 'PAYMENT ID', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
+  const rows = payouts.map((payout) => [
+    payout.payoutId,
+    colourState(payout.state, colours),
+    payout.amount,
+    String(payout.paymentId),
+    shorten(payout.addressTo),
+    shorten(payout.txhash ?? ''),
+    formatTime(payout.updatedAt),
+    payout.message ?? '',
+  ]);
+  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2, 3]));
+}
