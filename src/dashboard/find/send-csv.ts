@@ -35,10 +35,22 @@ export async function sendCsv(
   let text = formatCsvHeader() + formatCsvRows(page.payouts, { safe: true });
   for (;;) {
     const isRoom = text === '' || response.write(text);
-    if (!isRoom) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    if (!isRoom) await untilRoom(response);
     if (response.destroyed || page.next === undefined) break;
     page = await findListed(connection, { ...query, after: page.next }, { limit: ROWS_AT_ONCE, searchMs: STEP_MS });
     text = formatCsvRows(page.payouts, { safe: true });
   }
   response.end();
+}
+
+/** Waits until the client took what was written, or has gone. */
+async function untilRoom(response: Response): Promise<void> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  try {
+    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+  } finally {
+    // A large list has thousands of pages: none may leave a listener behind.
+    settled.abort();
+  }
 }
