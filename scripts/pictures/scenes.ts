@@ -6,6 +6,7 @@ import {
   writeSampleWorker,
 } from '../../test/dashboard/support/live-account.js';
 import { fillAccount, type SampleAccount } from '../../test/dashboard/support/sample-account.js';
+import { aPayout } from '../../test/ledger/support/a-payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 
 /** An account in one condition, and the pages to take pictures of. */
@@ -35,13 +36,28 @@ async function prepareFull(
   report: Parameters<typeof writeSampleWorker>[2] = {},
   balance?: string,
 ): Promise<void> {
+  await enqueueBacklog(account);
   await fillAccount(account);
   await writeSampleStatistics(account);
   await writeSampleFacts(account, balance);
   await prepareSender(account, report);
 }
 
-/** Wall clock of Redis in so many ms. */
+const BACKLOG = 1_213;
+
+/** Payouts that wait, in the ledger alone. */
+async function enqueueBacklog({ ledger }: SampleAccount): Promise<void> {
+  const payouts = Array.from({ length: BACKLOG }, (_, index) =>
+    aPayout(`salary:${index + 1}`, { amount: '77', paymentId: 6, symbol: 'USD' }),
+  );
+  await ledger.enqueue(payouts);
+  await ledger.clearOutbox(
+    'queued',
+    payouts.map(({ payoutId }) => payoutId),
+  );
+}
+
+/** The clock of Redis in so many ms. */
 async function inMs({ redis }: SampleAccount, ms: number): Promise<number> {
   return Number((await redis.time())[0]) * 1_000 + ms;
 }
@@ -124,7 +140,7 @@ export const SCENES: readonly Scene[] = [
     name: 'gateway-down',
     prepare: async (account) => {
       const lastError = 'No connection to the gateway at https://gateway.example: connect ECONNREFUSED 203.0.113.7:443';
-      await prepareFull(account, { lastError, failedAttempts: 7, nextRetryAt: await inMs(account, 600_000) });
+      await prepareFull(account, { lastError, failedAttempts: 7, nextRetryAt: await inMs(account, 28_000) });
       return keepAlive(account, { sends: false });
     },
     pages: OVERVIEW,

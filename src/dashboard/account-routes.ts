@@ -8,6 +8,7 @@ import { messagePage } from './message-page.js';
 import { OverviewReader } from './overview/overview.js';
 import { createOverview } from './overview/show-overview.js';
 import { AccountWatch } from './pulse/account-watch.js';
+import { judgePulse } from './pulse/judge-pulse.js';
 import { respondInTime, respondToLostRedis, type RespondWithoutRedis } from './respond-in-time.js';
 import { respondToError } from './respond-to-error.js';
 import { boardHeaders } from './security-headers.js';
@@ -38,8 +39,14 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
   const { platformIds, stuckAfterMs, explorers, logger } = options;
   const { ledger, queues } = account;
   const { connection } = ledger;
-  const site = (request: Request): Site => toSite(request, connection.platformId, platformIds);
   const watch = new AccountWatch(account, systemClock);
+  const site = (request: Request): Site => {
+    const { tone, headline } = judgePulse(watch.observation);
+    return {
+      ...toSite(request, connection.platformId, platformIds),
+      alarm: tone === 'bad' ? headline : undefined,
+    };
+  };
   const reader = new OverviewReader(connection, stuckAfterMs);
 
   const router = Router();

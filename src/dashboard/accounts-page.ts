@@ -5,6 +5,7 @@ import { layout } from './layout.js';
 import type { Overview } from './overview/overview.js';
 import type { Pulse } from './pulse/judge-pulse.js';
 import { accountPath, type DashboardSite } from './site.js';
+import { tableCell } from './table-cell.js';
 
 /** An account in one line. */
 export interface AccountAtAGlance {
@@ -19,12 +20,12 @@ export function accountsPage(site: DashboardSite, accounts: readonly AccountAtAG
   const rank = { bad: 0, warn: 1, good: 2 };
   const sorted = accounts.toSorted((one, other) => rank[one.pulse.tone] - rank[other.pulse.tone]);
   const bad = accounts.filter(({ pulse }) => pulse.tone === 'bad').length;
-  const title = bad === 0 ? 'All accounts' : `${bad} of ${accounts.length} accounts stand still`;
+  const title = bad === 0 ? 'All accounts' : `Nothing is sent for ${bad} of ${accounts.length} accounts`;
   return layout(
     site,
     { title, isLive: true },
     html`<div class="heading"><h1 aria-live="polite">${title}</h1></div>
-      <table class="accounts">
+      <table class="accounts payouts">
         <caption class="unseen">
           Accounts
         </caption>
@@ -47,24 +48,25 @@ export function accountsPage(site: DashboardSite, accounts: readonly AccountAtAG
 
 function accountRow({ root, platformIds }: DashboardSite, { platformId, pulse, overview }: AccountAtAGlance): Html {
   const href = `${root}${accountPath(platformIds, platformId)}/payouts`;
-  return html`<tr class="${pulse.tone}" data-key="${platformId}">
-    <th scope="row"><a href="${href}">Account ${platformId}</a></th>
-    <td class="account-pulse">
-      <strong class="${pulse.tone}"><span class="dot" aria-hidden="true"></span>${pulse.headline}</strong>
-      ${pulse.detail === undefined ? undefined : html`<bdi class="quiet">${pulse.detail}</bdi>`}
-    </td>
-    ${overview === undefined ? html`<td class="quiet" colspan="4">not known</td>` : figures(overview)}
+  return html`<tr data-key="${platformId}">
+    <th scope="row" class="id"><a href="${href}">Account ${platformId}</a></th>
+    ${tableCell('Pulse', 'account-pulse', pulseView(pulse))}
+    ${overview === undefined ? html`<td class="quiet" colspan="4">not known</td>` : figures(overview, pulse.tone !== 'bad')}
   </tr>`;
 }
 
-function figures({ stats, statistics, wallNow }: Overview): Html {
+function pulseView({ tone, headline, detail }: Pulse): Html {
+  return html`<strong class="${tone}"><span class="dot" aria-hidden="true"></span>${headline}</strong>
+    ${detail === undefined ? undefined : html`<bdi class="quiet">${detail}</bdi>`}`;
+}
+
+function figures({ stats, statistics, wallNow }: Overview, isMoving: boolean): Html {
   const { ratePerMinute, endsAt } = estimateEnd(statistics, stats, wallNow);
   const need = stats.unknown + stats.rejected;
-  const end = endsAt === undefined || stats.queued === 0 ? undefined : `${formatDuration(endsAt - wallNow)} left`;
-  return html`<td class="number">
-      <b>${stats.queued}</b> ${end === undefined ? undefined : html`<small>${end}</small>`}
-    </td>
-    <td class="number">${stats.in_progress}</td>
-    <td class="number ${need > 0 ? 'trouble' : ''}">${need}</td>
-    <td class="number">${ratePerMinute.toFixed(1)}</td>`;
+  const end =
+    !isMoving || endsAt === undefined || stats.queued === 0 ? undefined : `${formatDuration(endsAt - wallNow)} left`;
+  return html`${tableCell('Queued', 'number', html`<b>${stats.queued}</b> ${end && html`<small>${end}</small>`}`)}
+  ${tableCell('In progress', 'number', stats.in_progress)}
+  ${tableCell('Need an operator', `number ${need > 0 ? 'trouble' : ''}`, need)}
+  ${tableCell('Sends a minute', 'number', ratePerMinute.toFixed(1))}`;
 }

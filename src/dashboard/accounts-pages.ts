@@ -40,7 +40,7 @@ async function glance({ platformId, watch, reader }: ShownAccount): Promise<Acco
   const overview = isUp
     ? await within(Math.max(leftMs, RESPOND_WITHIN_MS / 2), readOrNothing(reader.read()))
     : undefined;
-  return { platformId, pulse: judgePulse(watch.observation), overview };
+  return { platformId, pulse: judgePulse(watch.observation, overview?.gateway), overview };
 }
 
 async function readOrNothing(reading: Promise<Overview>): Promise<Overview | undefined> {

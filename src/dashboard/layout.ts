@@ -23,6 +23,8 @@ export function layout(
   content: Html,
 ): string {
   const account = 'platformId' in site ? site : undefined;
+  // The live pages say it themselves.
+  const alarm = isLive ? undefined : account?.alarm;
   const page = html`<!doctype html>
     <html lang="en">
       <head>
@@ -30,7 +32,7 @@ export function layout(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="robots" content="noindex" />
         <meta name="color-scheme" content="light dark" />
-        <title>${title} · Payouts${account && ` ${account.platformId}`}</title>
+        <title>${alarm && `${alarm} · `}${title} · Payouts${account && ` ${account.platformId}`}</title>
         <link rel="icon" href="${ICON}" />
         <link rel="stylesheet" href="${site.root}/style.css" />
         <script src="${site.root}/page.js" defer></script>
@@ -44,6 +46,7 @@ export function layout(
             ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, { search, current })}
           </div>
         </header>
+        ${alarm && html`<p class="alarm"><a href="${account?.base}/payouts">${alarm}</a></p>`}
         <p id="stale" class="stale-notice" role="alert" hidden></p>
         <main class="wrap" id="content" tabindex="-1" ${isLive ? html`data-live` : undefined}>${content}</main>
         <footer class="wrap foot">

@@ -43,7 +43,7 @@ export function respondToLostRedis(watch: AccountWatch, respond: RespondWithoutR
       next(error);
       return;
     }
-    const redis = { kind: 'unavailable', sinceMs: 0, reason: error.message } as const;
+    const redis = { kind: 'unavailable', sinceMs: 0, reason: 'a command failed' } as const;
     respondUnavailable(respond, { request, response, observation: { ...watch.observation, redis } });
   };
 }

@@ -60,8 +60,15 @@ describe('the overview', () => {
     const page = await dashboard.read('/payouts');
     expect(page).toMatch(new RegExp(`<title>Paused · Payouts ${account.platformId}</title>`));
     expect(page.indexOf('<bdi>maintenance</bdi>')).toBeLessThan(page.indexOf('class="figures"'));
-    expect(page).toContain('<bdi>ann</bdi>, since 2030-01-01 00:0');
-    expect(page.replace(/<\/?span>/g, '')).toContain(`payouts resume --account ${account.platformId} --reason WHY`);
+    expect(page).toMatch(/<bdi>ann<\/bdi>, since\s+<time class="utc" datetime="2030-01-01T00:0/);
+    expect(page.replace(/<\/?span>/g, '')).toContain('payouts resume --reason WHY');
+  });
+
+  it('says on every other page, too, that nothing is sent', async () => {
+    await account.ledger.pause('ann', 'maintenance');
+    const page = await dashboard.read('/payouts?state=queued');
+    expect(page).toMatch(/<title>Paused · /);
+    expect(page).toContain('<p class="alarm"><a href="/payouts">Paused</a></p>');
   });
 
   it('shows a sender as alive only while its heartbeat rises', async () => {
@@ -100,8 +107,8 @@ describe('the overview', () => {
     }
     await redis.hset(connection.keys.sender, 'owner', 'worker-a:4711:abc');
     const text = await readText();
-    expect(text).toContain('worker-b:5 refused its journal is damaged');
-    expect(text).toMatch(/worker-c:6 silent no sign of life for 10 min/);
+    expect(text).toContain('worker-b:5 Role refused Why its journal is damaged');
+    expect(text).toMatch(/worker-c:6 Role silent Why no sign of life for 10 min/);
     expect(text).toContain('failed: No connection to the gateway; next try now');
   });
 

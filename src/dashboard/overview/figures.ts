@@ -1,9 +1,9 @@
 import { formatCount, formatDuration, formatMoney } from '../../format.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
+import { compareBalance, type BalanceCover } from '../../ledger/balance-cover.js';
 import type { GatewayFacts } from '../../ledger/gateway-facts.js';
 import { COUNTED_TODAY, estimateEnd, type AccountStatistics, type CurrencySum } from '../../ledger/statistics.js';
 import { html, type Html } from '../html.js';
-import { compareBalances, type ComparedBalance } from './compare-balance.js';
 
 interface FiguresFacts {
   readonly stats: AccountStats;
@@ -11,6 +11,8 @@ interface FiguresFacts {
   readonly gateway: GatewayFacts;
   /** Wall clock, ms. */
   readonly wallNow: number;
+  /** Whether money moves: else no end can be told. */
+  readonly isMoving: boolean;
 }
 
 /** How fast it goes and how long it takes, what there is to pay with, and what was paid today. */
@@ -20,52 +22,53 @@ export function figuresSection(facts: FiguresFacts): Html {
   </section>`;
 }
 
-function backlogCard({ stats, statistics, gateway, wallNow }: FiguresFacts): Html {
-  const { ratePerMinute, endsAt } = estimateEnd(statistics, stats, wallNow);
-  const end =
-    endsAt === undefined
-      ? 'The end cannot be told: nothing is sent now.'
-      : `Sent by ${new Date(endsAt).toISOString().slice(11, 16)} UTC, in ${formatDuration(Math.max(0, endsAt - wallNow))}.`;
+function backlogCard(facts: FiguresFacts): Html {
+  const { stats, statistics, gateway } = facts;
+  const pace = describePace(facts);
   return html`<div class="card">
     <h2>Backlog</h2>
     <p class="figure"><b>${stats.queued}</b> queued</p>
-    <p>${stats.queued === 0 ? 'Nothing waits to be sent.' : end}</p>
-    <p class="quiet">${ratePerMinute.toFixed(1)} sends a minute over the last 10 minutes</p>
+    <p>
+      ${stats.queued === 0 ? 'Nothing waits to be sent.' : (pace.end ?? 'Its end cannot be told: nothing is sent now.')}
+    </p>
+    <p class="quiet">${pace.rate} over the last 10 minutes</p>
     ${sumsList(statistics.sums.queued, gateway)}
   </div>`;
 }
 
+/** How fast it goes, and when the backlog is sent, where that can be told. */
+export function describePace({ stats, statistics, wallNow, isMoving }: Omit<FiguresFacts, 'gateway'>): {
+  readonly rate: string;
+  readonly end: string | undefined;
+} {
+  const { ratePerMinute, endsAt } = estimateEnd(statistics, stats, wallNow);
+  const rate = `${ratePerMinute.toFixed(1)} sends a minute`;
+  if (!isMoving || endsAt === undefined || stats.queued === 0) return { rate, end: undefined };
+  const at = new Date(endsAt).toISOString().slice(11, 16);
+  return { rate, end: `All sent by ${at} UTC, in ${formatDuration(Math.max(0, endsAt - wallNow))}` };
+}
+
 function balanceCard({ statistics, gateway, wallNow }: FiguresFacts): Html {
-  const { balance, balanceAt, failure, currencies } = gateway;
-  const compared = compareBalances(balance, statistics.sums.queued, currencies);
-  const isShort = compared.some(({ missing }) => missing !== undefined);
+  const { balanceAt, failure } = gateway;
+  const covers = compareBalance(gateway, statistics.sums.queued);
   const age = balanceAt === undefined ? undefined : formatDuration(Math.max(0, wallNow - balanceAt));
-  return html`<div class="card ${isShort ? 'short' : ''}">
+  return html`<div class="card ${covers.every(({ isEnough }) => isEnough) ? '' : 'short'}">
     <h2>Balance at the gateway</h2>
-    ${
-      balance.length === 0
-        ? html`<p class="quiet">Not known yet: a worker asks the gateway for it.</p>`
-        : compared.map((each) => balanceLine(each, gateway))
-    }
+    ${covers.length === 0 ? html`<p class="quiet">Not known: no worker has got it from the gateway yet.</p>` : covers.map(balanceLine)}
     ${age === undefined ? undefined : html`<p class="quiet">as of ${age} ago</p>`}
     ${failure === undefined ? undefined : html`<p class="trouble">The last query failed: <bdi>${failure}</bdi></p>`}
   </div>`;
 }
 
-function balanceLine(
-  { amount, paymentId, symbol = '', queued, missing }: ComparedBalance,
-  { currencies }: GatewayFacts,
-): Html {
-  const format = (sum: string): string =>
-    paymentId === undefined ? `${toCents(sum)} ${symbol}` : formatMoney(sum, paymentId, currencies);
-  return html`<p class="figure"><b>${format(amount)}</b></p>
-    ${
-      queued === undefined
-        ? undefined
-        : html`<p class="${missing === undefined ? 'quiet' : 'trouble'}">
-            against ${format(queued)} queued${missing === undefined ? '' : `: ${format(missing)} are missing`}
-          </p>`
-    }`;
+function balanceLine({ currency, balance, queued, isEnough }: BalanceCover): Html {
+  const against =
+    queued === undefined
+      ? undefined
+      : html`<p class="${isEnough ? 'quiet' : 'trouble'}">
+          ${isEnough ? 'against' : 'too little for'} ${toCents(queued)} ${currency} queued
+        </p>`;
+  return html`<p class="figure"><b>${balance}</b> ${currency}</p>
+    ${against}`;
 }
 
 /** A sum at rates has more places than it is exact. */

@@ -13,10 +13,10 @@ import type { Pulse } from '../pulse/judge-pulse.js';
 import type { Shown } from '../shown.js';
 import type { Site } from '../site.js';
 import { utcTime } from '../time.js';
-import { figuresSection } from './figures.js';
+import { describePace, figuresSection } from './figures.js';
 import { needsSection } from './needs-section.js';
 import type { Overview } from './overview.js';
-import { adviceCards, pulseCard } from './pulse-card.js';
+import { pulseCard } from './pulse-card.js';
 import { workersSection } from './workers-section.js';
 
 /** What the first page shows beside the ledger's own figures. */
@@ -35,13 +35,16 @@ export function overviewPage(
 ): string {
   const { stats, statistics, gateway, listed, wallNow } = overview;
   const lastSendAgoMs = statistics.lastSendAt === undefined ? undefined : Math.max(0, wallNow - statistics.lastSendAt);
+  const isMoving = pulse.tone !== 'bad';
+  const { rate, end } = describePace({ ...overview, isMoving });
   const shown = { currencies: gateway.currencies, explorers, wallNow };
   return layout(
     site,
     { title: pulse.headline, current: 'overview', isLive: true },
-    html`${pulseCard(pulse, observation, lastSendAgoMs)} ${adviceCards(stats)} ${figuresSection(overview)}
-      ${needsSection(site, overview)} ${picturesSection(statistics, { range, path: `${site.base}/payouts`, wallNow })}
-      ${stateTiles(site, stats)} ${observation.ledger === undefined ? undefined : workersSection(observation.ledger)}
+    html`${pulseCard(pulse, observation, { stats, lastSendAgoMs, pace: [rate, end].filter((text) => text !== undefined) })}
+      ${figuresSection({ ...overview, isMoving })} ${needsSection(site, overview)}
+      ${picturesSection(statistics, { range, path: `${site.base}/payouts`, wallNow })} ${stateTiles(site, stats)}
+      ${observation.ledger === undefined ? undefined : workersSection(observation.ledger)}
       ${URGENT_STATES.map((state) => listSection(site, state, { payouts: listed.get(state) ?? [], stats, shown }))}
       <p class="quiet as-of">as of ${utcTime(new Date(wallNow).toISOString())}</p>`,
   );

@@ -19,7 +19,12 @@ export function createOverview({ watch, reader, explorers, site }: OverviewOptio
     const [observation, overview] = await Promise.all([watch.visitSender(), reader.read()]);
     const range: Range = request.query['range'] === 'day' ? 'day' : 'hour';
     response.send(
-      overviewPage(site(request), overview, { pulse: judgePulse(observation), observation, range, explorers }),
+      overviewPage(site(request), overview, {
+        pulse: judgePulse(observation, overview.gateway),
+        observation,
+        range,
+        explorers,
+      }),
     );
   };
 }

@@ -2,6 +2,7 @@ import { formatDuration } from '../../format.js';
 import { html, type Html } from '../html.js';
 import type { LedgerObservation } from '../pulse/account-watch.js';
 import { findSender } from '../pulse/judge-pulse.js';
+import { tableCell } from '../table-cell.js';
 import { WORKER_SILENT_AFTER_MS, type ObservedWorker } from '../pulse/worker-lives.js';
 
 /** Every worker process, with its role and the reason for it. */
@@ -13,7 +14,7 @@ export function workersSection(ledger: LedgerObservation): Html {
     ${
       workers.length === 0
         ? html`<p class="card calm">No worker process has reported.</p>`
-        : html`<table class="plain">
+        : html`<table class="workers payouts">
             <caption class="unseen">
               Worker processes
             </caption>
@@ -37,16 +38,13 @@ export function workersSection(ledger: LedgerObservation): Html {
 function workerRow(worker: ObservedWorker, holdsLease: boolean, { life }: LedgerObservation, wallNow: number): Html {
   const isSilent = holdsLease ? life.kind === 'silent' : worker.silentMs > WORKER_SILENT_AFTER_MS;
   const badge = isSilent ? 'bad' : ROLE_TONES[worker.role];
+  const why = isSilent ? `no sign of life for ${formatDuration(worker.silentMs)}` : describeRole(worker, holdsLease);
+  const role = html`<span class="badge tone-${badge ?? 'muted'}">${isSilent ? 'silent' : worker.role}</span>`;
   return html`<tr data-key="${worker.name}">
-    <th scope="row" class="mono">${worker.name}</th>
-    <td><span class="badge tone-${badge ?? 'muted'}">${isSilent ? 'silent' : worker.role}</span></td>
-    <td>
-      <bdi
-        >${isSilent ? `no sign of life for ${formatDuration(worker.silentMs)}` : describeRole(worker, holdsLease)}</bdi
-      >
-    </td>
-    <td>${worker.version}</td>
-    <td class="number">${formatDuration(Math.max(0, wallNow - worker.startedAt))}</td>
+    <th scope="row" class="id mono">${worker.name}</th>
+    ${tableCell('Role', 'state', role)} ${tableCell('Why', 'last-message', html`<bdi>${why}</bdi>`)}
+    ${tableCell('Version', '', worker.version)}
+    ${tableCell('Running for', 'number', formatDuration(Math.max(0, wallNow - worker.startedAt)))}
   </tr>`;
 }
 

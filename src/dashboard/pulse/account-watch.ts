@@ -22,7 +22,7 @@ export interface Observation {
 
 /** What one look at the ledger told, and what the looks before make of it. */
 export interface LedgerObservation {
-  /** How old this is. */
+  /** How old this is: all other times are as of then. */
   readonly ageMs: number;
   /** The clock of Redis now, ms: what it was at the look, and the time since. */
   readonly wallNow: number;
@@ -123,15 +123,15 @@ export class AccountWatch {
   }
 
   #observeLedger({ at, redisNow, facts }: Look, now: number): LedgerObservation {
-    const roseAt = this.#sends?.roseAt;
+    const { since = at, roseAt } = this.#sends ?? {};
     return {
       ...facts,
       ageMs: now - at,
       wallNow: redisNow + now - at,
-      life: this.#senderLife.life(now),
-      workers: this.#workers.observe(now),
-      sinceSendMs: roseAt === undefined ? undefined : now - roseAt,
-      watchedMs: now - (this.#sends?.since ?? now),
+      life: this.#senderLife.life(at),
+      workers: this.#workers.observe(at),
+      sinceSendMs: roseAt === undefined ? undefined : at - roseAt,
+      watchedMs: at - since,
     };
   }
 
@@ -143,8 +143,8 @@ export class AccountWatch {
         await this.#look();
         this.#trouble = undefined;
       } catch (error) {
-        const { message } = toRedisError(error) as Error;
-        this.#trouble = { since: this.#trouble?.since ?? this.#last?.at ?? startedAt, reason: message };
+        const since = this.#trouble?.since ?? this.#last?.at ?? startedAt;
+        this.#trouble = { since, reason: describeTrouble(toRedisError(error) as Error) };
       }
       this.#waitingSince = undefined;
       await this.#clock.sleep(LOOK_EVERY_MS, this.#stop.signal);
@@ -188,4 +188,9 @@ export class AccountWatch {
     while (!holds() && !this.#stop.signal.aborted && this.#clock.now() < deadline)
       await this.#clock.sleep(WAIT_STEP_MS, this.#stop.signal);
   }
+}
+
+/** What ioredis said, without the advice around it. */
+function describeTrouble({ message }: Error): string {
+  return /^Redis unavailable \((.+?)\):/.exec(message)?.[1] ?? message;
 }

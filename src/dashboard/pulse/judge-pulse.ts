@@ -1,4 +1,5 @@
 import { formatCount, formatDuration } from '../../format.js';
+import type { GatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerObservation, Observation } from './account-watch.js';
 import { WORKER_SILENT_AFTER_MS, type ObservedWorker } from './worker-lives.js';
 
@@ -20,6 +21,8 @@ const STANDS_STILL_AFTER_MS = 15_000;
 /** A response of the gateway takes a few seconds at most. */
 const RESPONSE_SLOW_MS = 6_000;
 
+const IDLE = 'Idle';
+
 const WORKER_COMMAND = 'payouts worker';
 
 /** The messages of a gateway that cannot be reached; any other failed attempt has a cause on this side. */
@@ -27,10 +30,13 @@ const GATEWAY_DOWN = /^(?:No connection to the gateway|the gateway ended the con
 
 type Judge = (ledger: LedgerObservation, sender: ObservedWorker | undefined) => Pulse | undefined;
 
-/** Says whether money moves; where several things are in its way, the one that an operator has to resolve first. */
-export function judgePulse({ redis, ledger }: Observation): Pulse {
+/**
+ * Says whether money moves; where several things are in its way, the one that an operator has to resolve first.
+ * @param gateway - what it said last: without anything to send there is no other sign of it
+ */
+export function judgePulse({ redis, ledger }: Observation, gateway?: Pick<GatewayFacts, 'failure'>): Pulse {
   if (redis.kind === 'unavailable') {
-    const detail = `For ${formatDuration(redis.sinceMs)}: ${redis.reason}. Nothing can be sent meanwhile; the payouts are safe.`;
+    const detail = `For ${formatDuration(redis.sinceMs)}: ${redis.reason}. Nothing is sent meanwhile, and nothing is lost: check that it runs, and REDIS_URL.`;
     return { tone: 'bad', headline: 'Redis does not respond', detail };
   }
   if (ledger === undefined) return { tone: 'warn', headline: 'Checking', detail: undefined };
@@ -39,7 +45,9 @@ export function judgePulse({ redis, ledger }: Observation): Pulse {
     const pulse = judge(ledger, sender);
     if (pulse !== undefined) return pulse;
   }
-  return judgeSends(ledger);
+  const pulse = judgeSends(ledger);
+  if (pulse.headline !== IDLE || gateway?.failure === undefined) return pulse;
+  return { tone: 'bad', headline: 'Gateway does not respond', detail: `The last query failed: ${gateway.failure}.` };
 }
 
 /** The report of the process that holds the lease: the lease's owner is the process and a random word. */
@@ -50,12 +58,11 @@ export function findSender({ life, workers }: LedgerObservation): ObservedWorker
 const JUDGES: readonly Judge[] = [
   function objections({ objections }) {
     if (objections === 0) return undefined;
-    const detail = `${formatCount(objections, 'send journal')} and the ledger contradict each other: nothing is sent until an operator decides.`;
-    return { tone: 'bad', headline: 'Stopped: ledger mismatch', detail };
+    return { tone: 'bad', headline: 'Stopped: ledger mismatch', detail: undefined };
   },
   function pause({ pausedReason }) {
     if (pausedReason === undefined) return undefined;
-    return { tone: 'bad', headline: 'Paused', detail: 'Nothing is sent until an operator resumes the account.' };
+    return { tone: 'bad', headline: 'Paused', detail: undefined };
   },
   function noSender({ life, workers }) {
     if (life.kind !== 'none') return undefined;
@@ -116,7 +123,7 @@ function judgeSends({ life, due, sending, sinceSendMs, watchedMs }: LedgerObserv
     const detail = `The gateway has not responded to the last send for ${formatDuration(idleMs)}.`;
     return { tone: 'warn', headline: 'Waiting for the gateway', detail };
   }
-  if (due + sending === 0) return { tone: 'good', headline: 'Idle', detail: 'Nothing waits to be sent now.' };
+  if (due + sending === 0) return { tone: 'good', headline: IDLE, detail: 'Nothing waits to be sent now.' };
   if (idleMs < STANDS_STILL_AFTER_MS) return { tone: 'good', headline: 'Sending', detail: undefined };
   const detail = `${formatCount(due, 'payout')} could be sent, but none was for ${formatDuration(idleMs)}: run payouts doctor.`;
   return { tone: 'bad', headline: 'Nothing is sent', detail };

@@ -1,12 +1,13 @@
 import { Random } from '../../doubles/random.js';
 import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
 import { toHourFields, type MinuteStatistics } from '../../../src/ledger/minute-rows.js';
-import { writeWorkerReport, type WorkerReport } from '../../../src/ledger/workers.js';
+import { readWorkers, writeWorkerReport, type WorkerReport } from '../../../src/ledger/workers.js';
 import type { SampleAccount } from './sample-account.js';
 
 const MINUTE_MS = 60_000;
 const MINUTES = 24 * 60;
 const BEAT_EVERY_MS = 300;
+const REPORT_EVERY_MS = 3_000;
 const SEND_EVERY_MS = 1_200;
 
 /** The name and the lease of the sample's sender. */
@@ -19,8 +20,8 @@ export async function writeSampleStatistics({ redis, connection, clock }: Sample
   const minutes: MinuteStatistics[] = [];
   let backlog = 0;
   for (let age = MINUTES; age >= 0; age -= 1) {
-    backlog += age % 360 === 200 ? 9_000 : age === 42 ? 1_900 : 0;
-    const sent = Math.min(backlog, 57 + random.whole(0, 2));
+    backlog += age % 360 === 200 ? 9_000 : age === 42 ? 3_650 : 0;
+    const sent = Math.min(backlog, age === 0 ? 15 : 57 + random.whole(0, 2));
     if (sent === 0) continue;
     backlog -= sent;
     const smallestGapMs = 1_011 + random.whole(0, 12);
@@ -78,12 +79,19 @@ export async function writeSampleWorker(
 }
 
 /** What a living sender writes, in real time. @returns what ends it */
-export function keepAlive({ redis, connection }: SampleAccount, { sends }: { readonly sends: boolean }): () => void {
+export function keepAlive(account: SampleAccount, { sends }: { readonly sends: boolean }): () => void {
+  const { redis, connection } = account;
   const { sender } = connection.keys;
+  const reporting = setInterval(() => void reportAgain(account), REPORT_EVERY_MS);
   const heartbeat = setInterval(() => void redis.hincrby(sender, 'beat', 1), BEAT_EVERY_MS);
   const sending = sends ? setInterval(() => void redis.hincrby(sender, 'sends', 1), SEND_EVERY_MS) : undefined;
   return () => {
-    clearInterval(heartbeat);
-    clearInterval(sending);
+    for (const timer of [reporting, heartbeat, sending]) clearInterval(timer);
   };
+}
+
+async function reportAgain({ connection }: SampleAccount): Promise<void> {
+  for (const { name, ...report } of await readWorkers(connection)) {
+    await writeWorkerReport(connection, name, { ...report, at: report.at + REPORT_EVERY_MS });
+  }
 }
