@@ -61,7 +61,7 @@ describe('the overview', () => {
     expect(page).toMatch(new RegExp(`<title>Paused · Payouts ${account.platformId}</title>`));
     expect(page.indexOf('<bdi>maintenance</bdi>')).toBeLessThan(page.indexOf('class="figures"'));
     expect(page).toMatch(/<bdi>ann<\/bdi>, since\s+<time class="utc" datetime="2030-01-01T00:0/);
-    expect(page.replace(/<\/?span>/g, '')).toContain('payouts resume --reason WHY');
+    expect(page.replace(/<\/?span>/g, '')).toContain(`payouts resume --account ${account.platformId} --reason WHY`);
   });
 
   it('says on every other page, too, that nothing is sent', async () => {

@@ -4,11 +4,12 @@ import { readWords } from '../completion/read-words.js';
 import type { CliContext } from '../context/cli-context.js';
 
 const HELP_AFTER = `
-Prints a script that completes commands, options and their values. The shell has to read it at its start:
+Prints a script that completes commands, options and their values. The shell has to read it at its start.
 
-  bash  echo 'eval "$(payouts completion bash)"' >> ~/.bashrc
-  zsh   echo 'source <(payouts completion zsh)' >> ~/.zshrc
-  fish  payouts completion fish > ~/.config/fish/completions/payouts.fish
+Examples:
+  echo 'eval "$(payouts completion bash)"' >> ~/.bashrc
+  echo 'source <(payouts completion zsh)' >> ~/.zshrc
+  payouts completion fish > ~/.config/fish/completions/payouts.fish
 `;
 
 /** Defines `payouts completion`. */

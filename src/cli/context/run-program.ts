@@ -1,6 +1,6 @@
 import { Command, Help } from 'commander';
 import type { Environment } from '../../config.js';
-import { chooseAccount, type AccountScope } from './choose-account.js';
+import type { AccountScope } from './choose-account.js';
 import type { CliContext } from './cli-context.js';
 import { readVersion } from '../../version.js';
 import { describeError, EXIT_CODES, toExitCode } from './exit-code.js';
@@ -99,7 +99,7 @@ async function createProgram(
       if (!args.includes(name) && !definesAll) continue;
       const define = await load();
       if (accounts === 'none') define(command, context);
-      else defineForAccount(command, context, accounts, define);
+      else await defineForAccount(command, context, accounts, define);
     }
   }
   // Last, to be listed in the last group.
@@ -107,12 +107,14 @@ async function createProgram(
 }
 
 /** Gives a command, or each command under it, the option `--account`; what it reads of the environment is the account's. */
-function defineForAccount(
+async function defineForAccount(
   command: Command,
   context: CliContext,
   scope: Exclude<AccountScope, 'none'>,
   define: DefineCommand,
-): void {
+): Promise<void> {
+  // The help of the program needs none of it.
+  const { chooseAccount } = await import('./choose-account.js');
   let account: string | undefined;
   let environment: Environment | undefined;
   define(

@@ -20,10 +20,9 @@ beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'payouts-doctor-journal-'));
   await sendTwo();
   sent = await readFile(journal(), 'utf8');
-  const names = await doctor.client.keys(`${doctor.prefix}*`);
-  const dumps = await Promise.all(names.map(async (name) => [name, await doctor.client.dumpBuffer(name)] as const));
-  // BullMQ's limiter may expire in between, and has no dump then, whatever its type says.
-  keys = dumps.filter(([, dump]: readonly [string, Buffer | null]) => dump !== null);
+  // BullMQ's limiter expires by itself, which a copy of it would not.
+  const names = (await doctor.client.keys(`${doctor.prefix}*`)).filter((name) => !name.endsWith(':limiter'));
+  keys = await Promise.all(names.map(async (name) => [name, await doctor.client.dumpBuffer(name)] as const));
 });
 
 beforeEach(async () => {
@@ -78,7 +77,7 @@ describe("payouts doctor, where this host's journal has sends and is gone:", () 
     const { code, found } = await doctor.findings();
     expect([code, found]).toEqual([1, [MISSING, NO_SENDER]]);
     expect(found[0]?.detail).toContain(join(dir, 'journal'));
-    expect(found[0]?.fix).toMatch(/Restore the file.*adopt-ledger --give-up/);
+    expect(found[0]?.fix).toMatch(/Restore the file.*adopt-ledger --account \d+ --give-up/);
   });
 
   it.each<[string, () => Promise<void>]>([
