@@ -1,16 +1,18 @@
 import { Option, type Command } from 'commander';
 import { NotFoundError } from '../../errors.js';
 import { findPayouts, type PayoutFilter } from '../../ledger/find-payouts.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { listPayouts } from '../../ledger/payout-queries.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
 import { parseLimit } from '../context/parse-limit.js';
+import { readCurrencies } from '../context/read-currencies.js';
 import { withAccount } from '../context/with-account.js';
 import { startProgress } from '../import/progress.js';
 import { isSearch, readFilter, type FilterFlags } from '../list/read-filter.js';
-import { createCsvWriter, writeLines, writeTable, type WritePayouts } from '../list/write-payouts.js';
+import { createCsvWriter, createTableWriter, writeLines, type WritePayouts } from '../list/write-payouts.js';
 
 interface Flags extends FilterFlags {
   readonly limit: string;
@@ -64,7 +66,8 @@ export function defineListCommand(command: Command, context: CliContext): void {
         command.error('error: give --state, --batch, --address, --reference, --amount, --since or --until');
       }
       const limit = flags.all ? Infinity : parseLimit(flags.limit);
-      const write = chooseWriter(flags);
+      const isTable = !flags.json && !flags.csv;
+      const write = chooseWriter(flags, isTable ? await readCurrencies(context) : []);
       const more = await withAccount(context, async ({ ledger: { connection } }) =>
         isSearch(filter)
           ? searchPages(connection, { filter, limit }, context, write)
@@ -74,9 +77,9 @@ export function defineListCommand(command: Command, context: CliContext): void {
     });
 }
 
-function chooseWriter({ json, csv, quoteFormulas: safe }: Flags): WritePayouts {
+function chooseWriter({ json, csv, quoteFormulas: safe }: Flags, currencies: readonly Currency[]): WritePayouts {
   if (json) return writeLines;
-  return csv ? createCsvWriter({ safe }) : writeTable;
+  return csv ? createCsvWriter({ safe }) : createTableWriter(currencies);
 }
 
 interface Selection {

@@ -1,5 +1,6 @@
-import { formatTime, shorten } from '../../format.js';
+import { formatMoney, formatTime, shorten } from '../../format.js';
 import { formatCsvHeader, formatCsvRows, type CsvOptions } from '../../format-csv.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/colour-state.js';
@@ -22,18 +23,22 @@ export function createCsvWriter(options: CsvOptions): WritePayouts {
 }
 
 /** One table for each page: the longest value of a hundred thousand rows is not known before the last one. */
-export function writeTable(payouts: readonly Payout[], { write, colours }: CliContext): void {
-  if (payouts.length === 0) return;
-  const head = ['PAYOUT', 'STATE', 'AMOUNT', 'PAYMENT ID', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
+export function createTableWriter(currencies: readonly Currency[]): WritePayouts {
+  return (payouts, context) => {
+    if (payouts.length > 0) writeTable(payouts, context, currencies);
+  };
+}
+
+function writeTable(payouts: readonly Payout[], { write, colours }: CliContext, currencies: readonly Currency[]): void {
+  const head = ['PAYOUT', 'STATE', 'AMOUNT', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
   const rows = payouts.map((payout) => [
     payout.payoutId,
     colourState(payout.state, colours),
-    payout.amount,
-    String(payout.paymentId),
+    formatMoney(payout.amount, payout.paymentId, currencies),
     shorten(payout.addressTo),
     shorten(payout.txhash ?? ''),
     formatTime(payout.updatedAt),
     payout.message ?? '',
   ]);
-  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2, 3]));
+  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2]));
 }
