@@ -41,6 +41,9 @@ does not slow another. What an account does not set comes from the environment.
 ]
 \`\`\`
 
+Commands for operators work on one account: the only one of the file, that of \`GATEWAY_PLATFORM_ID\`, or that of \`--account ID\`.
+\`payouts worker\`, \`dashboard\` and \`doctor\` serve all of the file, or with \`--account ID\` that one.
+
 \`secretKeyFile\` is relative to the accounts file. An account may set each of these:
 
 ${Object.keys(ACCOUNT_SETTINGS)

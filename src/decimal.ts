@@ -15,6 +15,7 @@ export function worthInUnits(amount: string, rate: string): bigint {
 
 /** Whole units of 10⁻³⁶ as a decimal string without trailing zeros. */
 export function fromUnits(units: bigint): string {
+  if (units < 0n) return `-${fromUnits(-units)}`;
   const digits = units.toString().padStart(PRODUCT_PLACES + 1, '0');
   const places = digits.slice(-PRODUCT_PLACES).replace(/0+$/, '');
   const whole = digits.slice(0, -PRODUCT_PLACES);
@@ -22,6 +23,7 @@ export function fromUnits(units: bigint): string {
 }
 
 function scale(decimal: string, places: number): bigint {
+  if (decimal.startsWith('-')) return -scale(decimal.slice(1), places);
   const [whole = '0', fraction = ''] = decimal.split('.');
   return BigInt(whole + fraction.padEnd(places, '0'));
 }

@@ -49,7 +49,17 @@ export const platformIdField = z.int({ error: 'must be a whole number' }).positi
 const NO_TRANSACTION = new RegExp(
   `^[-._?*"'()<>[\\]{}]*(${[
     ...['null', 'nil', 'none', 'nan', 'undefined', 'unknown', 'empty', 'void', 'missing', 'n/?a', 'false', 'true'],
-    ...['error\\b.*', 'fail(ed|ure)?\\b.*', 'pending', 'processing', 'in_?progress', 'success', 'ok', '(0x)?[0.]*'],
+    ...[
+      'tx_?hash',
+      'error\\b.*',
+      'fail(ed|ure)?\\b.*',
+      'pending',
+      'processing',
+      'in_?progress',
+      'success',
+      'ok',
+      '(0x)?[0.]*',
+    ],
   ].join('|')})[-._?*"'()<>[\\]{}]*$`,
   'i',
 );

@@ -146,6 +146,22 @@ export const ACCOUNT_SETTINGS = {
     default: 10,
     unit: 'polls per second',
   },
+  /** How often the worker that sends queries `/balance`, for operators and alerts only; 0 for never. */
+  balanceEveryMs: {
+    section: 'polling',
+    variable: 'BALANCE_EVERY_MS',
+    rule: millisecondsField(0),
+    default: 60_000,
+    unit: 'ms',
+  },
+  /** How often it queries `/currencies`, for their names and rates; 0 for never. */
+  currenciesEveryMs: {
+    section: 'polling',
+    variable: 'CURRENCIES_EVERY_MS',
+    rule: millisecondsField(0),
+    default: 3_600_000,
+    unit: 'ms',
+  },
   /** Final payouts older than this are removed. See [redis.md](redis.md). */
   retentionDays: {
     section: 'retention',

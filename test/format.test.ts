@@ -3,6 +3,7 @@ import {
   formatCount,
   formatCurrency,
   formatDuration,
+  formatMoney,
   formatMs,
   formatState,
   formatTime,
@@ -56,4 +57,10 @@ it('writes counts, milliseconds, states and currencies', () => {
   expect(formatMs(999.9)).toBe('999 ms');
   expect(formatState('in_progress')).toBe('in progress');
   expect([formatCurrency({ paymentId: 6 }), formatCurrency({ paymentId: 6, symbol: 'USD' })]).toEqual(['6', '6/USD']);
+});
+
+it('an amount has its currency by name where that is known, else by its id', () => {
+  const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)' }];
+  expect(formatMoney('77', 6, currencies)).toBe('77 USDT (TRC-20)');
+  expect(formatMoney('0.5', 7, currencies)).toBe('0.5 (payment_id 7)');
 });

@@ -98,11 +98,13 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'worker',
         description: 'send the queued payouts and follow them until they are final',
+        accounts: 'all',
         load: async () => (await import('./commands/worker-command.js')).defineWorkerCommand,
       },
       {
         usage: 'dashboard',
         description: 'serve the dashboard: payouts, queues, and what needs an operator',
+        accounts: 'all',
         load: async () => (await import('./commands/dashboard-command.js')).defineDashboardCommand,
       },
       {
@@ -113,6 +115,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'sandbox [options]',
         description: 'run a local gateway that follows the API, blocks accounts that pay too fast, and fails on demand',
+        accounts: 'none',
         load: async () => (await import('./commands/sandbox-command.js')).defineSandboxCommand,
       },
     ],
@@ -123,12 +126,20 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'doctor [options]',
         description: 'check everything that a worker needs, and suggest fixes',
+        accounts: 'all',
         load: async () => (await import('./commands/doctor-command.js')).defineDoctorCommand,
       },
       {
         usage: 'demo [options]',
         description: 'send example payouts through a sandbox; starts everything that it needs',
+        accounts: 'none',
         load: async () => (await import('./commands/demo-command.js')).defineDemoCommand,
+      },
+      {
+        usage: 'completion <shell>',
+        description: 'print a script that completes commands in bash, zsh or fish',
+        accounts: 'none',
+        load: async () => (await import('./commands/completion-command.js')).defineCompletionCommand,
       },
     ],
   },

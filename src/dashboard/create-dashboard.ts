@@ -2,15 +2,15 @@ import { Router } from 'express';
 import { systemClock, type Clock } from '../clock.js';
 import { InvalidConfigError } from '../errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
+import { WORKER_COMMAND_SETTINGS } from '../settings.js';
 import { openAccount, type AccountAccess } from '../queues/open-account.js';
+import { showAccount } from './account-routes.js';
 import { createAccountsPages } from './accounts-pages.js';
 import { createAssets } from './assets.js';
 import { requireLogin, type Login } from './basic-auth.js';
-import { createBoard } from './board.js';
 import { createLoginMetrics } from './login-metrics.js';
-import { createPayoutPages } from './payout-pages.js';
 import { accountPath } from './site.js';
-import { boardHeaders, noStore, pageHeaders, refuseWrites } from './security-headers.js';
+import { noStore, pageHeaders, refuseWrites } from './security-headers.js';
 
 /** Which accounts the dashboard shows, and who may see them. */
 export interface DashboardOptions {
@@ -28,6 +28,8 @@ export interface DashboardOptions {
   readonly user?: string | undefined;
   /** Block explorers by payment_id, to which a txhash is linked: `https://…/{txhash}`. @defaultValue no links */
   readonly explorers?: ReadonlyMap<number, string> | undefined;
+  /** A payout in progress for longer than this, in ms, is shown as stuck. @defaultValue a day */
+  readonly stuckAfterMs?: number;
   /** @defaultValue a logger that says nothing */
   readonly logger?: Logger;
   /** @defaultValue the machine's clock */
@@ -53,6 +55,7 @@ const DEFAULT_USER = 'payouts';
  * @throws InvalidConfigError when the options cannot be used
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
+  const { stuckAfterMs = WORKER_COMMAND_SETTINGS.stuckAfterMs.default, explorers = new Map() } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   const login = toLogin(options);
   const accounts = openAccounts(options, logger);
@@ -66,16 +69,16 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   router.get('/metrics', async (_, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
-  for (const { ledger, queues } of accounts) {
-    const account = Router();
-    account.use('/board', boardHeaders, createBoard(ledger, queues));
-    account.use(createPayoutPages(ledger, platformIds, logger));
-    router.use(accountPath(platformIds, ledger.connection.platformId) || '/', account);
-  }
-  if (accounts.length > 1) router.use(createAccountsPages(platformIds, logger));
+  const shown = accounts.map((account) => showAccount(account, { platformIds, stuckAfterMs, explorers, logger }));
+  for (const { platformId, router: account } of shown) router.use(accountPath(platformIds, platformId) || '/', account);
+  if (accounts.length > 1) router.use(createAccountsPages(shown, logger));
 
+  const close = async (): Promise<void> => {
+    for (const { watch } of shown) watch.close();
+    await closeAccounts(accounts);
+  };
   let closed: Promise<void> | undefined;
-  return { router, close: () => (closed ??= closeAccounts(accounts)) };
+  return { router, close: () => (closed ??= close()) };
 }
 
 /** All on one connection. */

@@ -1,20 +1,25 @@
-import { formatTimeUtc } from '../format.js';
+import { formatMoney } from '../format.js';
 import type { HistoryEntry, Payout } from '../ledger/payout.js';
-import { STATE_MEANING } from '../ledger/states.js';
-import { commandLine } from './command-line.js';
-import { html, type Html } from './html.js';
-import { layout, type Site } from './layout.js';
+import { STATE_MEANING, STATE_TONE } from '../ledger/states.js';
 import { nextSteps } from '../operator/next-steps.js';
+import { copyButton } from './copy-button.js';
+import { batchPath } from './find/batch-path.js';
+import { Html, html } from './html.js';
+import { layout, type Site } from './layout.js';
+import { nextStepsSection } from './next-steps-section.js';
 import { stateBadge } from './payout-table.js';
+import type { Shown } from './shown.js';
+import { utcTime } from './time.js';
+import { txhashView } from './txhash.js';
 
 /** One payout: its state, what an operator can do, all its data and its history. */
-export function payoutPage(site: Site, payout: Payout): string {
+export function payoutPage(site: Site, payout: Payout, shown: Shown): string {
   const { payoutId, state, message } = payout;
   return layout(
     site,
     { title: payoutId },
     html`<div class="heading">
-        <h1 class="mono">${payoutId}</h1>
+        <h1 class="mono">${payoutId}${copyButton(payoutId, `payoutId ${payoutId}`)}</h1>
         <p>${stateBadge(state)} <span class="quiet">${STATE_MEANING[state]}</span></p>
       </div>
       ${
@@ -25,64 +30,59 @@ export function payoutPage(site: Site, payout: Payout): string {
               <p><bdi>${message}</bdi></p>
             </section>`
       }
-      ${stepsSection(payout)}
-      <div class="columns">${dataSection(payout)} ${historySection(payout.history)}</div>`,
+      ${nextStepsSection(nextSteps(payout, site.platformId))}
+      <div class="columns">${dataSection(site, payout, shown)} ${historySection(payout.history)}</div>`,
   );
 }
 
-function stepsSection(payout: Payout): Html | undefined {
-  const steps = nextSteps(payout);
-  if (steps.length === 0) return undefined;
-  return html`<section class="card steps">
-    <h2>Next steps</h2>
-    <p class="quiet">This page is read-only. Run one of these commands; replace the words in capitals.</p>
-    <dl>
-      ${steps.map(
-        ({ when, command }) =>
-          html`<div>
-            <dt>${when}</dt>
-            <dd>${commandLine(command)}</dd>
-          </div>`,
-      )}
-    </dl>
-  </section>`;
+interface DataRow {
+  readonly name: string;
+  readonly value: Html | string | number | undefined;
 }
 
-/** `mono`: a value that is compared character by character. */
-type DataRow = readonly [name: string, value: string | number | undefined, font?: 'mono'];
-
-function dataSection(payout: Payout): Html {
+function dataSection({ base }: Site, payout: Payout, { currencies, explorers }: Shown): Html {
+  const { payoutId, paymentId, batch, notBefore } = payout;
+  const txhash = (hash: string | undefined): Html | undefined =>
+    hash === undefined ? undefined : txhashView(hash, { payoutId, paymentId, explorers });
   const rows: readonly DataRow[] = [
-    ['Amount', payout.amount],
-    ['Currency (payment_id)', payout.paymentId],
-    ['Account currency', payout.symbol],
-    ['To', payout.addressTo, 'mono'],
-    ['txhash', payout.txhash, 'mono'],
-    ['Paid too late as', payout.lateTxhash, 'mono'],
-    ['Fee', payout.fee],
-    ['Reference', payout.reference],
-    ['Batch', payout.batch],
-    ['Priority', payout.priority],
-    ['Not before', payout.notBefore && formatTimeUtc(payout.notBefore)],
-    ['Send attempts', payout.attempt],
-    ['Requeued by an operator', payout.requeueCount === 0 ? undefined : `${payout.requeueCount}×`],
-    ['Created', formatTimeUtc(payout.createdAt)],
-    ['In this state since', formatTimeUtc(payout.updatedAt)],
-    ['Metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata, null, 2), 'mono'],
+    { name: 'Amount', value: formatMoney(payout.amount, paymentId, currencies) },
+    { name: 'Currency (payment_id)', value: paymentId },
+    { name: 'Account currency', value: payout.symbol },
+    { name: 'To', value: mono(payout.addressTo, `address of ${payoutId}`) },
+    { name: 'txhash', value: txhash(payout.txhash) },
+    { name: 'Paid too late as', value: txhash(payout.lateTxhash) },
+    { name: 'Fee', value: payout.fee },
+    { name: 'Reference', value: payout.reference },
+    { name: 'Batch', value: batch === undefined ? undefined : html`<a href="${base}${batchPath(batch)}">${batch}</a>` },
+    { name: 'Priority', value: payout.priority },
+    { name: 'Scheduled for', value: notBefore === undefined ? undefined : utcTime(notBefore) },
+    { name: 'Send attempts', value: payout.attempt },
+    { name: 'Requeued by an operator', value: payout.requeueCount === 0 ? undefined : `${payout.requeueCount}×` },
+    { name: 'Created', value: utcTime(payout.createdAt) },
+    { name: 'In this state since', value: utcTime(payout.updatedAt) },
+    {
+      name: 'Metadata',
+      value: payout.metadata === undefined ? undefined : mono(JSON.stringify(payout.metadata, null, 2)),
+    },
   ];
-  const known = rows.filter(([, value]) => value !== undefined);
+  const known = rows.filter(({ value }) => value !== undefined);
   return html`<section class="card">
     <h2>Data</h2>
     <dl class="data">
       ${known.map(
-        ([name, value, font]) =>
+        ({ name, value }) =>
           html`<div>
             <dt>${name}</dt>
-            <dd><bdi class="${font}">${value}</bdi></dd>
+            <dd>${value instanceof Html ? value : html`<bdi>${value}</bdi>`}</dd>
           </div>`,
       )}
     </dl>
   </section>`;
+}
+
+/** A value that is compared character by character. @param what - names it on its button, where it can be copied */
+function mono(value: string, what?: string): Html {
+  return html`<bdi class="mono">${value}</bdi>${what === undefined ? undefined : copyButton(value, what)}`;
 }
 
 function historySection(history: readonly HistoryEntry[]): Html {
@@ -95,9 +95,8 @@ function historySection(history: readonly HistoryEntry[]): Html {
 }
 
 function historyItem({ at, to, by, reason }: HistoryEntry): Html {
-  return html`<li class="${to}">
-    ${stateBadge(to)} <time datetime="${at}">${formatTimeUtc(at)}</time>
-    ${by === undefined ? undefined : html`<p>by <bdi>${by}</bdi></p>`}
+  return html`<li class="${to} tone-${STATE_TONE[to]}">
+    ${stateBadge(to)} ${utcTime(at)} ${by === undefined ? undefined : html`<p>by <bdi>${by}</bdi></p>`}
     ${reason === undefined ? undefined : html`<p><bdi>${reason}</bdi></p>`}
   </li>`;
 }

@@ -1,49 +1,102 @@
 import type { Payout } from '../ledger/payout.js';
 import { STATE_TONE, type PayoutState } from '../ledger/states.js';
-import { formatCurrency, formatDuration, formatState, formatTimeUtc, shorten } from '../format.js';
+import { formatMoney, formatState, shorten } from '../format.js';
+import { copyButton } from './copy-button.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
 import { payoutPath } from './payout-path.js';
+import type { Shown } from './shown.js';
+import { tableCell } from './table-cell.js';
+import { relativeTime, utcTime } from './time.js';
+import { txhashView } from './txhash.js';
 
-/** Payouts of one state as a table; on a narrow screen, as cards. */
-export function payoutTable({ base }: Site, payouts: readonly Payout[], wallNow: number): Html {
+interface Column {
+  readonly title: string;
+  readonly className: string;
+  readonly isShown?: (payouts: readonly Payout[]) => boolean;
+  readonly cell: (payout: Payout, context: { readonly base: string } & Shown) => Html | undefined;
+}
+
+/** A column that is empty in every row is left out. */
+const COLUMNS: readonly Column[] = [
+  {
+    title: 'State',
+    className: 'state',
+    isShown: (payouts) => new Set(payouts.map(({ state }) => state)).size > 1,
+    cell: ({ state }) => stateBadge(state),
+  },
+  {
+    title: 'Amount',
+    className: 'number money',
+    cell: ({ amount, paymentId }, { currencies }) =>
+      html`<strong>${formatMoney(amount, paymentId, currencies)}</strong>`,
+  },
+  {
+    title: 'To',
+    className: 'code',
+    cell: ({ payoutId, addressTo }) =>
+      html`<bdi class="mono" title="${addressTo}">${shorten(addressTo)}</bdi
+        >${copyButton(addressTo, `address of ${payoutId}`)}`,
+  },
+  {
+    title: 'txhash',
+    className: 'code',
+    isShown: (payouts) => payouts.some(({ txhash }) => txhash !== undefined),
+    cell: ({ payoutId, paymentId, txhash }, { explorers }) =>
+      txhash === undefined ? undefined : txhashView(txhash, { payoutId, paymentId, explorers, short: true }),
+  },
+  {
+    title: 'Scheduled for',
+    className: 'time',
+    isShown: (payouts) => payouts.some(({ notBefore }) => notBefore !== undefined),
+    cell: ({ notBefore }) => (notBefore === undefined ? undefined : utcTime(notBefore)),
+  },
+  {
+    title: 'Last message',
+    className: 'last-message',
+    isShown: (payouts) => payouts.some(({ message }) => message !== undefined),
+    cell: ({ message }) => (message === undefined ? undefined : html`<bdi>${message}</bdi>`),
+  },
+  {
+    title: 'In this state',
+    className: 'number',
+    cell: ({ updatedAt }, { wallNow }) => relativeTime(updatedAt, wallNow),
+  },
+];
+
+/**
+ * Payouts as a table; on a narrow screen, as cards.
+ * @param caption - what these payouts have in common, for readers of the screen
+ */
+export function payoutTable({ base }: Site, payouts: readonly Payout[], shown: Shown, caption: string): Html {
+  const columns = COLUMNS.filter(({ isShown }) => isShown?.(payouts) ?? true);
   return html`<table class="payouts">
+    <caption class="unseen">
+      ${caption}
+    </caption>
     <thead>
       <tr>
-        <th>Payout</th>
-        <th class="number">Amount</th>
-        <th>To</th>
-        <th>Last message</th>
-        <th class="number">Since</th>
+        <th scope="col">Payout</th>
+        ${columns.map(({ title, className }) => html`<th scope="col" class="${className}">${title}</th>`)}
       </tr>
     </thead>
     <tbody>
-      ${payouts.map((payout) => payoutRow(base, payout, wallNow))}
+      ${payouts.map(
+        (payout) =>
+          html`<tr>
+            ${payoutCell(base, payout)}
+            ${columns.map(({ title, className, cell }) => tableCell(title, className, cell(payout, { base, ...shown })))}
+          </tr>`,
+      )}
     </tbody>
   </table>`;
 }
 
-function payoutRow(base: string, payout: Payout, wallNow: number): Html {
-  const { payoutId, amount, addressTo, reference, message, updatedAt } = payout;
-  return html`<tr>
-    <td class="id">
-      <a href="${base}${payoutPath(payoutId)}">${payoutId}</a>
-      ${reference === undefined ? undefined : html`<bdi class="quiet">${reference}</bdi>`}
-    </td>
-    <td class="number"><strong>${amount}</strong> <span class="quiet">${formatCurrency(payout)}</span></td>
-    <td class="mono" title="${addressTo}">${shorten(addressTo)}</td>
-    <td class="last-message">
-      ${message === undefined ? html`<span class="quiet">–</span>` : html`<bdi>${message}</bdi>`}
-    </td>
-    <td class="number">${timeAgo(updatedAt, wallNow)}</td>
-  </tr>`;
-}
-
-/** The age, with the exact time as a tooltip. */
-function timeAgo(iso: string, wallNow: number): Html {
-  return html`<time datetime="${iso}" title="${formatTimeUtc(iso)}"
-    >${formatDuration(Math.max(0, wallNow - Date.parse(iso)))}</time
-  >`;
+function payoutCell(base: string, { payoutId, reference }: Payout): Html {
+  return html`<th scope="row" class="id">
+    <a href="${base}${payoutPath(payoutId)}">${payoutId}</a>
+    ${reference === undefined ? undefined : html`<bdi class="quiet">${reference}</bdi>`}
+  </th>`;
 }
 
 /** A state's name in its colour. */

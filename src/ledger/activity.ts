@@ -59,12 +59,20 @@ export async function readActivity(
     redis.xrevrange(keys.activity, before === undefined ? '+' : `(${before}`, '-', 'COUNT', limit),
   );
   const activities = entries.map(([, pairs]) => parseAct(pairs));
-  const last = entries.at(-1)?.[0] ?? before;
-  if (entries.length === limit) return { activities, next: last };
-  // The event follows its act in the same script, so whatever is older by the stream's clock is not in the record.
-  const start = last === undefined ? undefined : `${last.split('-')[0] ?? ''}-0`;
+  if (entries.length === limit) return { activities, next: entries.at(-1)?.[0] };
+  const start = await findStart(connection);
   const older = await readFromEvents(connection, start, limit - activities.length);
   return { activities: [...activities, ...older.activities], next: older.next };
+}
+
+/** The place in the events behind which all acts are in the record. */
+async function findStart({ redis, keys }: LedgerConnection): Promise<string | undefined> {
+  const [oldest] = await ask(redis.xrange(keys.activity, '-', '+', 'COUNT', 1));
+  if (oldest === undefined) return undefined;
+  const [id, pairs] = oldest;
+  const since = pairsToRecord(pairs)['since'] || id;
+  // The event follows its act in the same script, so whatever is older by the stream's clock is not in the record.
+  return `${since.split('-')[0] ?? ''}-0`;
 }
 
 /** What the place of an event begins with, in a cursor. */

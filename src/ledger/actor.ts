@@ -10,7 +10,12 @@ export interface Actor {
   readonly reason: string;
 }
 
-const actorSchema = z.object({ by: lineField, reason: lineField });
+/** What this program prints where the operator's own reason belongs. */
+const reasonField = lineField.refine((text) => !/^\W*why\W*$/i.test(text), {
+  error: 'must be your own: WHY only stands for it in the commands that are shown',
+});
+
+const actorSchema = z.object({ by: lineField, reason: reasonField });
 
 /** @throws InvalidInputError when a text is empty, too long or more than one line */
 export function parseActor({ by, reason }: Actor): Actor {

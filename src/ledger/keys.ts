@@ -22,6 +22,7 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `late` | sorted set | payoutIds of which a payment was proved too late, by the time of the proof |
  * | `statistics` | hash | counters derived from the events, with the last event that is counted; may be deleted at any time |
  * | `gateway` | hash | what the gateway said last of its currencies and the balance; may be deleted at any time |
+ * | `workers` | hash | worker process → what it is doing (JSON), written every few seconds; may be deleted at any time |
  *
  * BullMQ's own keys begin with the same prefix.
  */
@@ -71,6 +72,10 @@ export class LedgerKeys {
 
   get gateway(): string {
     return `${this.prefix}:gateway`;
+  }
+
+  get workers(): string {
+    return `${this.prefix}:workers`;
   }
 
   payout(payoutId: string): string {

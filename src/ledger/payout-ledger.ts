@@ -142,7 +142,7 @@ export class PayoutLedger {
     const rejection = parseRejection(reply);
     if (rejection?.kind === 'objected') {
       throw new ConflictError(
-        `Send journal ${rejection.journalId} contradicts this ledger; this is an objection, not a pause: ${rejection.reason} Run \`payouts stats\` for the command that ends it (\`payouts adopt-ledger\`)`,
+        `Send journal ${rejection.journalId} contradicts this ledger; this is an objection, not a pause: ${rejection.reason} Run \`payouts stats --account ${this.connection.platformId}\` for the command that ends it (\`payouts adopt-ledger --account ${this.connection.platformId}\`)`,
         ['objections'],
       );
     }

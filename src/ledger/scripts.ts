@@ -30,6 +30,8 @@ export const SCRIPT_NAMES = [
   'set-group-idle',
   'remove-payouts',
   'trim-events',
+  'count-payouts',
+  'write-statistics',
 ] as const;
 
 export type ScriptName = (typeof SCRIPT_NAMES)[number];

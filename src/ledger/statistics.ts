@@ -1,6 +1,10 @@
 import type { AccountStats } from './account-stats.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
+import { MINUTE_MS, parseHourFields, type MinuteStatistics } from './minute-rows.js';
+import { STREAM_BEGINNING, timeOfEvent } from './state-events.js';
 import { PAYOUT_STATES, type PayoutState } from './states.js';
+
+export type { MinuteStatistics } from './minute-rows.js';
 
 /** What an account did, derived from its events by the sender's process: a few seconds behind the ledger. */
 export interface AccountStatistics {
@@ -16,23 +20,6 @@ export interface AccountStatistics {
   readonly lastSendAt: number | undefined;
 }
 
-/** One minute by Redis's clock. */
-export interface MinuteStatistics {
-  /** Its beginning, ms. */
-  readonly at: number;
-  /** Payouts that were sent, or possibly sent; one that was put back unsent is none. */
-  readonly sent: number;
-  /** Between two sends' begins, of those that began in this minute. Includes the time without anything to send. */
-  readonly smallestGapMs: number | undefined;
-  readonly largestGapMs: number | undefined;
-  /** Payouts that came into the state. */
-  readonly completed: number;
-  readonly rejected: number;
-  readonly unknown: number;
-  /** Payouts that were queued at the end of the minute, or after the last event of the present one. */
-  readonly backlog: number;
-}
-
 /** Payouts of one currency, with their exact sum. */
 export interface CurrencySum {
   readonly paymentId: number;
@@ -46,9 +33,7 @@ export interface CurrencySum {
 export const COUNTED_TODAY = ['sent', 'completed', 'rejected', 'failed'] as const;
 export type CountedToday = (typeof COUNTED_TODAY)[number];
 
-export const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-export const DAY_MS = 24 * HOUR_MS;
+export const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** The last 10 minutes say how fast it goes. */
 const RATE_MINUTES = 10;
@@ -61,25 +46,32 @@ export async function readStatistics({ redis, keys, clock }: LedgerConnection): 
   return parseStatistics(await ask(redis.hgetall(keys.statistics)), clock.wallNow());
 }
 
-/** As they stand in Redis: `hour:<number>` holds the minutes of an hour, the other fields one thing each. */
+/** What is queued, by currency: the part of the statistics that every scrape reads. @throws RedisUnavailableError */
+export async function readQueuedSums({ redis, keys }: LedgerConnection): Promise<readonly CurrencySum[]> {
+  const sums = parseField((await ask(redis.hget(keys.statistics, 'sums'))) ?? undefined);
+  return (sums as Partial<AccountStatistics['sums']> | undefined)?.queued ?? [];
+}
+
+/** @param stored - the fields of the hash */
 export function parseStatistics(stored: Readonly<Record<string, string>>, wallNow: number): AccountStatistics {
-  const read = <Value>(field: string): Value | undefined =>
-    stored[field] === undefined ? undefined : (JSON.parse(stored[field]) as Value);
-  const sums = read<Partial<AccountStatistics['sums']>>('sums') ?? {};
-  const today = read<Partial<AccountStatistics['today']> & { readonly day: number }>('today');
+  const sums = (parseField(stored['sums']) ?? {}) as Partial<AccountStatistics['sums']>;
+  const today = parseField(stored['today']) as (Partial<AccountStatistics['today']> & { day: number }) | undefined;
   const isToday = today?.day === Math.floor(wallNow / DAY_MS);
-  const minutes = Object.keys(stored)
-    .filter((field) => field.startsWith('hour:'))
-    .flatMap((field) => read<MinuteStatistics[]>(field) ?? []);
+  const position = (parseField(stored['position']) ?? STREAM_BEGINNING) as string;
   return {
-    asOf: read('asOf'),
-    minutes: minutes.filter(({ at }) => at > wallNow - DAY_MS).sort((one, other) => one.at - other.at),
+    asOf: position === STREAM_BEGINNING ? undefined : timeOfEvent(position),
+    minutes: parseHourFields(stored).filter(({ at }) => at > wallNow - DAY_MS),
     sums: Object.fromEntries(PAYOUT_STATES.map((state) => [state, sums[state] ?? []])) as AccountStatistics['sums'],
     today: Object.fromEntries(
       COUNTED_TODAY.map((kind) => [kind, (isToday ? today[kind] : undefined) ?? []]),
     ) as AccountStatistics['today'],
-    lastSendAt: read('lastSendAt'),
+    lastSendAt: parseField(stored['lastSendAt']) as number | undefined,
   };
+}
+
+/** The fields of the hash are JSON. */
+export function parseField(text: string | undefined): unknown {
+  return text === undefined ? undefined : JSON.parse(text);
 }
 
 /** How fast the backlog is sent, and when it will be. */

@@ -1,7 +1,7 @@
 import type { AccountStats } from '../ledger/account-stats.js';
 import type { KnownJournal } from '../ledger/sender-ledger.js';
 import { findKnownJournals, UNNAMED } from './adoption.js';
-import { shellQuote } from './next-steps.js';
+import { forAccount, shellQuote } from './next-steps.js';
 
 /** Something that stops an account until an operator ends it. */
 export interface AccountAdvice {
@@ -21,19 +21,29 @@ export interface AccountAdvice {
  * An objection comes before a pause: to resume an account whose ledger forgot sends would pay them again.
  */
 export function adviseAccount(
-  stats: Pick<AccountStats, 'objections' | 'journals' | 'paused' | 'pausedReason'>,
+  stats: Pick<AccountStats, 'platformId' | 'objections' | 'journals' | 'paused' | 'pausedReason'>,
 ): readonly AccountAdvice[] {
   const { objections, paused, pausedReason } = stats;
   if (objections.length > 0) return [adviseObjection(stats)];
   if (!paused) return [];
   const first = 'Remove the cause first.';
-  return [{ kind: 'pause', problem: `paused: ${pausedReason ?? ''}`, first, command: RESUME_COMMAND }];
+  return [
+    {
+      kind: 'pause',
+      problem: `paused: ${pausedReason ?? ''}`,
+      first,
+      command: forAccount(RESUME_COMMAND, stats.platformId),
+    },
+  ];
 }
 
-/** The command that ends the account's pause. */
-export const RESUME_COMMAND = 'payouts resume --reason WHY';
+const RESUME_COMMAND = 'payouts resume --reason WHY';
 
-function adviseObjection({ objections, journals }: Pick<AccountStats, 'objections' | 'journals'>): AccountAdvice {
+function adviseObjection({
+  platformId,
+  objections,
+  journals,
+}: Pick<AccountStats, 'platformId' | 'objections' | 'journals'>): AccountAdvice {
   const problem = objections
     .map(({ journalId, host, reason }) => `send journal ${journalId}${host === '' ? '' : ` on ${host}`}: ${reason}`)
     .join(' ');
@@ -45,9 +55,13 @@ function adviseObjection({ objections, journals }: Pick<AccountStats, 'objection
     ({ journalId, dir }) => damaged.includes(journalId) || (dir === '' && journalId !== UNNAMED),
   );
   const readable = known.filter((journal) => isOlder && journal.dir !== '' && !lost.includes(journal));
-  const command = adoptCommand(foldersOf(readable), isOlder ? lost.map(({ journalId }) => journalId) : damaged);
+  const command = adoptCommand(
+    platformId,
+    foldersOf(readable),
+    isOlder ? lost.map(({ journalId }) => journalId) : damaged,
+  );
   const placed = known.filter(({ journalId, dir }) => damaged.includes(journalId) && dir !== '');
-  const putBack = adoptCommand(foldersOf(placed), []);
+  const putBack = adoptCommand(platformId, foldersOf(placed), []);
   return {
     kind: 'objection',
     problem,
@@ -71,10 +85,10 @@ export function foldersOf(journals: readonly KnownJournal[], read: readonly stri
 }
 
 /** The command that adopts a ledger by the journals in these folders, without those that are given up. */
-export function adoptCommand(dirs: readonly string[], giveUp: readonly string[]): string {
+export function adoptCommand(platformId: number, dirs: readonly string[], giveUp: readonly string[]): string {
   const words = [
     ...[...new Set(dirs)].flatMap((dir) => ['--journal', dir]),
     ...[...new Set(giveUp)].flatMap((journalId) => ['--give-up', journalId]),
   ];
-  return ['payouts', 'adopt-ledger', ...words, '--reason', 'WHY'].map(shellQuote).join(' ');
+  return forAccount(['payouts', 'adopt-ledger', ...words, '--reason', 'WHY'].map(shellQuote).join(' '), platformId);
 }

@@ -1,18 +1,32 @@
 import type { Payout } from '../ledger/payout.js';
-import { UNSENT_STATES } from '../ledger/states.js';
+import { UNSENT_STATES, type PayoutState } from '../ledger/states.js';
 
-/** Something that an operator may decide about a payout, and the command that does it. */
+/** Something that an operator may decide or check about a payout, and the command that does it; none, where only waiting helps. */
 export interface NextStep {
   readonly when: string;
-  readonly command: string;
+  readonly command?: string;
 }
 
-/** What an operator can do about a payout in its present state; nothing, where only waiting helps or it is over. */
-export function nextSteps({
-  payoutId,
-  state,
-  lateTxhash,
-}: Pick<Payout, 'payoutId' | 'state' | 'lateTxhash'>): readonly NextStep[] {
+/** What the steps depend on. */
+export type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
+  Partial<Pick<Payout, 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
+
+/** What an operator can do about a payout in its present state. */
+export function nextSteps(payout: PayoutSituation, platformId: number): readonly NextStep[] {
+  return stepsOf(payout).map((step) => stepForAccount(step, platformId));
+}
+
+function stepForAccount({ when, command }: NextStep, platformId: number): NextStep {
+  return command === undefined ? { when } : { when, command: forAccount(command, platformId) };
+}
+
+/** A `payouts` command for this account, wherever the environment of its reader leads. */
+export function forAccount(command: string, platformId: number): string {
+  return command.replace(/^payouts (gateway )?\S+/, `$& --account ${platformId}`);
+}
+
+function stepsOf(payout: PayoutSituation): readonly NextStep[] {
+  const { payoutId, state, txhash, lateTxhash } = payout;
   if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
   switch (state) {
     case 'unknown':
@@ -46,12 +60,81 @@ export function nextSteps({
         { when: 'It should not be paid after all.', command: toCommand('cancel', payoutId, ['--reason', 'WHY']) },
       ];
     case 'sending':
+      return [
+        {
+          when: 'Nothing: within minutes the gateway responds, or the payout becomes unknown. If it stays, no worker runs; find out why.',
+          command: 'payouts doctor',
+        },
+      ];
     case 'in_progress':
+      return [
+        {
+          when: 'Nothing: the worker polls its status until it is final. See now what the gateway says; after a day, ask its support.',
+          ...statusCommand(txhash),
+        },
+      ];
     case 'completed':
+      return [
+        {
+          when: 'Nothing: it is paid. If the recipient misses it, compare address and amount with what the gateway says.',
+          ...statusCommand(txhash),
+        },
+      ];
     case 'failed':
+      return [
+        { when: 'See what the gateway says of it now; ask its support why it failed.', ...statusCommand(txhash) },
+        {
+          when: 'Nothing arrived, and it is still to be paid: enqueue it under a new payoutId. This one stays failed.',
+          ...enqueueCommand(payout),
+        },
+      ];
     case 'cancelled':
-      return [];
+      return [
+        {
+          when: 'Nothing: it is never sent. If it was not settled in another way and is still to be paid: enqueue it under a new payoutId.',
+          ...enqueueCommand(payout),
+        },
+      ];
   }
+}
+
+/** What an operator can do about the payouts of a batch at once, by how many are in each state. */
+export function batchSteps(
+  batch: string,
+  counts: Readonly<Record<PayoutState, number>>,
+  platformId: number,
+): readonly NextStep[] {
+  const steps: readonly (NextStep & { readonly state: PayoutState })[] = [
+    {
+      state: 'rejected',
+      when: 'What the gateway complained about is fixed: all of its rejected payouts are queued again.',
+      command: toWords('retry', '--batch', batch, '--reason', 'WHY'),
+    },
+    {
+      state: 'queued',
+      when: 'It should not be paid after all: those not sent yet are cancelled. They are counted first, and the command asks.',
+      command: toWords('cancel', '--batch', batch, '--reason', 'WHY'),
+    },
+    {
+      state: 'unknown',
+      when: 'Of each unknown one, find out whether it was paid, then decide: on its own page, or of many with `payouts resolve --file`. This lists them.',
+      command: toWords('list', '--batch', batch, '--state', 'unknown', '--all', '--csv'),
+    },
+  ];
+  return steps.flatMap(({ state, ...step }) => (counts[state] > 0 ? [stepForAccount(step, platformId)] : []));
+}
+
+function statusCommand(txhash: string | undefined): { command?: string } {
+  return txhash === undefined ? {} : { command: toWords('gateway', 'status', txhash) };
+}
+
+/** The same payment under a payoutId that the operator chooses. */
+function enqueueCommand({ payoutId, paymentId, amount, addressTo, symbol }: PayoutSituation): { command?: string } {
+  if (paymentId === undefined || amount === undefined || addressTo === undefined) return {};
+  const payment = ['--payment-id', String(paymentId), '--amount', amount, '--address-to', addressTo];
+  const ofAccount = symbol === undefined ? [] : ['--symbol', symbol];
+  const reference = ['--reference', `in place of ${payoutId}`];
+  return { command: toWords('enqueue', '--payout-id', 'NEW-ID', ...payment, ...ofAccount, ...reference) };
 }
 
 /** The gateway has said that it paid, when the payout had gone on already: it is never sent again. */
@@ -71,7 +154,14 @@ function nextStepsOncePaid(
       },
     ];
   }
-  if (!UNSENT_STATES.includes(state)) return [];
+  if (!UNSENT_STATES.includes(state)) {
+    return [
+      {
+        when: `The gateway said too late that it was paid as ${txhash}: ask what became of that transaction, and correct your books. It is never sent again.`,
+        ...statusCommand(txhash),
+      },
+    ];
+  }
   return [
     {
       when: `The gateway said too late that it was paid as ${txhash}: give up sending it.`,
@@ -83,7 +173,11 @@ function nextStepsOncePaid(
 /** A payoutId that begins with a dash would be read as an option, so it goes to the end, behind `--`. */
 function toCommand(verb: string, payoutId: string, options: readonly string[]): string {
   const words = payoutId.startsWith('-') ? [...options, '--', payoutId] : [payoutId, ...options];
-  return ['payouts', verb, ...words].map(shellQuote).join(' ');
+  return toWords(verb, ...words);
+}
+
+function toWords(...words: readonly string[]): string {
+  return ['payouts', ...words].map(shellQuote).join(' ');
 }
 
 /** A word as any POSIX shell reads it back. Words that need no quotes stay as they are, for readability. */

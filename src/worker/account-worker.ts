@@ -20,6 +20,8 @@ import type { RedisJudgement } from './redis-watch.js';
 import { SenderLoop } from './sender/sender-loop.js';
 import type { SenderStatus } from './sender/sender-status.js';
 import type { JobWorkerContext } from './job-worker.js';
+import { describeWorker } from './describe-worker.js';
+import { reportWorker } from './report-worker.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
 /** Connections that the accounts of a process share. */
@@ -85,10 +87,14 @@ export class AccountWorker {
   readonly #senderLedger: RedisSenderLedger;
   readonly #stop = new AbortController();
   #loop: SenderLoop | undefined;
+  #pacer: Pacer | undefined;
   /** Why the journal could not be opened. */
   #journalTrouble: string | undefined;
   #isStopped = false;
   #running: Promise<void> | undefined;
+  #reporting: Promise<void> | undefined;
+  /** Aborted when the send in progress is over too. */
+  readonly #over = new AbortController();
   #statusJobs: StatusJobs | undefined;
 
   constructor(options: AccountWorkerOptions) {
@@ -143,6 +149,16 @@ export class AccountWorker {
     const context = { ...this.#jobWorkerContext, ledger: this.#polledLedger, gateway };
     this.#statusJobs = new StatusJobs({ ...context, pollMinMs, pollMaxMs, pollRate });
     this.#running = this.#run();
+    this.#reporting = this.#report();
+  }
+
+  async #report(): Promise<void> {
+    const { clock, logger } = this.#options;
+    const startedAt = clock.wallNow();
+    const describe = (): ReturnType<typeof describeWorker> =>
+      describeWorker({ status: this.status, work: this.work, opensAt: this.#pacer?.openAt, startedAt, clock });
+    const name = `${hostname()}:${process.pid}`;
+    await reportWorker({ connection: this.ledger.connection, clock, name, describe, logger }, this.#over.signal);
   }
 
   get #jobWorkerContext(): JobWorkerContext {
@@ -185,6 +201,7 @@ export class AccountWorker {
     const { minWithdrawGapMs } = gateway.capabilities;
     const intervalMs = keptIntervalMs(this.#options.settings.intervalMs, minWithdrawGapMs);
     const settings = { ...this.#options.settings, intervalMs };
+    const pacer = (this.#pacer = new Pacer({ clock, intervalMs, inFlightMaxMs: settings.inFlightMaxMs }));
     this.#loop = new SenderLoop({
       clock,
       ledger: this.#senderLedger,
@@ -193,7 +210,7 @@ export class AccountWorker {
       journalPlace: { host: hostname(), dir: journalDir },
       journalKeptMs: journalDays * DAY_MS,
       gateway,
-      pacer: new Pacer({ clock, intervalMs: settings.intervalMs, inFlightMaxMs: settings.inFlightMaxMs }),
+      pacer,
       settings,
       guardMs: GUARD_MS,
       hindrance: () => judgement.hindrance(this.ledger.connection.keys.ledger),
@@ -208,6 +225,9 @@ export class AccountWorker {
             relay: this.#account.relay,
             longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs),
             retentionDays: settings.retentionDays,
+            gateway,
+            balanceEveryMs: settings.balanceEveryMs,
+            currenciesEveryMs: settings.currenciesEveryMs,
           },
           active,
           end,
@@ -227,6 +247,8 @@ export class AccountWorker {
     this.#stop.abort();
     await this.#statusJobs?.close();
     await this.#running;
+    this.#over.abort();
+    await this.#reporting;
     await this.#account.close();
     this.#options.gateway.close();
     this.#isStopped = true;

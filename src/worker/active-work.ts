@@ -1,11 +1,15 @@
 import { untilAborted } from '../clock.js';
+import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { JobReconciler } from '../queues/job-reconciler.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
+import { keepGatewayFacts } from './gateway-facts/keep-gateway-facts.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { repairClockJumpsRegularly } from './repair-clock-jump.js';
 import { applyRetention } from './retention.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
+import { keepStatistics } from './statistics/keep-statistics.js';
+import { StatisticsKeeper } from './statistics/statistics-keeper.js';
 import { watchJobs } from './watch-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
 
@@ -16,6 +20,10 @@ export interface ActiveWorkOptions extends Omit<JobWorkerContext, 'logger'> {
   readonly longestPollDelayMs: number;
   /** Final payouts are kept for this many days. @defaultValue they are never removed */
   readonly retentionDays?: number | undefined;
+  readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
+  /** How often the gateway's facts are queried, in ms; 0 for never. */
+  readonly balanceEveryMs: number;
+  readonly currenciesEveryMs: number;
 }
 
 /**
@@ -28,10 +36,13 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   const { connection } = ledger;
   const jobs = new WithdrawJobs({ ...options, active, logger });
   const reconciler = new JobReconciler({ ledger, queues, relay, logger });
+  const statistics = new StatisticsKeeper(connection, logger);
   const upkeep = [
     repairClockJumpsRegularly({ clock, queues, longestPollDelayMs, logger }, end),
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),
-    ...(retentionDays === undefined ? [] : [applyRetention({ connection, retentionDays, logger }, end)]),
+    keepStatistics({ keeper: statistics, connection, logger }, end),
+    keepGatewayFacts({ ...options, connection, queuedPaymentIds: () => statistics.queuedPaymentIds, logger }, end),
+    ...(retentionDays === undefined ? [] : [applyRetention({ connection, retentionDays, statistics, logger }, end)]),
   ];
   await untilAborted(end);
   await jobs.close();

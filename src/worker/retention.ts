@@ -3,12 +3,15 @@ import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { removePayouts } from '../ledger/remove-payouts.js';
 import { FINAL_STATES } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
+import type { StatisticsKeeper } from './statistics/statistics-keeper.js';
 
 export interface RetentionOptions {
   readonly connection: LedgerConnection;
   /** Days for which final payouts are kept. */
   readonly retentionDays: number;
   readonly logger: Logger;
+  /** No event tells of a removal. */
+  readonly statistics: Pick<StatisticsKeeper, 'countRemoval'>;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -50,10 +53,18 @@ export async function applyRetention(options: RetentionOptions, signal: AbortSig
 export async function removeSome({
   connection,
   retentionDays,
-}: Pick<RetentionOptions, 'connection' | 'retentionDays'>): Promise<{ payouts: number; events: number }> {
+  statistics,
+}: Pick<RetentionOptions, 'connection' | 'retentionDays' | 'statistics'>): Promise<{
+  payouts: number;
+  events: number;
+}> {
   const before = connection.clock.wallNow() - retentionDays * DAY_MS;
   let payouts = 0;
-  for (const state of FINAL_STATES) payouts += await removePayouts(connection, state, before, PAYOUTS_PER_STEP);
+  for (const state of FINAL_STATES) {
+    payouts += await statistics.countRemoval(state, async () =>
+      removePayouts(connection, state, before, PAYOUTS_PER_STEP),
+    );
+  }
   const events = Number(await connection.run('trim-events', [KEPT_EVENTS, EVENTS_PER_STEP]));
   return { payouts, events };
 }

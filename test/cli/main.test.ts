@@ -8,7 +8,7 @@ import { runCli } from '../support/cli.js';
 /** Every command there is, with those of `payouts gateway`. */
 const COMMANDS = [
   ...['enqueue', 'import', 'get', 'list', 'cancel', 'retry', 'resolve', 'stats', 'events', 'pause', 'resume'],
-  ...['adopt-ledger', 'gateway', 'worker', 'dashboard', 'sandbox', 'demo', 'doctor'],
+  ...['adopt-ledger', 'gateway', 'worker', 'dashboard', 'sandbox', 'demo', 'doctor', 'activity', 'completion'],
 ];
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
 

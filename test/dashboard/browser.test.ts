@@ -73,7 +73,7 @@ describe.each(SCREENS)('on $name', (screen) => {
     await fitsTheScreen(page, screen.width);
     expect(await page.locator('.history .badge').allInnerTexts()).toEqual(['queued', 'sending', 'unknown']);
     const commands = await page.locator('pre').allInnerTexts();
-    expect(commands[1]).toBe('payouts resolve order/2044+a=b --not-sent --reason WHY');
+    expect(commands[1]).toMatch(/^payouts resolve --account \d+ order\/2044\+a=b --not-sent --reason WHY$/);
 
     await page.getByRole('searchbox').fill('f00dbeef');
     await page.getByRole('button', { name: 'Find' }).click();

@@ -49,9 +49,17 @@ describe('a dashboard with a password', () => {
       queueStatus: values,
       schedulerId: values,
     });
+    const found = [
+      '/payouts?state=',
+      '/payouts.csv?state=queued',
+      '/batch?name=x',
+      '/activity',
+      '/page.js',
+      '/metrics',
+    ];
     const own = ['/', '/payouts', '/payouts/x', '/payouts?q=x', '/style.css', '/none', '/board', '/%ff'];
     const assets = ['/board/static/images/logo.svg', '/board/static/favicon.ico', '/board/static/none'];
-    const requests = [...routes, ...[...own, ...assets].map((path) => ({ method: 'GET', path }))];
+    const requests = [...routes, ...[...own, ...found, ...assets].map((path) => ({ method: 'GET', path }))];
     for (const { method, path } of requests) {
       const response = await dashboard.ask(path, { method, headers: {} });
       expect({ path, status: response.status }).toEqual({ path, status: 401 });

@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 import { ALERTS_PATH, alertRules as rules } from './support/alert-rules.js';
+import { createLoginMetrics } from '../../src/dashboard/login-metrics.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 
-/** Every series of a worker with one account, by name; the gauges of the account are known by their name alone. */
+/** Every series of a worker with one account, and of a dashboard, by name; the gauges of the account are known by their name alone. */
 async function seriesOfWorker(): Promise<string> {
   const metrics = createWorkerMetrics({ version: '1.2.3' });
   metrics.observe(1);
-  return metrics.registry.metrics();
+  return `${await metrics.registry.metrics()}${await createLoginMetrics().registry.metrics()}`;
 }
 
 function metricsIn(expr: string): string[] {
@@ -57,6 +58,8 @@ it('has a rule for everything that needs an operator', () => {
     'payouts_oldest_age_seconds',
     'payouts_stuck_in_progress',
     'payouts_due',
+    'payouts_balance',
+    'payouts_balance_needed',
     'payouts_not_sent_total',
     'payouts_clock_offset_seconds',
     'payouts_sends_total',
@@ -65,6 +68,7 @@ it('has a rule for everything that needs an operator', () => {
     'payouts_send_gap_seconds_bucket',
     'payouts_log_failures_total',
     'payouts_jobs_recreated_total',
+    'payouts_dashboard_login_failures_total',
   ]) {
     expect(watched).toContain(metric);
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readActivity } from '../../src/ledger/activity.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../src/ledger/adopt-ledger.js';
+import { changePayouts } from '../../src/ledger/change-payouts.js';
 import { begin, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
@@ -111,6 +112,22 @@ describe('the activity of an account', () => {
     }
   });
 
+  it('has one line for a decision about many payouts, however many scripts carry it out', async () => {
+    const { ledger, connection } = account;
+    const ids = ['a', 'b', 'c', 'd'];
+    await ledger.enqueue(ids.map((payoutId) => aPayout(payoutId)));
+    for (const payoutId of ids) {
+      await changePayouts(ledger, { from: 'queued', to: 'cancelled', payouts: [{ payoutId }] }, ANN);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    expect((await readActivity(connection, { limit: 9 })).activities).toMatchObject([{ what: 'cancelled', count: 4 }]);
+    expect((await readActivity(connection, { limit: 1 })).activities).toHaveLength(1);
+    account.clock.advance(60_001);
+    await ledger.enqueue([aPayout('e')]);
+    await changePayouts(ledger, { from: 'queued', to: 'cancelled', payouts: [{ payoutId: 'e' }] }, ANN);
+    expect((await readActivity(connection, { limit: 9 })).activities).toMatchObject([{ count: 1 }, { count: 4 }]);
+  });
+
   it('survives that the events are trimmed', async () => {
     await actOnAll();
     await account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 0);
@@ -130,7 +147,7 @@ describe('the activity of an account', () => {
   it('is kept within bounds', async () => {
     const { keys, run } = account.connection;
     await account.redis.eval(
-      `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'type', 'paused', 'payoutId', '', 'from', '', 'to', '', 'at', i, 'by', 'ann', 'reason', '', 'count', 1) end`,
+      `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'type', 'paused', 'payoutId', '', 'from', '', 'to', '', 'at', i, 'by', 'ann', 'reason', '', 'count', 1, 'since', '') end`,
       1,
       keys.activity,
     );

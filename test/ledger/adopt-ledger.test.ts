@@ -68,7 +68,7 @@ describe('findForgottenSends', () => {
     const sender = new RedisSenderLedger(account.connection, 'reply');
     await sender.finishSend(send, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
     await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'completed' });
-    expect(await removePayouts(account.connection, 'completed', account.clock.wallNow() + 1, 10)).toBe(1);
+    expect(await removePayouts(account.connection, 'completed', account.clock.wallNow() + 1, 10)).toHaveLength(1);
     expect(await findForgottenSends(account.connection, [send, aSend('q')])).toMatchObject([{ state: 'queued' }]);
     expect(await adoptSends(account.connection, [send], DOUBT)).toEqual([]);
   });

@@ -15,7 +15,7 @@ function objection(journalId: string, host: string, given: Partial<Objection> = 
 }
 
 const advise = (given: Partial<Stats>) =>
-  adviseAccount({ objections: [], journals: [], paused: false, pausedReason: null, ...given });
+  adviseAccount({ platformId: 42, objections: [], journals: [], paused: false, pausedReason: null, ...given });
 
 describe('adviseAccount', () => {
   it('says nothing of an account that nothing stops', () => {
@@ -28,7 +28,7 @@ describe('adviseAccount', () => {
         kind: 'pause',
         problem: 'paused: blocked by the gateway',
         first: 'Remove the cause first.',
-        command: 'payouts resume --reason WHY',
+        command: 'payouts resume --account 42 --reason WHY',
       },
     ]);
   });
@@ -85,7 +85,7 @@ describe('adviseAccount', () => {
     ],
   ])('names, where the ledger forgot sends, %s', (_, given, words) => {
     const [advice] = advise(given);
-    expect(advice?.command).toBe(`payouts adopt-ledger ${words === '' ? '' : `${words} `}--reason WHY`);
+    expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${words === '' ? '' : `${words} `}--reason WHY`);
     expect(advice?.first).toMatch(
       /^Restore the newest copy of the Redis data.*enqueue again.*replace its --journal DIR with --give-up ID/,
     );
@@ -110,15 +110,15 @@ describe('adviseAccount', () => {
   ])('has a damaged journal put back, else given up, %s', (_, given, putBack, giveUp) => {
     expect(advise(given)).toMatchObject([
       {
-        first: `Restore the journal file as it was, if you can, and run \`payouts adopt-ledger ${putBack} --reason WHY\`. Otherwise:`,
-        command: `payouts adopt-ledger ${giveUp} --reason WHY`,
+        first: `Restore the journal file as it was, if you can, and run \`payouts adopt-ledger --account 42 ${putBack} --reason WHY\`. Otherwise:`,
+        command: `payouts adopt-ledger --account 42 ${giveUp} --reason WHY`,
       },
     ]);
   });
 
   it('has no folder read for a damaged journal whose place is not known', () => {
     const [advice] = advise({ objections: [objection('j-a', '', { ...DAMAGED, dir: '' })] });
-    expect(advice?.first).toContain('`payouts adopt-ledger --reason WHY`');
+    expect(advice?.first).toContain('`payouts adopt-ledger --account 42 --reason WHY`');
   });
 });
 
@@ -129,6 +129,6 @@ describe('the command for more journals', () => {
   });
 
   it('gives up each id once', () => {
-    expect(adoptCommand([], ['j-a', 'j-a'])).toBe('payouts adopt-ledger --give-up j-a --reason WHY');
+    expect(adoptCommand(42, [], ['j-a', 'j-a'])).toBe('payouts adopt-ledger --account 42 --give-up j-a --reason WHY');
   });
 });

@@ -154,7 +154,7 @@ describe('an adoption that is interrupted at any of its calls', () => {
     await expect(made.adopt(read, { giveUp, between })).rejects.toThrow(INTERRUPTED);
     const [advice] = adviseAccount(await readAccountStats(made.account.connection));
     expect(advice?.command).toBe(
-      `payouts adopt-ledger --journal ${read[0]?.dir} --give-up ${UNWITNESSED} --reason WHY`,
+      `payouts adopt-ledger --account ${made.account.platformId} --journal ${read[0]?.dir} --give-up ${UNWITNESSED} --reason WHY`,
     );
   });
 });

@@ -38,7 +38,12 @@ async function findPayouts(): Promise<string[]> {
   return found.flatMap((payout) => (payout === undefined ? [] : [payout.payoutId]));
 }
 
-const remove = async () => removeSome({ connection: account.connection, retentionDays: 2 });
+/** They have none of their own here. */
+const statistics = {
+  countRemoval: async (_: PayoutState, take: () => Promise<readonly unknown[]>) => (await take()).length,
+};
+
+const remove = async () => removeSome({ connection: account.connection, retentionDays: 2, statistics });
 
 describe('removing old payouts', () => {
   it('takes final ones that are older than the retention, and nothing else', async () => {
@@ -117,7 +122,7 @@ describe('the loop', () => {
       stop.abort();
     };
     const logger = { ...silentLogger, info: note };
-    await applyRetention({ connection: account.connection, retentionDays: 2, logger }, stop.signal);
+    await applyRetention({ connection: account.connection, retentionDays: 2, statistics, logger }, stop.signal);
     expect(said).toEqual([{ removed: 150 }]);
   });
 });

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import { InvalidInputError } from '../../errors.js';
-import { CSV_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../import/csv-columns.js';
+import { CSV_COLUMN_NAMES, RESULT_CSV_COLUMNS, toColumnName, unquoteFormula } from '../../csv-columns.js';
 import { readCsvRecords, type CsvValues } from '../import/read-csv-records.js';
+import { findRepeated } from '../import/read-csv-rows.js';
 import { unreadableRow, type Row } from '../import/row.js';
 
 const KNOWN_COLUMNS: readonly string[] = [...CSV_COLUMN_NAMES, ...RESULT_CSV_COLUMNS];
@@ -22,15 +23,16 @@ export async function* readSelectionRows(bytes: Readable, options: { readonly mu
 function parseHeader(record: CsvValues): readonly string[] {
   const { line } = record;
   if (!('values' in record)) throw new InvalidInputError([{ field: `line ${line}`, message: record.message }]);
-  const names = record.values;
-  const unknown = names.find((name) => !KNOWN_COLUMNS.includes(name));
+  const names = record.values.map(toColumnName);
+  const unknown = record.values.find((name) => !KNOWN_COLUMNS.includes(toColumnName(name)));
   if (unknown !== undefined) {
     const message = `is not a known column; expected one of ${KNOWN_COLUMNS.join(', ')}`;
     throw new InvalidInputError([{ field: `line ${line}: ${JSON.stringify(unknown)}`, message }]);
   }
-  const twice = names.find((name, position) => names.indexOf(name) < position);
-  if (twice !== undefined)
-    throw new InvalidInputError([{ field: `line ${line}: ${twice}`, message: 'is named twice' }]);
+  const repeated = findRepeated(record.values);
+  if (repeated.length > 0) {
+    throw new InvalidInputError(repeated.map(({ field, message }) => ({ field: `line ${line}: ${field}`, message })));
+  }
   if (names.includes('payout_id')) return names;
   const message = 'is missing: the first line must name the columns, separated by commas';
   throw new InvalidInputError([{ field: `line ${line}: payout_id`, message }]);
@@ -43,6 +45,7 @@ function parseRow(
   if (values.length !== columns.length) {
     return unreadableRow(line, `has ${values.length} values, the first line names ${columns.length} columns`);
   }
-  const valueOf = (column: string): string | undefined => values[columns.indexOf(column)] || undefined;
+  const valueOf = (column: string): string | undefined =>
+    unquoteFormula(values[columns.indexOf(column)] ?? '') || undefined;
   return { line, input: { payoutId: valueOf('payout_id'), txhash: valueOf('txhash') } };
 }

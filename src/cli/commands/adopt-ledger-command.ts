@@ -60,7 +60,7 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
       const { IN_FLIGHT_MAX_MS: inFlightMaxMs } = readConfig(['IN_FLIGHT_MAX_MS'], context.environment);
       const review = async (plan: AdoptionPlan): Promise<void> => {
         context.writeError(describePlan(plan));
-        if (!isComplete(plan)) throw incomplete(journalDirs, plan);
+        if (!isComplete(plan)) throw incomplete(context, journalDirs, plan);
         if (!yes) await confirm('Adopt this ledger?', { terminal: context.terminal });
       };
       const { plan, adoption } = await withOperator(context, async (operator) =>
@@ -84,10 +84,11 @@ async function defaultDirs({ environment }: CliContext, giveUp: readonly string[
 }
 
 /** Says what is missing, and the command that adopts with it. */
-function incomplete(dirs: readonly string[], plan: AdoptionPlan): ConflictError {
+function incomplete({ environment }: CliContext, dirs: readonly string[], plan: AdoptionPlan): ConflictError {
+  const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
   const { unread, unwitnessed, giveUp } = plan;
   const readable = unread.filter(({ dir, readTo }) => dir !== '' && readTo === undefined);
-  const command = adoptCommand([...dirs, ...foldersOf(readable, dirs)], giveUp);
+  const command = adoptCommand(platformId, [...dirs, ...foldersOf(readable, dirs)], giveUp);
   const lost = [...unread.map(({ journalId }) => journalId), ...(unwitnessed.length > 0 ? [UNWITNESSED] : [])];
   const way =
     readable.length > 0

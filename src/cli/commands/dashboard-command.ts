@@ -31,6 +31,7 @@ const VARIABLES = [
   'DASHBOARD_PASSWORD',
   'DASHBOARD_TRUSTED_PROXIES',
   'PAYOUT_EXPLORERS',
+  'STUCK_AFTER_MS',
 ] as const;
 
 /** The variables that set the options of `startDashboard`: errors name what the operator can change. */
@@ -60,6 +61,7 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
     return await startDashboard({
       platformId: readPlatformIds(environment),
       redisUrl: config.REDIS_URL,
+      stuckAfterMs: config.STUCK_AFTER_MS,
       host: config.DASHBOARD_HOST,
       port: config.DASHBOARD_PORT,
       user: config.DASHBOARD_USER,

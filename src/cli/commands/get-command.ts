@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
+import { readCurrencies } from '../context/read-currencies.js';
 import { formatPayout } from '../output/format-payout.js';
 import { withProducer } from '../context/with-producer.js';
 
@@ -30,6 +31,6 @@ export function defineGetCommand(command: Command, context: CliContext): void {
         );
       }
       if (json) context.writeJson(payout);
-      else context.write(formatPayout(payout, context.colours));
+      else context.write(formatPayout(payout, context.colours, await readCurrencies(context)));
     });
 }

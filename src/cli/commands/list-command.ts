@@ -1,37 +1,45 @@
 import { Option, type Command } from 'commander';
-import { z } from 'zod';
 import { NotFoundError } from '../../errors.js';
-import { parseInput } from '../../fields.js';
+import { findPayouts, type PayoutFilter } from '../../ledger/find-payouts.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { listPayouts } from '../../ledger/payout-queries.js';
 import type { Payout } from '../../ledger/payout.js';
-import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import type { PayoutProducer } from '../../producer/payout-producer.js';
-import { colourState } from '../output/colour-state.js';
+import { PAYOUT_STATES } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
-import { formatCsvHeader, formatCsvRows } from '../output/format-csv.js';
-import { formatTable } from '../output/format-table.js';
-import { formatTime, shorten } from '../../format.js';
-import { withProducer } from '../context/with-producer.js';
+import { parseLimit } from '../context/parse-limit.js';
+import { readCurrencies } from '../context/read-currencies.js';
+import { withAccount } from '../context/with-account.js';
+import { startProgress } from '../import/progress.js';
+import { isSearch, readFilter, type FilterFlags } from '../list/read-filter.js';
+import { createCsvWriter, createTableWriter, writeLines, type WritePayouts } from '../list/write-payouts.js';
 
-interface Flags {
-  readonly state?: PayoutState;
-  readonly batch?: string;
+interface Flags extends FilterFlags {
   readonly limit: string;
   readonly all?: true;
   readonly json?: true;
   readonly csv?: true;
+  /** Off with `--no-quote-formulas`. */
+  readonly quoteFormulas: boolean;
 }
 
 const PAGE_SIZE = 500;
 
 const HELP_AFTER = `
-Payouts come in the order in which they came into the state, or were accepted into the batch.
+With --state or --batch alone, payouts come in the order in which they came into the state, or were accepted into the batch.
+With any other filter they are searched for, the newest first: those that came into their present state last. A payout must
+meet all filters that are given. --since and --until are about when it came into its present state.
 
---csv writes the columns of \`payouts import\`, then state and txhash. \`payouts import\` refuses those two columns:
-the payouts have been enqueued before, so take them out only to enqueue the rows in another account.
+--csv writes the columns of \`payouts import\`, then state, txhash, fee, message, batch, created_at, updated_at and
+late_txhash. \`payouts import\` refuses those: the payouts have been enqueued before, so take them out only to enqueue
+the rows in another account. A text that a spreadsheet would run as a formula (it begins with = + - @) gets an apostrophe
+in front, which \`payouts import\` takes off again; for another program --no-quote-formulas leaves it as it is.
 
 Examples:
   payouts list --state unknown
-  payouts list --state completed --limit 5
+  payouts list --state completed --since 2030-01-31 --until 2030-02-01 --all --csv > january-31.csv
+  payouts list --address TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf
+  payouts list --reference INV-77 --amount 12.5
   payouts list --batch 2030-01-salaries --all --json > salaries.jsonl
   payouts list --batch 2030-01-salaries --all --csv > salaries-results.csv
 `;
@@ -39,89 +47,99 @@ Examples:
 /** Defines `payouts list`. */
 export function defineListCommand(command: Command, context: CliContext): void {
   command
-    .addOption(new Option('--state <state>', 'payouts in this state').choices(PAYOUT_STATES).conflicts('batch'))
+    .addOption(new Option('--state <state>', 'payouts in this state').choices(PAYOUT_STATES))
     .option('--batch <name>', 'payouts of this batch')
+    .option('--address <address>', 'payouts to this address, with its destination tag or without')
+    .option('--reference <text>', 'payouts whose reference has this text in it')
+    .option('--amount <amount>', 'payouts of this amount')
+    .option('--since <time>', 'that came into their state at this time or later (2030-01-31, 2030-01-31T09:00:00Z)')
+    .option('--until <time>', 'that came into their state before this time')
     .option('--limit <number>', 'maximum number of payouts to print', '50')
     .option('--all', 'all of them')
     .option('--json', 'print each payout as one line of JSON')
-    .addOption(
-      new Option('--csv', 'print them as CSV, in the columns of `payouts import`, with state and txhash').conflicts(
-        'json',
-      ),
-    )
+    .addOption(new Option('--csv', 'print them as CSV, for a spreadsheet or `payouts import`').conflicts('json'))
+    .option('--no-quote-formulas', 'with --csv: leave texts as they are that a spreadsheet would run')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
-      const { state, batch } = flags;
-      if (state === undefined && batch === undefined) command.error('error: give --state or --batch');
-      const filter = state === undefined ? { batch: batch ?? '' } : { state };
+      const filter = readFilter(flags);
+      if (Object.keys(filter).length === 0) {
+        command.error('error: give --state, --batch, --address, --reference, --amount, --since or --until');
+      }
       const limit = flags.all ? Infinity : parseLimit(flags.limit);
-      const write = flags.json ? writeLines : flags.csv ? createCsvWriter() : writeTable;
-      const more = await withProducer(context, (producer) =>
-        writePages(producer, { filter, limit }, (payouts) => {
-          write(payouts, context);
-        }),
+      const isTable = !flags.json && !flags.csv;
+      const write = chooseWriter(flags, isTable ? await readCurrencies(context) : []);
+      const more = await withAccount(context, async ({ ledger: { connection } }) =>
+        isSearch(filter)
+          ? searchPages(connection, { filter, limit }, context, write)
+          : listPages(connection, { filter, limit }, context, write),
       );
       if (more) context.writeError(`More payouts follow: use a larger --limit, or --all.\n`);
     });
 }
 
-function parseLimit(text: string): number {
-  const schema = z.object({ '--limit': z.coerce.number().int('must be a whole number').min(1, 'must be at least 1') });
-  return parseInput(schema, { '--limit': text })['--limit'];
+function chooseWriter({ json, csv, quoteFormulas: safe }: Flags, currencies: readonly Currency[]): WritePayouts {
+  if (json) return writeLines;
+  return csv ? createCsvWriter({ safe }) : createTableWriter(currencies);
 }
 
 interface Selection {
-  readonly filter: { readonly state: PayoutState } | { readonly batch: string };
+  readonly filter: PayoutFilter;
   readonly limit: number;
 }
 
 /** @returns whether more payouts follow. @throws NotFoundError when no payout is in the batch */
-async function writePages(
-  producer: PayoutProducer,
-  { filter, limit }: Selection,
-  write: (payouts: readonly Payout[]) => void,
+async function listPages(
+  connection: LedgerConnection,
+  { filter: { state, batch }, limit }: Selection,
+  context: CliContext,
+  write: WritePayouts,
 ): Promise<boolean> {
+  const index = batch === undefined ? { ...(state === undefined ? {} : { state }) } : { batch };
   let left = limit;
   let cursor: { readonly cursor?: string } = {};
   for (;;) {
-    const { payouts, next } = await producer.list({ ...filter, ...cursor, limit: Math.min(left, PAGE_SIZE) });
-    if ('batch' in filter && payouts.length === 0 && left === limit) {
-      throw new NotFoundError(`Batch ${filter.batch} not found`);
+    const { payouts, next } = await listPayouts(connection, { ...index, ...cursor, limit: Math.min(left, PAGE_SIZE) });
+    if (batch !== undefined && payouts.length === 0 && left === limit) {
+      throw new NotFoundError(`Batch ${batch} not found`);
     }
-    write(payouts);
+    write(payouts, context);
     left -= payouts.length;
     if (next === undefined) return false;
-    if (left <= 0) return (await producer.list({ ...filter, cursor: next, limit: 1 })).payouts.length > 0;
+    if (left <= 0) return (await listPayouts(connection, { ...index, cursor: next, limit: 1 })).payouts.length > 0;
     cursor = { cursor: next };
   }
 }
 
-function writeLines(payouts: readonly Payout[], context: CliContext): void {
-  for (const payout of payouts) context.writeJson(payout);
-}
-
-/** The columns are named once, and only when Redis has replied. */
-function createCsvWriter(): typeof writeLines {
-  let header = formatCsvHeader();
-  return (payouts, { write }) => {
-    write(`${header}${formatCsvRows(payouts)}`);
-    header = '';
+/** @returns whether there may be more */
+async function searchPages(
+  connection: LedgerConnection,
+  { filter, limit }: Selection,
+  context: CliContext,
+  write: WritePayouts,
+): Promise<boolean> {
+  const progress = startProgress('Searching ', undefined, context.terminal.output);
+  const found: Payout[] = [];
+  const flush = (): void => {
+    if (found.length === 0) return;
+    progress.stop();
+    write(found.splice(0), context);
   };
-}
-
-/** One table for each page: the longest value of a hundred thousand rows is not known before the last one. */
-function writeTable(payouts: readonly Payout[], { write, colours }: CliContext): void {
-  if (payouts.length === 0) return;
-  const head = ['PAYOUT', 'STATE', 'AMOUNT', 'PAYMENT ID', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
-  const rows = payouts.map((payout) => [
-    payout.payoutId,
-    colourState(payout.state, colours),
-    payout.amount,
-    String(payout.paymentId),
-    shorten(payout.addressTo),
-    shorten(payout.txhash ?? ''),
-    formatTime(payout.updatedAt),
-    payout.message ?? '',
-  ]);
-  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2, 3]));
+  try {
+    let [left, searched] = [limit, 0];
+    let after: string | undefined;
+    do {
+      const page = await findPayouts(connection, filter, { limit: Math.min(left, PAGE_SIZE), after });
+      found.push(...page.payouts);
+      left -= page.payouts.length;
+      searched += page.searched;
+      after = page.next;
+      progress.update(searched);
+      // Few at a time would be a table each.
+      if (found.length >= PAGE_SIZE) flush();
+    } while (after !== undefined && left > 0);
+    flush();
+    return after !== undefined;
+  } finally {
+    progress.stop();
+  }
 }

@@ -1,11 +1,14 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.js';
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
+import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
+import { readStatistics } from '../../ledger/statistics.js';
 import { watchHeartbeat, type SenderLife } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
+import { describePace, formatSums, toJsonFields, type MoneyFacts } from '../output/format-money-facts.js';
 import { formatTable } from '../output/format-table.js';
 import { formatDuration, formatSeconds, formatTime } from '../../format.js';
 import { withAccount } from '../context/with-account.js';
@@ -38,11 +41,16 @@ export function defineStatsCommand(command: Command, context: CliContext): void 
 
 async function showAccount(context: CliContext, json: true | undefined): Promise<void> {
   await withAccount(context, async ({ ledger: { connection } }) => {
-    const stats = await readAccountStats(connection);
-    if (json) context.writeJson(stats);
+    const [stats, statistics, facts] = await Promise.all([
+      readAccountStats(connection),
+      readStatistics(connection),
+      readGatewayFacts(connection),
+    ]);
+    const money: MoneyFacts = { stats, statistics, facts, wallNow: systemClock.wallNow() };
+    if (json) context.writeJson({ ...stats, ...toJsonFields(money) });
     else {
       const life = await watchHeartbeat(connection, systemClock, WATCH_MS);
-      context.write(formatAccount(stats, life, context.colours));
+      context.write(formatAccount(money, life, context.colours));
     }
   });
 }
@@ -55,12 +63,14 @@ async function showBatch(context: CliContext, batch: string, json: true | undefi
   });
 }
 
-function formatAccount(stats: AccountStats, life: SenderLife, colours: Colours): string {
+function formatAccount(money: MoneyFacts, life: SenderLife, colours: Colours): string {
+  const { stats } = money;
   const { oldestAgeMs } = stats;
   const facts = [
     ['', 'sending', describeSending(stats, colours)],
     ['', 'sender', describeSender(life, colours)],
     ['', 'sends begun', String(stats.sends)],
+    ...describePace(money, life),
     ...(stats.latePayments === 0 ? [] : [['', 'paid too late', describeLate(stats, colours)]]),
   ];
   const ages = new Map<PayoutState, string>(
@@ -69,7 +79,7 @@ function formatAccount(stats: AccountStats, life: SenderLife, colours: Colours):
       return [state, ageMs === null ? '' : `oldest for ${formatDuration(ageMs)}`];
     }),
   );
-  return `Account ${stats.platformId}\n${formatTable(facts)}\n${formatCounts(stats, colours, ages)}`;
+  return `Account ${stats.platformId}\n${formatTable(facts)}\n${formatCounts(stats, colours, ages)}${formatSums(money)}`;
 }
 
 function describeSender(life: SenderLife, colours: Colours): string {

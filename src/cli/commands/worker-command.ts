@@ -14,7 +14,7 @@ import {
 import { createPayoutWorker, type PayoutWorker } from '../../worker/payout-worker.js';
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import type { CliContext } from '../context/cli-context.js';
-import { readVersion } from '../context/read-version.js';
+import { readVersion } from '../../version.js';
 import { readWorkerAccounts } from '../context/worker-accounts.js';
 
 const HELP = `

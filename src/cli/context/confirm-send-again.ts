@@ -2,7 +2,8 @@ import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { CliContext } from './cli-context.js';
 import { confirm } from './confirm.js';
 import { formatTable } from '../output/format-table.js';
-import { formatTime } from '../../format.js';
+import { formatMoney, formatTime } from '../../format.js';
+import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { DecidedPayout } from '../../operator/resolve-payout.js';
 
 /**
@@ -18,8 +19,9 @@ export async function confirmSendAgain(
   payoutId: string,
 ): Promise<Required<DecidedPayout>> {
   const payout = await ledger.require(payoutId);
+  const { currencies } = await readGatewayFacts(ledger.connection);
   const facts = [
-    ['amount', payout.amount],
+    ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
     ['payment id', String(payout.paymentId)],
     ['address', payout.addressTo],
     [`${payout.state} since`, `${formatTime(payout.updatedAt)} UTC`],

@@ -53,7 +53,8 @@ function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[
   }));
 }
 
-function parseAccountsFile(file: string): z.output<typeof accountsFileSchema> {
+/** The accounts of a file. Their secrets are not read. @throws InvalidConfigError with every problem */
+export function parseAccountsFile(file: string): z.output<typeof accountsFileSchema> {
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
     throw new InvalidConfigError(

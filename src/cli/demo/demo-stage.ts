@@ -1,3 +1,4 @@
+import { DEMO_PLATFORM_ID } from './demo-account.js';
 import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +29,6 @@ export interface DemoStage {
 /** Milliseconds until a request arrives, and until its response does: a network that makes pacing hard. */
 export const JITTER = { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: { min: 20, max: 80 } };
 
-const PLATFORM_ID = 1001;
 /** Valid for this sandbox only, while it runs. */
 const SECRET_KEY = 'secret-of-the-demo';
 const SETTLE_AFTER_MS = 2_000;
@@ -69,7 +69,7 @@ export async function openStage(path: string): Promise<DemoStage> {
     const { redis, sandbox } = await startServers(dir, onClose);
     const connection = connectRedis(redis.url, 'commands');
     onClose(async () => closeRedis(connection));
-    const producer = new PayoutProducer({ platformId: PLATFORM_ID, connection });
+    const producer = new PayoutProducer({ platformId: DEMO_PLATFORM_ID, connection });
     onClose(async () => producer.close());
 
     const environment = createEnvironment(redis.url, sandbox.url, join(dir, 'journal'));
@@ -79,7 +79,7 @@ export async function openStage(path: string): Promise<DemoStage> {
       logFile: join(dir, 'worker.log'),
     });
     onClose(async () => worker?.stop());
-    const ledger = connectLedger(connection, PLATFORM_ID);
+    const ledger = connectLedger(connection, DEMO_PLATFORM_ID);
     const healthUrl = `http://127.0.0.1:${healthPort}`;
     return { redis, sandbox, worker, producer, ledger, environment, healthUrl, close };
   } catch (error) {
@@ -91,7 +91,7 @@ export async function openStage(path: string): Promise<DemoStage> {
 async function startServers(dir: string, onClose: OnClose): Promise<{ redis: LocalRedis; sandbox: Sandbox }> {
   const redis = await startRedis(join(dir, 'redis'));
   onClose(async () => redis.stop());
-  const account = { platformId: PLATFORM_ID, secretKey: SECRET_KEY };
+  const account = { platformId: DEMO_PLATFORM_ID, secretKey: SECRET_KEY };
   const sandbox = await startSandbox({ accounts: [account], settleAfterMs: SETTLE_AFTER_MS, ...JITTER });
   onClose(async () => sandbox.close());
   return { redis, sandbox };
@@ -101,7 +101,7 @@ function createEnvironment(redisUrl: string, gatewayUrl: string, journalDir: str
   return {
     REDIS_URL: redisUrl,
     GATEWAY_BASE_URL: gatewayUrl,
-    GATEWAY_PLATFORM_ID: String(PLATFORM_ID),
+    GATEWAY_PLATFORM_ID: String(DEMO_PLATFORM_ID),
     GATEWAY_SECRET_KEY: SECRET_KEY,
     SEND_JOURNAL_DIR: journalDir,
     ...SHORT_TIMES,

@@ -1,3 +1,4 @@
+import { DEMO_PLATFORM_ID } from './demo-account.js';
 import { nextSteps, shellQuote } from '../../operator/next-steps.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
@@ -94,7 +95,7 @@ function findProblems({ payouts, sandbox, pausedReason, chaos }: DemoOutcome, su
 function explainUnknown(payout: Payout, payment: Payment | undefined): UnknownPayout {
   const { payoutId, amount, addressTo } = payout;
   const option = payment === undefined ? '--not-sent' : '--sent';
-  const step = nextSteps(payout).find(({ command }) => command.includes(option));
+  const step = nextSteps(payout, DEMO_PLATFORM_ID).find(({ command }) => command?.includes(option));
   const reason = payment === undefined ? 'the gateway never received it' : 'the gateway shows the payment';
   const command = (step?.command ?? '').replace('TXHASH', payment?.txhash ?? '').replace('WHY', shellQuote(reason));
   return { payoutId, amount, addressTo, txhash: payment?.txhash ?? null, command };

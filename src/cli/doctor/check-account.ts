@@ -41,13 +41,13 @@ export function checkPause(stats: AccountStats): CheckResult {
 }
 
 /** Whether payouts wait for an operator because it is unknown if they were sent. */
-export function checkUnknown({ unknown, oldestAgeMs }: AccountStats): CheckResult {
+export function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats): CheckResult {
   const name = 'unknown payouts';
   if (unknown === 0) return ok(name, 'none');
   const age = oldestAgeMs.unknown === null ? '' : `, the oldest for ${formatDuration(oldestAgeMs.unknown)}`;
   return warning(
     name,
     `${unknown} may or may not have been sent${age}`,
-    'See `payouts list --state unknown`; ask the gateway, and decide each with `payouts resolve`.',
+    `See \`payouts list --account ${platformId} --state unknown\`; ask the gateway, and decide each with \`payouts resolve --account ${platformId}\`.`,
   );
 }

@@ -23,7 +23,7 @@ export async function checkJournalAgreement(journalDir: string, connection: Ledg
     return problem(NAME, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
   }
   const view = await peekSenderView(connection);
-  if (journal?.ledger === undefined) return judgeMissing(dir, view);
+  if (journal?.ledger === undefined) return judgeMissing(connection.platformId, dir, view);
   const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
   if (mismatch !== undefined) {
     return problem(NAME, mismatch.reason, 'See docs/operations.md, "The worker refuses to send".');
@@ -34,12 +34,12 @@ export async function checkJournalAgreement(journalDir: string, connection: Ledg
   return warning(
     NAME,
     `they agree, but the journal of this host began later: the one before it (${replaced.journalId}) is gone`,
-    `Without it a Redis that comes back older may forget sends unnoticed. Restore it to a folder of its own for \`payouts adopt-ledger\`, or ${giveUp([replaced])}.`,
+    `Without it a Redis that comes back older may forget sends unnoticed. Restore it to a folder of its own for \`payouts adopt-ledger --account ${connection.platformId}\`, or ${giveUp(connection.platformId, [replaced])}.`,
   );
 }
 
 /** No journal, or one without a send. Only what the ledger knows tells whether there should be one. */
-function judgeMissing(dir: string, view: SenderView): CheckResult {
+function judgeMissing(platformId: number, dir: string, view: SenderView): CheckResult {
   const own = findOwn(view);
   if (own.length > 0) {
     const elsewhere = own.filter((known) => known.dir !== '' && known.dir !== dir);
@@ -49,7 +49,7 @@ function judgeMissing(dir: string, view: SenderView): CheckResult {
     return problem(
       NAME,
       `the ledger knows a journal of this host that has sends (${toIds(own)}), but in ${dir} it is missing or empty`,
-      `${WITHOUT_SENDS}${where.join('')} Restore the file; if it is permanently lost, ${giveUp(own)}.`,
+      `${WITHOUT_SENDS}${where.join('')} Restore the file; if it is permanently lost, ${giveUp(platformId, own)}.`,
     );
   }
   const sends = Math.max(view.sendCount, ...view.journals.map((known) => known.sends));
@@ -72,7 +72,7 @@ function toIds(journals: readonly KnownJournal[]): string {
   return journals.map(({ journalId }) => journalId).join(', ');
 }
 
-function giveUp(journals: readonly KnownJournal[]): string {
+function giveUp(platformId: number, journals: readonly KnownJournal[]): string {
   const ids = journals.map(({ journalId }) => `--give-up ${journalId}`);
-  return `run \`payouts adopt-ledger ${ids.join(' ')} --reason WHY\``;
+  return `run \`payouts adopt-ledger --account ${platformId} ${ids.join(' ')} --reason WHY\``;
 }

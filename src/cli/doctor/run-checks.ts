@@ -7,6 +7,7 @@ import { openAccount } from '../../queues/open-account.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { checkPause, checkSender, checkUnknown } from './check-account.js';
+import { checkBalance } from './check-balance.js';
 import { checkClock } from './check-clock.js';
 import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } from './check-gateway.js';
 import { checkJobs, JOB_CHECK_NAMES } from './check-jobs.js';
@@ -121,6 +122,7 @@ async function* checkLedger(
     }
     yield await attempt('outbox', async () => checkOutbox(await readAccountStats(connection)));
     yield await attempt('pause', async () => checkPause(await readAccountStats(connection)));
+    yield await attempt('balance', async () => checkBalance(connection));
     yield await attempt('unknown payouts', async () => checkUnknown(await readAccountStats(connection)));
   } finally {
     await account.close();

@@ -1,32 +1,49 @@
 import { formatTable } from '../output/format-table.js';
-import { formatCount, formatDuration } from '../../format.js';
+import { formatCount, formatDuration, formatMoney } from '../../format.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
 import type { FileCheck } from './check-rows.js';
 import type { CurrencyTotal } from './currency-totals.js';
 import type { Conflict, EnqueueCounts } from './enqueue-spool.js';
 
 /** What is in a file, as text. @param intervalMs - between two sends */
-export function describeCheck({ rows, payouts, repeated, invalid, totals }: FileCheck, intervalMs: number): string {
+export function describeCheck(
+  { rows, payouts, repeated, invalid, totals }: FileCheck,
+  intervalMs: number,
+  currencies: readonly Currency[],
+): string {
   const others = [
     repeated === 0 ? '' : `, ${repeated} repeated`,
     invalid === 0 ? '' : `, ${invalid} with errors, skipped`,
   ];
   return [
     `${formatCount(rows, 'row')}: ${formatCount(payouts, 'payout')}${others.join('')}\n`,
-    formatTotals(totals),
+    formatTotals(totals, currencies),
+    warnOfUnknown(totals, currencies),
     `At one every ${intervalMs} ms, sending them takes at least ${formatDuration(payouts * intervalMs)}.\n`,
   ].join('');
 }
 
 /** The sum of each currency, as a table. */
-export function formatTotals(totals: readonly CurrencyTotal[]): string {
+export function formatTotals(totals: readonly CurrencyTotal[], currencies: readonly Currency[] = []): string {
   const rows = totals.map(({ paymentId, symbol, payouts, amount }) => [
     '',
     String(paymentId),
     symbol ?? '',
     String(payouts),
-    amount,
+    // The id stands beside it.
+    currencies.some((known) => known.paymentId === paymentId) ? formatMoney(amount, paymentId, currencies) : amount,
   ]);
   return formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...rows], [1, 3, 4]);
+}
+
+/** The gateway may know more currencies than its list had: nothing is refused for that. */
+function warnOfUnknown(totals: readonly CurrencyTotal[], currencies: readonly Currency[]): string {
+  if (currencies.length === 0) return '';
+  const known = new Set(currencies.map(({ paymentId }) => paymentId));
+  const unknown = [...new Set(totals.map(({ paymentId }) => paymentId).filter((id) => !known.has(id)))];
+  if (unknown.length === 0) return '';
+  const ids = unknown.map((id) => `payment_id ${id}`).join(', ');
+  return `Warning: the gateway does not list ${ids}; see \`payouts gateway currencies\`. It may reject such payouts.\n`;
 }
 
 /** What became of the payouts, as text. */

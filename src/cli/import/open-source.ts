@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { InvalidInputError, StoppedError } from '../../errors.js';
-import { toCsvColumn } from './csv-columns.js';
+import { toCsvColumn } from '../../csv-columns.js';
 import { readCsvRows } from './read-csv-rows.js';
 import { readJsonRows } from './read-json-rows.js';
 import type { Row } from './row.js';

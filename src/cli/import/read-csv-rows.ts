@@ -6,8 +6,10 @@ import {
   CSV_COLUMNS,
   REQUIRED_CSV_COLUMNS,
   RESULT_CSV_COLUMNS,
+  toColumnName,
+  unquoteFormula,
   type CsvColumn,
-} from './csv-columns.js';
+} from '../../csv-columns.js';
 import { readCsvRecords, type CsvValues } from './read-csv-records.js';
 import { unreadableRow, type Row } from './row.js';
 
@@ -27,21 +29,31 @@ export async function* readCsvRows(bytes: Readable, options: { readonly mustEnd:
 function parseHeader(record: CsvValues): readonly CsvColumn[] {
   const { line } = record;
   if (!('values' in record)) throw new InvalidInputError([{ field: `line ${line}`, message: record.message }]);
-  const names = record.values;
+  const names = record.values.map(toColumnName);
   const problems: Problem[] = [
     ...names
       .filter((name) => !(CSV_COLUMN_NAMES as readonly string[]).includes(name))
-      .map((name) => ({ field: JSON.stringify(name), message: describeUnknown(name) })),
+      .map((name) => ({ field: JSON.stringify(record.values[names.indexOf(name)]), message: describeUnknown(name) })),
     ...REQUIRED_CSV_COLUMNS.filter((name) => !names.includes(name)).map((field) => ({
       field,
       message: 'is missing: the first line must name the columns, separated by commas',
     })),
-    ...names
-      .filter((name, position) => names.indexOf(name) < position)
-      .map((field) => ({ field, message: 'is named twice' })),
+    ...findRepeated(record.values),
   ];
   if (problems.length === 0) return names as readonly CsvColumn[];
   throw new InvalidInputError(problems.map(({ field, message }) => ({ field: `line ${line}: ${field}`, message })));
+}
+
+/** Columns that are named twice, in the same spelling or in both. */
+export function findRepeated(given: readonly string[]): Problem[] {
+  const names = given.map(toColumnName);
+  return given.flatMap((field, position) => {
+    const first = names.indexOf(names[position] ?? '');
+    if (first === position) return [];
+    return [
+      { field, message: given[first] === field ? 'is named twice' : `is the same column as ${given[first] ?? ''}` },
+    ];
+  });
 }
 
 /** A file with states lists payouts that were enqueued before: to pay them again must be a deliberate decision. */
@@ -60,7 +72,7 @@ function parseRow(
   }
   const texts: { -readonly [Field in keyof PayoutTexts]: string } = {};
   for (const [position, column] of columns.entries()) {
-    const value = values[position] ?? '';
+    const value = unquoteFormula(values[position] ?? '');
     if (value !== '') texts[CSV_COLUMNS[column]] = value;
   }
   try {

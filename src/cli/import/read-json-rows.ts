@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
+import { CSV_COLUMNS } from '../../csv-columns.js';
 import { isUtf8, MAX_ROW_LENGTH, NOT_UTF8_MESSAGE, TOO_LONG_MESSAGE, unreadableRow, type Row } from './row.js';
 import { splitLines, type Line } from './split-lines.js';
 
-/** Reads JSON lines: one object a line, with the fields of the producer's input. Blank lines are skipped. */
+/** Reads JSON lines: one object a line, with the fields of the producer's input, in its spelling or the API's. Blank lines are skipped. */
 export async function* readJsonRows(bytes: Readable): AsyncGenerator<Row> {
   for await (const line of splitLines(bytes, MAX_ROW_LENGTH)) {
     if (line.text.trim() !== '') yield parseRow(line);
@@ -14,9 +15,23 @@ function parseRow({ line, text, isCut }: Line): Row {
   if (!isUtf8(text)) return unreadableRow(line, NOT_UTF8_MESSAGE);
   try {
     const input: unknown = JSON.parse(text);
-    if (typeof input === 'object' && input !== null && !Array.isArray(input)) return { line, input: { ...input } };
+    if (typeof input === 'object' && input !== null && !Array.isArray(input)) return nameFields(line, input);
     return unreadableRow(line, 'is JSON, but not an object with the fields of a payout');
   } catch (error) {
     return unreadableRow(line, `is not JSON: ${(error as Error).message}`);
   }
+}
+
+const FIELD_OF_COLUMN: ReadonlyMap<string, string> = new Map(Object.entries(CSV_COLUMNS));
+
+/** The fields as the library spells them: `payout_id` is `payoutId`. Both in one row are an error. */
+function nameFields(line: number, given: object): Row {
+  const input: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(given)) {
+    const field = FIELD_OF_COLUMN.get(name) ?? name;
+    if (field in input)
+      return { line, problems: [{ field: name, message: `is the same field as ${field}: give one` }] };
+    input[field] = value;
+  }
+  return { line, input };
 }

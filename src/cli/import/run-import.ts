@@ -4,6 +4,7 @@ import { ConflictError, InvalidInputError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import { formatCount } from '../../format.js';
+import { readCurrencies } from '../context/read-currencies.js';
 import { withAccount } from '../context/with-account.js';
 import { checkRows, type FileCheck } from './check-rows.js';
 import { describeCheck, describeConflict, describeCounts } from './describe-import.js';
@@ -87,8 +88,9 @@ async function enqueueChecked(run: ImportRun, check: FileCheck): Promise<void> {
   const { dryRun, skipInvalid, yes, json, intervalMs } = run.options;
   refuseUnusable(source, check, skipInvalid);
   // With --json stdout holds one object; an operator who is asked must see the check as well.
-  if (!json) context.write(describeCheck(check, intervalMs));
-  else if (!yes && !dryRun) context.writeError(describeCheck(check, intervalMs));
+  const described = describeCheck(check, intervalMs, await readCurrencies(context));
+  if (!json) context.write(described);
+  else if (!yes && !dryRun) context.writeError(described);
   if (!dryRun) {
     if (!yes) await askToEnqueue(run, check);
     await enqueueAll(run, check.payouts);

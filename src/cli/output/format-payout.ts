@@ -1,17 +1,18 @@
+import type { Currency } from '../../ledger/gateway-facts.js';
 import type { HistoryEntry, Payout } from '../../ledger/payout.js';
 import { STATE_MEANING } from '../../ledger/states.js';
 import { colourState } from './colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from './format-table.js';
-import { formatTime } from '../../format.js';
+import { formatMoney, formatTime } from '../../format.js';
 
 type Colours = CliContext['colours'];
 
 /** One payout as text: all its fields, then its history. */
-export function formatPayout(payout: Payout, colours: Colours): string {
+export function formatPayout(payout: Payout, colours: Colours, currencies: readonly Currency[]): string {
   const { state } = payout;
   const facts: readonly [name: string, value: string | number | undefined][] = [
-    ['amount', payout.amount],
+    ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
     ['payment id', payout.paymentId],
     ['address', payout.addressTo],
     ['symbol', payout.symbol],

@@ -17,15 +17,16 @@ local KEPT_ACTS = 10000
 -- Set by a script that carries out one act for many payouts: it notes the act itself, once.
 local is_one_act = false
 
-local function append_act(kind, payoutId, from, to, at, by, reason, count)
+-- `since`: the id of the entry that it takes the place of; '' where it is new.
+local function append_act(kind, payoutId, from, to, at, by, reason, count, since)
   return redis.call('XADD', ACTIVITY, 'MAXLEN', '~', KEPT_ACTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from,
-    'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count)
+    'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count, 'since', since)
 end
 
 -- `is_noted`: an interrupted script has noted who did it.
 local function append_event(kind, payoutId, from, to, at, by, reason, is_noted)
   -- First: where there is the event, there is the act.
-  if by ~= '' and not is_one_act and not is_noted then append_act(kind, payoutId, from, to, at, by, reason, 1) end
+  if by ~= '' and not is_one_act and not is_noted then append_act(kind, payoutId, from, to, at, by, reason, 1, '') end
   -- The fields are always the same, which Redis stores compactly.
   redis.call('XADD', EVENTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from, 'to', to,
     'at', at, 'by', by, 'reason', reason)
@@ -254,8 +255,12 @@ local function note_act(from, to, at, by, reason, count)
   local field = last and last[2]
   local continues = field and field[2] == 'state' and field[4] == '' and field[6] == from and field[8] == to
     and field[12] == by and field[14] == reason and math.abs(at - field[10]) < ONE_ACT_MS
-  append_act('state', '', from, to, at, by, reason, count + (continues and field[16] or 0))
-  if continues then redis.call('XDEL', ACTIVITY, last[1]) end
+  if not continues then
+    append_act('state', '', from, to, at, by, reason, count, '')
+    return
+  end
+  append_act('state', '', from, to, at, by, reason, count + field[16], field[18] == '' and last[1] or field[18])
+  redis.call('XDEL', ACTIVITY, last[1])
 end
 
 -- The lease is this owner's, in this epoch, and not given back.

@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
+import { createMoneyGauges, setMoneyGauges } from './money-gauges.js';
 import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
 
 /**
@@ -35,6 +36,7 @@ function setGauges(gauges: Gauges, { platformId, status, details }: AccountView)
   gauges.leaseEpoch.set(account, epoch);
   gauges.refused.set(account, status.role === 'refused' && !('cause' in status) ? 1 : 0);
   if (details === undefined) return;
+  setMoneyGauges(gauges, account.platform_id, details.money);
   const { stats, due, stuck, notificationLagMs } = details;
   gauges.paused.set(account, stats.paused ? 1 : 0);
   gauges.objections.set(account, stats.objections.length);
@@ -56,6 +58,7 @@ function createGauges(registry: Registry) {
   const ofState = (name: string, help: string): Gauge<'platform_id' | 'state'> =>
     new Gauge({ name, help, labelNames: ['platform_id', 'state'], registers });
   return {
+    ...createMoneyGauges(registry),
     redisUp: new Gauge({
       name: 'payouts_redis_up',
       help: '1 while Redis responds to this process, else 0.',

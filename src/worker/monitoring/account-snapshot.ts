@@ -2,11 +2,14 @@ import { GUARD_MS } from '../../account-settings.js';
 import { within } from '../../clock.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../../errors.js';
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
+import { compareBalance, type BalanceCover } from '../../ledger/balance-cover.js';
 import { readClockOffset } from '../../ledger/clock-offset.js';
 import { countStuck } from '../../ledger/count-stuck.js';
 import { findServer } from '../../ledger/find-server.js';
+import { readGatewayFacts, type GatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readNotificationLag } from '../../ledger/notification-lag.js';
+import { readQueuedSums, type CurrencySum } from '../../ledger/statistics.js';
 import { findWriteRefusal, type WriteRefusal } from '../../ledger/write-probe.js';
 import { countDuePayouts } from '../../queues/count-due-payouts.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
@@ -38,7 +41,21 @@ export interface AccountDetails {
   readonly clockOffsetMs: number;
   /** For how long the oldest event waits that `payouts notify` has not handled, in ms; undefined where it is not used. */
   readonly notificationLagMs: number | undefined;
+  readonly money: AccountMoney;
 }
+
+/** What is queued, and from what it is paid. */
+export interface AccountMoney {
+  readonly queued: readonly CurrencySum[];
+  readonly currencies: GatewayFacts['currencies'];
+  /** Empty where the balance is not known, or not since some time. */
+  readonly covers: readonly BalanceCover[];
+  /** In ms; undefined while the balance is not known. */
+  readonly balanceAgeMs: number | undefined;
+}
+
+/** An older balance looks like a true one, and is none. */
+const BALANCE_VALID_MS = 15 * 60_000;
 
 /** A Redis that takes longer lets no send begin either. */
 const RESPOND_WITHIN_MS = GUARD_MS;
@@ -78,24 +95,33 @@ async function readDetails(
   queues: PayoutQueues,
   stuckAfterMs: number,
 ): Promise<AccountDetails> {
-  const [stats, due, clockOffsetMs, notificationLagMs, withdraw, polls] = await Promise.all([
+  const [stats, due, clockOffsetMs, notificationLagMs, withdraw, polls, money] = await Promise.all([
     readAccountStats(connection),
     countDuePayouts(connection, queues),
     readClockOffset(connection.clock, connection.redis),
     readNotificationLag(connection),
     findForeignSettings(connection, queues.withdraw),
     findForeignSettings(connection, queues.transactionstatus),
+    readMoney(connection),
   ]);
   // The age of the oldest says almost always that there is nothing to count.
   const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > stuckAfterMs;
   return {
-    ...{ stats, due, clockOffsetMs, notificationLagMs },
+    ...{ stats, due, clockOffsetMs, notificationLagMs, money },
     stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,
     foreignSettings: [
       ...withdraw.map((setting) => ({ queue: queues.withdraw.name, ...setting })),
       ...polls.map((setting) => ({ queue: queues.transactionstatus.name, ...setting })),
     ],
   };
+}
+
+async function readMoney(connection: LedgerConnection): Promise<AccountMoney> {
+  const [facts, queued] = await Promise.all([readGatewayFacts(connection), readQueuedSums(connection)]);
+  const { balanceAt, currencies } = facts;
+  const balanceAgeMs = balanceAt === undefined ? undefined : Math.max(0, connection.clock.wallNow() - balanceAt);
+  const isValid = balanceAgeMs !== undefined && balanceAgeMs <= BALANCE_VALID_MS;
+  return { queued, currencies, covers: isValid ? compareBalance(facts, queued) : [], balanceAgeMs };
 }
 
 /**

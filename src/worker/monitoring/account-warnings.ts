@@ -39,24 +39,30 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
   function standStill({ stats, due }, { sinceLastSendMs }) {
     const waitsMs = Math.min(stats.oldestAgeMs.queued ?? 0, sinceLastSendMs);
     if (stats.sender === null || stats.paused || due === 0 || waitsMs < STANDS_STILL_AFTER_MS) return undefined;
-    return `${formatCount(due, 'payout')} could be sent, but this process has sent none for ${formatDuration(waitsMs)}: run \`payouts doctor\`.`;
+    return `${formatCount(due, 'payout')} could be sent, but this process has sent none for ${formatDuration(waitsMs)}: run \`payouts doctor --account ${stats.platformId}\`.`;
   },
   function unknown({ stats }) {
     if (stats.unknown === 0) return undefined;
-    return `${formatCount(stats.unknown, 'payout')} may or may not have been sent: see \`payouts list --state unknown\`, and decide each with \`payouts resolve\`.`;
+    return `${formatCount(stats.unknown, 'payout')} may or may not have been sent: see \`payouts list --account ${stats.platformId} --state unknown\`, and decide each with \`payouts resolve --account ${stats.platformId}\`.`;
   },
   function stuck({ stuck }) {
     if (stuck === 0) return undefined;
     return `${formatCount(stuck, 'payout')} in progress for longer than STUCK_AFTER_MS: ask the gateway about them; do not pay them again.`;
   },
+  function balance({ money }) {
+    const low = money.covers.filter(({ isEnough }) => !isEnough);
+    if (low.length === 0) return undefined;
+    const list = low.map(({ currency, balance, queued }) => `${balance} ${currency} for ${queued ?? ''}`).join(', ');
+    return `The balance is below what is queued (${list}): top the account up; the gateway rejects what it cannot pay.`;
+  },
   function outbox({ stats }) {
     if (stats.outboxUnreadable === 0) return undefined;
     return `The outbox holds ${formatCount(stats.outboxUnreadable, 'member')} that this version does not understand: start the version that wrote them, see docs/operations.md.`;
   },
-  function foreignSettings({ foreignSettings }) {
+  function foreignSettings({ stats, foreignSettings }) {
     if (foreignSettings.length === 0) return undefined;
     const settings = foreignSettings.map(({ queue, detail }) => `${queue} queue: ${detail}`).join('; ');
-    return `Settings that somebody made in Redis, which \`payouts doctor\` tells how to undo: ${settings}`;
+    return `Settings that somebody made in Redis, which \`payouts doctor --account ${stats.platformId}\` tells how to undo: ${settings}`;
   },
   function notifications({ notificationLagMs = 0 }) {
     if (notificationLagMs < NOTIFICATIONS_LATE_MS) return undefined;

@@ -8,6 +8,12 @@ export interface Streak {
   readonly reason: string;
 }
 
+/** Tries to send that ended before anything was written. */
+export interface NotSent extends Streak {
+  /** When the next try is due, on the clock's scale. */
+  readonly retryAt: number;
+}
+
 const SYNCS = 5;
 
 /** What a process repaired is told for as long, as the alerts do, in ms. */
@@ -24,9 +30,10 @@ export class RecentWork {
   /** Notes each, and hands it on. */
   readonly observer: WorkerObserver;
   readonly #clock: Clock;
-  #notSent: Streak | undefined;
+  #notSent: NotSent | undefined;
   #failedPolls: Streak | undefined;
   #lastSentAt: number;
+  #wasUnanswered = false;
   #syncsMs: readonly number[] = [];
   #jobsRecreated: Repair | undefined;
   #workersReplaced: Repair | undefined;
@@ -39,12 +46,13 @@ export class RecentWork {
       ...observer,
       sent: (outcome, durationMs) => {
         this.#lastSentAt = clock.now();
+        this.#wasUnanswered = outcome === 'unknown';
         this.#notSent = undefined;
         observer.sent(outcome, durationMs);
       },
-      notSent: (reason) => {
-        this.#notSent = { reason, count: (this.#notSent?.count ?? 0) + 1 };
-        observer.notSent(reason);
+      notSent: (reason, retryInMs) => {
+        this.#notSent = { reason, count: (this.#notSent?.count ?? 0) + 1, retryAt: clock.now() + retryInMs };
+        observer.notSent(reason, retryInMs);
       },
       polled: (result, error) => {
         const count = (this.#failedPolls?.count ?? 0) + 1;
@@ -81,8 +89,13 @@ export class RecentWork {
   }
 
   /** Tries to send a payout since the last send, each of which ended before anything was written. */
-  get notSent(): Streak | undefined {
+  get notSent(): NotSent | undefined {
     return this.#notSent;
+  }
+
+  /** Whether the last send had no trustworthy response. */
+  get wasUnanswered(): boolean {
+    return this.#wasUnanswered;
   }
 
   /** Status polls that failed since one that did not. */

@@ -47,7 +47,7 @@ export async function sendUntilDecided(
         return report;
       case 'not_sent':
         logger.warn({ payoutId, reason: report.reason, retryInMs: delayMs }, 'not sent, will try again');
-        observer.notSent(report.reason);
+        observer.notSent(report.reason, delayMs);
         await clock.sleep(delayMs, stop);
         break;
       case 'paused':

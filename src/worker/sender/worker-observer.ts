@@ -7,7 +7,7 @@ export interface WorkerObserver {
   /** A withdraw came to an end. */
   sent(outcome: WithdrawOutcome['kind'], durationMs: number): void;
   /** A try to send a payout ended before anything was written: it keeps its place in the queue, and is tried again. */
-  notSent(reason: string): void;
+  notSent(reason: string, retryInMs: number): void;
   /** Between two writes of one account, as this process made them. */
   sendGap(gapMs: number): void;
   /** How long a payout waited for its slot. */

@@ -99,7 +99,6 @@ describe('payouts cancel --batch of 20,000 payouts, with others before and behin
     const result = await runCli(cancel('--batch', 'wrong', '--yes', '--json'), { env: environment() });
     const tookMs = performance.now() - began;
     const sent = world.sandbox.stats().arrivals - sentBefore;
-    process.stderr.write(`${JSON.stringify({ tookMs, sent, usualRate })}\n`);
     const summary = JSON.parse(result.stdout) as { changed: number; refused: number; payouts: number };
     expect(summary.changed + summary.refused).toBe(summary.payouts);
     expect(summary.changed).toBeGreaterThan(WRONG - 30);

@@ -89,7 +89,9 @@ describe('payouts adopt-ledger, where two hosts took turns', () => {
     const alone = await rig.adopt('--journal', rig.journalDir(HOST_A), '--yes');
     expect(alone).toMatchObject({ code: 4, stdout: '' });
     expect(alone.stderr).toContain(`no journal has ${numbers(known + 1, known + ofB.length)}`);
-    expect(alone.stderr).toContain(`payouts adopt-ledger ${journals.join(' ')} --reason WHY`);
+    expect(alone.stderr).toContain(
+      `payouts adopt-ledger --account ${rig.world.platformId} ${journals.join(' ')} --reason WHY`,
+    );
     await expectStopped(known + ofB.length + ofA.length);
 
     const both = await rig.adopt(...journals, '--yes', '--json', '--reason', 'disk failure');

@@ -18,7 +18,7 @@ describe('payouts get', () => {
     const { code, stdout } = await account.runProcess('get', 'p-1');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^p-1 {2}cancelled: never sent/);
-    expect(stdout).toMatch(/ {3}amount +12\.5\n/);
+    expect(stdout).toMatch(/ {3}amount +12\.5 \(payment_id 6\)\n/);
     expect(stdout).toMatch(/ {3}reference +invoice 77\n/);
     expect(stdout).toMatch(/History \(UTC\)\n.* queued\n.* cancelled {2}by ann: paid by hand\n$/);
     expect(stdout).not.toContain('\u001b');

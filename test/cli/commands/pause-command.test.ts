@@ -40,4 +40,11 @@ describe('payouts pause and resume', () => {
     );
     expect((await account.run('pause')).stdout).toMatch(/was already paused: maintenance/);
   });
+
+  it.each(['WHY', 'why', '<WHY>', '"WHY"'])('refuses %s, which only stands for a reason', async (reason) => {
+    const refused = await account.run('pause', '--reason', reason);
+    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--reason: must be your own/) });
+    const txhash = await account.run('resolve', 'p', '--sent', '--txhash', 'TXHASH', '--force', '--reason', 'seen');
+    expect(txhash).toMatchObject({ code: 2, stderr: expect.stringMatching(/--txhash: must be a real txhash/) });
+  });
 });

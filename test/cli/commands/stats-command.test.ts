@@ -36,11 +36,63 @@ describe('payouts stats', () => {
     await account.run('pause', '--reason', 'maintenance', '--by', 'ann');
     const { stdout } = await account.run('stats');
     expect(stdout).toMatch(
-      /sending +STOPPED: paused: maintenance \(by ann, .* UTC\)\. .* `payouts resume --reason WHY`/,
+      /sending +STOPPED: paused: maintenance \(by ann, .* UTC\)\. .* `payouts resume --account \d+ --reason WHY`/,
     );
     expect(stdout).toMatch(/sender +nobody/);
     expect(stdout).toMatch(/ {3}queued +1 {2}oldest for \d+ s/);
     expect(await account.run('stats', '--batch', 'none')).toMatchObject({ code: 3 });
+  });
+
+  it('shows rate, expected end, balance and sums by currency', async () => {
+    await account.enqueue('p-1');
+    const { connection } = account.ledger;
+    const { redis, keys } = connection;
+    const now = Date.now();
+    const minute = Math.floor(now / 60_000);
+    const sum = (amount: string, count = 1) => ({ paymentId: 6, count, amount });
+    await redis.hset(keys.statistics, {
+      [`hour:${Math.floor(minute / 60)}`]: JSON.stringify([
+        [minute - 3, 0, null, null, 0, 0, 0, 90],
+        [minute - 2, 50, 1_010, 2_000, 9, 0, 0, 40],
+        [minute - 1, 40, 1_010, 2_000, 9, 0, 0, 1],
+      ]),
+      sums: JSON.stringify({ queued: [sum('100.5')], completed: [sum('77', 12)] }),
+      today: JSON.stringify({ day: Math.floor(now / 86_400_000), sent: [sum('12.25', 3)] }),
+      lastSendAt: String(now - 5_000),
+      position: `"${now}-0"`,
+    });
+    await redis.hset(keys.gateway, {
+      currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }], currenciesAt: now }),
+      balance: JSON.stringify({ balance: [{ paymentId: 6, amount: '99' }], balanceAt: now - 65_000 }),
+      failure: JSON.stringify({ failure: '/balance: no route', failureAt: now }),
+    });
+    const stopped = (await account.run('stats')).stdout;
+    expect(stopped).toMatch(/backlog +1 queued; it waits until a worker sends/);
+    expect(stopped).toMatch(/last send +\d+ s ago/);
+    expect(stopped).toMatch(/balance +99 USDT \(TRC-20\), 100\.5 queued: NOT ENOUGH \(1 min ago\)/);
+    expect(stopped).toMatch(/query failed \d s ago: \/balance: no route/);
+    expect(stopped).toMatch(/By currency\n +queued +1 +100\.5 USDT \(TRC-20\)/);
+    expect(stopped).toMatch(/Today \(UTC\)\n +sent +3 +12\.25 USDT \(TRC-20\)/);
+
+    await redis.hset(keys.sender, { owner: 'host:1:abc', epoch: 4, beat: 17, released: 0 });
+    const beating = setInterval(() => void redis.hincrby(keys.sender, 'beat', 1), 300);
+    try {
+      expect((await account.run('stats')).stdout).toMatch(/backlog +1 queued, sent in about \d+ s \(.* UTC\)/);
+    } finally {
+      clearInterval(beating);
+    }
+    const json = JSON.parse((await account.run('stats', '--json')).stdout) as Record<string, unknown>;
+    expect(json).toMatchObject({
+      balance: [{ currency: 'USDT (TRC-20)', balance: '99', queued: '100.5', isEnough: false }],
+      gatewayFailure: '/balance: no route',
+      sums: { completed: [{ count: 12, amount: '77' }] },
+      today: { sent: [{ amount: '12.25' }], failed: [] },
+    });
+    expect(json['ratePerMinute']).toBeGreaterThan(30);
+    await account.run('pause', '--reason', 'maintenance', '--by', 'ann');
+    expect((await account.run('stats')).stdout).toMatch(
+      /backlog +1 queued; it waits until the account is no longer stopped/,
+    );
   });
 
   it('calls a sender alive only when its heartbeat rises', async () => {

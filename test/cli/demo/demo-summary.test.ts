@@ -54,12 +54,15 @@ describe('summarise', () => {
         {
           payoutId: 'p-2',
           txhash: 't-2',
-          command: "payouts resolve p-2 --sent --txhash t-2 --reason 'the gateway shows the payment'",
+          command: "payouts resolve --account 1001 p-2 --sent --txhash t-2 --reason 'the gateway shows the payment'",
         },
       ],
     });
     expect(summaryOf(chaos).unknown).toMatchObject([
-      { txhash: null, command: "payouts resolve p-2 --not-sent --reason 'the gateway never received it'" },
+      {
+        txhash: null,
+        command: "payouts resolve --account 1001 p-2 --not-sent --reason 'the gateway never received it'",
+      },
     ]);
   });
 });

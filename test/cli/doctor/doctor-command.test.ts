@@ -30,6 +30,7 @@ describe('payouts doctor', () => {
       'status jobs',
       'outbox',
       'pause',
+      'balance',
       'unknown payouts',
     ]);
     expect(out).toContain('! sender                   no process sends for the account\n');

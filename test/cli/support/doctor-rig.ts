@@ -76,7 +76,12 @@ export class DoctorRig {
       writeError: (text) => void (err += text),
       stopSignal: () => new AbortController().signal,
     };
-    const entry = { usage: 'doctor', description: '', load: () => Promise.resolve(defineDoctorCommand) };
+    const entry = {
+      usage: 'doctor',
+      description: '',
+      accounts: 'all' as const,
+      load: () => Promise.resolve(defineDoctorCommand),
+    };
     const groups = [{ heading: 'Tools:', commands: [entry] }];
     const code = await runProgram(groups, ['doctor', ...args], context);
     return { code, out, err };

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { changePayouts } from '../../../src/ledger/change-payouts.js';
+import { countPayouts } from '../../../src/ledger/state-events.js';
+import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics-store.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
 import { JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
@@ -185,6 +187,27 @@ export const accountScenarios: readonly ScriptScenario[] = [
       await delay(2);
       const run = async ({ account }: Stage): Promise<unknown> =>
         account.connection.run('set-group-idle', [GROUP.group, GROUP.consumer, 0, 10]);
+      return { run };
+    },
+  },
+  {
+    name: 'the payouts of each state are counted',
+    script: 'count-payouts',
+    prepare: async (stage) => {
+      await finished(stage, UNKNOWN);
+      return { run: async ({ account }) => countPayouts(account.connection) };
+    },
+  },
+  {
+    name: 'statistics are written',
+    script: 'write-statistics',
+    prepare: async (stage) => {
+      const { connection } = stage.account;
+      await saveStatistics(connection, '', { old: '1', position: '"1-0"' }, []);
+      const run = async ({ account }: Stage): Promise<unknown> => {
+        const { revision } = await loadStatistics(account.connection);
+        return saveStatistics(account.connection, revision, { position: '"2-0"' }, ['old']);
+      };
       return { run };
     },
   },

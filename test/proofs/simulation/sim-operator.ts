@@ -45,6 +45,7 @@ export class SimOperator {
     const view = await redis.ledger.readSender();
     const [advice] = adviseAccount({
       ...view,
+      platformId: 1,
       objections: view.objections,
       paused: view.pausedReason !== undefined,
       pausedReason: view.pausedReason ?? null,

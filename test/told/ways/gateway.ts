@@ -53,6 +53,26 @@ export const GATEWAY_WAYS: readonly Way[] = [
     },
   },
   {
+    name: 'The balance is below what is queued',
+    environment: { BALANCE_EVERY_MS: '1000' },
+    happens: async ({ world }) => {
+      await world.producer.enqueue({
+        ...{
+          payoutId: 'too-much',
+          paymentId: 1,
+          amount: '100000000',
+          addressTo: 'bc1qtoomuchxxxxxxxxxxxxxxxxxxxxxxxxxx',
+        },
+        notBefore: '2099-01-01T00:00:00Z',
+      });
+    },
+    told: {
+      alerts: ['PayoutsBalanceLow'],
+      readyz: { status: 200, words: 'The balance is below what is queued' },
+      doctor: { exit: 0, check: 'balance', words: 'queued' },
+    },
+  },
+  {
     name: 'The gateway blocks the account',
     sandbox: { faults: [{ kind: 'block' }] },
     happens: async ({ world }) => {

@@ -20,14 +20,29 @@ const QUIET = {
   oldestAgeMs: { queued: 0, sending: 0, in_progress: 0, unknown: 0 },
 } as unknown as AccountStats;
 
+const MONEY = { queued: [], currencies: [], covers: [], balanceAgeMs: undefined };
+
 const WELL: AccountDetails = {
-  stats: QUIET,
-  due: 0,
-  stuck: 0,
-  foreignSettings: [],
-  clockOffsetMs: 4_900,
-  notificationLagMs: undefined,
+  ...{
+    stats: QUIET,
+    due: 0,
+    stuck: 0,
+    foreignSettings: [],
+    clockOffsetMs: 4_900,
+    notificationLagMs: undefined,
+    money: MONEY,
+  },
 };
+
+it('warns of a balance that is below what is queued', () => {
+  const covers = [
+    { currency: 'BTC', balance: '1', queued: '2.5', isEnough: false },
+    { currency: 'TRX', balance: '1', queued: '1', isEnough: true },
+  ];
+  expect(warnings({ money: { ...MONEY, covers } })).toEqual([
+    expect.stringMatching(/^The balance is below what is queued \(1 BTC for 2\.5\): top the account up/),
+  ]);
+});
 
 let now = 0;
 
@@ -67,8 +82,8 @@ describe('a send that was put back', () => {
   it('is told with its reason until one is sent', () => {
     const work = newWork();
     const waiting = { stats: withStats({ queued: 1 }) };
-    work.observer.notSent('ENOSPC');
-    work.observer.notSent('ECONNREFUSED');
+    work.observer.notSent('ENOSPC', 250);
+    work.observer.notSent('ECONNREFUSED', 250);
     expect(warnings(waiting, work)).toEqual([expect.stringMatching(/^The last 2 attempts .*: ECONNREFUSED$/)]);
     work.observer.sent('accepted', 10);
     expect(warnings(waiting, work)).toEqual([]);
@@ -76,7 +91,7 @@ describe('a send that was put back', () => {
 
   it('is no matter once no payout waits', () => {
     const work = newWork();
-    work.observer.notSent('ECONNREFUSED');
+    work.observer.notSent('ECONNREFUSED', 250);
     expect(warnings({}, work)).toEqual([]);
   });
 });
@@ -155,11 +170,11 @@ it('hands on what it notes', () => {
   };
   const work = new RecentWork(systemClock, observer);
   work.observer.sent('accepted', 1);
-  work.observer.notSent('a reason');
+  work.observer.notSent('a reason', 250);
   work.observer.polled('completed');
   work.observer.polled('error', 'HTTP 500');
   work.observer.journalSynced(2);
-  expect(told).toEqual([['accepted', 1], ['a reason'], ['completed', undefined], ['error', 'HTTP 500'], [2]]);
+  expect(told).toEqual([['accepted', 1], ['a reason', 250], ['completed', undefined], ['error', 'HTTP 500'], [2]]);
 });
 
 // The last test: these stay lost for the whole process.

@@ -42,7 +42,9 @@ describe('/readyz', () => {
             epoch: 1,
             paused: true,
             pausedReason: 'to check it',
-            stopped: [{ problem: 'paused: to check it', command: 'payouts resume --reason WHY' }],
+            stopped: [
+              { problem: 'paused: to check it', command: `payouts resume --account ${platformId} --reason WHY` },
+            ],
             warnings: [],
           },
         ],

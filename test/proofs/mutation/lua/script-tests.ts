@@ -4,6 +4,7 @@ const ADOPTION = 'ledger/adopt-ledger.test.ts';
 const EVENTS = 'ledger/event-stream.test.ts';
 const GROUPS = 'ledger/group-events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
+const STATISTICS = ['worker/statistics/recount.test.ts', 'worker/statistics/statistics-keeper.test.ts'];
 
 /** The tests, by their path in `test`, that hold each script to its rules; those that notice most come first. */
 export const scriptTests: Readonly<Record<string, readonly string[]>> = {
@@ -14,6 +15,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
   'renew-lease': [CONTRACT],
   'begin-send': [CONTRACT],
+  'count-payouts': STATISTICS,
   'change-state': [PAYOUTS, 'ledger/transitions.test.ts'],
   'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],
   'find-forgotten-sends': [CONTRACT, ADOPTION],
@@ -25,9 +27,10 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'read-group-events': [GROUPS],
   'read-sender': [CONTRACT, 'ledger/ledger-connection.test.ts', ADOPTION],
   'release-lease': [CONTRACT],
-  'remove-payouts': [RETENTION],
+  'remove-payouts': [RETENTION, ...STATISTICS],
   'resume-account': [PAYOUTS, EVENTS, CONTRACT],
   'revert-send': [CONTRACT],
   'set-group-idle': [GROUPS],
   'trim-events': [RETENTION],
+  'write-statistics': STATISTICS,
 };

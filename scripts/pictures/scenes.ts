@@ -1,0 +1,181 @@
+import {
+  SENDER,
+  keepAlive,
+  writeSampleFacts,
+  writeSampleStatistics,
+  writeSampleWorker,
+} from '../../test/dashboard/support/live-account.js';
+import { fillAccount, type SampleAccount } from '../../test/dashboard/support/sample-account.js';
+import { aPayout } from '../../test/ledger/support/a-payout.js';
+import { PAYOUT_STATES } from '../../src/ledger/states.js';
+
+/** An account in one condition, and the pages to take pictures of. */
+export interface Scene {
+  readonly name: string;
+  /** Brings an account into the condition. @returns what ends it */
+  readonly prepare: (account: SampleAccount) => Promise<() => void>;
+  /** The name of each picture, and the path under the account. */
+  readonly pages: Readonly<Record<string, string>>;
+}
+
+const OVERVIEW = { overview: 'payouts' };
+
+/** A sender that holds the lease, with its report and that of a standby. */
+async function prepareSender(
+  account: SampleAccount,
+  report: Parameters<typeof writeSampleWorker>[2] = {},
+): Promise<void> {
+  const { redis, connection } = account;
+  await redis.hset(connection.keys.sender, 'owner', `${SENDER}:9f3a1c22`);
+  await writeSampleWorker(account, SENDER, { role: 'sender', ...report });
+  await writeSampleWorker(account, 'payouts-2:812', {});
+}
+
+async function prepareFull(
+  account: SampleAccount,
+  report: Parameters<typeof writeSampleWorker>[2] = {},
+  balance?: string,
+): Promise<void> {
+  await enqueueBacklog(account);
+  await fillAccount(account);
+  await writeSampleStatistics(account);
+  await writeSampleFacts(account, balance);
+  await prepareSender(account, report);
+}
+
+const BACKLOG = 1_213;
+
+/** Payouts that wait, in the ledger alone. */
+async function enqueueBacklog({ ledger }: SampleAccount): Promise<void> {
+  const payouts = Array.from({ length: BACKLOG }, (_, index) =>
+    aPayout(`salary:${index + 1}`, { amount: '77', paymentId: 6, symbol: 'USD' }),
+  );
+  await ledger.enqueue(payouts);
+  await ledger.clearOutbox(
+    'queued',
+    payouts.map(({ payoutId }) => payoutId),
+  );
+}
+
+/** The clock of Redis in so many ms. */
+async function inMs({ redis }: SampleAccount, ms: number): Promise<number> {
+  return Number((await redis.time())[0]) * 1_000 + ms;
+}
+
+const PAYOUT_OF_STATE: Readonly<Record<string, string>> = {
+  completed: 'order%3A2041',
+  failed: 'order%3A2042',
+  'in-progress': 'order%3A2043',
+  unknown: 'order%2F2044%2Ba%3Db',
+  rejected: 'order%3A2045',
+  queued: 'order%3A2047',
+  cancelled: 'order%3A2048',
+  sending: 'order%3A2049',
+};
+
+/** Every condition of an account that has a face of its own. */
+export const SCENES: readonly Scene[] = [
+  {
+    name: 'sending',
+    prepare: async (account) => {
+      await prepareFull(account);
+      return keepAlive(account, { sends: true });
+    },
+    pages: {
+      ...OVERVIEW,
+      'overview-day': 'payouts?range=day',
+      ...Object.fromEntries(PAYOUT_STATES.map((state) => [`list-${state}`, `payouts?state=${state}`])),
+      ...Object.fromEntries(Object.entries(PAYOUT_OF_STATE).map(([name, id]) => [`payout-${name}`, `payouts/${id}`])),
+      'list-all': 'payouts?state=',
+      batch: 'batch?name=september',
+      activity: 'activity',
+      'nothing-found': 'payouts?q=nothing',
+      'not-found': 'none',
+    },
+  },
+  {
+    name: 'idle',
+    prepare: async (account) => {
+      await prepareSender(account);
+      await writeSampleFacts(account);
+      return keepAlive(account, { sends: false });
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'paused',
+    prepare: async (account) => {
+      await prepareFull(account);
+      await account.ledger.pause('ann', 'the gateway announced maintenance until 14:00');
+      return keepAlive(account, { sends: false });
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'mismatch',
+    prepare: async (account) => {
+      await prepareFull(account);
+      const objection = {
+        kind: 'ledger',
+        reason: 'The ledger does not know 3 sends that the journal has.',
+        host: 'payouts-1',
+        dir: '/var/lib/payouts/journal',
+        sends: 8_307,
+        at: account.clock.wallNow(),
+      };
+      await account.redis.hset(account.connection.keys.objections, 'k3j9x2', JSON.stringify(objection));
+      return keepAlive(account, { sends: false });
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'sender-gone',
+    prepare: async (account) => {
+      await prepareFull(account);
+      return () => undefined;
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'gateway-down',
+    prepare: async (account) => {
+      const lastError = 'No connection to the gateway at https://gateway.example: connect ECONNREFUSED 203.0.113.7:443';
+      await prepareFull(account, { lastError, failedAttempts: 7, nextRetryAt: await inMs(account, 28_000) });
+      return keepAlive(account, { sends: false });
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'takeover',
+    prepare: async (account) => {
+      await prepareFull(account, { holdOffUntil: await inMs(account, 30_000) });
+      return keepAlive(account, { sends: false });
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'short-balance',
+    prepare: async (account) => {
+      await prepareFull(account, {}, '51200');
+      return keepAlive(account, { sends: true });
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'refused',
+    prepare: async (account) => {
+      const reason = 'This Redis may forget what was sent: appendonly is off';
+      await prepareFull(account, { role: 'refused', reason });
+      return keepAlive(account, { sends: false });
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'new',
+    prepare: async (account) => {
+      await account.redis.del(account.connection.keys.sender);
+      return () => undefined;
+    },
+    pages: OVERVIEW,
+  },
+];

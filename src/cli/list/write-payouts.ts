@@ -1,0 +1,44 @@
+import { formatMoney, formatTime, shorten } from '../../format.js';
+import { formatCsvHeader, formatCsvRows, type CsvOptions } from '../../format-csv.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Payout } from '../../ledger/payout.js';
+import type { CliContext } from '../context/cli-context.js';
+import { colourState } from '../output/colour-state.js';
+import { formatTable } from '../output/format-table.js';
+
+/** Writes one page of payouts. */
+export type WritePayouts = (payouts: readonly Payout[], context: CliContext) => void;
+
+export function writeLines(payouts: readonly Payout[], context: CliContext): void {
+  for (const payout of payouts) context.writeJson(payout);
+}
+
+/** The columns are named once, and only when Redis has replied. */
+export function createCsvWriter(options: CsvOptions): WritePayouts {
+  let header = formatCsvHeader();
+  return (payouts, { write }) => {
+    write(`${header}${formatCsvRows(payouts, options)}`);
+    header = '';
+  };
+}
+
+/** One table for each page: the longest value of a hundred thousand rows is not known before the last one. */
+export function createTableWriter(currencies: readonly Currency[]): WritePayouts {
+  return (payouts, context) => {
+    if (payouts.length > 0) writeTable(payouts, context, currencies);
+  };
+}
+
+function writeTable(payouts: readonly Payout[], { write, colours }: CliContext, currencies: readonly Currency[]): void {
+  const head = ['PAYOUT', 'STATE', 'AMOUNT', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
+  const rows = payouts.map((payout) => [
+    payout.payoutId,
+    colourState(payout.state, colours),
+    formatMoney(payout.amount, payout.paymentId, currencies),
+    shorten(payout.addressTo),
+    shorten(payout.txhash ?? ''),
+    formatTime(payout.updatedAt),
+    payout.message ?? '',
+  ]);
+  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2]));
+}

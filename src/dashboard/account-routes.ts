@@ -1,0 +1,75 @@
+import { Router, type Request } from 'express';
+import { systemClock } from '../clock.js';
+import type { Logger } from '../logger.js';
+import type { AccountAccess } from '../queues/open-account.js';
+import { createBoard } from './board.js';
+import { createFindPages } from './find/find-pages.js';
+import { messagePage } from './message-page.js';
+import { OverviewReader } from './overview/overview.js';
+import { createOverview } from './overview/show-overview.js';
+import { AccountWatch } from './pulse/account-watch.js';
+import { judgePulse } from './pulse/judge-pulse.js';
+import { respondInTime, respondToLostRedis, type RespondWithoutRedis } from './respond-in-time.js';
+import { respondToError } from './respond-to-error.js';
+import { boardHeaders } from './security-headers.js';
+import { toSite, type Site } from './site.js';
+import { unavailablePage } from './unavailable-page.js';
+
+export interface AccountRoutesOptions {
+  /** Every account of the dashboard, for the switch between them. */
+  readonly platformIds: readonly number[];
+  /** A payout in progress for longer than this, in ms, is stuck. */
+  readonly stuckAfterMs: number;
+  /** Block explorers by payment_id. */
+  readonly explorers: ReadonlyMap<number, string>;
+  readonly logger: Logger;
+}
+
+/** One account of the dashboard. */
+export interface ShownAccount {
+  readonly platformId: number;
+  readonly watch: AccountWatch;
+  readonly reader: OverviewReader;
+  /** Its pages and its board, wherever they are mounted. */
+  readonly router: Router;
+}
+
+/** Makes what shows an account, and watches it while somebody looks. */
+export function showAccount(account: AccountAccess, options: AccountRoutesOptions): ShownAccount {
+  const { platformIds, stuckAfterMs, explorers, logger } = options;
+  const { ledger, queues } = account;
+  const { connection } = ledger;
+  const watch = new AccountWatch(account, systemClock);
+  const site = (request: Request): Site => {
+    const { tone, headline } = judgePulse(watch.observation);
+    return {
+      ...toSite(request, connection.platformId, platformIds),
+      alarm: tone === 'bad' ? headline : undefined,
+    };
+  };
+  const reader = new OverviewReader(connection, stuckAfterMs);
+
+  const router = Router();
+  router.use('/board/api', respondInTime(watch, respondJson));
+  router.use('/board', boardHeaders, createBoard(ledger, queues));
+  const respondWithoutRedis: RespondWithoutRedis = (request, response, observation) => {
+    response.send(unavailablePage(site(request), observation));
+  };
+  router.use(respondInTime(watch, respondWithoutRedis));
+  router.get('/', (request, response) => {
+    response.redirect(`${request.baseUrl}/payouts`);
+  });
+  router.use(createFindPages({ ledger, explorers, site }));
+  router.get('/payouts', createOverview({ watch, reader, explorers, site }));
+  router.use((request, response) => {
+    response.status(404).send(messagePage(site(request), { title: 'Not found', text: 'Page not found.' }));
+  });
+  router.use(respondToLostRedis(watch, respondWithoutRedis), respondToError(site, logger));
+  return { platformId: connection.platformId, watch, reader, router };
+}
+
+/** As Bull Board's scripts expect an error. */
+const respondJson: RespondWithoutRedis = (_, response) => {
+  const message = 'Redis does not respond';
+  response.json({ error: message, message });
+};

@@ -1,0 +1,107 @@
+import { formatCount, formatDuration, formatMoney } from '../../format.js';
+import type { AccountStats } from '../../ledger/account-stats.js';
+import { compareBalance, type BalanceCover } from '../../ledger/balance-cover.js';
+import type { GatewayFacts } from '../../ledger/gateway-facts.js';
+import { COUNTED_TODAY, estimateEnd, type AccountStatistics, type CurrencySum } from '../../ledger/statistics.js';
+import { html, type Html } from '../html.js';
+
+interface FiguresFacts {
+  readonly stats: AccountStats;
+  readonly statistics: AccountStatistics;
+  readonly gateway: GatewayFacts;
+  /** Wall clock, ms. */
+  readonly wallNow: number;
+  /** Whether money moves: else no end can be told. */
+  readonly isMoving: boolean;
+}
+
+/** How fast it goes and how long it takes, what there is to pay with, and what was paid today. */
+export function figuresSection(facts: FiguresFacts): Html {
+  return html`<section class="figures" aria-label="Figures">
+    ${backlogCard(facts)} ${balanceCard(facts)} ${todayCard(facts)}
+  </section>`;
+}
+
+function backlogCard(facts: FiguresFacts): Html {
+  const { stats, statistics, gateway } = facts;
+  const pace = describePace(facts);
+  return html`<div class="card">
+    <h2>Backlog</h2>
+    <p class="figure"><b>${stats.queued}</b> queued</p>
+    <p>
+      ${stats.queued === 0 ? 'Nothing waits to be sent.' : (pace.end ?? 'Its end cannot be told: nothing is sent now.')}
+    </p>
+    <p class="quiet">${pace.rate} over the last 10 minutes</p>
+    ${sumsList(statistics.sums.queued, gateway)}
+  </div>`;
+}
+
+/** How fast it goes, and when the backlog is sent, where that can be told. */
+export function describePace({ stats, statistics, wallNow, isMoving }: Omit<FiguresFacts, 'gateway'>): {
+  readonly rate: string;
+  readonly end: string | undefined;
+} {
+  const { ratePerMinute, endsAt } = estimateEnd(statistics, stats, wallNow);
+  const rate = `${ratePerMinute.toFixed(1)} sends a minute`;
+  if (!isMoving || endsAt === undefined || stats.queued === 0) return { rate, end: undefined };
+  const at = new Date(endsAt).toISOString().slice(11, 16);
+  return { rate, end: `All sent by ${at} UTC, in ${formatDuration(Math.max(0, endsAt - wallNow))}` };
+}
+
+function balanceCard({ statistics, gateway, wallNow }: FiguresFacts): Html {
+  const { balanceAt, failure } = gateway;
+  const covers = compareBalance(gateway, statistics.sums.queued);
+  const age = balanceAt === undefined ? undefined : formatDuration(Math.max(0, wallNow - balanceAt));
+  return html`<div class="card ${covers.every(({ isEnough }) => isEnough) ? '' : 'short'}">
+    <h2>Balance at the gateway</h2>
+    ${covers.length === 0 ? html`<p class="quiet">Not known: no worker has got it from the gateway yet.</p>` : covers.map(balanceLine)}
+    ${age === undefined ? undefined : html`<p class="quiet">as of ${age} ago</p>`}
+    ${failure === undefined ? undefined : html`<p class="trouble">The last query failed: <bdi>${failure}</bdi></p>`}
+  </div>`;
+}
+
+function balanceLine({ currency, balance, queued, isEnough }: BalanceCover): Html {
+  const against =
+    queued === undefined
+      ? undefined
+      : html`<p class="${isEnough ? 'quiet' : 'trouble'}">
+          ${isEnough ? 'against' : 'too little for'} ${toCents(queued)} ${currency} queued
+        </p>`;
+  return html`<p class="figure"><b>${balance}</b> ${currency}</p>
+    ${against}`;
+}
+
+/** A sum at rates has more places than it is exact. */
+function toCents(amount: string): string {
+  return amount.replace(/(\.\d\d)\d+$/, '$1');
+}
+
+const TODAY_NAMES = { sent: 'Sent', completed: 'Completed', rejected: 'Rejected', failed: 'Failed' } as const;
+
+function todayCard({ statistics, gateway }: FiguresFacts): Html {
+  return html`<div class="card">
+    <h2>Today (UTC)</h2>
+    <dl class="today">
+      ${COUNTED_TODAY.map((kind) => {
+        const sums = statistics.today[kind];
+        const count = sums.reduce((total, each) => total + each.count, 0);
+        return html`<div class="${count > 0 ? kind : 'none'}">
+          <dt>${TODAY_NAMES[kind]}</dt>
+          <dd><b>${count}</b> ${sumsList(sums, gateway)}</dd>
+        </div>`;
+      })}
+    </dl>
+  </div>`;
+}
+
+/** Sums of each currency; the largest numbers of payouts first. */
+function sumsList(sums: readonly CurrencySum[], { currencies }: GatewayFacts): Html | undefined {
+  if (sums.length === 0) return undefined;
+  const sorted = sums.toSorted((one, other) => other.count - one.count);
+  return html`<ul class="sums">
+    ${sorted.map(
+      ({ amount, paymentId, count }) =>
+        html`<li title="${formatCount(count, 'payout')}">${formatMoney(amount, paymentId, currencies)}</li>`,
+    )}
+  </ul>`;
+}

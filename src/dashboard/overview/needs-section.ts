@@ -1,0 +1,96 @@
+import { formatDuration } from '../../format.js';
+import type { AccountStats } from '../../ledger/account-stats.js';
+import type { Payout } from '../../ledger/payout.js';
+import { URGENT_STATES, type PayoutState, type Tone } from '../../ledger/states.js';
+import { html, type Html } from '../html.js';
+import type { Site } from '../site.js';
+
+interface Need {
+  readonly tone: Tone;
+  readonly count: number;
+  readonly what: string;
+  readonly age: string | undefined;
+  /** What an operator does about it. */
+  readonly action: string;
+  readonly href: string;
+}
+
+export interface NeedsFacts {
+  readonly stats: AccountStats;
+  /** Payouts in progress for too long. */
+  readonly stuck: number;
+  /** The first payouts of each urgent state: the oldest, or the newest of a final state. */
+  readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
+  /** Wall clock, ms. */
+  readonly wallNow: number;
+}
+
+const NEED_OF_STATE: Partial<Record<PayoutState, Pick<Need, 'tone' | 'action'>>> = {
+  unknown: { tone: 'bad', action: 'check with the gateway, then resolve each' },
+  rejected: { tone: 'warning', action: 'retry or cancel each' },
+  failed: { tone: 'bad', action: 'final: enqueue again under a new payoutId where it is still owed' },
+};
+
+/** What waits for an operator, the most urgent first. */
+export function needsSection(site: Site, facts: NeedsFacts): Html {
+  const needs = [...findNeeds(site, facts)];
+  if (needs.length === 0) return html`<p class="card calm">No payout needs an operator.</p>`;
+  return html`<section class="card needs" aria-labelledby="needs-title">
+    <h2 id="needs-title">Needs an operator</h2>
+    <ul>
+      ${needs.map(
+        ({ tone, count, what, age, action, href }) =>
+          html`<li class="tone-${tone}">
+            <a href="${href}"><b>${count}</b> ${what}</a> ${age === undefined ? undefined : html`<span>${age}</span>`}
+            <span class="quiet">${action}</span>
+          </li>`,
+      )}
+    </ul>
+  </section>`;
+}
+
+function* findNeeds({ base }: Site, { stats, stuck, listed, wallNow }: NeedsFacts): Generator<Need> {
+  if (stats.latePayments > 0) {
+    yield {
+      tone: 'bad',
+      count: stats.latePayments,
+      what: 'possibly paid twice',
+      age: undefined,
+      action: 'a payment was proved too late: compare with the gateway',
+      href: `${base}/payouts?state=unknown`,
+    };
+  }
+  for (const state of URGENT_STATES) {
+    const need = NEED_OF_STATE[state];
+    const first = listed.get(state)?.[0];
+    if (need === undefined || first === undefined) continue;
+    const age = formatDuration(Math.max(0, wallNow - Date.parse(first.updatedAt)));
+    yield {
+      ...need,
+      count: stats[state],
+      what: state,
+      age: state === 'failed' ? `the last ${age} ago` : `the oldest for ${age}`,
+      href: `${base}/payouts?state=${state}`,
+    };
+  }
+  if (stuck > 0) {
+    yield {
+      tone: 'warning',
+      count: stuck,
+      what: 'in progress for too long',
+      age: `the oldest for ${formatDuration(stats.oldestAgeMs.in_progress ?? 0)}`,
+      action: 'ask the gateway about the transaction',
+      href: `${base}/payouts?state=in_progress`,
+    };
+  }
+  if (stats.outboxUnreadable > 0) {
+    yield {
+      tone: 'warning',
+      count: stats.outboxUnreadable,
+      what: 'outbox entries of a newer version',
+      age: undefined,
+      action: 'a newer version wrote them: see payouts doctor',
+      href: `${base}/board/`,
+    };
+  }
+}

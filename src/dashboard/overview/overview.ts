@@ -1,0 +1,69 @@
+import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
+import { countStuck } from '../../ledger/count-stuck.js';
+import { readGatewayFacts, type GatewayFacts } from '../../ledger/gateway-facts.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { listPayouts } from '../../ledger/payout-queries.js';
+import type { Payout } from '../../ledger/payout.js';
+import { FINAL_STATES, URGENT_STATES, type PayoutState } from '../../ledger/states.js';
+import { readStatistics, type AccountStatistics } from '../../ledger/statistics.js';
+
+/** What the ledger says of an account for its first page. */
+export interface Overview {
+  readonly stats: AccountStats;
+  readonly statistics: AccountStatistics;
+  readonly gateway: GatewayFacts;
+  /** Payouts in progress for longer than `stuckAfterMs`. */
+  readonly stuck: number;
+  /** The first payouts of each urgent state. */
+  readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
+  /** Wall clock, ms. */
+  readonly wallNow: number;
+}
+
+const LISTED = 10;
+
+/** The statistics hold a day of minutes, and change every few seconds. */
+const STATISTICS_KEPT_MS = 2_000;
+
+/** Reads what the first page shows, for any number of readers. */
+export class OverviewReader {
+  readonly #connection: LedgerConnection;
+  readonly #stuckAfterMs: number;
+  #statistics: { readonly reading: Promise<AccountStatistics>; readonly at: number } | undefined;
+
+  /** @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck */
+  constructor(connection: LedgerConnection, stuckAfterMs: number) {
+    this.#connection = connection;
+    this.#stuckAfterMs = stuckAfterMs;
+  }
+
+  /** @throws RedisUnavailableError, UnsupportedFormatError */
+  async read(): Promise<Overview> {
+    const connection = this.#connection;
+    const [stats, statistics, gateway, ...lists] = await Promise.all([
+      readAccountStats(connection),
+      this.#readStatistics(),
+      readGatewayFacts(connection),
+      ...URGENT_STATES.map((state) =>
+        listPayouts(connection, { state, limit: LISTED, newestFirst: FINAL_STATES.includes(state) }),
+      ),
+    ]);
+    // The age of the oldest says almost always that there is nothing to count.
+    const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > this.#stuckAfterMs;
+    return {
+      ...{ stats, statistics, gateway },
+      stuck: mayBeStuck ? await countStuck(connection, this.#stuckAfterMs) : 0,
+      listed: new Map(URGENT_STATES.map((state, index) => [state, lists[index]?.payouts ?? []])),
+      wallNow: connection.clock.wallNow(),
+    };
+  }
+
+  async #readStatistics(): Promise<AccountStatistics> {
+    const now = performance.now();
+    const kept = this.#statistics;
+    if (kept !== undefined && now - kept.at < STATISTICS_KEPT_MS) return kept.reading;
+    const reading = readStatistics(this.#connection);
+    this.#statistics = { reading, at: now };
+    return reading;
+  }
+}

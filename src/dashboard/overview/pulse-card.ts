@@ -1,0 +1,99 @@
+import { formatDuration } from '../../format.js';
+import type { AccountStats } from '../../ledger/account-stats.js';
+import { adviseAccount, type AccountAdvice } from '../../operator/account-advice.js';
+import { commandLine } from '../command-line.js';
+import { html, type Html } from '../html.js';
+import type { LedgerObservation, Observation, RedisLife } from '../pulse/account-watch.js';
+import { findSender, type Pulse } from '../pulse/judge-pulse.js';
+import { utcTime } from '../time.js';
+
+/** What the ledger says beside the watch. */
+interface PulseFacts {
+  readonly stats: AccountStats;
+  /** Undefined where no send is known. */
+  readonly lastSendAgoMs: number | undefined;
+  /** How fast it goes. */
+  readonly pace: readonly string[];
+}
+
+/**
+ * Whether money moves, what says so, and what stops it until an operator ends that.
+ * @param facts - undefined where Redis does not respond
+ */
+export function pulseCard(pulse: Pulse, { redis, ledger }: Observation, facts: PulseFacts | undefined): Html {
+  const detail = pulse.tone === 'good' && facts !== undefined ? facts.pace.join(' · ') : pulse.detail;
+  return html`<section class="pulse ${pulse.tone}" aria-label="Pulse">
+    <h1 aria-live="polite"><span class="dot" aria-hidden="true"></span>${pulse.headline}</h1>
+    ${detail === undefined ? undefined : html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
+    ${pulse.command === undefined ? undefined : commandLine(pulse.command)}
+    ${facts === undefined ? undefined : adviseAccount(facts.stats).map((advice) => adviceView(advice, facts.stats))}
+    ${ledger === undefined ? undefined : vitals(pulse, ledger, { lastSendAgoMs: facts?.lastSendAgoMs, redis })}
+  </section>`;
+}
+
+/** What stops the account until an operator ends it, with the command that does. */
+function adviceView({ kind, problem, first, command }: AccountAdvice, stats: AccountStats): Html {
+  const isPause = kind === 'pause';
+  return html`<div class="advice" role="alert">
+    <p>
+      <strong><bdi>${isPause ? (stats.pausedReason ?? 'no reason given') : problem}</bdi></strong>
+    </p>
+    ${isPause ? pausedBy(stats) : undefined}
+    <p class="quiet">Nothing is sent until an operator resolves this. ${first}</p>
+    ${commandLine(command)}
+  </div>`;
+}
+
+function pausedBy({ pausedBy: by, pausedAt }: AccountStats): Html {
+  return html`<p class="quiet">
+    by <bdi>${by ?? 'unknown'}</bdi>, since ${pausedAt === null ? 'unknown' : utcTime(pausedAt)}.
+  </p>`;
+}
+
+/** What is known; where Redis does not respond, as of its last reply. */
+function vitals(
+  pulse: Pulse,
+  ledger: LedgerObservation,
+  { lastSendAgoMs, redis }: { readonly lastSendAgoMs: number | undefined; readonly redis: RedisLife },
+): Html {
+  const sinceSendMs = ledger.sinceSendMs ?? lastSendAgoMs;
+  const { lastError } = findSender(ledger) ?? {};
+  const isTold = lastError !== undefined && pulse.detail?.includes(lastError) === true;
+  const isCurrent = redis.kind === 'up';
+  const rows: readonly (readonly [name: string, value: Html | string | undefined])[] = [
+    ['Last reply of Redis', isCurrent ? undefined : `${formatDuration(ledger.ageMs)} ago; this was known then:`],
+    ['Sender', describeSender(ledger)],
+    [
+      'Last send',
+      sinceSendMs === undefined ? 'none is known' : `${formatDuration(sinceSendMs)} ${isCurrent ? 'ago' : 'before'}`,
+    ],
+    ['Last attempt', isTold ? undefined : describeAttempt(ledger)],
+  ];
+  return html`<dl class="vitals">
+    ${rows.map(([name, value]) =>
+      value === undefined
+        ? html``
+        : html`<div>
+            <dt>${name}</dt>
+            <dd><bdi>${value}</bdi></dd>
+          </div>`,
+    )}
+  </dl>`;
+}
+
+function describeSender({ life }: LedgerObservation): Html {
+  if (life.kind === 'none') return html`no process holds the lease`;
+  const heartbeat = {
+    checking: 'waiting for a heartbeat',
+    alive: 'heartbeat rising',
+    silent: `no heartbeat for ${formatDuration(life.kind === 'silent' ? life.silentMs : 0)}`,
+  }[life.kind];
+  return html`<span class="mono">${life.owner}</span>, ${heartbeat} <span class="quiet">(epoch ${life.epoch})</span>`;
+}
+
+function describeAttempt(ledger: LedgerObservation): Html | string {
+  const { lastError, nextRetryAt } = findSender(ledger) ?? {};
+  if (lastError === undefined) return ledger.sending > 0 ? 'under way' : 'no error';
+  const inMs = (nextRetryAt ?? 0) - ledger.wallNow;
+  return html`failed: ${lastError}; next try ${inMs < 1_000 ? 'now' : `in ${formatDuration(inMs)}`}`;
+}

@@ -1,0 +1,106 @@
+// For every page: buttons that copy, and times in the reader's own time zone. The pages work without it. It listens on the
+// document and watches the page, so content that is exchanged later is covered too.
+
+const root = document.documentElement;
+root.classList.add('scripted');
+
+// Copying
+
+const status = document.createElement('p');
+status.className = 'unseen';
+status.setAttribute('role', 'status');
+document.body.append(status);
+
+document.addEventListener('click', (event) => {
+  const button = event.target instanceof Element ? event.target.closest('button[data-copy]') : null;
+  if (button === null) return;
+  void copy(button.dataset.copy).then((isCopied) => {
+    button.classList.toggle('copied', isCopied);
+    button.classList.toggle('not-copied', !isCopied);
+    // Emptied first, so that the same text is read out again.
+    status.textContent = '';
+    setTimeout(() => (status.textContent = isCopied ? 'Copied' : 'Could not copy: select the text instead'), 50);
+    setTimeout(() => button.classList.remove('copied', 'not-copied'), 1_500);
+  });
+});
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Over plain HTTP a browser has no clipboard, but may still copy a selection.
+    return copySelection(text);
+  }
+}
+
+function copySelection(text) {
+  const focused = document.activeElement;
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.className = 'unseen';
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand('copy');
+  field.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return isCopied;
+}
+
+// Times: in UTC as the server wrote them, with the local time as a tooltip, or the other way round
+
+const KEY = 'payouts-local-times';
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const format = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
+let isLocal = recall() === 'yes';
+
+function showTimes() {
+  for (const time of document.querySelectorAll('time[datetime]')) {
+    const date = new Date(time.dateTime);
+    if (Number.isNaN(date.getTime())) continue;
+    const utc = `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+    const local = `${format.format(date)} (${zone})`;
+    const isExact = time.classList.contains('utc');
+    const text = isLocal ? format.format(date) : utc;
+    // Only what differs: each change is seen by the observer below.
+    if (isExact && time.textContent !== text) time.textContent = text;
+    const title = isExact ? (isLocal ? utc : local) : `${utc} = ${local}`;
+    if (time.title !== title) time.title = title;
+  }
+  for (const button of document.querySelectorAll('button[data-times]')) {
+    button.hidden = zone === 'UTC';
+    const text = isLocal ? 'Show times in UTC' : `Show times in ${zone}`;
+    if (button.textContent !== text) button.textContent = text;
+  }
+  for (const note of document.querySelectorAll('[data-zone]')) {
+    const text = isLocal ? zone : 'UTC';
+    if (note.textContent !== text) note.textContent = text;
+  }
+}
+
+document.addEventListener('click', (event) => {
+  if (!(event.target instanceof Element) || event.target.closest('button[data-times]') === null) return;
+  isLocal = !isLocal;
+  remember(isLocal ? 'yes' : 'no');
+  showTimes();
+});
+
+// Storage may be forbidden: the choice then holds for this page only.
+function recall() {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}
+
+function remember(choice) {
+  try {
+    localStorage.setItem(KEY, choice);
+  } catch {
+    return;
+  }
+}
+
+showTimes();
+new MutationObserver(showTimes).observe(document.body, { childList: true, subtree: true });

@@ -1,0 +1,79 @@
+import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
+import { isPayoutState, type PayoutState } from './states.js';
+
+/** What of a payout is summed. */
+export interface PaymentFacts {
+  readonly paymentId: number;
+  readonly symbol: string | undefined;
+  /** A decimal string. */
+  readonly amount: string;
+}
+
+/** @returns in the order asked for; undefined where there is no such payout (any more) @throws RedisUnavailableError */
+export async function readPaymentFacts(
+  connection: LedgerConnection,
+  payoutIds: readonly string[],
+): Promise<(PaymentFacts | undefined)[]> {
+  const rows = await readFields(connection, payoutIds, ['paymentId', 'symbol', 'amount']);
+  return rows.map(toPaymentFacts);
+}
+
+/** One page of an index, with each payout's state as its events tell it. */
+export interface IndexPage {
+  readonly payouts: readonly {
+    readonly payoutId: string;
+    readonly state: PayoutState | undefined;
+    readonly facts: PaymentFacts;
+  }[];
+  /** Where the next page begins; undefined at the end. */
+  readonly next: string | undefined;
+}
+
+/**
+ * Reads payouts of a state, in the order of its index.
+ * @param after - `next` of the page before; '' for the first
+ * @param upTo - the highest score
+ * @throws RedisUnavailableError
+ */
+export async function readIndexPage(
+  connection: LedgerConnection,
+  state: PayoutState,
+  { after, upTo, limit }: { readonly after: string; readonly upTo: string; readonly limit: number },
+): Promise<IndexPage> {
+  const { redis, keys } = connection;
+  const start = after === '' ? '-inf' : `(${after}`;
+  const found = await ask(redis.zrange(keys.state(state), start, upTo, 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'));
+  const payoutIds = found.filter((_, position) => position % 2 === 0);
+  const rows = await readFields(connection, payoutIds, ['paymentId', 'symbol', 'amount', 'state', 'pending']);
+  return {
+    payouts: rows.flatMap((row, index) => {
+      const facts = toPaymentFacts(row);
+      // A change whose script was interrupted has not been told: `pending` is the state before it.
+      const told = row[4] ?? row[3] ?? '';
+      return facts === undefined
+        ? []
+        : [{ payoutId: payoutIds[index] ?? '', state: isPayoutState(told) ? told : undefined, facts }];
+    }),
+    next: payoutIds.length < limit ? undefined : found.at(-1),
+  };
+}
+
+type Row = readonly (string | null)[];
+
+async function readFields(
+  connection: LedgerConnection,
+  payoutIds: readonly string[],
+  fields: readonly string[],
+): Promise<Row[]> {
+  if (payoutIds.length === 0) return [];
+  const rows = await pipelined(connection, (pipeline) => {
+    for (const payoutId of payoutIds) pipeline.hmget(connection.keys.payout(payoutId), ...fields);
+  });
+  return rows as Row[];
+}
+
+/** @param row - the fields `paymentId`, `symbol` and `amount` of a record */
+export function toPaymentFacts([paymentId, symbol, amount]: Row): PaymentFacts | undefined {
+  if (paymentId == null || amount == null) return undefined;
+  return { paymentId: Number(paymentId), symbol: symbol ?? undefined, amount };
+}

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { ask, type LedgerConnection } from './ledger-connection.js';
+
+const reportSchema = z.object({
+  role: z.string(),
+  reason: z.string().optional(),
+  at: z.number(),
+  startedAt: z.number(),
+  version: z.string().catch('unknown'),
+  holdOffUntil: z.number().optional(),
+  noResponse: z.literal(true).optional().catch(undefined),
+  lastError: z.string().optional(),
+  failedAttempts: z.number().optional(),
+  nextRetryAt: z.number().optional(),
+  pollError: z.string().optional(),
+});
+
+/** What a worker process says of itself. Times are of its own wall clock, ms. */
+export interface WorkerReport {
+  /** `sender`, `standby` or `refused`; a newer version may have others. */
+  readonly role: string;
+  /** Why it must not send. */
+  readonly reason?: string | undefined;
+  /** When this was written: it changes with every report, so a process whose `at` stands still is gone or hangs. */
+  readonly at: number;
+  readonly startedAt: number;
+  /** Of this package. */
+  readonly version: string;
+  /** Nothing is sent before: the wait after a takeover, or after a send without a response. */
+  readonly holdOffUntil?: number | undefined;
+  /** The last send had no trustworthy response. */
+  readonly noResponse?: true | undefined;
+  /** Why the last attempts to send a payout ended before anything was written; undefined after a send. */
+  readonly lastError?: string | undefined;
+  /** How many they were. */
+  readonly failedAttempts?: number | undefined;
+  readonly nextRetryAt?: number | undefined;
+  /** Why the last status poll failed; undefined after one that did not. */
+  readonly pollError?: string | undefined;
+}
+
+/** A worker process of the account. */
+export interface KnownWorker extends WorkerReport {
+  /** Host and process id. */
+  readonly name: string;
+}
+
+/**
+ * Every worker process that reported and did not end in good order, by name.
+ * @throws RedisUnavailableError
+ */
+export async function readWorkers({ redis, keys }: LedgerConnection): Promise<KnownWorker[]> {
+  return parseWorkers(await ask(redis.hgetall(keys.workers)));
+}
+
+/** The `workers` hash. What cannot be read is left out. */
+export function parseWorkers(hash: Readonly<Record<string, string>>): KnownWorker[] {
+  return Object.entries(hash)
+    .flatMap(([name, text]) => {
+      const report = parseReport(text);
+      return report === undefined ? [] : [{ name, ...report }];
+    })
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function parseReport(text: string): WorkerReport | undefined {
+  try {
+    return reportSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws RedisUnavailableError */
+export async function writeWorkerReport(
+  { redis, keys }: LedgerConnection,
+  name: string,
+  report: WorkerReport,
+): Promise<void> {
+  await ask(redis.hset(keys.workers, name, JSON.stringify(report)));
+}
+
+/** @throws RedisUnavailableError */
+export async function removeWorkers({ redis, keys }: LedgerConnection, names: readonly string[]): Promise<void> {
+  if (names.length > 0) await ask(redis.hdel(keys.workers, ...names));
+}

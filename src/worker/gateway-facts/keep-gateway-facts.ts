@@ -1,0 +1,142 @@
+import { isAborted } from '../../clock.js';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import {
+  readGatewayFacts,
+  writeGatewayFacts,
+  type Currency,
+  type GatewayFactsPart,
+} from '../../ledger/gateway-facts.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { toLine } from '../../ledger/payout.js';
+import type { Logger } from '../../logger.js';
+import { parseBalance } from './parse-balance.js';
+import { parseCurrencies } from './parse-currencies.js';
+
+export interface KeepGatewayFactsOptions {
+  readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
+  readonly connection: LedgerConnection;
+  /** How often the balance is queried, in ms; 0 for never. */
+  readonly balanceEveryMs: number;
+  /** How often the currencies are queried, in ms; 0 for never. */
+  readonly currenciesEveryMs: number;
+  /** The currency ids of the payouts that wait: one that is not known is worth a query. */
+  readonly queuedPaymentIds: () => readonly number[];
+  readonly logger: Logger;
+}
+
+/** How often it is checked whether a query is due. */
+const CHECK_EVERY_MS = 1_000;
+
+/** Between two queries because of currency ids that are not known. */
+const UNKNOWN_ID_EVERY_MS = 5 * 60_000;
+
+/**
+ * Caches the gateway's currencies and the account's balance in Redis until the signal is aborted. A query that fails is
+ * noted there, and delays or stops no payout.
+ */
+export async function keepGatewayFacts(options: KeepGatewayFactsOptions, signal: AbortSignal): Promise<void> {
+  const keeper = new GatewayFactsKeeper(options);
+  while (!isAborted(signal)) {
+    // A query may take as long as its time limit: the end of the sender does not wait for it.
+    await unlessAborted(
+      keeper.refresh().catch((error: unknown) => {
+        options.logger.debug({ error: (error as Error).message }, 'the facts of the gateway could not be cached');
+      }),
+      signal,
+    );
+    await options.connection.clock.sleep(CHECK_EVERY_MS, signal);
+  }
+}
+
+async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    signal.addEventListener('abort', end);
+    void work.then(end);
+  });
+}
+
+type Query = 'currencies' | 'balance';
+
+class GatewayFactsKeeper {
+  readonly #options: KeepGatewayFactsOptions;
+  readonly #failures = new Map<Query, string>();
+  /** When each was queried last, by the wall clock; undefined until the cache was read. */
+  #queriedAt: Record<Query, number> | undefined;
+  #unknownIdAt = -Infinity;
+  #currencies: readonly Currency[] = [];
+  readonly #askedFor = new Set<number>();
+
+  constructor(options: KeepGatewayFactsOptions) {
+    this.#options = options;
+  }
+
+  async refresh(): Promise<void> {
+    const { connection, gateway, currenciesEveryMs, balanceEveryMs } = this.#options;
+    const queriedAt = (this.#queriedAt ??= await this.#readCache());
+    if (currenciesEveryMs > 0 && (this.#isDue(queriedAt.currencies, currenciesEveryMs) || this.#hasUnknownId())) {
+      queriedAt.currencies = connection.clock.wallNow();
+      await this.#query('currencies', async () => {
+        const list = await gateway.currencies();
+        const currencies = parseCurrencies(list);
+        if (currencies.length === 0 && list.length > 0) throw new Error('its items have a form that is not understood');
+        this.#currencies = currencies;
+        return { currencies, currenciesAt: queriedAt.currencies };
+      });
+    }
+    if (balanceEveryMs > 0 && this.#isDue(queriedAt.balance, balanceEveryMs)) {
+      queriedAt.balance = connection.clock.wallNow();
+      await this.#query('balance', async () => {
+        const balance = parseBalance(await gateway.balance(), this.#currencies);
+        if (balance === undefined) throw new Error('it has a form that is not understood');
+        return { balance, balanceAt: queriedAt.balance };
+      });
+    }
+  }
+
+  /** A sender that takes over continues where the last one was. */
+  async #readCache(): Promise<Record<Query, number>> {
+    const facts = await readGatewayFacts(this.#options.connection);
+    this.#currencies = facts.currencies;
+    return { currencies: facts.currenciesAt ?? -Infinity, balance: facts.balanceAt ?? -Infinity };
+  }
+
+  #isDue(queriedAt: number, everyMs: number): boolean {
+    const passedMs = this.#options.connection.clock.wallNow() - queriedAt;
+    // A clock that was set back must not end the queries.
+    return passedMs >= everyMs || passedMs < 0;
+  }
+
+  /** Each id is worth one query, and all together one now and then. */
+  #hasUnknownId(): boolean {
+    const { queuedPaymentIds, connection } = this.#options;
+    const now = connection.clock.now();
+    if (this.#currencies.length === 0 || now - this.#unknownIdAt < UNKNOWN_ID_EVERY_MS) return false;
+    const known = new Set(this.#currencies.map(({ paymentId }) => paymentId));
+    const unknown = queuedPaymentIds().filter((id) => !known.has(id) && !this.#askedFor.has(id));
+    if (unknown.length === 0) return false;
+    for (const id of unknown) this.#askedFor.add(id);
+    this.#unknownIdAt = now;
+    return true;
+  }
+
+  async #query(name: Query, run: () => Promise<GatewayFactsPart>): Promise<void> {
+    const { connection, logger } = this.#options;
+    const had = this.#failures.get(name);
+    let part: GatewayFactsPart[] = [];
+    try {
+      part = [await run()];
+      this.#failures.delete(name);
+    } catch (error) {
+      const failure = toLine(`/${name}: ${(error as Error).message}`);
+      this.#failures.set(name, failure);
+      if (failure !== had) logger.warn({ error: failure }, 'the gateway was queried in vain; no payout needs it');
+    }
+    const [failure] = this.#failures.values();
+    const failureAt = failure === undefined ? undefined : connection.clock.wallNow();
+    await writeGatewayFacts(connection, ...part, { failure, failureAt });
+  }
+}

@@ -1,0 +1,120 @@
+import type { PaymentFacts } from '../../ledger/payment-facts.js';
+import { STREAM_BEGINNING, type StateChange, type StateEvent } from '../../ledger/state-events.js';
+import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import { HOUR_MS, MINUTE_MS, type MinuteStatistics } from '../../ledger/minute-rows.js';
+import { COUNTED_TODAY, DAY_MS, type CountedToday } from '../../ledger/statistics.js';
+import { CurrencyTallies } from './currency-tallies.js';
+
+export type MinuteCounters = { -readonly [Field in keyof MinuteStatistics]: MinuteStatistics[Field] };
+
+/** Everything that is counted from the events, up to and including the one at `position`. */
+export interface Counters {
+  position: string;
+  /** By the number of the minute. */
+  readonly minutes: Map<number, MinuteCounters>;
+  sums: Record<PayoutState, CurrencyTallies>;
+  /** Apart from the sums, so that backlogs can be counted without knowing amounts. */
+  queued: number;
+  today: { readonly day: number; readonly tallies: Record<CountedToday, CurrencyTallies> };
+  lastSendAt: number | undefined;
+  /** The send whose outcome is not told yet. */
+  begun: { readonly payoutId: string; readonly at: number } | undefined;
+}
+
+/** Minutes are kept for 24 hours, by whole hours. */
+const KEPT_HOURS = 24;
+
+export function emptyCounters(): Counters {
+  return {
+    position: STREAM_BEGINNING,
+    minutes: new Map(),
+    sums: tallyEach(PAYOUT_STATES),
+    queued: 0,
+    today: { day: 0, tallies: tallyEach(COUNTED_TODAY) },
+    lastSendAt: undefined,
+    begun: undefined,
+  };
+}
+
+export function tallyEach<Name extends string>(names: readonly Name[]): Record<Name, CurrencyTallies> {
+  return Object.fromEntries(names.map((name) => [name, new CurrencyTallies()])) as Record<Name, CurrencyTallies>;
+}
+
+/**
+ * Counts one event, the next after `position`.
+ * @param facts - of its payout; undefined where they are not known: then it is counted in no sum
+ */
+export function countEvent(
+  counters: Counters,
+  { eventId, at, change }: StateEvent,
+  facts: PaymentFacts | undefined,
+): void {
+  counters.position = eventId;
+  if (change === undefined) return;
+  const { from, to } = change;
+  const minute = openMinute(counters, at);
+  counters.queued += Number(to === 'queued') - Number(from === 'queued');
+  minute.backlog = counters.queued;
+  if (to === 'completed' || to === 'rejected' || to === 'unknown') minute[to] += 1;
+  const isSent = followSend(counters, change, at);
+  if (facts === undefined) return;
+  if (from !== undefined) counters.sums[from].add(facts, -1);
+  counters.sums[to].add(facts, 1);
+  countToday(counters, at, facts, isSent ? ['sent', to] : [to]);
+}
+
+/** Whether an event's amount is needed for the sums of its day. */
+export function isCountedByDay({ from, to }: StateChange): boolean {
+  return COUNTED_TODAY.some((kind) => kind === to) || (from === 'sending' && to !== 'queued');
+}
+
+/** A payout that was put back was not sent, so a send is counted when its outcome is told, for the minute of its begin. */
+function followSend(counters: Counters, { payoutId, from, to }: StateChange, at: number): boolean {
+  const isSent = from === 'sending' && to !== 'queued';
+  if (isSent) {
+    const begunAt = counters.begun?.payoutId === payoutId ? counters.begun.at : at;
+    const minute = openMinute(counters, begunAt);
+    minute.sent += 1;
+    if (counters.lastSendAt !== undefined) {
+      const gapMs = begunAt - counters.lastSendAt;
+      minute.smallestGapMs = Math.min(gapMs, minute.smallestGapMs ?? gapMs);
+      minute.largestGapMs = Math.max(gapMs, minute.largestGapMs ?? gapMs);
+    }
+    counters.lastSendAt = begunAt;
+  }
+  if (to === 'sending') counters.begun = { payoutId, at };
+  else if (from === 'sending') counters.begun = undefined;
+  return isSent;
+}
+
+function openMinute({ minutes, queued }: Counters, at: number): MinuteCounters {
+  const number = Math.floor(at / MINUTE_MS);
+  const known = minutes.get(number);
+  if (known !== undefined) return known;
+  const minute: MinuteCounters = {
+    at: number * MINUTE_MS,
+    sent: 0,
+    smallestGapMs: undefined,
+    largestGapMs: undefined,
+    completed: 0,
+    rejected: 0,
+    unknown: 0,
+    backlog: queued,
+  };
+  minutes.set(number, minute);
+  return minute;
+}
+
+/** A send counts for the day on which its outcome was told, so that each is counted on exactly one. */
+function countToday(counters: Counters, at: number, facts: PaymentFacts, kinds: readonly string[]): void {
+  const day = Math.floor(at / DAY_MS);
+  if (day > counters.today.day) counters.today = { day, tallies: tallyEach(COUNTED_TODAY) };
+  for (const kind of COUNTED_TODAY) if (kinds.includes(kind)) counters.today.tallies[kind].add(facts, 1);
+}
+
+/** Forgets the minutes of hours that are over for a day. */
+export function dropOldMinutes({ minutes }: Counters): void {
+  const newest = Math.max(...minutes.keys());
+  const oldestHour = Math.floor((newest * MINUTE_MS) / HOUR_MS) - KEPT_HOURS;
+  for (const [number, { at }] of minutes) if (at < oldestHour * HOUR_MS) minutes.delete(number);
+}

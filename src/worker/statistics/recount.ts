@@ -1,0 +1,134 @@
+import { isAborted } from '../../clock.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { readIndexPage, readPaymentFacts } from '../../ledger/payment-facts.js';
+import {
+  countPayouts,
+  readStateEvents,
+  STREAM_BEGINNING,
+  timeOfEvent,
+  type LedgerCounts,
+  type StateEvent,
+} from '../../ledger/state-events.js';
+import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import { DAY_MS } from '../../ledger/statistics.js';
+import { countEvent, emptyCounters, isCountedByDay, tallyEach, type Counters } from './counters.js';
+import type { CurrencyTallies } from './currency-tallies.js';
+import { visitEvents } from './event-pages.js';
+
+/** Small steps, so that a count of a large ledger takes no time from the sender. */
+const PAGE = 500;
+const PAUSE_MS = 50;
+
+type Sums = Record<PayoutState, CurrencyTallies>;
+
+export interface RecountOptions {
+  /** Counters that may have wrong sums, and nothing else wrong: their minutes are counted on. */
+  readonly former: Counters | undefined;
+  /** The sums have to fit the ledger's own counts. Where an index names payouts without a record they never do. */
+  readonly mustFit: boolean;
+}
+
+/**
+ * Counts the ledger and the events of the last day from the beginning.
+ * @returns undefined when it was stopped, or the ledger changed in a way that a count beside it cannot follow: try again
+ * @throws RedisUnavailableError
+ */
+export async function recount(
+  connection: LedgerConnection,
+  { former, mustFit }: RecountOptions,
+  signal: AbortSignal,
+): Promise<Counters | undefined> {
+  const target = await countPayouts(connection);
+  const sums = await sumStates(connection, target, signal);
+  if (sums === undefined) return undefined;
+  if (mustFit && PAYOUT_STATES.some((state) => sums[state].count !== target.counts[state])) return undefined;
+  const counters = await replay(connection, former, target.newestEventId, signal);
+  if (counters === undefined) return undefined;
+  const queued = sums.queued.count;
+  // Without a former count it was not known with how many the day began.
+  if (former === undefined) for (const minute of counters.minutes.values()) minute.backlog += queued - counters.queued;
+  return { ...counters, position: target.newestEventId, sums, queued };
+}
+
+/** Sums what was in each state right after the target's event, while payouts go on changing theirs. */
+async function sumStates(
+  connection: LedgerConnection,
+  { newestEventId, seq }: LedgerCounts,
+  signal: AbortSignal,
+): Promise<Sums | undefined> {
+  const sums = tallyEach(PAYOUT_STATES);
+  // Of payouts in final states, of which there may be millions, nothing needs to be remembered: they stay there.
+  const counted = new Map<string, PayoutState>();
+  for (const state of PAYOUT_STATES) {
+    let after: string | undefined = '';
+    while (after !== undefined) {
+      const page = await readIndexPage(connection, state, { after, upTo: seq, limit: PAGE });
+      for (const { payoutId, state: told, facts } of page.payouts) {
+        if (told !== state) continue;
+        sums[state].add(facts, 1);
+        if (!FINAL_STATES.includes(state)) counted.set(payoutId, state);
+      }
+      after = page.next;
+      if (after !== undefined) await connection.clock.sleep(PAUSE_MS, signal);
+      if (isAborted(signal)) return undefined;
+    }
+  }
+  const isFollowed = await takeBack(connection, { sums, counted, since: newestEventId }, signal);
+  return isFollowed ? sums : undefined;
+}
+
+/** Puts payouts that changed their state since the event back into the one that they were in. */
+async function takeBack(
+  connection: LedgerConnection,
+  { sums, counted, since }: { sums: Sums; counted: ReadonlyMap<string, PayoutState>; since: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const before = new Map<string, PayoutState | undefined>();
+  const note = (events: readonly StateEvent[]): void => {
+    for (const { change } of events) {
+      if (change !== undefined && !before.has(change.payoutId)) before.set(change.payoutId, change.from);
+    }
+  };
+  const isWhole = await visitEvents(connection, { after: since }, note, signal);
+  if (!isWhole) return false;
+  const moved = [...before].filter(([payoutId, from]) => from !== counted.get(payoutId));
+  for (let start = 0; start < moved.length; start += PAGE) {
+    const page = moved.slice(start, start + PAGE);
+    const facts = await readPaymentFacts(
+      connection,
+      page.map(([payoutId]) => payoutId),
+    );
+    for (const [index, [payoutId, from]] of page.entries()) {
+      const known = facts[index];
+      if (known === undefined || (from !== undefined && FINAL_STATES.includes(from))) return false;
+      const as = counted.get(payoutId);
+      if (as !== undefined) sums[as].add(known, -1);
+      if (from !== undefined) sums[from].add(known, 1);
+    }
+  }
+  return true;
+}
+
+/** Counts the events up to one; without a former count, those of the last 24 hours. Its sums of states are of no use. */
+async function replay(
+  connection: LedgerConnection,
+  former: Counters | undefined,
+  end: string,
+  signal: AbortSignal,
+): Promise<Counters | undefined> {
+  const counters = former ?? emptyCounters();
+  if (end === STREAM_BEGINNING) return counters;
+  const today = Math.floor(timeOfEvent(end) / DAY_MS);
+  const count = async (events: readonly StateEvent[]): Promise<void> => {
+    const summed = events.flatMap(({ at, change }) =>
+      change !== undefined && isCountedByDay(change) && Math.floor(at / DAY_MS) === today ? [change.payoutId] : [],
+    );
+    const facts = await readPaymentFacts(connection, summed);
+    const byId = new Map(summed.map((payoutId, index) => [payoutId, facts[index]]));
+    for (const event of events) countEvent(counters, event, byId.get(event.change?.payoutId ?? ''));
+  };
+  const [first] = await readStateEvents(connection, String(timeOfEvent(end) - DAY_MS), 1);
+  if (former === undefined && first !== undefined) await count([first]);
+  const after = former?.position ?? first?.eventId ?? STREAM_BEGINNING;
+  return (await visitEvents(connection, { after, end }, count, signal)) ? counters : undefined;
+}

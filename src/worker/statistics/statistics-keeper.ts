@@ -1,0 +1,182 @@
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import type { PaymentFacts } from '../../ledger/payment-facts.js';
+import { countPayouts, STREAM_BEGINNING, type StateEvent } from '../../ledger/state-events.js';
+import { loadStatistics, saveStatistics } from '../../ledger/statistics-store.js';
+import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import type { Logger } from '../../logger.js';
+import { toFields, parseFields, type CounterFields } from './counters-fields.js';
+import { countEvent, dropOldMinutes, type Counters } from './counters.js';
+import { readEventsAfter } from './event-pages.js';
+import { PaymentFactsCache } from './payment-facts-cache.js';
+import { recount } from './recount.js';
+
+/** Events counted in one step. */
+const EVENTS_PER_STEP = 500;
+
+/** How often the sums are compared with the ledger. */
+const CHECK_EVERY_MS = 60_000;
+
+/** Between two counts of the whole ledger; the time doubles, because what made the last one wrong may do so again. */
+const RECOUNT_MIN_MS = 10 * 60_000;
+const RECOUNT_MAX_MS = 24 * 60 * 60_000;
+
+/** A count that failed is repeated at once as often; then it need not fit any more. */
+const STRICT_RECOUNTS = 3;
+
+/** Counters as Redis has them. */
+interface Stored {
+  readonly revision: string;
+  readonly fields: CounterFields;
+}
+
+/**
+ * Keeps an account's statistics. What is counted, and up to which event, is written in one step, and only on top of what
+ * this keeper read: whatever ends in between, and whoever counts beside it, no event is counted twice or left out.
+ */
+export class StatisticsKeeper {
+  readonly #connection: LedgerConnection;
+  readonly #logger: Logger;
+  #facts: PaymentFactsCache;
+  #stored: Stored = { revision: '', fields: {} };
+  /** Undefined when they have to be read again. */
+  #counters: Counters | undefined;
+  #checkedAt: number;
+  #recountAfter = -Infinity;
+  #recountDelayMs = RECOUNT_MIN_MS;
+  #failedRecounts = 0;
+  #isWrong = false;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(connection: LedgerConnection, logger: Logger) {
+    this.#connection = connection;
+    this.#logger = logger;
+    this.#facts = new PaymentFactsCache(connection);
+    this.#checkedAt = connection.clock.now();
+  }
+
+  /** The currency ids of payouts that are waiting to be sent. */
+  get queuedPaymentIds(): readonly number[] {
+    return this.#counters?.sums.queued.list().map(({ paymentId }) => paymentId) ?? [];
+  }
+
+  /**
+   * Counts the next events.
+   * @returns true when there are more
+   * @throws RedisUnavailableError
+   */
+  async step(signal: AbortSignal): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const counters = (this.#counters ??= await this.#load());
+      if (counters === undefined) return this.#recount(undefined, signal);
+      const events = await readEventsAfter(this.#connection, counters.position, EVENTS_PER_STEP);
+      const mayMissEvents = events === undefined || (counters.position === STREAM_BEGINNING && events.length > 0);
+      if (mayMissEvents) return this.#recount(undefined, signal);
+      if (this.#isWrong && this.#connection.clock.now() >= this.#recountAfter) return this.#recount(counters, signal);
+      if (events.length > 0) await this.#count(counters, events);
+      const isCaughtUp = events.length < EVENTS_PER_STEP;
+      if (isCaughtUp) await this.#check(counters);
+      return !isCaughtUp;
+    });
+  }
+
+  /**
+   * Removes payouts, which no event tells, and takes them out of the sums.
+   * @param remove - returns those that it removed
+   */
+  async countRemoval(state: PayoutState, remove: () => Promise<readonly PaymentFacts[]>): Promise<number> {
+    return this.#inTurn(async () => {
+      const removed = await remove();
+      if (removed.length > 0) await this.#takeOut(state, removed);
+      return removed.length;
+    });
+  }
+
+  /** A removal succeeded also where it cannot be counted: the next comparison with the ledger finds that out. */
+  async #takeOut(state: PayoutState, removed: readonly PaymentFacts[]): Promise<void> {
+    if (this.#counters === undefined) return;
+    for (const facts of removed) this.#counters.sums[state].add(facts, -1);
+    try {
+      await this.#save(this.#counters);
+    } catch {
+      this.#counters = undefined;
+    }
+  }
+
+  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => undefined);
+    try {
+      return await turn;
+    } catch (error) {
+      // What was counted in memory may not have been written.
+      this.#counters = undefined;
+      throw error;
+    }
+  }
+
+  async #load(): Promise<Counters | undefined> {
+    // A ledger that was flushed or restored may have other payouts under the same ids.
+    this.#facts = new PaymentFactsCache(this.#connection);
+    this.#stored = await loadStatistics(this.#connection);
+    return parseFields(this.#stored.fields);
+  }
+
+  async #count(counters: Counters, events: readonly StateEvent[]): Promise<void> {
+    const facts = await this.#facts.read(events);
+    for (const event of events) {
+      const known = facts.get(event.change?.payoutId ?? '');
+      // It was removed since: what it was is told by a new count only.
+      if (event.change !== undefined && known === undefined) this.#isWrong = true;
+      countEvent(counters, event, known);
+    }
+    dropOldMinutes(counters);
+    await this.#save(counters);
+  }
+
+  async #save(counters: Counters): Promise<void> {
+    const { revision, fields } = this.#stored;
+    const next = toFields(counters);
+    const changed = Object.entries(next).filter(([field, value]) => fields[field] !== value);
+    const dropped = Object.keys(fields).filter((field) => next[field] === undefined);
+    const written = await saveStatistics(this.#connection, revision, Object.fromEntries(changed), dropped);
+    if (written === undefined) this.#counters = undefined;
+    else this.#stored = { revision: written, fields: next };
+  }
+
+  /** Compares the sums with the ledger, where no event came in between. */
+  async #check(counters: Counters): Promise<void> {
+    const { clock } = this.#connection;
+    if (clock.now() - this.#checkedAt < CHECK_EVERY_MS || this.#counters === undefined) return;
+    const { newestEventId, counts } = await countPayouts(this.#connection);
+    if (newestEventId !== counters.position) return;
+    this.#checkedAt = clock.now();
+    this.#isWrong = PAYOUT_STATES.some((state) => counters.sums[state].count !== counts[state]);
+  }
+
+  async #recount(former: Counters | undefined, signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#connection;
+    const startedAt = clock.now();
+    const before = this.#counters;
+    const mustFit = this.#failedRecounts < STRICT_RECOUNTS;
+    const counters = await recount(this.#connection, { former, mustFit }, signal);
+    // The former one may have been counted on halfway.
+    this.#counters = counters;
+    if (counters === undefined) {
+      this.#failedRecounts += 1;
+      return false;
+    }
+    // The stream may have fewer hours than were counted before.
+    counters.lastSendAt ??= before?.lastSendAt;
+    for (const [number, minute] of before?.minutes ?? []) {
+      if (!counters.minutes.has(number)) counters.minutes.set(number, minute);
+    }
+    dropOldMinutes(counters);
+    await this.#save(counters);
+    this.#isWrong = false;
+    this.#failedRecounts = 0;
+    this.#recountAfter = clock.now() + this.#recountDelayMs;
+    this.#recountDelayMs = Math.min(2 * this.#recountDelayMs, RECOUNT_MAX_MS);
+    this.#logger.info({ durationMs: Math.round(clock.now() - startedAt) }, 'counted the payouts for the statistics');
+    return true;
+  }
+}

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { readWorkers, type WorkerReport } from '../../src/ledger/workers.js';
+import { silentLogger } from '../../src/logger.js';
+import { describeWorker } from '../../src/worker/describe-worker.js';
+import { reportWorker } from '../../src/worker/report-worker.js';
+import { systemClock, type Clock } from '../../src/clock.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { until } from '../support/until.js';
+
+let account: TestAccount;
+let end: AbortController;
+
+beforeEach(() => {
+  account = openTestAccount();
+  end = new AbortController();
+});
+
+afterEach(async () => {
+  end.abort();
+  await account.close();
+});
+
+const NO_WORK = { notSent: undefined, failedPolls: undefined, wasUnanswered: false };
+
+/** As the system's, but sixty times as fast. */
+const QUICK_CLOCK: Clock = {
+  now: () => systemClock.now() * 60,
+  wallNow: () => Math.floor(systemClock.now() * 60),
+  sleep: async (ms, signal) => systemClock.sleep(ms / 60, signal),
+};
+
+describe('the report of a worker process', () => {
+  const start = (name: string, describe: () => Omit<WorkerReport, 'at'>, signal = end.signal): Promise<void> =>
+    reportWorker({ connection: account.connection, clock: QUICK_CLOCK, name, describe, logger: silentLogger }, signal);
+
+  it('is written, written again when something changes, and removed in the end', async () => {
+    let role = 'standby';
+    const reporting = start('host:1', () => ({ role, startedAt: 1, version: '1.2.3' }));
+    await until('reported', async () => (await readWorkers(account.connection))[0]?.role === 'standby');
+    role = 'sender';
+    await until('reported again', async () => (await readWorkers(account.connection))[0]?.role === 'sender');
+    expect(await readWorkers(account.connection)).toMatchObject([{ name: 'host:1', version: '1.2.3', startedAt: 1 }]);
+    end.abort();
+    await reporting;
+    expect(await readWorkers(account.connection)).toEqual([]);
+  });
+
+  it('goes on with time, so that one that stands still is known to have ended', async () => {
+    void start('host:1', () => ({ role: 'standby', startedAt: 1, version: '1' }));
+    const at = async (): Promise<number> => (await readWorkers(account.connection))[0]?.at ?? 0;
+    await until('reported', async () => (await at()) > 0);
+    const first = await at();
+    await until('reported again', async () => (await at()) > first);
+  });
+
+  it('of a process that was killed is removed by the sender, and what cannot be read is left out', async () => {
+    const dead = { role: 'standby', at: 5, startedAt: 1, version: '1' };
+    await account.redis.hset(account.connection.keys.workers, 'host:2', JSON.stringify(dead));
+    await account.redis.hset(account.connection.keys.workers, 'host:3', '{"role":7}', 'host:4', 'no JSON');
+    expect((await readWorkers(account.connection)).map(({ name }) => name)).toEqual(['host:2']);
+    void start('host:1', () => ({ role: 'sender', startedAt: 1, version: '1' }));
+    await until('removed', async () => {
+      const names = (await readWorkers(account.connection)).map(({ name }) => name);
+      return names.length === 1 && names[0] === 'host:1';
+    });
+  });
+});
+
+describe('what a worker process says of itself', () => {
+  const clock = { now: () => 100_000, wallNow: () => 1_000_000 };
+  const facts = { work: NO_WORK, opensAt: undefined, startedAt: 5, clock };
+
+  it('is its role, with the reason where it must not send', () => {
+    const status = { role: 'refused', reason: 'the journal is damaged' };
+    expect(describeWorker({ ...facts, status })).toMatchObject(status);
+  });
+
+  it('is until when a sender waits after a takeover, but not the usual wait between two sends', () => {
+    const status = { role: 'sender' };
+    expect(describeWorker({ ...facts, status, opensAt: 110_000 })).toMatchObject({ holdOffUntil: 1_010_000 });
+    expect(describeWorker({ ...facts, status, opensAt: 101_010 })).toMatchObject({ holdOffUntil: undefined });
+  });
+
+  it('is why its last attempts failed, and when the next is due', () => {
+    const notSent = { reason: 'connect ECONNREFUSED', count: 3, retryAt: 102_000 };
+    expect(describeWorker({ ...facts, status: { role: 'sender' }, work: { ...NO_WORK, notSent } })).toMatchObject({
+      lastError: 'connect ECONNREFUSED',
+      failedAttempts: 3,
+      nextRetryAt: 1_002_000,
+    });
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+import type { StateEvent } from '../../../src/ledger/state-events.js';
+import type { PayoutState } from '../../../src/ledger/states.js';
+import { MINUTE_MS } from '../../../src/ledger/minute-rows.js';
+import { DAY_MS } from '../../../src/ledger/statistics.js';
+import { parseFields, toFields } from '../../../src/worker/statistics/counters-fields.js';
+import { countEvent, dropOldMinutes, emptyCounters, type Counters } from '../../../src/worker/statistics/counters.js';
+
+/** Midnight, UTC. */
+const START = Date.parse('2030-01-01T00:00:00Z');
+const FACTS = { paymentId: 6, symbol: undefined, amount: '1.5' };
+
+function change(at: number, payoutId: string, from: PayoutState | undefined, to: PayoutState): StateEvent {
+  return { eventId: `${START + at}-0`, at: START + at, change: { payoutId, from, to } };
+}
+
+function count(events: readonly StateEvent[], counters = emptyCounters()): Counters {
+  for (const event of events) countEvent(counters, event, FACTS);
+  return counters;
+}
+
+function send(at: number, payoutId: string, outcome: PayoutState, tookMs = 100): StateEvent[] {
+  return [change(at, payoutId, 'queued', 'sending'), change(at + tookMs, payoutId, 'sending', outcome)];
+}
+
+describe('the minutes', () => {
+  it('have sends and the gaps between their begins, in the minute of the later one', () => {
+    const { minutes, lastSendAt } = count([
+      ...['p', 'q', 'r', 's'].map((payoutId) => change(0, payoutId, undefined, 'queued')),
+      ...send(1_000, 'p', 'in_progress'),
+      ...send(2_020, 'q', 'rejected'),
+      ...send(59_900, 'r', 'unknown', 5_000),
+      ...send(66_000, 's', 'in_progress'),
+      change(70_000, 'p', 'in_progress', 'completed'),
+    ]);
+    expect([...minutes.values()]).toEqual([
+      {
+        ...{ at: START, sent: 3, smallestGapMs: 1_020, largestGapMs: 57_880, completed: 0, rejected: 1, unknown: 0 },
+        backlog: 1,
+      },
+      {
+        ...{ at: START + MINUTE_MS, sent: 1, smallestGapMs: 6_100, largestGapMs: 6_100 },
+        ...{ completed: 1, rejected: 0, unknown: 1, backlog: 0 },
+      },
+    ]);
+    expect(lastSendAt).toBe(START + 66_000);
+  });
+
+  it('do not have what was put back unsent', () => {
+    const { minutes, lastSendAt } = count([
+      change(0, 'p', undefined, 'queued'),
+      ...send(1_000, 'p', 'queued'),
+      ...send(3_000, 'p', 'in_progress'),
+    ]);
+    expect([...minutes.values()]).toMatchObject([{ sent: 1, smallestGapMs: undefined, backlog: 0 }]);
+    expect(lastSendAt).toBe(START + 3_000);
+  });
+
+  it('of a send whose begin is not known have it when its outcome is told', () => {
+    const { minutes } = count([change(500, 'p', 'sending', 'in_progress')]);
+    expect([...minutes.values()]).toMatchObject([{ sent: 1, smallestGapMs: undefined }]);
+  });
+
+  it('are kept for a day, by whole hours', () => {
+    const counters = count([change(0, 'p', undefined, 'queued'), change(3_600_000, 'q', undefined, 'queued')]);
+    count([change(DAY_MS + 3_600_000, 'r', undefined, 'queued')], counters);
+    dropOldMinutes(counters);
+    expect([...counters.minutes.values()].map(({ at }) => at - START)).toEqual([3_600_000, DAY_MS + 3_600_000]);
+  });
+});
+
+describe('the day', () => {
+  it('has what was sent, completed, rejected and failed, until midnight UTC', () => {
+    const counters = count([
+      ...['p', 'q'].map((payoutId) => change(0, payoutId, undefined, 'queued')),
+      ...send(1_000, 'p', 'in_progress'),
+      change(5_000, 'p', 'in_progress', 'completed'),
+      change(DAY_MS - 50, 'q', 'queued', 'sending'),
+    ]);
+    expect(counters.today.tallies.completed.list()).toEqual([{ ...FACTS, count: 1 }]);
+    count([change(DAY_MS + 50, 'q', 'sending', 'rejected')], counters);
+    expect(counters.today.tallies.sent.list()).toEqual([{ ...FACTS, count: 1 }]);
+    expect(counters.today.tallies.rejected.count).toBe(1);
+    expect(counters.today.tallies.completed.count).toBe(0);
+  });
+});
+
+it('counters are the same after they were written and read', () => {
+  const counters = count([
+    change(0, 'p', undefined, 'queued'),
+    ...send(1_000, 'p', 'in_progress'),
+    change(9_000, 'q', 'queued', 'sending'),
+  ]);
+  const read = parseFields(toFields(counters));
+  expect(read === undefined ? undefined : toFields(read)).toEqual(toFields(counters));
+});

@@ -1,0 +1,152 @@
+import { systemClock } from '../../../../src/clock.js';
+import { fromUnits, toUnits } from '../../../../src/decimal.js';
+import { RedisUnavailableError } from '../../../../src/errors.js';
+import type { LedgerConnection } from '../../../../src/ledger/ledger-connection.js';
+import { listPayouts } from '../../../../src/ledger/payout-queries.js';
+import { PAYOUT_STATES, type PayoutState } from '../../../../src/ledger/states.js';
+import { readStatistics, type AccountStatistics, type CurrencySum } from '../../../../src/ledger/statistics.js';
+import { TRANSITIONS } from '../../../../src/ledger/transitions.js';
+import { silentLogger } from '../../../../src/logger.js';
+import { StatisticsKeeper } from '../../../../src/worker/statistics/statistics-keeper.js';
+import { aPayout } from '../../../ledger/support/a-payout.js';
+import type { TestAccount } from '../../../ledger/support/test-account.js';
+
+export const NEVER = new AbortController().signal;
+
+/** Events carry Redis's time, so statistics are read by the real date. */
+export function realTime({ connection }: TestAccount): LedgerConnection {
+  return { ...connection, clock: systemClock };
+}
+
+export function openKeeper(connection: LedgerConnection): StatisticsKeeper {
+  return new StatisticsKeeper(connection, silentLogger);
+}
+
+/** Counts until there is nothing left to count. */
+export async function catchUp(keeper: StatisticsKeeper): Promise<void> {
+  while (await keeper.step(NEVER));
+}
+
+/** What the statistics say, and what a count of the ledger and its events from the beginning says. */
+export async function compare(account: TestAccount): Promise<{ told: AccountStatistics; true: AccountStatistics }> {
+  const connection = realTime(account);
+  await catchUp(openKeeper(connection));
+  const told = await readStatistics(connection);
+  await account.redis.del(account.connection.keys.statistics);
+  await catchUp(openKeeper(connection));
+  return { told, true: await readStatistics(connection) };
+}
+
+/** What is in each state by the payouts themselves, without any of the code that counts. */
+export async function sumPayouts({ connection }: TestAccount): Promise<Record<PayoutState, CurrencySum[]>> {
+  const sums: [PayoutState, CurrencySum[]][] = [];
+  for (const state of PAYOUT_STATES) {
+    const { payouts } = await listPayouts(connection, { state, limit: 100_000 });
+    const keys = [...new Set(payouts.map(({ paymentId, symbol }) => `${paymentId} ${symbol ?? ''}`))].sort();
+    sums.push([
+      state,
+      keys.map((key) => {
+        const [id = '', symbol = ''] = key.split(' ');
+        const of = payouts.filter((payout) => `${payout.paymentId} ${payout.symbol ?? ''}` === key);
+        const units = of.reduce((sum, { amount }) => sum + toUnits(amount), 0n);
+        return {
+          paymentId: Number(id),
+          ...(symbol === '' ? {} : { symbol }),
+          count: of.length,
+          amount: fromUnits(units),
+        } as CurrencySum;
+      }),
+    ]);
+  }
+  return Object.fromEntries(sums) as Record<PayoutState, CurrencySum[]>;
+}
+
+/** Makes payouts and moves them about; the same seed does the same. */
+export class Bustle {
+  /** Whether payouts leave final states, as in an adoption. */
+  adopts = true;
+  readonly #account: TestAccount;
+  readonly #states = new Map<string, PayoutState>();
+  readonly #name: string;
+  #seed: number;
+
+  constructor(account: TestAccount, seed: number, name = 'p') {
+    this.#account = account;
+    this.#seed = seed;
+    this.#name = name;
+  }
+
+  async run(steps: number): Promise<void> {
+    for (let step = 0; step < steps; step += 1) await this.#step();
+  }
+
+  #random(below: number): number {
+    this.#seed = (this.#seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    return Math.floor((this.#seed / 2 ** 31) * below);
+  }
+
+  async #step(): Promise<void> {
+    if (this.#states.size < 5 || this.#random(4) === 0) {
+      const payoutId = `${this.#name}-${this.#states.size}`;
+      const amount = `${this.#random(1_000)}.${String(1 + this.#random(999_999_999)).padStart(18, '0')}`;
+      const symbol = ['USD', undefined][this.#random(2)];
+      await this.#account.ledger.enqueue([aPayout(payoutId, { amount, paymentId: 1 + this.#random(3), symbol })]);
+      this.#states.set(payoutId, 'queued');
+      return;
+    }
+    const payoutId = [...this.#states.keys()][this.#random(this.#states.size)] ?? '';
+    const from = this.#states.get(payoutId) ?? 'queued';
+    const ways = TRANSITIONS.filter(
+      (way) => way.from === from && (way.from !== 'cancelled' || (this.adopts && this.#random(8) === 0)),
+    );
+    const to = ways[this.#random(ways.length)]?.to;
+    if (to === undefined) return;
+    const txhash = to === 'in_progress' ? `hash-${payoutId}` : undefined;
+    await this.#account.ledger.change({ payoutId, from, to, ...(txhash && { txhash }) });
+    this.#states.set(payoutId, to);
+  }
+}
+
+/** A connection each step of which (a command, a script or a pipeline) goes through `around`. */
+export function intercepted(
+  connection: LedgerConnection,
+  around: <Result>(work: () => Promise<Result>, name: string) => Promise<Result>,
+): LedgerConnection {
+  const redis = new Proxy(connection.redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      const method = value.bind(target) as (...args: unknown[]) => Promise<unknown>;
+      if (name !== 'pipeline') return async (...args: unknown[]) => around(async () => method(...args), String(name));
+      return () => {
+        const pipeline = target.pipeline();
+        const exec = pipeline.exec.bind(pipeline);
+        pipeline.exec = async () => around(async () => exec(), 'pipeline');
+        return pipeline;
+      };
+    },
+  });
+  const run: LedgerConnection['run'] = async (...args) => around(async () => connection.run(...args), args[0]);
+  return { ...connection, redis, run };
+}
+
+/**
+ * A connection that is lost around one of its steps, and stays so.
+ * @param at - the number of the step, from 1
+ * @param side - whether it has taken effect
+ */
+export function losing(
+  connection: LedgerConnection,
+  at: number,
+  side: 'before' | 'after',
+): { connection: LedgerConnection; steps: () => number } {
+  let steps = 0;
+  const lost = intercepted(connection, async (work) => {
+    steps += 1;
+    if (steps >= at && side === 'before') throw new RedisUnavailableError('lost');
+    const result = await work();
+    if (steps >= at) throw new RedisUnavailableError('lost');
+    return result;
+  });
+  return { connection: lost, steps: () => steps };
+}
