@@ -40,6 +40,18 @@ async function importOffline(file: string, ...args: string[]): Promise<CliResult
 }
 
 describe('payouts import', () => {
+  it('names currencies, and warns of an id that the gateway does not list, without refusing it', async () => {
+    const { connection } = account.ledger;
+    const currencies = JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }] });
+    await connection.redis.hset(connection.keys.gateway, 'currencies', currencies);
+    const rows = ['known,6,77,TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', 'odd,99,5,TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf'];
+    const file = await save('names.csv', HEADER, ...rows);
+    const { code, stdout } = await account.run('import', file, '--dry-run');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/ 6 +1 +77 USDT \(TRC-20\)\n +99 +1 +5\n/);
+    expect(stdout).toContain('Warning: the gateway does not list payment_id 99; see `payouts gateway currencies`');
+  });
+
   it('enqueues every column of a CSV file into a batch, with exact totals for each currency', async () => {
     const file = await save(
       'all.csv',

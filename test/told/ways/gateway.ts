@@ -60,7 +60,7 @@ export const GATEWAY_WAYS: readonly Way[] = [
         ...{
           payoutId: 'too-much',
           paymentId: 1,
-          amount: '1000000',
+          amount: '100000000',
           addressTo: 'bc1qtoomuchxxxxxxxxxxxxxxxxxxxxxxxxxx',
         },
         notBefore: '2099-01-01T00:00:00Z',
