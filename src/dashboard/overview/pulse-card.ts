@@ -91,8 +91,10 @@ function describeSender({ life }: LedgerObservation): Html {
   return html`<span class="mono">${life.owner}</span>, ${heartbeat} <span class="quiet">(epoch ${life.epoch})</span>`;
 }
 
-function describeAttempt(ledger: LedgerObservation): Html | string {
-  const { lastError, nextRetryAt } = findSender(ledger) ?? {};
+function describeAttempt(ledger: LedgerObservation): Html | string | undefined {
+  const sender = findSender(ledger);
+  if (sender === undefined) return undefined;
+  const { lastError, nextRetryAt } = sender;
   if (lastError === undefined) return ledger.sending > 0 ? 'under way' : 'no error';
   const inMs = (nextRetryAt ?? 0) - ledger.wallNow;
   return html`failed: ${lastError}; next try ${inMs < 1_000 ? 'now' : `in ${formatDuration(inMs)}`}`;
