@@ -46,7 +46,7 @@ export function layout(
             ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, { search, current })}
           </div>
         </header>
-        ${alarm && html`<p class="alarm"><a href="${account?.base}/payouts">${alarm}</a></p>`}
+        ${alarm && html`<aside class="alarm" aria-label="Alarm"><a href="${account?.base}/payouts">${alarm}</a></aside>`}
         <p id="stale" class="stale-notice" role="alert" hidden></p>
         <main class="wrap" id="content" tabindex="-1" ${isLive ? html`data-live` : undefined}>${content}</main>
         <footer class="wrap foot">

@@ -72,17 +72,29 @@ async function findFaults(page: Page): Promise<string[]> {
   return results.violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }
 
+async function expectNoFaults(page: Page): Promise<void> {
+  // By the debugger's protocol: the pages' own policy lets no such script in.
+  await page.evaluate(AXE);
+  for (const { width, height, colorScheme } of LOOKS) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme });
+    expect({ width, colorScheme, faults: await findFaults(page) }).toEqual({ width, colorScheme, faults: [] });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  }
+  await page.context().close();
+}
+
 describe('axe', () => {
   it.each(PAGES)('finds nothing on /%s, wide and narrow, light and dark', async (path) => {
-    const page = await open(path);
-    // By the debugger's protocol: the pages' own policy lets no such script in.
-    await page.evaluate(AXE);
-    for (const { width, height, colorScheme } of LOOKS) {
-      await page.setViewportSize({ width, height });
-      await page.emulateMedia({ colorScheme });
-      expect({ width, colorScheme, faults: await findFaults(page) }).toEqual({ width, colorScheme, faults: [] });
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
-    }
-    await page.context().close();
+    await expectNoFaults(await open(path));
+  });
+
+  it('finds nothing on the overview over several accounts', async () => {
+    const { clock, platformId } = account;
+    const several = await openDashboard({ clock, platformId: [platformId, platformId + 1] });
+    const page = await browser.newPage();
+    await page.goto(`${several.url}accounts`);
+    await expectNoFaults(page);
+    await several.close();
   });
 });

@@ -68,7 +68,7 @@ describe('the overview', () => {
     await account.ledger.pause('ann', 'maintenance');
     const page = await dashboard.read('/payouts?state=queued');
     expect(page).toMatch(/<title>Paused · /);
-    expect(page).toContain('<p class="alarm"><a href="/payouts">Paused</a></p>');
+    expect(page).toContain('<aside class="alarm" aria-label="Alarm"><a href="/payouts">Paused</a></aside>');
   });
 
   it('shows a sender as alive only while its heartbeat rises', async () => {
