@@ -28,7 +28,7 @@ const DEFAULT_LIMIT = 100;
 
 /**
  * Lists payouts by page. Every entry of an index has a number of its own, so no payout is skipped or shown twice while others move.
- * @throws RedisUnavailableError
+ * @throws RedisUnavailableError, UnreadableRecordError
  */
 export async function listPayouts(connection: LedgerConnection, options: ListOptions): Promise<PayoutPage> {
   const { payoutIds, next } = await listPayoutIds(connection, options);
@@ -51,7 +51,7 @@ export async function listPayoutIds(
   return { payoutIds, next: payoutIds.length < limit ? undefined : found.at(-1) };
 }
 
-/** One payout with its history, or undefined. */
+/** One payout with its history, or undefined. @throws RedisUnavailableError, UnreadableRecordError */
 export async function readPayout(connection: LedgerConnection, payoutId: string): Promise<Payout | undefined> {
   const [payout] = await readPayouts(connection, [payoutId]);
   return payout;

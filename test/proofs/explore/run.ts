@@ -77,10 +77,11 @@ async function main(): Promise<boolean> {
 
 async function runPasses(): Promise<boolean> {
   // One that prunes is a single task: it takes one processor, and the others run beside it.
-  const [pruned, whole] = [true, false].map(async (isPruned) =>
-    runInTurn(PASSES.filter(({ bounds }) => bounds.isPruned === isPruned)),
-  );
-  const held = [...((await pruned) ?? []), ...((await whole) ?? [])];
+  const [pruned, whole] = await Promise.all([
+    runInTurn(PASSES.filter(({ bounds }) => bounds.isPruned)),
+    runInTurn(PASSES.filter(({ bounds }) => !bounds.isPruned)),
+  ]);
+  const held = [...pruned, ...whole];
   const passed = held.filter(Boolean).length;
   print(`${passed} passed, ${held.length - passed} failed`);
   return passed === held.length;
