@@ -9,6 +9,7 @@ import { runCli } from '../support/cli.js';
 const COMMANDS = [
   ...['enqueue', 'import', 'get', 'list', 'cancel', 'retry', 'resolve', 'stats', 'events', 'pause', 'resume'],
   ...['adopt-ledger', 'gateway', 'worker', 'dashboard', 'sandbox', 'demo', 'doctor', 'activity', 'completion'],
+  'notify',
 ];
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
 

@@ -49,7 +49,7 @@ describe('payouts resolve --not-sent at a terminal', () => {
   it('shows amount, address and time, and sends again after a yes', async () => {
     typed.write('y\n');
     await run('p-1', '--not-sent');
-    expect(shown).toMatch(/amount +12\.5\n/);
+    expect(shown).toMatch(/amount +12\.5 \(payment_id 6\)\n/);
     expect(shown).toMatch(/address +TXYZ9\n/);
     expect(shown).toMatch(/unknown since +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n/);
     expect(await state()).toBe('queued');

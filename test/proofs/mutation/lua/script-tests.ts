@@ -17,6 +17,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'begin-send': [CONTRACT],
   'count-payouts': STATISTICS,
   'change-state': [PAYOUTS, 'ledger/transitions.test.ts'],
+  'change-states': ['ledger/change-payouts.test.ts', 'ledger/activity.test.ts'],
   'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],
   'find-forgotten-sends': [CONTRACT, ADOPTION],
   'finish-send': [CONTRACT],
