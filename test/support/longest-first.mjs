@@ -3,10 +3,6 @@ import Sequencer from '@jest/test-sequencer';
 /** What takes longest: begun last, each would keep one processor busy alone. */
 const LONGEST = [
   'journal/journal-size',
-  'worker/crash-points',
-  'cli/commands/demo-command',
-  'worker/sender/blocked-reason',
-  'operator/interrupted-adoption',
   'ledger/ledger-model',
   'proofs/races/races',
   'proofs/simulation/simulation',
@@ -14,6 +10,8 @@ const LONGEST = [
   'dashboard/browser',
   'docs/readme',
   'worker/by-hand',
+  'worker/throwing-watchers',
+  'queues/job-reconciler',
   'examples/worker',
 ].map((name) => `/test/${name}.test.ts`);
 
