@@ -89,6 +89,13 @@ describe('axe', () => {
     await expectNoFaults(await open(path));
   });
 
+  it('finds nothing on a page that could not refresh', async () => {
+    const page = await open('payouts');
+    await page.context().setOffline(true);
+    await page.waitForSelector('main.stale');
+    await expectNoFaults(page);
+  });
+
   it('finds nothing on the overview over several accounts', async () => {
     const { clock, platformId } = account;
     const several = await openDashboard({ clock, platformId: [platformId, platformId + 1] });
