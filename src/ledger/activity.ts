@@ -23,7 +23,7 @@ export const ACTIVITIES = {
   objected: 'a send journal contradicts the ledger',
   adopted: 'adopted the ledger',
   recovered: 'recovered from a journal',
-  held: 'held as unknown by an adoption',
+  made_unknown: 'made unknown by an adoption: it may have been sent',
   cancelled: 'cancelled',
   retried: 'queued again after a rejection',
   resolved_sent: 'resolved as sent',
@@ -126,6 +126,6 @@ const OF_PAYOUT: Readonly<Record<string, ActivityKind>> = {
   'unknown in_progress': 'resolved_sent',
   'unknown queued': 'resolved_not_sent',
   'unknown cancelled': 'written_off',
-  'queued unknown': 'held',
-  'rejected unknown': 'held',
+  'queued unknown': 'made_unknown',
+  'rejected unknown': 'made_unknown',
 };

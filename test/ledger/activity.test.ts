@@ -58,7 +58,7 @@ async function actOnAll(): Promise<void> {
 const EVERYTHING = [
   'written_off r ann: a wrong file',
   'adopted - ann: a wrong file',
-  'held - ann: a wrong file',
+  'made_unknown - ann: a wrong file',
   'recovered t ann: a wrong file',
   'objected - j-two: it forgot a send',
   'resolved_not_sent r ann: a wrong file',
@@ -71,7 +71,7 @@ const EVERYTHING = [
 
 /** An act for many payouts is one for each in the events. */
 const EVERY_EVENT = EVERYTHING.flatMap((line) =>
-  line.startsWith('held') ? ['held r ann: a wrong file', 'held p ann: a wrong file'] : [line],
+  line.startsWith('made_unknown') ? ['made_unknown r ann: a wrong file', 'made_unknown p ann: a wrong file'] : [line],
 );
 
 describe('the activity of an account', () => {
