@@ -29,6 +29,9 @@ const HEAP_LIMIT = '--max-old-space-size=40';
 /** Of the sends alone within two seconds: a check adds many more, also on a busy machine. */
 const QUIET_COMMANDS = 700;
 
+/** How long it may take is no rule: a busy machine takes its time. */
+const FIRST_CHECK_MS = 180_000;
+
 /** What one payout costs while that many wait. */
 async function measure(queued: number): Promise<{ commandsPerPayout: number; memoryMb: number }> {
   const world = await openWorld({ redis });
@@ -39,11 +42,15 @@ async function measure(queued: number): Promise<{ commandsPerPayout: number; mem
     });
     await until('sending has begun', () => world.sandbox.stats().arrivals >= 2);
     // The check that every payout has its job runs once at the start: it is over when the commands are those of the sends.
-    await until('the first check is over', async () => {
-      const before = await countCommands();
-      await delay(2_000);
-      return (await countCommands()) - before < QUIET_COMMANDS;
-    });
+    await until(
+      'the first check is over',
+      async () => {
+        const before = await countCommands();
+        await delay(2_000);
+        return (await countCommands()) - before < QUIET_COMMANDS;
+      },
+      FIRST_CHECK_MS,
+    );
     // From one arrival to another, so that it is whole sends that are counted.
     const arrivals = world.sandbox.stats().arrivals + 1;
     await until('the next was sent', () => world.sandbox.stats().arrivals >= arrivals);
@@ -72,4 +79,4 @@ it('a payout costs as many Redis commands with 100,000 queued as with 100, and t
   // A payout is polled once more or less by chance; `npm run bench -- backlog` measures it more closely.
   expect(many.commandsPerPayout).toBeLessThanOrEqual(few.commandsPerPayout * 1.25);
   expect(many.memoryMb).toBeLessThanOrEqual(few.memoryMb + 60);
-}, 180_000);
+}, 400_000);
