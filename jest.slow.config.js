@@ -18,8 +18,8 @@ const ALONE = [
 /** The proofs that take minutes: `npm run test:slow`. */
 export default {
   testTimeout: config.testTimeout,
-  // Two at a time wait together; what has to be alone runs after them.
-  maxWorkers: 2,
+  // Three at a time mostly wait; what has to be alone runs after them.
+  maxWorkers: 3,
   projects: [
     { ...shared, testRegex: ['\\.slow\\.test\\.ts$'], testPathIgnorePatterns: ['/node_modules/', ...ALONE] },
     { ...shared, testRegex: ALONE, runner: '<rootDir>/test/support/serial-runner.mjs' },
