@@ -42,15 +42,13 @@ does not slow another. What an account does not set comes from the environment.
 \`\`\`
 
 Commands for operators work on one account: the only one of the file, that of \`GATEWAY_PLATFORM_ID\`, or that of \`--account ID\`.
-\`payouts worker\`, \`dashboard\` and \`doctor\` serve all of the file, or with \`--account ID\` that one.
+\`payouts worker\`, \`dashboard\`, \`notify\` and \`doctor\` serve all of the file, or with \`--account ID\` that one.
 
 \`secretKeyFile\` is relative to the accounts file. An account may set each of these:
 
 ${Object.keys(ACCOUNT_SETTINGS)
   .map((name) => `- \`${name}\``)
   .join('\n')}
-
-\`payouts worker\` and \`payouts doctor\` read this file; every other command works for the account of \`GATEWAY_PLATFORM_ID\`.
 `;
 }
 

@@ -110,6 +110,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'notify',
         description: 'post chosen events to a webhook: signed, retried, at least once',
+        accounts: 'all',
         load: async () => (await import('./commands/notify-command.js')).defineNotifyCommand,
       },
       {

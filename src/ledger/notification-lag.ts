@@ -3,6 +3,9 @@ import { ask, type LedgerConnection } from './ledger-connection.js';
 /** The group of an account's events that `payouts notify` reads. */
 export const NOTIFY_GROUP = 'payouts-notify';
 
+/** Later than this needs an operator: `payouts doctor` and `/readyz` warn, as the alert PayoutsNotificationsLate does. */
+export const NOTIFICATIONS_LATE_MS = 5 * 60_000;
+
 /**
  * For how long the oldest event waits that `payouts notify` has not handled, also while no such process runs.
  * @returns ms on the clock of Redis; 0 when it is up to date; undefined where notifications were never started

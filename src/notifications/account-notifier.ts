@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { isAborted, type Clock } from '../clock.js';
+import { readGatewayFacts } from '../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { NOTIFY_GROUP, startNotifyGroup } from '../ledger/notification-lag.js';
-import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Logger } from '../logger.js';
 import { eventsSchema, readGroupEvents } from '../producer/events/event-group.js';
@@ -80,14 +80,21 @@ export class AccountNotifier {
     for await (const event of readGroupEvents(this.#connection, settings, this.#stop, selection)) {
       const type = nameOf(event);
       if (type === undefined) continue;
-      const notification = describeEvent(this.#connection.platformId, event, type, await this.#payoutOf(event));
+      const notification = await this.#describe(event, type);
       // Left in the hands of the group: it is delivered after the next start.
       if (!(await this.#deliver(notification))) break;
     }
   }
 
-  async #payoutOf({ payoutId }: PayoutEvent): Promise<Payout | undefined> {
-    return payoutId === undefined ? undefined : this.#options.ledger.get(payoutId);
+  async #describe(event: PayoutEvent, type: PayoutEventName): Promise<Notification> {
+    const { platformId } = this.#connection;
+    const { payoutId } = event;
+    if (payoutId === undefined) return describeEvent(platformId, event, type, undefined);
+    const [payout, { currencies }] = await Promise.all([
+      this.#options.ledger.get(payoutId),
+      readGatewayFacts(this.#connection),
+    ]);
+    return describeEvent(platformId, event, type, payout, currencies);
   }
 
   /** @returns false when it was stopped before it could deliver */

@@ -1,4 +1,6 @@
 import { InvalidConfigError } from '../errors.js';
+import { formatMoney } from '../format.js';
+import type { Currency } from '../ledger/gateway-facts.js';
 import type { Payout } from '../ledger/payout.js';
 import { PAYOUT_STATES } from '../ledger/states.js';
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from '../producer/events/payout-events.js';
@@ -44,12 +46,16 @@ export function nameOf(event: PayoutEvent): PayoutEventName | undefined {
   return event.type === 'state' ? event.to : event.type;
 }
 
-/** @param payout - absent where the event is the account's, and where retention removed it */
+/**
+ * @param payout - absent where the event is the account's, and where retention removed it
+ * @param currencies - those whose names are known
+ */
 export function describeEvent(
   platformId: number,
   event: PayoutEvent,
   type: PayoutEventName,
   payout: Payout | undefined,
+  currencies: readonly Currency[] = [],
 ): Notification {
   const { eventId, at, by, reason } = event;
   return {
@@ -60,7 +66,12 @@ export function describeEvent(
     ...(by === undefined ? {} : { by }),
     ...(reason === undefined ? {} : { reason }),
     ...(payout === undefined ? {} : { payout: pickFields(payout) }),
-    text: describe(platformId, event, type, payout),
+    text: describe(
+      platformId,
+      event,
+      type,
+      payout && { ...payout, money: formatMoney(payout.amount, payout.paymentId, currencies) },
+    ),
   };
 }
 
@@ -83,13 +94,12 @@ function describe(
   platformId: number,
   { payoutId, by, reason }: PayoutEvent,
   type: PayoutEventName,
-  payout: Payout | undefined,
+  payout: (Payout & { readonly money: string }) | undefined,
 ): string {
   const happened =
     payoutId === undefined
       ? `Account ${platformId} ${OF_ACCOUNT[type] ?? type}`
       : `Account ${platformId}: payout ${payoutId} ${type === 'late_payment' ? 'was paid too late' : `is ${type}`}`;
-  const amount = payout && `${payout.amount} (payment_id ${payout.paymentId})`;
   const why = reason ?? (payout?.state === type ? payout.message : undefined);
-  return [[happened, amount, why].filter((part) => part !== undefined).join(' — '), by && ` (${by})`].join('');
+  return [[happened, payout?.money, why].filter((part) => part !== undefined).join(' — '), by && ` (${by})`].join('');
 }

@@ -11,6 +11,7 @@ import { readRunbooks } from './support/runbooks.js';
 const ACCOUNT = 4242;
 const OTHER_ACCOUNT = 4243;
 const SECRET_KEY = 'k-old-0123456789';
+const LATER = { paymentId: 1, amount: '1', addressTo: 'bc1qlater', notBefore: '2099-01-01T00:00:00Z' };
 const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 
 const runbooks = readRunbooks();
@@ -114,13 +115,10 @@ it('rotate the gateway’s secret key', async () => {
 
 it('move to another Redis', async () => {
   await startWorker();
-  const folder = host.path('var/lib/redis-new');
-  await host.shell(
-    `mkdir -p ${folder}; redis-server --dir ${folder} --port ${host.newRedisPort} --appendonly yes --appendfsync always --aof-load-truncated no --maxmemory-policy noeviction --save "" --daemonize yes --logfile ${folder}/log`,
-  );
+  await host.startNewRedis();
   await enqueue(3, 'moves');
   await follow('move to another Redis');
-  const moved = new PayoutProducer({ redisUrl: `redis://127.0.0.1:${host.newRedisPort}`, platformId: ACCOUNT });
+  const moved = new PayoutProducer({ redisUrl: host.newRedisUrl, platformId: ACCOUNT });
   try {
     await untilCompleted(4, moved);
   } finally {
@@ -149,16 +147,26 @@ it('a host is lost', async () => {
 
 it('back up and restore Redis', async () => {
   await startWorker();
+  await producer.enqueue({ ...LATER, payoutId: 'wrong' });
   await follow('back up Redis and the journal');
   await enqueue(2, 'forgotten');
   await untilCompleted(3);
+  const cancelled = 'payouts cancel wrong --reason "wrong file"';
+  expect(await host.shell(cancelled)).toMatchObject({ code: 0 });
   const stopped = async (): Promise<void> => {
     await until('the worker objects', async () => {
       const { output } = await host.shell('payouts stats || true');
       return output.includes('adopt-ledger');
     });
   };
-  await follow('restore Redis from a backup', { 2: stopped });
+  await follow('restore Redis from a backup', {
+    2: stopped,
+    3: async () => {
+      // The copy does not know of the cancellation.
+      expect(await producer.stats()).toMatchObject({ paused: true, queued: 1 });
+      expect(await host.shell(cancelled)).toMatchObject({ code: 0 });
+    },
+  });
   // What the journal knows is restored with its txhash, and followed to its end.
   await untilCompleted(3);
   await enqueue(2, 'forgotten');
@@ -170,8 +178,12 @@ it('back up and restore Redis', async () => {
 
 it('add and remove an account', async () => {
   const file = host.path('etc/payouts/accounts.json');
-  await cp(host.path('etc/payouts/secrets/gateway-secret-key'), host.path('etc/payouts/key'));
-  const entry = (platformId: number): object => ({ platformId, baseUrl: sandbox.url, secretKeyFile: './key' });
+  for (const copy of [`etc/payouts/${ACCOUNT}.key`, 'new-key']) {
+    await cp(host.path('etc/payouts/secrets/gateway-secret-key'), host.path(copy));
+  }
+  const entry = (platformId: number): object => ({
+    ...{ platformId, baseUrl: sandbox.url, secretKeyFile: `./${platformId}.key` },
+  });
   await writeFile(file, JSON.stringify([entry(ACCOUNT)]));
   await host.writeSettings(`PAYOUT_ACCOUNTS_FILE=${file}\n`);
   await startWorker();
@@ -182,13 +194,14 @@ it('add and remove an account', async () => {
       1: async () => {
         await enqueue(1, 'other', other);
         await untilCompleted(1, other);
+        await other.enqueue({ ...LATER, payoutId: 'left' });
       },
       2: async () => writeFile(file, JSON.stringify([entry(ACCOUNT)])),
     });
     expect(outputs[1]).toMatch(/paused/);
     await enqueue(1, 'last');
     await untilCompleted(2);
-    expect(await other.stats()).toMatchObject({ completed: 1, paused: true });
+    expect(await other.stats()).toMatchObject({ completed: 1, queued: 0, cancelled: 1, paused: true });
   } finally {
     await other.close();
   }

@@ -41,6 +41,14 @@ it('says what happened to the account, who did it and why', () => {
   });
 });
 
+it('names the currency where the gateway told its name', () => {
+  const event = { eventId: '17-0', type: 'state', payoutId: 'invoice-77', to: 'rejected', at: AT } as const;
+  const { text } = describeEvent(4242, event, 'rejected', PAYOUT, [
+    { paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined },
+  ]);
+  expect(text).toBe('Account 4242: payout invoice-77 is rejected — 12.5 USDT (TRC-20) — wallet <closed> & gone');
+});
+
 it('says no message of a later state', () => {
   const event = { eventId: '19-0', type: 'state', payoutId: 'invoice-77', to: 'queued', at: AT } as const;
   expect(describeEvent(4242, event, 'queued', PAYOUT).text).toBe(

@@ -65,11 +65,23 @@ it('posts the chosen events from its first start on, in order, and is up to date
     ['resumed', 'after'],
   ]);
   await until('nothing waits', async () => (await lag()) === 0);
+  await enqueue('P-2');
+  await until('what was not chosen does not wait either', async () => (await lag()) === 0);
   expect((await notify.read('/readyz')).body).toContain('"delivers":true');
   const { body } = await notify.read('/metrics');
   expect(body).toContain(`payouts_notifications_delivered_total{platform_id="${account.platformId}"} 2`);
   notify.kill('SIGTERM');
   expect(await notify.result).toMatchObject({ code: 0 });
+});
+
+it('names the currency of a payout', async () => {
+  const { redis, keys } = account.connection;
+  const currencies = { currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }], currenciesAt: Date.now() };
+  await redis.hset(keys.gateway, { currencies: JSON.stringify(currencies) });
+  await start({ NOTIFY_EVENTS: 'cancelled' });
+  await operator.cancel((await enqueue('P-1'), 'P-1'), { by: 'alice', reason: 'ticket 7' });
+  await until('it arrived', () => receiver.received.length === 1);
+  expect(notifications()[0]?.text).toMatch(/P-1 is cancelled — [\d.]+ USDT \(TRC-20\) — ticket 7/);
 });
 
 it('posts what happened while no process ran', async () => {

@@ -1,4 +1,5 @@
 import { formatCount } from '../../format.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { formatTotals } from '../import/describe-import.js';
 import type { Survey } from './survey-payouts.js';
@@ -7,10 +8,11 @@ import type { Survey } from './survey-payouts.js';
 export function describeSurvey(
   { chosen, totals, changedBefore, others }: Survey,
   from: readonly PayoutState[],
+  currencies: readonly Currency[],
 ): string {
   const states = from.join(' or ');
   const left = Object.entries(others).map(([state, count]) => `, ${count} ${state} left as they are`);
-  const table = chosen.length === 0 ? '' : formatTotals(totals);
+  const table = chosen.length === 0 ? '' : formatTotals(totals, currencies);
   const again =
     changedBefore === 0
       ? ''

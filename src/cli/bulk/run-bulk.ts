@@ -1,6 +1,7 @@
 import { isAborted, systemClock } from '../../clock.js';
 import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../errors.js';
 import { formatCount } from '../../format.js';
+import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
@@ -82,7 +83,8 @@ export async function runBulk(
   const survey = await surveyAll(run);
   try {
     // For a program stdout holds the one object at the end.
-    (json ? context.writeError : context.write)(describeSurvey(survey, change.from));
+    const { currencies } = await readGatewayFacts(account.ledger.connection);
+    (json ? context.writeError : context.write)(describeSurvey(survey, change.from, currencies));
     if (!dryRun && survey.chosen.length > 0) await changeAll(run, survey);
     if (!dryRun) await change.finish?.();
     if (!json) context.write(describeEnd(run));

@@ -20,5 +20,7 @@ export async function nameFlags<Result>(work: () => Result | Promise<Result>): P
 }
 
 function toFlag(field: string): string {
+  // It names a flag already.
+  if (field.startsWith('--')) return field;
   return FLAGS[field] ?? `--${field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -13,6 +13,7 @@ import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } f
 import { checkJobs, JOB_CHECK_NAMES } from './check-jobs.js';
 import { checkJournalAgreement } from './check-journal.js';
 import { checkJournalFolder } from './check-journal-folder.js';
+import { checkNotifications } from './check-notifications.js';
 import { checkOutbox } from './check-outbox.js';
 import { checkQueue } from './check-queue.js';
 import {
@@ -124,20 +125,27 @@ async function* checkLedger(
     yield await attempt('pause', async () => checkPause(await readAccountStats(connection)));
     yield await attempt('balance', async () => checkBalance(connection));
     yield await attempt('unknown payouts', async () => checkUnknown(await readAccountStats(connection)));
+    yield* await attemptAll('notifications', async () => checkNotifications(connection));
   } finally {
     await account.close();
   }
 }
 
-/** Redis may become unavailable or refuse a command during a check: that is a result too, and the other checks run. */
+/** As {@link attemptAll}, for a check with one result. */
 async function attempt(name: string, check: () => Promise<CheckResult>): Promise<CheckResult> {
+  const [result] = await attemptAll(name, async () => [await check()] as const);
+  return result;
+}
+
+/** Redis may become unavailable or refuse a command during a check: that is a result too, and the other checks run. */
+async function attemptAll<Results extends readonly CheckResult[]>(
+  name: string,
+  check: () => Promise<Results>,
+): Promise<Results | readonly [CheckResult]> {
   try {
     return await check();
   } catch (error) {
-    return problem(
-      name,
-      (error as Error).message,
-      'Run `payouts doctor` again; if it persists, check Redis and its log.',
-    );
+    const fix = 'Run `payouts doctor` again; if it persists, check Redis and its log.';
+    return [problem(name, (error as Error).message, fix)];
   }
 }

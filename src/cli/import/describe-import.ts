@@ -24,7 +24,7 @@ export function describeCheck(
 }
 
 /** The sum of each currency, as a table. */
-export function formatTotals(totals: readonly CurrencyTotal[], currencies: readonly Currency[] = []): string {
+export function formatTotals(totals: readonly CurrencyTotal[], currencies: readonly Currency[]): string {
   const rows = totals.map(({ paymentId, symbol, payouts, amount }) => [
     '',
     String(paymentId),

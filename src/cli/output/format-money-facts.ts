@@ -1,4 +1,4 @@
-import { formatDuration, formatMoney, formatTime } from '../../format.js';
+import { formatDuration, formatMoney, formatTime, formatTimeUtc } from '../../format.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import { compareBalance } from '../../ledger/balance-cover.js';
 import type { GatewayFacts } from '../../ledger/gateway-facts.js';
@@ -66,7 +66,7 @@ function ago(at: number, wallNow: number): string {
 }
 
 /** What is in each state and what happened today, by currency; '' where there is nothing. */
-export function formatSums({ statistics: { sums, today }, facts: { currencies } }: MoneyFacts): string {
+export function formatSums({ statistics: { sums, today, asOf }, facts: { currencies } }: MoneyFacts): string {
   const toRows = (name: string, list: readonly CurrencySum[]): string[][] =>
     list.map(({ paymentId, symbol, count, amount }) => [
       ...['', name, String(count), formatMoney(amount, paymentId, currencies)],
@@ -74,8 +74,10 @@ export function formatSums({ statistics: { sums, today }, facts: { currencies } 
     ]);
   const now = PAYOUT_STATES.flatMap((state) => toRows(state, sums[state]));
   const day = COUNTED_TODAY.flatMap((kind) => toRows(kind, today[kind]));
+  // The sender counts every few seconds, so they may be behind the counts above.
+  const counted = asOf === undefined ? '' : ` (events up to ${formatTimeUtc(new Date(asOf).toISOString())})`;
   return [
-    now.length === 0 ? '' : `\nBy currency\n${formatTable(now, [2])}`,
+    now.length === 0 ? '' : `\nBy currency${counted}\n${formatTable(now, [2])}`,
     day.length === 0 ? '' : `\nToday (UTC)\n${formatTable(day, [2])}`,
   ].join('');
 }

@@ -1,6 +1,7 @@
 import { sinceWatcherFailureMs, watcherFailures } from '../../failsafe.js';
 import { formatCount, formatDuration, formatMs } from '../../format.js';
 import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/clock-offset.js';
+import { NOTIFICATIONS_LATE_MS } from '../../ledger/notification-lag.js';
 import type { AccountDetails, AccountView } from './account-snapshot.js';
 
 const MINUTE_MS = 60_000;
@@ -10,9 +11,6 @@ const STANDS_STILL_AFTER_MS = 10 * MINUTE_MS;
 
 /** As the alert PayoutsLogsLost. */
 const LOST_LOG_TOLD_MS = 10 * MINUTE_MS;
-
-/** As the alert PayoutsNotificationsLate. */
-const NOTIFICATIONS_LATE_MS = 5 * MINUTE_MS;
 
 /** One poll may fail for any reason. */
 const FAILED_POLLS = 3;

@@ -35,11 +35,13 @@ describe('payouts retry of many', () => {
   it("puts a breaker's five rejected payouts back in one command, each with a job of its own", async () => {
     await rejectFive();
     expect(JSON.parse((await account.run('stats', '--json')).stdout)).toMatchObject({ paused: true, rejected: 5 });
+    const { redis, keys } = account.ledger.connection;
+    const currencies = { currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }], currenciesAt: Date.now() };
+    await redis.hset(keys.gateway, { currencies: JSON.stringify(currencies) });
     const result = await account.runProcess('retry', '--state', 'rejected', '--yes', ...WHY);
     expect(result).toMatchObject({ code: 0, stderr: '' });
-    expect(result.stdout).toMatch(/^5 payouts rejected\n.* +6 +5 +62\.5\n5 payouts queued again\.\n$/s);
+    expect(result.stdout).toMatch(/^5 payouts rejected\n.* +6 +5 +62\.5 USDT \(TRC-20\)\n5 payouts queued again\.\n$/s);
     expect(await states()).toEqual(['queued', 'queued', 'queued', 'queued', 'queued']);
-    const { redis, keys } = account.ledger.connection;
     expect(await redis.lrange(`${keys.prefix}:withdraw:wait`, 0, -1)).toEqual(
       expect.arrayContaining(IDS.map((payoutId) => `${payoutId}~1`)),
     );

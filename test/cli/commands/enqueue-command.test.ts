@@ -56,6 +56,9 @@ describe('payouts enqueue', () => {
       'payouts: --priority: must be a whole number (got "x")',
       '',
     ]);
+    expect((await account.enqueue('p-1', '--account', 'x')).stderr).toMatch(
+      /^payouts: --account: must be a whole number/,
+    );
     expect((await account.enqueue('p-1', '--metadata', '{')).stderr).toMatch(/^payouts: --metadata: is not JSON: /);
     const twice = await account.enqueue('p-1', '--address-to', 'r:1', '--destination-tag', '2');
     expect(twice.stderr).toMatch(/^payouts: --destination-tag: is given twice/);

@@ -1,4 +1,9 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
+import { startNotify } from '../../notifications/support/notify-process.js';
+import { newPlatformId, testRedisUrl } from '../../support/account.js';
 import { runCli } from '../../support/cli.js';
 
 const ENV = {
@@ -20,4 +25,23 @@ it.each<[string, Record<string, string>, string]>([
   const { code, stderr } = await runCli(['notify'], { env: { ...ENV, ...env } });
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
   expect(stderr).not.toContain('hunter2');
+});
+
+it('serves every account of an accounts file, whichever the environment names, or the one of --account', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-notify-'));
+  const ids = [newPlatformId(), newPlatformId()] as const;
+  const file = join(dir, 'accounts.json');
+  const entry = { baseUrl: 'https://gateway.example', secretKeyFile: 'key' };
+  await writeFile(file, JSON.stringify(ids.map((platformId) => ({ platformId, ...entry }))));
+  const served = async (...args: string[]): Promise<number[]> => {
+    const url = 'https://hooks.example';
+    const notify = await startNotify(testRedisUrl(), ids[0], url, { PAYOUT_ACCOUNTS_FILE: file }, args);
+    const { body } = await notify.read('/metrics');
+    notify.kill('SIGTERM');
+    await notify.result;
+    return ids.filter((id) => body.includes(`payouts_notifications_failing{platform_id="${id}"}`));
+  };
+  expect(await served()).toEqual(ids);
+  expect(await served('--account', String(ids[1]))).toEqual([ids[1]]);
+  await rm(dir, { recursive: true });
 });

@@ -71,7 +71,7 @@ describe('payouts stats', () => {
     expect(stopped).toMatch(/last send +\d+ s ago/);
     expect(stopped).toMatch(/balance +99 USDT \(TRC-20\), 100\.5 queued: NOT ENOUGH \(1 min ago\)/);
     expect(stopped).toMatch(/query failed \d s ago: \/balance: no route/);
-    expect(stopped).toMatch(/By currency\n +queued +1 +100\.5 USDT \(TRC-20\)/);
+    expect(stopped).toMatch(/By currency \(events up to \S+ [\d:]{8} UTC\)\n +queued +1 +100\.5 USDT \(TRC-20\)/);
     expect(stopped).toMatch(/Today \(UTC\)\n +sent +3 +12\.25 USDT \(TRC-20\)/);
 
     await redis.hset(keys.sender, { owner: 'host:1:abc', epoch: 4, beat: 17, released: 0 });

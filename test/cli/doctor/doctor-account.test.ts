@@ -1,7 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { NOTIFY_GROUP } from '../../../src/ledger/notification-lag.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';
@@ -52,6 +54,25 @@ describe('payouts doctor finds, in the account:', () => {
     const strange = { name: 'outbox', status: 'warning', detail: '2 members that this version does not understand' };
     expect([code, found]).toEqual([0, [NO_SENDER, expect.objectContaining(strange)]]);
     expect(found[1]?.fix).toContain(`redis-cli ZRANGE '${doctor.prefix}:outbox' 0 -1`);
+  });
+
+  it('notifications that are late, once they were started', async () => {
+    const readLine = async (): Promise<CheckResult | undefined> => {
+      const { checks } = JSON.parse((await doctor.run('--json')).out) as { readonly checks: CheckResult[] };
+      return checks.find(({ name }) => name === 'notifications');
+    };
+    const events = `${doctor.prefix}:events`;
+    const [seconds = 0] = await doctor.client.time();
+    await doctor.client.xadd(events, `${seconds - 3_600}000-0`, 'type', 'paused');
+    expect(await readLine()).toBeUndefined();
+    await doctor.client.xgroup('CREATE', events, NOTIFY_GROUP, '$');
+    expect(await readLine()).toMatchObject({ status: 'ok', detail: 'all delivered' });
+    await doctor.client.xgroup('SETID', events, NOTIFY_GROUP, '0');
+    expect(await readLine()).toMatchObject({
+      status: 'warning',
+      detail: 'the oldest waits for 1 h 0 min',
+      fix: expect.stringContaining('start it'),
+    });
   });
 
   it('in every account of an accounts file', async () => {

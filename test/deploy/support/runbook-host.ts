@@ -18,6 +18,9 @@ export interface RunbookHostOptions {
   readonly redisPort?: number;
 }
 
+/** Of both Redis: the operator has exported it as REDISCLI_AUTH. */
+const PASSWORD = 'runbook-0123456789';
+
 /** Short times; the interval between sends is the real one. */
 const QUICK = `LEASE_MS=1500
 TAKEOVER_QUARANTINE_MS=1000
@@ -56,7 +59,20 @@ export class RunbookHost {
   }
 
   get redisUrl(): string {
-    return `redis://127.0.0.1:${this.redisPort}`;
+    return this.#urlOf(this.redisPort);
+  }
+
+  /** Of the Redis that a runbook moves to. */
+  get newRedisUrl(): string {
+    return this.#urlOf(this.newRedisPort);
+  }
+
+  /** Starts the Redis that a runbook moves to. */
+  async startNewRedis(): Promise<void> {
+    const folder = this.path('var/lib/redis-new');
+    await mkdir(folder);
+    await writeFile(join(folder, 'conf'), redisConf(folder, this.newRedisPort));
+    await this.shell('redis-server /var/lib/redis-new/conf --daemonize yes --logfile /var/lib/redis-new/log');
   }
 
   /** A file of the host, by its path there. */
@@ -81,7 +97,7 @@ ${QUICK}${settings}`,
   async shell(script: string): Promise<ShellResult> {
     const child = spawn('bash', ['-euo', 'pipefail', '-c', this.#translate(script)], {
       cwd: this.root,
-      env: { PATH: `${this.path('bin')}:${process.env['PATH'] ?? ''}`, HOME: this.root },
+      env: { PATH: `${this.path('bin')}:${process.env['PATH'] ?? ''}`, HOME: this.root, REDISCLI_AUTH: PASSWORD },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
@@ -112,19 +128,32 @@ ${QUICK}${settings}`,
   #translate(script: string): string {
     let text = script
       .replace(/ -o \w+ -g \w+/g, '')
+      .replaceAll('runuser -u redis -- ', '')
+      .replaceAll('ssh redis-old.example ', '')
       .replaceAll('-h redis-old.example', `-p ${this.redisPort}`)
       .replaceAll('-h redis-new.example', `-p ${this.newRedisPort}`)
       .replaceAll('redis-old.example 6379', `127.0.0.1 ${this.redisPort}`)
       .replaceAll('redis-old.example', `127.0.0.1:${this.redisPort}`)
       .replaceAll('redis-new.example', `127.0.0.1:${this.newRedisPort}`)
-      .replaceAll('--port 6379', `--port ${this.redisPort}`)
-      .replace(/\/(etc\/payouts|var\/lib|backup)\b/g, `${this.root}/$1`);
+      .replace(/\/(etc\/payouts|etc\/redis|var\/lib|backup)\b/g, `${this.root}/$1`);
     for (const [word, meaning] of this.#words) text = text.replaceAll(word, meaning);
     return text;
   }
 
+  #urlOf(port: number): string {
+    return `redis://:${PASSWORD}@127.0.0.1:${port}`;
+  }
+
   async #fill({ gatewayUrl, secretKey }: RunbookHostOptions): Promise<void> {
-    for (const folder of ['bin', 'run', 'backup', 'etc/payouts/secrets', 'var/lib/payouts/journal', 'var/lib/redis']) {
+    for (const folder of [
+      'bin',
+      'run',
+      'backup',
+      'etc/payouts/secrets',
+      'etc/redis',
+      'var/lib/payouts/journal',
+      'var/lib/redis',
+    ]) {
       await mkdir(this.path(folder), { recursive: true, mode: 0o700 });
     }
     await writeFile(this.path('etc/payouts/secrets/redis-url'), this.redisUrl, { mode: 0o600 });
@@ -133,7 +162,8 @@ ${QUICK}${settings}`,
 GATEWAY_BASE_URL=${gatewayUrl}
 GATEWAY_SECRET_KEY_FILE=${this.path('etc/payouts/secrets/gateway-secret-key')}
 `);
-    const redis = `redis-server --dir ${this.path('var/lib/redis')} --port ${this.redisPort} --appendonly yes --appendfsync always --aof-load-truncated no --maxmemory-policy noeviction --save ""`;
+    const conf = this.path('etc/redis/redis.conf');
+    await writeFile(conf, redisConf(this.path('var/lib/redis'), this.redisPort));
     await this.#program(
       'payouts',
       `set -a; . ${this.path('etc/payouts/payouts.env')}; set +a
@@ -154,7 +184,7 @@ stop() {
 start() {
   case $unit in
   payouts-worker) set -- payouts worker ;;
-  redis-server) set -- ${redis} ;;
+  redis-server) set -- redis-server ${conf} ;;
   esac
   setsid "$@" >> ${this.path('run')}/$unit.log 2>&1 < /dev/null &
   echo $! > $pidfile
@@ -163,6 +193,8 @@ case $1 in
 stop) stop ;;
 start) start ;;
 restart) stop; start ;;
+disable) unit=$3; pidfile=${this.path('run')}/$unit.pid; stop ;;
+try-restart) ;;
 esac`,
     );
   }
@@ -171,4 +203,17 @@ esac`,
     await writeFile(this.path(`bin/${name}`), `#!/bin/sh\n${script}\n`);
     await chmod(this.path(`bin/${name}`), 0o755);
   }
+}
+
+/** With the settings that docs/redis.md asks for, and a password. */
+function redisConf(folder: string, port: number): string {
+  return `dir ${folder}
+port ${port}
+requirepass ${PASSWORD}
+appendonly yes
+appendfsync always
+aof-load-truncated no
+maxmemory-policy noeviction
+save ""
+`;
 }

@@ -6,7 +6,7 @@ export interface AlertRule {
   readonly alert: string;
   readonly expr: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly action: string };
+  readonly annotations: { readonly summary: string; readonly action: string; readonly runbook: string };
 }
 
 export const ALERTS_PATH = fileURLToPath(new URL('../../../docs/alerts.yml', import.meta.url));

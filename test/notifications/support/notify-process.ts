@@ -14,9 +14,10 @@ export async function startNotify(
   platformId: number,
   url: string,
   env: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
 ): Promise<NotifyProcess> {
   const port = await findFreePort();
-  const cli = startCli(['notify'], {
+  const cli = startCli(['notify', ...args], {
     env: {
       REDIS_URL: redisUrl,
       GATEWAY_PLATFORM_ID: String(platformId),
