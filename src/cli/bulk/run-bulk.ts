@@ -22,7 +22,7 @@ export interface BulkChange {
   readonly matches?: (payout: Payout) => boolean;
   /** Whether a payout has been through this very change: run again, the command continues and does nothing twice. */
   readonly wasChanged: (payout: Payout) => boolean;
-  /** `Send 3 payouts again`: the question, without its mark. */
+  /** `Send 3 payouts of account 4242 again`: the question, without its mark. */
   readonly describe: (payouts: string) => string;
   /** `3 payouts queued again`: what was done. */
   readonly describeDone: (payouts: string) => string;
@@ -129,10 +129,11 @@ function createMessages({ writeError, terminal }: CliContext): RowMessages {
 }
 
 async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
-  const { context, change, options, counts } = run;
+  const { context, account, change, options, counts } = run;
   const { signal } = options;
   if (!options.yes) {
-    const question = `${change.describe(formatCount(chosen.length, 'payout'))}?`;
+    const payouts = `${formatCount(chosen.length, 'payout')} of account ${account.ledger.connection.platformId}`;
+    const question = `${change.describe(payouts)}?`;
     await confirm(question, { terminal: context.terminal, signal });
   }
   const messages = createMessages(context);
