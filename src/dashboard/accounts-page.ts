@@ -1,7 +1,7 @@
 import { formatDuration } from '../format.js';
 import { estimateEnd } from '../ledger/statistics.js';
 import { html, type Html } from './html.js';
-import { layout } from './layout.js';
+import { layout, PULSE_PAGE } from './layout.js';
 import { countNeeds } from './overview/needs-section.js';
 import type { Overview } from './overview/overview.js';
 import type { Pulse } from './pulse/judge-pulse.js';
@@ -23,7 +23,7 @@ export function accountsPage(site: DashboardSite, accounts: readonly AccountAtAG
   const title = describeTrouble(accounts) ?? 'All accounts';
   return layout(
     site,
-    { title, isLive: true },
+    { title, ...PULSE_PAGE },
     html`<div class="heading"><h1 aria-live="polite">${title}</h1></div>
       <table class="accounts payouts">
         <caption class="unseen">
