@@ -275,9 +275,11 @@ function isUnavailable(error: Error): boolean {
   return syscall === 'connect' || (typeof code === 'string' && CONNECTION_ERROR_CODE.test(code));
 }
 
-/** ioredis speaks of its own option where a command found no connection. */
+/** ioredis speaks of its own options where a command found no connection. */
 function describeTrouble(error: Error): string {
-  return error.name === 'MaxRetriesPerRequestError' ? 'no connection' : error.message;
+  const isUnconnected =
+    error.name === 'MaxRetriesPerRequestError' || error.message.startsWith("Stream isn't writeable");
+  return isUnconnected ? 'no connection' : error.message;
 }
 
 /** Connections that were closed: the copies that BullMQ made of them, which share their options, end as well. */

@@ -6,6 +6,7 @@ import {
   writeSampleWorker,
 } from '../../test/dashboard/support/live-account.js';
 import { fillAccount, type SampleAccount } from '../../test/dashboard/support/sample-account.js';
+import { writeGatewayFacts } from '../../src/ledger/gateway-facts.js';
 import { aPayout } from '../../test/ledger/support/a-payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 
@@ -44,11 +45,24 @@ async function prepareFull(
 }
 
 const BACKLOG = 1_213;
+const BATCH = 'september';
+
+/** What came of the first payouts of the batch. */
+async function sendSome(account: SampleAccount): Promise<void> {
+  for (let index = 1; index <= 24; index += 1) {
+    const payoutId = `bonus:${index}`;
+    const given = { amount: '120', paymentId: 6, batch: BATCH };
+    if (index % 8 === 0) await account.sendAs(payoutId, { kind: 'rejected', message: 'Invalid address' }, given);
+    else await account.sendAs(payoutId, { kind: 'accepted', txhash: `b0${index}` }, given);
+    if (index % 8 !== 0 && index < 20)
+      await account.ledger.change({ payoutId, from: 'in_progress', to: 'completed', fee: '1' });
+  }
+}
 
 /** Payouts that wait, in the ledger alone. */
 async function enqueueBacklog({ ledger }: SampleAccount): Promise<void> {
   const payouts = Array.from({ length: BACKLOG }, (_, index) =>
-    aPayout(`salary:${index + 1}`, { amount: '77', paymentId: 6, symbol: 'USD' }),
+    aPayout(`salary:${index + 1}`, { amount: '77', paymentId: 6, symbol: 'USD', batch: BATCH }),
   );
   await ledger.enqueue(payouts);
   await ledger.clearOutbox(
@@ -78,6 +92,7 @@ export const SCENES: readonly Scene[] = [
   {
     name: 'sending',
     prepare: async (account) => {
+      await sendSome(account);
       await prepareFull(account);
       return keepAlive(account, { sends: true });
     },
@@ -90,6 +105,8 @@ export const SCENES: readonly Scene[] = [
       batch: 'batch?name=september',
       activity: 'activity',
       'nothing-found': 'payouts?q=nothing',
+      'found-by-amount': 'payouts?q=9000',
+      'filter-with-mistake': 'payouts?state=&amount=12x',
       'not-found': 'none',
     },
   },
@@ -142,6 +159,26 @@ export const SCENES: readonly Scene[] = [
       const lastError = 'No connection to the gateway at https://gateway.example: connect ECONNREFUSED 203.0.113.7:443';
       await prepareFull(account, { lastError, failedAttempts: 7, nextRetryAt: await inMs(account, 28_000) });
       return keepAlive(account, { sends: false });
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'gateway-down-idle',
+    prepare: async (account) => {
+      await prepareSender(account);
+      await writeSampleFacts(account);
+      const failure =
+        '/balance: No connection to the gateway at https://gateway.example: connect ECONNREFUSED 203.0.113.7:443';
+      await writeGatewayFacts(account.connection, { failure, failureAt: account.clock.wallNow() });
+      return keepAlive(account, { sends: false });
+    },
+    pages: OVERVIEW,
+  },
+  {
+    name: 'newer-ledger',
+    prepare: async (account) => {
+      await account.redis.hset(account.connection.keys.ledger, 'format', '3');
+      return () => undefined;
     },
     pages: OVERVIEW,
   },

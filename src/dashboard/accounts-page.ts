@@ -1,7 +1,8 @@
 import { formatDuration } from '../format.js';
 import { estimateEnd } from '../ledger/statistics.js';
 import { html, type Html } from './html.js';
-import { layout } from './layout.js';
+import { layout, PULSE_PAGE } from './layout.js';
+import { countNeeds } from './overview/needs-section.js';
 import type { Overview } from './overview/overview.js';
 import type { Pulse } from './pulse/judge-pulse.js';
 import { accountPath, type DashboardSite } from './site.js';
@@ -19,11 +20,10 @@ export interface AccountAtAGlance {
 export function accountsPage(site: DashboardSite, accounts: readonly AccountAtAGlance[]): string {
   const rank = { bad: 0, warn: 1, good: 2 };
   const sorted = accounts.toSorted((one, other) => rank[one.pulse.tone] - rank[other.pulse.tone]);
-  const bad = accounts.filter(({ pulse }) => pulse.tone === 'bad').length;
-  const title = bad === 0 ? 'All accounts' : `Nothing is sent for ${bad} of ${accounts.length} accounts`;
+  const title = describeTrouble(accounts) ?? 'All accounts';
   return layout(
     site,
-    { title, isLive: true },
+    { title, ...PULSE_PAGE },
     html`<div class="heading"><h1 aria-live="polite">${title}</h1></div>
       <table class="accounts payouts">
         <caption class="unseen">
@@ -46,6 +46,14 @@ export function accountsPage(site: DashboardSite, accounts: readonly AccountAtAG
   );
 }
 
+/** What keeps accounts from sending, where it is the same for all of them. */
+function describeTrouble(accounts: readonly AccountAtAGlance[]): string | undefined {
+  const headlines = accounts.flatMap(({ pulse }) => (pulse.tone === 'bad' ? [pulse.headline] : []));
+  if (headlines.length === 0) return undefined;
+  const what = new Set(headlines).size === 1 ? headlines[0] : 'Nothing is sent';
+  return `${what}: ${headlines.length} of ${accounts.length} accounts`;
+}
+
 function accountRow({ root, platformIds }: DashboardSite, { platformId, pulse, overview }: AccountAtAGlance): Html {
   const href = `${root}${accountPath(platformIds, platformId)}/payouts`;
   return html`<tr data-key="${platformId}">
@@ -60,9 +68,10 @@ function pulseView({ tone, headline, detail }: Pulse): Html {
     ${detail === undefined ? undefined : html`<bdi class="quiet">${detail}</bdi>`}`;
 }
 
-function figures({ stats, statistics, wallNow }: Overview, isMoving: boolean): Html {
+function figures(overview: Overview, isMoving: boolean): Html {
+  const { stats, statistics, wallNow } = overview;
   const { ratePerMinute, endsAt } = estimateEnd(statistics, stats, wallNow);
-  const need = stats.unknown + stats.rejected;
+  const need = countNeeds(overview);
   const end =
     !isMoving || endsAt === undefined || stats.queued === 0 ? undefined : `${formatDuration(endsAt - wallNow)} left`;
   return html`${tableCell('Queued', 'number', html`<b>${stats.queued}</b> ${end && html`<small>${end}</small>`}`)}

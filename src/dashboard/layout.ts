@@ -9,9 +9,14 @@ interface PageOptions {
   readonly search?: string;
   /** Which of the navigation's pages it is. @defaultValue none */
   readonly current?: 'overview' | 'list' | 'activity';
-  /** Whether the page keeps itself up to date. @defaultValue false */
-  readonly isLive?: boolean;
+  /** How often the page brings itself up to date, in ms. @defaultValue never */
+  readonly refreshMs?: number;
+  /** Whether it says itself what keeps the account from sending. @defaultValue false */
+  readonly hasPulse?: boolean;
 }
+
+/** The first pages show within seconds what happened. */
+export const PULSE_PAGE = { refreshMs: 1_000, hasPulse: true } as const;
 
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%234f46e5'/%3E%3Cpath d='M4 8h7M8 5l3 3-3 3' stroke='white' stroke-width='1.8' fill='none'/%3E%3C/svg%3E";
@@ -19,12 +24,11 @@ const ICON =
 /** A whole page: head, navigation, search, and the given content. */
 export function layout(
   site: Site | DashboardSite,
-  { title, search = '', current, isLive = false }: PageOptions,
+  { title, search = '', current, refreshMs, hasPulse = false }: PageOptions,
   content: Html,
 ): string {
   const account = 'platformId' in site ? site : undefined;
-  // The live pages say it themselves.
-  const alarm = isLive ? undefined : account?.alarm;
+  const alarm = hasPulse ? undefined : account?.alarm;
   const page = html`<!doctype html>
     <html lang="en">
       <head>
@@ -36,7 +40,7 @@ export function layout(
         <link rel="icon" href="${ICON}" />
         <link rel="stylesheet" href="${site.root}/style.css" />
         <script src="${site.root}/page.js" defer></script>
-        ${isLive ? liveScript(site) : undefined}
+        ${refreshMs === undefined ? undefined : liveScript(site, refreshMs)}
       </head>
       <body>
         <a class="skip" href="#content">Skip to the content</a>
@@ -46,9 +50,16 @@ export function layout(
             ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, { search, current })}
           </div>
         </header>
-        ${alarm && html`<aside class="alarm" aria-label="Alarm"><a href="${account?.base}/payouts">${alarm}</a></aside>`}
+        <div id="alarm">${account !== undefined && alarm !== undefined ? alarmView(account, alarm) : undefined}</div>
         <p id="stale" class="stale-notice" role="alert" hidden></p>
-        <main class="wrap" id="content" tabindex="-1" ${isLive ? html`data-live` : undefined}>${content}</main>
+        <main
+          class="wrap"
+          id="content"
+          tabindex="-1"
+          ${refreshMs === undefined ? undefined : html`data-live="${refreshMs}"`}
+        >
+          ${content}
+        </main>
         <footer class="wrap foot">
           Times are in <span data-zone>UTC</span>. <button type="button" data-times></button>
         </footer>
@@ -57,10 +68,17 @@ export function layout(
   return page.text;
 }
 
+function alarmView({ base }: Site, alarm: string): Html {
+  return html`<aside class="alarm" aria-label="Alarm"><a href="${base}/payouts">${alarm}</a></aside>`;
+}
+
+const RELOAD_AT_MOST_EVERY_MS = 5_000;
+
 /** Without scripts the browser loads the whole page again. */
-function liveScript({ root }: DashboardSite): Html {
+function liveScript({ root }: DashboardSite, refreshMs: number): Html {
+  const seconds = Math.ceil(Math.max(refreshMs, RELOAD_AT_MOST_EVERY_MS) / 1_000);
   return html`<script src="${root}/live.js" defer></script>
-    <noscript><meta http-equiv="refresh" content="5" /></noscript>`;
+    <noscript><meta http-equiv="refresh" content="${seconds}" /></noscript>`;
 }
 
 function navigation({ base }: Site, { search, current }: { search: string; current: PageOptions['current'] }): Html {

@@ -1,13 +1,13 @@
-// Keeps a page up to date without a reload: fetches it every second and changes what differs, so that focus, selection,
+// Keeps a page up to date without a reload: fetches it as often as it says and changes what differs, so that focus, selection,
 // scroll position and open menus stay. It says when it could not.
 
-const EVERY_MS = 1_000;
-const GIVE_UP_AFTER_MS = 4_000;
+const main = document.querySelector('main');
+const EVERY_MS = Number(main?.dataset.live);
+const GIVE_UP_AFTER_MS = EVERY_MS + 3_000;
 
 /** One failed request may be chance. */
-const STALE_AFTER_MS = 3_000;
+const STALE_AFTER_MS = EVERY_MS + 2_000;
 
-const main = document.querySelector('main');
 const notice = document.querySelector('#stale');
 let updatedAt = Date.now();
 
@@ -23,6 +23,7 @@ async function refresh() {
     const next = page.querySelector('main[data-live]');
     if (next === null) throw new Error(`HTTP ${response.status}`);
     update(main, next);
+    update(document.querySelector('#alarm'), page.querySelector('#alarm'));
     document.title = page.title;
     updatedAt = Date.now();
     notice.hidden = true;

@@ -12,12 +12,15 @@ import type { Shown } from './shown.js';
 import { utcTime } from './time.js';
 import { txhashView } from './txhash.js';
 
+/** A payout is sent and paid within seconds. */
+const REFRESH_MS = 2_000;
+
 /** One payout: its state, what an operator can do, all its data and its history. */
 export function payoutPage(site: Site, payout: Payout, shown: Shown): string {
   const { payoutId, state, message } = payout;
   return layout(
     site,
-    { title: payoutId },
+    { title: payoutId, refreshMs: REFRESH_MS },
     html`<div class="heading">
         <h1 class="mono">${payoutId}${copyButton(payoutId, `payoutId ${payoutId}`)}</h1>
         <p>${stateBadge(state)} <span class="quiet">${STATE_MEANING[state]}</span></p>

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, Request } from 'express';
+import { UnsupportedFormatError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import { messagePage } from './message-page.js';
+import { messagePage, type Message } from './message-page.js';
 import type { DashboardSite, Site } from './site.js';
 
 /** The details of an internal error go to the log only. */
@@ -20,8 +21,13 @@ export function respondToError(
       response.status(400).send(messagePage(site, { title: 'Not found', text: 'The URL is malformed.' }));
     } else {
       logger.error({ path: request.path, error: error.stack }, 'request failed');
-      const text = 'Internal error; see the log of the dashboard.';
-      response.status(500).send(messagePage(site, { title: 'Internal error', text }));
+      response.status(500).send(messagePage(site, describeError(error)));
     }
   };
+}
+
+/** An operator who updates only one of the programs can resolve it; all else is for the log. */
+function describeError(error: Error): Message {
+  if (error instanceof UnsupportedFormatError) return { title: 'Ledger of a newer version', text: error.message };
+  return { title: 'Internal error', text: 'Internal error; see the log of the dashboard.' };
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { startLocalRedis } from '../../src/local-redis.js';
 import { until } from '../support/until.js';
+import { SENDER, writeSampleWorker } from './support/live-account.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
 
@@ -86,6 +87,21 @@ describe('the overview', () => {
     await until('silent', async () => (await readText()).includes('Sender without heartbeat'), 5_000);
   });
 
+  it('says that nothing waits rather than a pace of zero, and claims no attempt of a dead sender', async () => {
+    const { sender } = account.connection.keys;
+    const beating = setInterval(() => void account.redis.hincrby(sender, 'beat', 1), 300);
+    try {
+      await until('idle', async () => (await readText()).includes('Idle Nothing waits to be sent now.'), 5_000);
+    } finally {
+      clearInterval(beating);
+    }
+    await fillAccount(account);
+    await account.redis.hset(account.connection.keys.sender, 'owner', `${SENDER}:9f3a1c22`);
+    await writeSampleWorker(account, SENDER, { role: 'sender' });
+    await until('silent', async () => (await readText()).includes('Sender without heartbeat'), 5_000);
+    expect(await readText()).toContain('Last attempt no result is known');
+  });
+
   it('shows that no worker runs, and that no payout needs an operator', async () => {
     await account.redis.del(account.connection.keys.sender);
     const text = await readText();
@@ -115,9 +131,22 @@ describe('the overview', () => {
   it('keeps itself up to date, without a script as well', async () => {
     const page = await dashboard.read('/payouts?range=day');
     expect(page).toContain('<noscript><meta http-equiv="refresh" content="5" /></noscript>');
-    expect(page).toMatch(/<main [^>]*data-live/);
+    expect(page).toMatch(/<main\s[^>]*data-live="1000"/);
     expect((await dashboard.ask('/live.js')).headers.get('content-type')).toContain('javascript');
     expect(page).toContain('The last 24 hours');
+  });
+});
+
+describe('a ledger of a newer format', () => {
+  it('is not shown, and every page says why', async () => {
+    await account.redis.hset(account.connection.keys.ledger, 'format', '3');
+    for (const path of ['/payouts', '/payouts?state=queued']) {
+      const response = await dashboard.ask(path);
+      expect(response.status).toBe(500);
+      expect(await response.text()).toMatch(
+        /Ledger of a newer version[^]*has format 3; [^]*Run the version that wrote it/,
+      );
+    }
   });
 });
 

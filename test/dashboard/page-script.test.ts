@@ -111,9 +111,30 @@ describe('the script', () => {
     await page.getByRole('searchbox').fill('9000');
     await page.getByRole('button', { name: 'Find' }).click();
     expect(await page.locator('th.id a').allInnerTexts()).toEqual(['order:2045']);
+    await page.getByText('Filter').click();
     await page.getByLabel('Amount', { exact: true }).fill('250');
     await page.getByRole('button', { name: 'Show payouts' }).click();
     expect(await page.locator('th.id a').allInnerTexts()).toEqual(['order:2042']);
     await page.context().close();
+  });
+});
+
+describe('without a reload by hand', () => {
+  it('a payout and its batch show what became of them, and every such page the present alarm', async () => {
+    const { ledger } = account;
+    const pages = await Promise.all([open('payouts/order:2047'), open('batch?name=september')]);
+    const [payout, batch] = pages;
+    expect(await payout.locator('.heading .badge').innerText()).toBe('queued');
+    expect(await batch.locator('.progress h2').innerText()).toBe('50 % done');
+    await ledger.change({ payoutId: 'order:2047', from: 'queued', to: 'cancelled', by: 'ann', reason: 'wrong' });
+    await payout.locator('.heading .badge').getByText('cancelled').waitFor();
+    await batch.locator('.progress h2').getByText('100 % done').waitFor();
+    for (const page of pages) expect(await page.locator('#alarm').innerText()).toBe('Paused');
+    await ledger.resume('ann', 'done');
+    for (const page of pages) {
+      await page.locator('#alarm').getByText('Sender without heartbeat').waitFor();
+      expect(await page.title()).toMatch(/^Sender without heartbeat · /);
+      await page.context().close();
+    }
   });
 });

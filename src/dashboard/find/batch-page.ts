@@ -18,13 +18,17 @@ export interface BatchView {
   readonly urgent: readonly Payout[];
 }
 
+/** All payouts of a batch are read for its page: the larger it is, the more seldom. */
+const REFRESH_MS = 5_000;
+const REFRESH_MS_PER_PAYOUT = 1;
+
 /** A batch: how far it is, its sums, and what went wrong. */
 export function batchPage(site: Site, { batch, summary, urgent }: BatchView, shown: Shown): string {
   const { total, isWhole, messages } = summary;
   const counts = countsOf(summary);
   return layout(
     site,
-    { title: `Batch ${batch}`, current: 'list' },
+    { title: `Batch ${batch}`, current: 'list', refreshMs: Math.max(REFRESH_MS, total * REFRESH_MS_PER_PAYOUT) },
     html`<div class="heading">
         <h1>Batch <bdi class="mono">${batch}</bdi></h1>
         <p class="quiet">${formatCount(total, 'payout')}${isWhole ? '' : ' counted; the batch is larger'}</p>
@@ -57,7 +61,7 @@ function progressCard(counts: Counts, total: number): Html {
   const parts = BAR_ORDER.map((state) => {
     const width = (counts[state] / total) * BAR_WIDTH;
     const part = html`<rect
-      class="tone-${STATE_TONE[state]}"
+      class="${state === 'queued' ? 'waiting' : `tone-${STATE_TONE[state]}`}"
       x="${x.toFixed(2)}"
       y="0"
       width="${width.toFixed(2)}"

@@ -20,10 +20,17 @@ const INPUTS: readonly Input[] = [
   { field: 'until', label: 'Changed until', type: 'date', hint: 'that day included' },
 ];
 
-/** The form that says which payouts a list shows. It needs no script. */
-export function findForm({ base }: Site, { texts, problems }: Pick<ListQuery, 'texts' | 'problems'>): Html {
-  const isUsed = Object.keys(texts).some((field) => field !== 'state');
-  return html`<details class="card filter" ${isUsed ? html`open` : undefined}>
+/**
+ * The form that says which payouts a list shows. It needs no script.
+ * @param isSearch - whether the text of the search field led here: on a phone the form would hide what was found
+ */
+export function findForm(
+  { base }: Site,
+  { texts, problems }: Pick<ListQuery, 'texts' | 'problems'>,
+  isSearch: boolean,
+): Html {
+  const isOpen = !isSearch && Object.keys(texts).some((field) => field !== 'state');
+  return html`<details class="card filter" ${isOpen ? html`open` : undefined}>
     <summary>Filter <span class="quiet">by address, amount, reference, batch, day</span></summary>
     <form action="${base}/payouts">
       ${stateSelect(texts.state)}

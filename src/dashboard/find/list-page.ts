@@ -33,7 +33,7 @@ export function listPage(site: Site, list: PayoutList, shown: Shown): string {
       </div>
       ${search === undefined ? undefined : otherMeanings(site, query, search)}
       ${Object.keys(query.texts).every((field) => field === 'state') ? html`<div class="listing">${stateTiles(site, stats, state)}</div>` : undefined}
-      ${findForm(site, query)}
+      ${findForm(site, query, search !== undefined)}
       <section class="list" aria-label="Payouts">
         ${batch === undefined ? undefined : html`<p class="above"><a href="${site.base}${batchPath(batch)}">Progress and sums of batch ${batch}</a></p>`}
         ${

@@ -49,6 +49,11 @@ export function needsSection(site: Site, facts: NeedsFacts): Html {
   </section>`;
 }
 
+/** How many payouts wait for an operator. */
+export function countNeeds({ stats, stuck }: Pick<NeedsFacts, 'stats' | 'stuck'>): number {
+  return URGENT_STATES.reduce((sum, state) => sum + stats[state], stuck);
+}
+
 function* findNeeds({ base }: Site, { stats, stuck, listed, wallNow }: NeedsFacts): Generator<Need> {
   if (stats.latePayments > 0) {
     yield {

@@ -6,7 +6,7 @@ import { stateTiles } from '../account-view.js';
 import { picturesSection } from '../charts/pictures-section.js';
 import type { Range } from '../charts/time-slots.js';
 import { html, type Html } from '../html.js';
-import { layout } from '../layout.js';
+import { layout, PULSE_PAGE } from '../layout.js';
 import { payoutTable } from '../payout-table.js';
 import type { Observation } from '../pulse/account-watch.js';
 import type { Pulse } from '../pulse/judge-pulse.js';
@@ -40,7 +40,7 @@ export function overviewPage(
   const shown = { currencies: gateway.currencies, explorers, wallNow };
   return layout(
     site,
-    { title: pulse.headline, current: 'overview', isLive: true },
+    { title: pulse.headline, current: 'overview', ...PULSE_PAGE },
     html`${pulseCard(pulse, observation, { stats, lastSendAgoMs, pace: [rate, end].filter((text) => text !== undefined) })}
       ${figuresSection({ ...overview, isMoving })} ${needsSection(site, overview)}
       ${picturesSection(statistics, { range, path: `${site.base}/payouts`, wallNow })} ${stateTiles(site, stats)}

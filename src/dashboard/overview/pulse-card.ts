@@ -21,7 +21,7 @@ interface PulseFacts {
  * @param facts - undefined where Redis does not respond
  */
 export function pulseCard(pulse: Pulse, { redis, ledger }: Observation, facts: PulseFacts | undefined): Html {
-  const detail = pulse.tone === 'good' && facts !== undefined ? facts.pace.join(' · ') : pulse.detail;
+  const detail = pulse.detail ?? (pulse.tone === 'good' ? facts?.pace.join(' · ') : undefined);
   return html`<section class="pulse ${pulse.tone}" aria-label="Pulse">
     <h1 aria-live="polite"><span class="dot" aria-hidden="true"></span>${pulse.headline}</h1>
     ${detail === undefined ? undefined : html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
@@ -95,7 +95,9 @@ function describeAttempt(ledger: LedgerObservation): Html | string | undefined {
   const sender = findSender(ledger);
   if (sender === undefined) return undefined;
   const { lastError, nextRetryAt } = sender;
-  if (lastError === undefined) return ledger.sending > 0 ? 'under way' : 'no error';
+  if (lastError === undefined && ledger.sending > 0)
+    return ledger.life.kind === 'alive' ? 'under way' : 'no result is known';
+  if (lastError === undefined) return 'no error';
   const inMs = (nextRetryAt ?? 0) - ledger.wallNow;
   return html`failed: ${lastError}; next try ${inMs < 1_000 ? 'now' : `in ${formatDuration(inMs)}`}`;
 }

@@ -50,9 +50,10 @@ function workerRow(worker: ObservedWorker, holdsLease: boolean, { life }: Ledger
 
 const ROLE_TONES: Readonly<Record<string, string>> = { sender: 'good', standby: 'active', refused: 'bad' };
 
-function describeRole({ role, reason, lastError }: ObservedWorker, holdsLease: boolean): string {
+function describeRole({ role, reason, lastError, pollError }: ObservedWorker, holdsLease: boolean): string {
   if (reason !== undefined) return reason;
   if (lastError !== undefined) return `its last attempt failed: ${lastError}`;
+  if (pollError !== undefined) return `its last status poll failed: ${pollError}`;
   if (role === 'standby') return 'takes over when the sender ends';
   return holdsLease ? 'holds the sender lease' : '–';
 }

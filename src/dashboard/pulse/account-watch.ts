@@ -7,7 +7,7 @@ import type { AccountAccess } from '../../queues/open-account.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
 import { toRedisError } from '../../redis.js';
 import { FIRST_HEARTBEAT_WITHIN_MS, SenderLifeWatch, type SenderLife } from './sender-life.js';
-import { WorkerLives, type ObservedWorker } from './worker-lives.js';
+import { senderOf, WorkerLives, type ObservedWorker } from './worker-lives.js';
 
 /** Whether Redis responds to this dashboard. */
 export type RedisLife =
@@ -37,13 +37,17 @@ export interface LedgerObservation {
   readonly sinceSendMs: number | undefined;
   /** Since when the account is watched without a pause. */
   readonly watchedMs: number;
+  /** For how long payouts have waited for a live sender that nothing holds off; 0 where that is not so. */
+  readonly readyMs: number;
 }
 
 interface Look {
   readonly at: number;
   readonly redisNow: number;
-  readonly facts: Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' | 'sending'>;
+  readonly facts: LookFacts;
 }
+
+type LookFacts = Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' | 'sending'>;
 
 const LOOK_EVERY_MS = 400;
 
@@ -73,6 +77,7 @@ export class AccountWatch {
   #running: Promise<void> | undefined;
   #last: Look | undefined;
   #sends: { readonly since: number; readonly count: number; readonly roseAt: number | undefined } | undefined;
+  #readySince: number | undefined;
   /** Since when the look under way has had no reply. */
   #waitingSince: number | undefined;
   #trouble: { readonly since: number; readonly reason: string } | undefined;
@@ -132,6 +137,7 @@ export class AccountWatch {
       workers: this.#workers.observe(at),
       sinceSendMs: roseAt === undefined ? undefined : at - roseAt,
       watchedMs: at - since,
+      readyMs: at - (this.#readySince ?? at),
     };
   }
 
@@ -173,13 +179,29 @@ export class AccountWatch {
     this.#noteSends(Number(sender['sends'] ?? 0), at);
     this.#senderLife.note(holderOf(parseLease(sender)), at);
     this.#workers.note(parseWorkers(workers), at, redisNow);
-    this.#last = { at, redisNow, facts: { pausedReason: paused ?? undefined, objections, due, sending } };
+    const facts = { pausedReason: paused ?? undefined, objections, due, sending };
+    this.#noteReady(facts, at, redisNow);
+    this.#last = { at, redisNow, facts };
+  }
+
+  /** An account that was idle, paused or held off has not failed to send meanwhile. */
+  #noteReady({ pausedReason, objections, due, sending }: LookFacts, at: number, redisNow: number): void {
+    const life = this.#senderLife.life(at);
+    const isAlive = life.kind === 'alive';
+    const sender = isAlive ? senderOf(life.owner, this.#workers.observe(at)) : undefined;
+    const isHeldOff = (sender?.holdOffUntil ?? 0) > redisNow;
+    const isStopped = pausedReason !== undefined || objections > 0 || !isAlive || isHeldOff;
+    if (isStopped || due + sending === 0) this.#readySince = undefined;
+    else if (this.#readySince === undefined || !this.#isContinuous(at)) this.#readySince = at;
+  }
+
+  #isContinuous(at: number): boolean {
+    return at - (this.#last?.at ?? Number.NEGATIVE_INFINITY) < LOOK_GAP_MAX_MS;
   }
 
   #noteSends(count: number, at: number): void {
     const before = this.#sends;
-    const isContinuous = at - (this.#last?.at ?? Number.NEGATIVE_INFINITY) < LOOK_GAP_MAX_MS;
-    if (before === undefined || !isContinuous) this.#sends = { since: at, count, roseAt: undefined };
+    if (before === undefined || !this.#isContinuous(at)) this.#sends = { since: at, count, roseAt: undefined };
     else this.#sends = { since: before.since, count, roseAt: count > before.count ? at : before.roseAt };
   }
 

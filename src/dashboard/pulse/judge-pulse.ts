@@ -1,7 +1,7 @@
 import { formatCount, formatDuration } from '../../format.js';
 import type { GatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerObservation, Observation } from './account-watch.js';
-import { WORKER_SILENT_AFTER_MS, type ObservedWorker } from './worker-lives.js';
+import { senderOf, WORKER_SILENT_AFTER_MS, type ObservedWorker } from './worker-lives.js';
 
 /** Whether money moves, in a few words. */
 export interface Pulse {
@@ -25,8 +25,9 @@ const IDLE = 'Idle';
 
 const WORKER_COMMAND = 'payouts worker';
 
-/** The messages of a gateway that cannot be reached; any other failed attempt has a cause on this side. */
-const GATEWAY_DOWN = /^(?:No connection to the gateway|the gateway ended the connection|The gateway did not respond)/;
+/** The messages of a gateway that cannot be reached, also after the endpoint of a query; any other failed attempt has a cause on this side. */
+const GATEWAY_DOWN =
+  /^(?:\/\w+: )?(?:No connection to the gateway|the gateway ended the connection|The gateway did not respond)/;
 
 type Judge = (ledger: LedgerObservation, sender: ObservedWorker | undefined) => Pulse | undefined;
 
@@ -36,7 +37,7 @@ type Judge = (ledger: LedgerObservation, sender: ObservedWorker | undefined) => 
  */
 export function judgePulse({ redis, ledger }: Observation, gateway?: Pick<GatewayFacts, 'failure'>): Pulse {
   if (redis.kind === 'unavailable') {
-    const detail = `For ${formatDuration(redis.sinceMs)}: ${redis.reason}. Nothing is sent meanwhile, and nothing is lost: check that it runs, and REDIS_URL.`;
+    const detail = `For ${formatDuration(redis.sinceMs)}: ${redis.reason}. Workers that cannot reach it either send nothing meanwhile, and nothing is lost: check that it runs, and REDIS_URL.`;
     return { tone: 'bad', headline: 'Redis does not respond', detail };
   }
   if (ledger === undefined) return { tone: 'warn', headline: 'Checking', detail: undefined };
@@ -46,13 +47,21 @@ export function judgePulse({ redis, ledger }: Observation, gateway?: Pick<Gatewa
     if (pulse !== undefined) return pulse;
   }
   const pulse = judgeSends(ledger);
-  if (pulse.headline !== IDLE || gateway?.failure === undefined) return pulse;
-  return { tone: 'bad', headline: 'Gateway does not respond', detail: `The last query failed: ${gateway.failure}.` };
+  if (pulse.headline !== IDLE) return pulse;
+  if (sender?.pollError !== undefined) return describeFailedQuery('status poll', sender.pollError);
+  return gateway?.failure === undefined ? pulse : describeFailedQuery('query', gateway.failure);
 }
 
-/** The report of the process that holds the lease: the lease's owner is the process and a random word. */
+/** A gateway that responded, though not as it should, is no reason for an alarm: it may still take withdrawals. */
+function describeFailedQuery(what: 'query' | 'status poll', failure: string): Pulse {
+  const detail = `The last ${what} failed: ${failure}.`;
+  if (GATEWAY_DOWN.test(failure)) return { tone: 'bad', headline: 'Gateway does not respond', detail };
+  return { tone: 'warn', headline: what === 'query' ? 'Gateway query fails' : 'Polling fails', detail };
+}
+
+/** The report of the process that holds the lease. */
 export function findSender({ life, workers }: LedgerObservation): ObservedWorker | undefined {
-  return life.kind === 'none' ? undefined : workers.find(({ name }) => life.owner.startsWith(`${name}:`));
+  return life.kind === 'none' ? undefined : senderOf(life.owner, workers);
 }
 
 const JUDGES: readonly Judge[] = [
@@ -74,10 +83,22 @@ const JUDGES: readonly Judge[] = [
     if (standby.reason !== undefined) return refusedBy(standby);
     return { tone: 'warn', headline: 'Waiting for a sender', detail: `${standby.name} stands by to take over.` };
   },
-  function silent({ life }) {
+  function silent({ life, workers }, sender) {
     if (life.kind !== 'silent') return undefined;
-    const detail = `No heartbeat for ${formatDuration(life.silentMs)}: it has ended or hangs, and nothing is sent. Start a worker, or wait until a standby takes over.`;
-    return { tone: 'bad', headline: 'Sender without heartbeat', detail, command: WORKER_COMMAND };
+    const headline = 'Sender without heartbeat';
+    const problem = `No heartbeat for ${formatDuration(life.silentMs)}: it has ended or hangs, and nothing is sent.`;
+    const standby = workers.find(
+      ({ silentMs, reason, name }) =>
+        silentMs < WORKER_SILENT_AFTER_MS && reason === undefined && name !== sender?.name,
+    );
+    if (standby !== undefined)
+      return { tone: 'bad', headline, detail: `${problem} ${standby.name} stands by to take over.` };
+    return {
+      tone: 'bad',
+      headline,
+      detail: `${problem} No standby is known: start a worker.`,
+      command: WORKER_COMMAND,
+    };
   },
   function refused(_, sender) {
     return sender?.reason === undefined ? undefined : refusedBy(sender);
@@ -91,10 +112,9 @@ const JUDGES: readonly Judge[] = [
     return { tone: 'bad', headline, detail: `${attempts} ended before anything was sent: ${lastError}.${retry}` };
   },
   function polls(_, sender) {
-    if (sender?.pollError === undefined) return undefined;
-    const isDown = GATEWAY_DOWN.test(sender.pollError);
-    const detail = `The last status poll failed: ${sender.pollError}.`;
-    return { tone: isDown ? 'bad' : 'warn', headline: isDown ? 'Gateway does not respond' : 'Polling fails', detail };
+    const { pollError } = sender ?? {};
+    if (pollError === undefined || !GATEWAY_DOWN.test(pollError)) return undefined;
+    return describeFailedQuery('status poll', pollError);
   },
   function unanswered({ wallNow }, sender) {
     if (sender?.noResponse === undefined) return undefined;
@@ -115,10 +135,10 @@ function refusedBy({ name, reason = '' }: ObservedWorker): Pulse {
   return { tone: 'bad', headline: 'The worker refuses to send', detail: `${name}: ${reason}` };
 }
 
-function judgeSends({ life, due, sending, sinceSendMs, watchedMs }: LedgerObservation): Pulse {
+function judgeSends({ life, due, sending, sinceSendMs, watchedMs, readyMs }: LedgerObservation): Pulse {
   if (life.kind === 'checking')
     return { tone: 'warn', headline: 'Checking', detail: 'Waiting for the next heartbeat.' };
-  const idleMs = sinceSendMs ?? watchedMs;
+  const idleMs = Math.min(sinceSendMs ?? watchedMs, readyMs);
   if (sending > 0 && idleMs > RESPONSE_SLOW_MS) {
     const detail = `The gateway has not responded to the last send for ${formatDuration(idleMs)}.`;
     return { tone: 'warn', headline: 'Waiting for the gateway', detail };

@@ -27,6 +27,9 @@ export interface KeepGatewayFactsOptions {
 /** How often it is checked whether a query is due. */
 const CHECK_EVERY_MS = 1_000;
 
+/** A query that failed is repeated after this time at the latest: operators see from it that the gateway is back. */
+const RETRY_FAILED_MS = 10_000;
+
 /** Between two queries because of currency ids that are not known. */
 const UNKNOWN_ID_EVERY_MS = 5 * 60_000;
 
@@ -77,7 +80,7 @@ class GatewayFactsKeeper {
   async refresh(): Promise<void> {
     const { connection, gateway, currenciesEveryMs, balanceEveryMs } = this.#options;
     const queriedAt = (this.#queriedAt ??= await this.#readCache());
-    if (currenciesEveryMs > 0 && (this.#isDue(queriedAt.currencies, currenciesEveryMs) || this.#hasUnknownId())) {
+    if (currenciesEveryMs > 0 && (this.#isDue('currencies', queriedAt, currenciesEveryMs) || this.#hasUnknownId())) {
       queriedAt.currencies = connection.clock.wallNow();
       await this.#query('currencies', async () => {
         const list = await gateway.currencies();
@@ -87,7 +90,7 @@ class GatewayFactsKeeper {
         return { currencies, currenciesAt: queriedAt.currencies };
       });
     }
-    if (balanceEveryMs > 0 && this.#isDue(queriedAt.balance, balanceEveryMs)) {
+    if (balanceEveryMs > 0 && this.#isDue('balance', queriedAt, balanceEveryMs)) {
       queriedAt.balance = connection.clock.wallNow();
       await this.#query('balance', async () => {
         const balance = parseBalance(await gateway.balance(), this.#currencies);
@@ -104,10 +107,11 @@ class GatewayFactsKeeper {
     return { currencies: facts.currenciesAt ?? -Infinity, balance: facts.balanceAt ?? -Infinity };
   }
 
-  #isDue(queriedAt: number, everyMs: number): boolean {
-    const passedMs = this.#options.connection.clock.wallNow() - queriedAt;
+  #isDue(query: Query, queriedAt: Record<Query, number>, everyMs: number): boolean {
+    const passedMs = this.#options.connection.clock.wallNow() - queriedAt[query];
+    const waitMs = this.#failures.has(query) ? Math.min(everyMs, RETRY_FAILED_MS) : everyMs;
     // A clock that was set back must not end the queries.
-    return passedMs >= everyMs || passedMs < 0;
+    return passedMs >= waitMs || passedMs < 0;
   }
 
   /** Each id is worth one query, and all together one now and then. */

@@ -17,6 +17,7 @@ const LEDGER: LedgerObservation = {
   sending: 0,
   sinceSendMs: 900,
   watchedMs: 60_000,
+  readyMs: 60_000,
 };
 
 function judge(change: Partial<LedgerObservation>): Pulse {
@@ -41,6 +42,7 @@ describe('the pulse', () => {
     ['warn', 'First send in 7 s', { workers: [{ ...WORKER, holdOffUntil: NOW + 7_500 }] }],
     ['warn', 'Waiting for the gateway', { sending: 1, sinceSendMs: 8_000 }],
     ['bad', 'Nothing is sent', { sinceSendMs: undefined, watchedMs: 20_000 }],
+    ['good', 'Sending', { sinceSendMs: 3_600_000, readyMs: 800 }],
   ])('is %s: %s', (tone, headline, change) => {
     expect(judge(change)).toMatchObject({ tone, headline });
   });
@@ -60,8 +62,35 @@ describe('the pulse', () => {
 
   it('believes the last query to the gateway where nothing else tells of it', () => {
     const observation = { redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } } as const;
-    expect(judgePulse(observation, { failure: 'ECONNREFUSED' })).toMatchObject({ tone: 'bad' });
-    expect(judgePulse({ ...observation, ledger: LEDGER }, { failure: 'ECONNREFUSED' })).toMatchObject({ tone: 'good' });
+    const failure = '/balance: No connection to the gateway at x: ECONNREFUSED';
+    expect(judgePulse(observation, { failure })).toMatchObject({ tone: 'bad', headline: 'Gateway does not respond' });
+    expect(judgePulse({ ...observation, ledger: LEDGER }, { failure })).toMatchObject({ tone: 'good' });
+  });
+
+  it('says that payouts are sent, also where a poll of one fails', () => {
+    const workers = [{ ...WORKER, pollError: 'The gateway refused /transactionstatus: unknown txhash' }];
+    expect(judge({ workers })).toMatchObject({ tone: 'good', headline: 'Sending' });
+    expect(judge({ workers, due: 0 })).toMatchObject({ tone: 'warn', headline: 'Polling fails' });
+  });
+
+  it('does not say that a gateway is gone which responded in another form', () => {
+    const failure = '/balance: it has a form that is not understood';
+    const pulse = judgePulse({ redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } }, { failure });
+    expect(pulse).toMatchObject({ tone: 'warn', headline: 'Gateway query fails' });
+  });
+
+  it('does not say what workers do behind a Redis that it cannot reach', () => {
+    const redis = { kind: 'unavailable', sinceMs: 4_000, reason: 'no connection' } as const;
+    expect(judgePulse({ redis, ledger: LEDGER }).detail).toContain('Workers that cannot reach it either');
+  });
+
+  it('names the standby that takes over, and else the command that starts a worker', () => {
+    const life = { ...HOLDER, kind: 'silent', silentMs: 3_000 } as const;
+    const standby = { ...WORKER, name: 'host:2', role: 'standby' };
+    const taken = judge({ life, workers: [WORKER, standby] });
+    expect(taken.detail).toContain('host:2 stands by to take over');
+    expect(taken.command).toBeUndefined();
+    expect(judge({ life, workers: [WORKER, { ...standby, silentMs: 9_000 }] }).command).toBe('payouts worker');
   });
 });
 

@@ -20,7 +20,7 @@ export async function writeSampleStatistics({ redis, connection, clock }: Sample
   const minutes: MinuteStatistics[] = [];
   let backlog = 0;
   for (let age = MINUTES; age >= 0; age -= 1) {
-    backlog += age % 360 === 200 ? 9_000 : age === 42 ? 3_650 : 0;
+    backlog += age % 360 === 200 ? 9_000 : age === 42 ? 3_668 : 0;
     const sent = Math.min(backlog, age === 0 ? 15 : 57 + random.whole(0, 2));
     if (sent === 0) continue;
     backlog -= sent;
@@ -34,7 +34,7 @@ export async function writeSampleStatistics({ redis, connection, clock }: Sample
   const btc = { paymentId: 1, symbol: 'USD' };
   await redis.hset(connection.keys.statistics, {
     ...toHourFields(minutes),
-    lastSendAt: JSON.stringify(now - 700),
+    lastSendAt: JSON.stringify(now - 96_000),
     sums: JSON.stringify({
       queued: [
         { ...usdt, count: 1_204, amount: '92710.5' },

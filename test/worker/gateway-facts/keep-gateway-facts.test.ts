@@ -83,6 +83,19 @@ describe('the facts of the gateway', () => {
     expect((await facts()).balance).toEqual([{ amount: '7' }]);
   });
 
+  it('are queried again soon after a query that failed, however seldom it is due', async () => {
+    const gateway: { currencies: unknown; balance: unknown } = { currencies: new Error('no route'), balance: '7' };
+    let aheadMs = 0;
+    const clock = { ...systemClock, wallNow: () => systemClock.wallNow() + aheadMs };
+    void keep(gateway, { connection: { ...account.connection, clock } });
+    await until('both were queried', async () => (await facts()).balanceAt !== undefined);
+    expect((await facts()).failure).toBe('/currencies: no route');
+    gateway.currencies = CURRENCIES;
+    aheadMs = 11_000;
+    await until('the gateway is back', async () => (await facts()).failure === undefined);
+    expect(calls).toEqual(['currencies', 'balance', 'currencies']);
+  });
+
   it('are queried at once for a currency that is not known, and once for each', async () => {
     await account.redis.hset(account.connection.keys.gateway, {
       currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT' }], currenciesAt: Date.now() }),
