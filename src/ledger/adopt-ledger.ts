@@ -1,10 +1,12 @@
 import type { Actor } from './actor.js';
 import type { SentOutcome } from '../gateway/withdraw-gateway.js';
+import { ConflictError } from '../errors.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { toHashValue } from './objections.js';
 import { toLine, type ValidPayout } from './payout.js';
 import { listPayoutIds } from './payout-queries.js';
 import { toRecordFields } from './payout-record.js';
+import { parseRejection } from './script-rejection.js';
 import type { ForgottenSend, KnownJournal, SendAttempt } from './sender-ledger.js';
 import { isPayoutState, UNSENT_STATES, type PayoutState } from './states.js';
 
@@ -148,6 +150,8 @@ export async function countSendablePayouts({ redis, keys }: LedgerConnection): P
  * @param highest - the highest epoch, and the highest number of a send, that the journals know
  * @param token - for the line of sends that begins here; unique
  * @param journals - those that were read, with their last entries, and the ids of those given up
+ * @param bookmarks - of {@link readBookmark}: what this ledger must still have
+ * @throws ConflictError when Redis came back older since a bookmark: what was found out is about another state
  */
 export async function adoptLedger(
   { run, clock }: LedgerConnection,
@@ -155,6 +159,7 @@ export async function adoptLedger(
   token: string,
   journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
   { by, reason }: Actor,
+  bookmarks: readonly string[] = [],
 ): Promise<RaisedLedger> {
   const { read, givenUp } = journals;
   const entries = read.flatMap((journal) => [journal.journalId, toHashValue(journal)]);
@@ -165,12 +170,32 @@ export async function adoptLedger(
     highest.epoch,
     highest.sendCount,
     token,
+    bookmarks.join(' '),
     read.length,
     ...entries,
     ...givenUp,
   ]);
+  if (parseRejection(reply)?.kind === 'came_back_older') throw cameBackOlder();
   const [epoch, sendCount, objections] = reply as [number, number, number];
   return { epoch, sendCount, token, objections };
+}
+
+/** Why an adoption ends without having let anything be sent. */
+export function cameBackOlder(): ConflictError {
+  return new ConflictError(
+    'Redis came back older while its ledger was adopted: it was not adopted. Wait until Redis is stable, have the application enqueue again what it has open, then run the same command',
+    ['ledger'],
+  );
+}
+
+/**
+ * The last event of the ledger. One that came back older has lost it.
+ * @returns its id; '' where there is none
+ * @throws RedisUnavailableError
+ */
+export async function readBookmark({ redis, keys }: LedgerConnection): Promise<string> {
+  const [last] = await ask(redis.xrevrange(keys.events, '+', '-', 'COUNT', 1));
+  return last?.[0] ?? '';
 }
 
 function* inSteps<Item>(items: readonly Item[]): Generator<Item[]> {

@@ -16,7 +16,9 @@ export type ScriptRejection =
   /** This attempt was begun after the one that was decided about. */
   | { readonly kind: 'sent_since'; readonly attempt: number }
   /** A payment was proved that had no place in the payout any more: it must not be sent again. */
-  | { readonly kind: 'paid_late'; readonly txhash: string };
+  | { readonly kind: 'paid_late'; readonly txhash: string }
+  /** What was read of the ledger before is not in it any more. */
+  | { readonly kind: 'came_back_older' };
 
 /**
  * Reads what a script returned.
@@ -53,6 +55,8 @@ export function parseRejection(reply: unknown): ScriptRejection | undefined {
       return { kind: 'sent_since', attempt: Number(first) };
     case -13:
       return { kind: 'paid_late', txhash: first };
+    case -14:
+      return { kind: 'came_back_older' };
     default:
       throw new Error(`A ledger script returned ${code}, which has no meaning`);
   }

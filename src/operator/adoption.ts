@@ -19,7 +19,10 @@ export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findF
     highest: { readonly epoch: number; readonly sendCount: number },
     journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
     actor: Actor,
+    bookmarks: readonly string[],
   ): Promise<RaisedLedger>;
+  /** The last change of the ledger, which one that came back older has lost; '' where there is none. */
+  readBookmark(): Promise<string>;
 }
 
 /** A journal that is read for an adoption. */
@@ -66,6 +69,8 @@ export interface AdoptionPlan extends SendSurvey {
   readonly highest: { readonly epoch: number; readonly sendCount: number };
   /** What is given up. */
   readonly giveUp: readonly string[];
+  /** The last change of the ledger before it was read. */
+  readonly bookmark: string;
 }
 
 /** What an adoption changed. */
@@ -89,6 +94,8 @@ export async function planAdoption(
   journals: readonly AdoptableJournal[],
   giveUp: readonly string[],
 ): Promise<AdoptionPlan> {
+  // First: what is found out from here on holds for a ledger that still has it.
+  const bookmark = await ledger.readBookmark();
   const view = await ledger.readSender();
   const readIds = journals.filter((journal) => isWhole(journal, view)).map(({ journalId }) => journalId);
   const reasons = view.objections.map(({ reason }) => reason);
@@ -117,6 +124,7 @@ export async function planAdoption(
     sendable: await ledger.countSendable(),
     highest: findHighest(journals, view),
     giveUp,
+    bookmark,
   };
 }
 
@@ -168,8 +176,10 @@ export function isComplete({ unread, unwitnessed }: AdoptionPlan): boolean {
  *
  * The order matters: while it runs, an objection stops the account; every send is in the ledger before the objections
  * end, and the journals are bound last. A crash in between leaves the account stopped, or journals that agree with the
- * ledger all the same; doing it again ends it.
+ * ledger all the same; doing it again ends it. A Redis that came back older since the plan was made may have forgotten the
+ * payouts that were in doubt: it is not adopted.
  * @param plan - one that {@link isComplete}
+ * @throws ConflictError when it came back older
  * @throws RedisUnavailableError; Error when a journal cannot be read or written
  */
 export async function carryOutAdoption(
@@ -199,11 +209,12 @@ export async function carryOutAdoption(
   }
   const doubt = `it may have been sent, and no journal has it: ${actor.reason}`;
   const held = plan.holdsSendable ? await ledger.holdSendable({ by: actor.by, reason: doubt, doubtMs }) : 0;
+  const bookmarks = [plan.bookmark, await ledger.readBookmark()];
   // The journal that objected under format 1 was read, or is given up: the plan is complete.
   const givenUp = [...new Set([...plan.giveUp, UNNAMED])];
   const places = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
   const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));
-  const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor);
+  const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor, bookmarks);
   const { epoch, sendCount, token } = raised;
   for (const journal of journals) {
     await journal.bind({ ledgerId: view.ledgerId, epoch, sends: sendCount, token, adopted: true });

@@ -1,5 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { adoptLedger, adoptSends, countSendablePayouts, holdSendablePayouts } from '../ledger/adopt-ledger.js';
+import {
+  adoptLedger,
+  adoptSends,
+  countSendablePayouts,
+  holdSendablePayouts,
+  readBookmark,
+} from '../ledger/adopt-ledger.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { AdoptionLedger } from './adoption.js';
@@ -20,9 +26,10 @@ export function redisAdoptionLedger(payouts: PayoutLedger): AdoptionLedger {
     adoptSends: async (sends, actor) => adoptSends(connection, sends, actor),
     countSendable: async () => countSendablePayouts(connection),
     holdSendable: async (actor) => holdSendablePayouts(connection, actor),
-    adoptLedger: async (highest, journals, actor) => {
+    readBookmark: async () => readBookmark(connection),
+    adoptLedger: async (highest, journals, actor, bookmarks) => {
       const token = randomBytes(TOKEN_BYTES).toString('base64url');
-      return payouts.confirmed(async () => adoptLedger(connection, highest, token, journals, actor));
+      return payouts.confirmed(async () => adoptLedger(connection, highest, token, journals, actor, bookmarks));
     },
   };
 }

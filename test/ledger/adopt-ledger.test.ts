@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ConflictError } from '../../src/errors.js';
 import {
+  readBookmark,
   adoptLedger,
   adoptSends,
   countSendablePayouts,
@@ -236,6 +238,24 @@ describe('adoptLedger', () => {
     const view = await readSenderView(account.connection);
     expect(view.objections).toEqual([{ ...OBJECTION, journalId: 'j-other' }]);
     expect(view.journals).toEqual(journals.read);
+  });
+
+  it('refuses a ledger that has lost what was read of it, and changes nothing', async () => {
+    await makeLedger();
+    await account.sender.object(OBJECTION);
+    const { redis, connection } = account;
+    const bookmarks = ['', await readBookmark(connection)];
+    await account.ledger.pause('bob', 'lunch');
+    bookmarks.push(await readBookmark(connection));
+    const adopt = async (): Promise<unknown> =>
+      adoptLedger(connection, { epoch: 1, sendCount: 1 }, 't', NO_JOURNALS, ANN, bookmarks);
+    await redis.xdel(connection.keys.events, bookmarks[2] ?? '');
+    const before = await account.dump();
+    await expect(adopt()).rejects.toThrow(ConflictError);
+    await expect(adopt()).rejects.toThrow(/^Redis came back older while its ledger was adopted: it was not adopted\./);
+    expect(await account.dump()).toEqual(before);
+    bookmarks.pop();
+    expect(await adopt()).toMatchObject({ objections: 1 });
   });
 
   it('ends the pause that a journal made under format 1', async () => {

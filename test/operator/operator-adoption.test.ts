@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../src/errors.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { readSenderView } from '../../src/ledger/read-sender-view.js';
 import type { AdoptionPlan } from '../../src/operator/adoption.js';
+import { aPayout } from '../ledger/support/a-payout.js';
 import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
 import { sendOf } from './support/older-ledger.js';
 
@@ -56,6 +58,19 @@ describe('adoptLedger', () => {
     const review = async () => Promise.reject(new StoppedError('no'));
     await expect(rig.operator.adoptLedger({ journalDirs: [dir], review }, ANN)).rejects.toThrow(StoppedError);
     expect(await rig.account.ledger.get('p-1')).toBeUndefined();
+  });
+
+  it('refuses where Redis came back older once more after the plan was shown', async () => {
+    await journalOf(1);
+    const { redis, keys } = rig.account.connection;
+    await rig.account.ledger.enqueue([aPayout('open')]);
+    const review = async (plan: AdoptionPlan): Promise<void> => {
+      expect(plan).toMatchObject({ holdsSendable: true, sendable: 1 });
+      await redis.xdel(keys.events, plan.bookmark);
+    };
+    const refused = rig.operator.adoptLedger({ journalDirs: [dir], giveUp: ['unwitnessed'], review }, ANN);
+    await expect(refused).rejects.toThrow(ConflictError);
+    expect((await readSenderView(rig.account.connection)).objections.length).toBeGreaterThan(0);
   });
 
   it('refuses where sends are missing, until they are given up', async () => {

@@ -47,6 +47,22 @@ describe('MemoryLedger as a Redis that fails', () => {
     expect(ledgerId).toBe('ledger-1');
   });
 
+  it('is not adopted once it has come back to before a bookmark', async () => {
+    const { ledger, enqueue } = makeMemoryRig();
+    await enqueue('p');
+    const copy = ledger.snapshot();
+    await enqueue('q');
+    const bookmark = await ledger.readBookmark();
+    const adopt = async (): Promise<unknown> =>
+      ledger.adoptLedger({ epoch: 1, sendCount: 1 }, { read: [], givenUp: [] }, undefined, [bookmark]);
+    expect(await adopt()).toMatchObject({ epoch: 2 });
+    ledger.restore(copy);
+    await enqueue('q');
+    await expect(adopt()).rejects.toThrow('Redis came back older');
+    ledger.flush();
+    await expect(adopt()).rejects.toThrow('Redis came back older');
+  });
+
   it('does the same for the same calls', async () => {
     const run = async (): Promise<unknown> => {
       const rig = makeMemoryRig();

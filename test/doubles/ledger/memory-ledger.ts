@@ -1,6 +1,12 @@
 import type { Clock } from '../../../src/clock.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
-import type { AdoptedPayout, Doubt, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
+import {
+  cameBackOlder,
+  type AdoptedPayout,
+  type Doubt,
+  type RaisedLedger,
+  type SendToAdopt,
+} from '../../../src/ledger/adopt-ledger.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import { toLine, type Payout, type ValidPayout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
@@ -253,10 +259,17 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     return Promise.resolve(holdSendable(this.#all, doubt));
   }
 
+  readBookmark(): Promise<string> {
+    return Promise.resolve(this.#all.book.bookmark);
+  }
+
   adoptLedger(
     highest: { readonly epoch: number; readonly sendCount: number },
     journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
+    _actor?: unknown,
+    bookmarks: readonly string[] = [],
   ): Promise<RaisedLedger> {
+    if (!bookmarks.every((bookmark) => this.#all.book.hasBookmark(bookmark))) return Promise.reject(cameBackOlder());
     // Not part of the snapshot: a ledger that came back older must not give a token out again.
     const token = `adoption-${(this.#adoptions += 1)}`;
     return Promise.resolve(adoptLedger(this.#all, token, highest, journals));

@@ -31,12 +31,22 @@ export interface Move {
 
 type Newborn = Omit<Payout, 'createdAt' | 'updatedAt' | 'history'>;
 
+/** The changes of a ledger, the last one first. */
+interface Change {
+  readonly id: string;
+  readonly before: Change | undefined;
+}
+
+/** No two changes of any ledger have the same id, also where one of them was forgotten. */
+let changes = 0;
+
 /** The payouts of a ledger in memory: what prelude.lua does to a record, its history and its indexes. */
 export class PayoutBook {
   readonly #clock: Pick<Clock, 'wallNow'>;
   #entries = new Map<string, Entry>();
   #txhashes = new Map<string, string>();
   #seq = 0;
+  #lastChange: Change | undefined;
 
   constructor(clock: Pick<Clock, 'wallNow'>) {
     this.#clock = clock;
@@ -52,7 +62,21 @@ export class PayoutBook {
     copy.#entries = new Map(this.#entries);
     copy.#txhashes = new Map(this.#txhashes);
     copy.#seq = this.#seq;
+    copy.#lastChange = this.#lastChange;
     return copy;
+  }
+
+  /** The id of the last change; '' before the first one. */
+  get bookmark(): string {
+    return this.#lastChange?.id ?? '';
+  }
+
+  /** Whether a change of this id was made, and is not forgotten. */
+  hasBookmark(id: string): boolean {
+    for (let change = this.#lastChange; change !== undefined; change = change.before) {
+      if (change.id === id) return true;
+    }
+    return id === '';
   }
 
   get(payoutId: string): Entry | undefined {
@@ -138,6 +162,7 @@ export class PayoutBook {
 
   #put(payout: Payout, rest: Omit<Entry, 'payout' | 'seq'>): void {
     this.#seq += 1;
+    this.#lastChange = { id: String((changes += 1)), before: this.#lastChange };
     this.#entries.set(payout.payoutId, { ...rest, payout, seq: this.#seq });
   }
 

@@ -224,6 +224,8 @@ class ScenarioRun {
         redis: { ledger: account.ledger, refuses: false },
         folders: () =>
           this.#files.map((files, worker) => ({ dir: `w${worker}`, file: files[index] ?? this.#fileOf(0, index) })),
+        // They are there before anything happens that Redis could forget.
+        hasAllPayouts: () => true,
         adoptsWithoutProof: this.#pieces.adoptsWithoutProof,
       });
       const done = operator.endStop([...new Set(this.#refusing)]).then(() => {

@@ -1,4 +1,4 @@
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { ConflictError, RedisUnavailableError } from '../../../src/errors.js';
 import { adviseAccount } from '../../../src/operator/account-advice.js';
 import {
   carryOutAdoption,
@@ -25,6 +25,8 @@ export interface SimOperatorOptions {
   readonly plan: Pick<Plan, 'settings'>;
   readonly redis: Pick<SimRedis, 'ledger' | 'refuses'>;
   readonly folders: () => readonly JournalFolder[];
+  /** Whether the ledger has every payout of the application. */
+  readonly hasAllPayouts: () => boolean;
   /** A mistake that may be planted: adopts whatever is missing. */
   readonly adoptsWithoutProof: boolean;
 }
@@ -58,7 +60,7 @@ export class SimOperator {
     try {
       await this.#run(command);
     } catch (error) {
-      if (!(error instanceof RedisUnavailableError)) throw error;
+      if (!(error instanceof RedisUnavailableError || error instanceof ConflictError)) throw error;
       world.note(() => `operator: ${error.message}`);
     }
   }
@@ -98,6 +100,11 @@ export class SimOperator {
       );
       return;
     }
+    // The command says how many payouts it makes unknown: the operator compares that with what the application has open.
+    if (plan.holdsSendable && !this.#options.hasAllPayouts()) {
+      world.note(() => 'operator: the ledger lacks payouts of the application, which have to be enqueued first');
+      return;
+    }
     const { inFlightMaxMs } = settings.settings;
     const adoption = await carryOutAdoption(ledger, journals, plan, { actor: ACTOR, at: 0, inFlightMaxMs });
     world.situations.meet(giveUp.length > 0 ? 'a ledger is adopted, and a journal given up' : 'a ledger is adopted');
@@ -126,7 +133,8 @@ export class SimOperator {
       adoptSends: async (sends, doubt) => call(async () => ledger.adoptSends(sends, doubt)),
       countSendable: async () => call(async () => ledger.countSendable()),
       holdSendable: async (doubt) => call(async () => ledger.holdSendable(doubt)),
-      adoptLedger: async (highest, journals) => call(async () => ledger.adoptLedger(highest, journals)),
+      readBookmark: async () => call(async () => ledger.readBookmark()),
+      adoptLedger: async (...args) => call(async () => ledger.adoptLedger(...args)),
     };
   }
 }

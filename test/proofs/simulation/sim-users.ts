@@ -34,7 +34,8 @@ export class SimUsers {
 
   constructor(options: SimUsersOptions) {
     this.#options = options;
-    this.#operator = new SimOperator(options);
+    const hasAllPayouts = (): boolean => this.#wanted.every((payoutId) => this.#ledger.stateOf(payoutId) !== undefined);
+    this.#operator = new SimOperator({ ...options, hasAllPayouts });
     const { world, plan } = options;
     for (let number = 1; number <= plan.payouts; number += 1) {
       world.after(world.random.between(0, plan.enqueueWithinMs), () => {
