@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { newPlatformId } from '../support/account.js';
 import { findBuiltProgram } from '../support/built-program.js';
 import { runCli } from '../support/cli.js';
+import { runInProcess } from './support/in-process.js';
 
 /** Every command there is, with those of `payouts gateway`. */
 const COMMANDS = [
@@ -30,7 +31,7 @@ describe('payouts', () => {
   it.each([...COMMANDS, ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`)])(
     '%s has a help with examples of its own at the end',
     async (command) => {
-      const { code, stdout, stderr } = await runCli([...command.split(' '), '--help']);
+      const { code, stdout, stderr } = await runInProcess([...command.split(' '), '--help'], {});
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       const [, examples = ''] = stdout.split('\nExamples:\n');
       const lines = examples.trimEnd().split('\n');

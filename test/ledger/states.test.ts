@@ -39,6 +39,8 @@ describe('the states', () => {
 
   it('have an alert where an operator has to decide', () => {
     const alerts = readFileSync('docs/alerts.yml', 'utf8');
-    for (const state of OPERATOR_STATES) expect(alerts).toContain(`payouts list --state ${state}`);
+    for (const state of OPERATOR_STATES) {
+      expect(alerts).toContain(`payouts list --account {{ $labels.platform_id }} --state ${state}`);
+    }
   });
 });

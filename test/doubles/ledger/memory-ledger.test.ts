@@ -48,16 +48,17 @@ describe('MemoryLedger as a Redis that fails', () => {
   });
 
   it('is not adopted once it has come back to before a bookmark', async () => {
-    const { ledger, enqueue } = makeMemoryRig();
-    await enqueue('p');
+    const rig = makeMemoryRig();
+    const { ledger } = rig;
+    await rig.enqueue('p');
     const copy = ledger.snapshot();
-    await enqueue('q');
+    await rig.enqueue('q');
     const bookmark = await ledger.readBookmark();
     const adopt = async (): Promise<unknown> =>
       ledger.adoptLedger({ epoch: 1, sendCount: 1 }, { read: [], givenUp: [] }, undefined, [bookmark]);
     expect(await adopt()).toMatchObject({ epoch: 2 });
     ledger.restore(copy);
-    await enqueue('q');
+    await rig.enqueue('q');
     await expect(adopt()).rejects.toThrow('Redis came back older');
     ledger.flush();
     await expect(adopt()).rejects.toThrow('Redis came back older');
