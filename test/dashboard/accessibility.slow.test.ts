@@ -2,11 +2,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { writeGatewayFacts } from '../../src/ledger/gateway-facts.js';
-import { launchChromium } from './support/launch-chromium.js';
-import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
-import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
+import type { Page } from 'playwright-core';
+import { browseDashboard, type BrowsedDashboard } from './support/browsed-dashboard.js';
+import { openDashboard } from './support/running-dashboard.js';
 
 // A browser on a busy machine takes its time.
 jest.setTimeout(120_000);
@@ -36,35 +34,13 @@ const PAGES = [
   'activity',
 ];
 
-let account: SampleAccount;
-let dashboard: RunningDashboard;
-let browser: Browser;
+let site: BrowsedDashboard;
 
 beforeAll(async () => {
-  account = await openSampleAccount();
-  await account.sendAs('wrong', { kind: 'rejected', message: 'Invalid address' }, { batch: 'september' });
-  await fillAccount(account);
-  await account.ledger.pause('ann', 'ticket 812');
-  const currencies = [{ paymentId: 7, name: 'USDT (TRC-20)', usdRate: '1' }];
-  await writeGatewayFacts(account.connection, { currencies, currenciesAt: 1 });
-  dashboard = await openDashboard(account, { explorers: new Map([[7, 'https://explorer.example/tx/{txhash}']]) });
-  browser = await launchChromium();
+  site = await browseDashboard();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await dashboard.close();
-  await account.close();
-});
-
-async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  context.setDefaultTimeout(60_000);
-  const page = await context.newPage();
-  await page.goto(dashboard.url + path);
-  await page.waitForLoadState('load');
-  return page;
-}
+afterAll(async () => site.close());
 
 /** What axe finds, in words. */
 async function findFaults(page: Page): Promise<string[]> {
@@ -86,20 +62,20 @@ async function expectNoFaults(page: Page): Promise<void> {
 
 describe('axe', () => {
   it.each(PAGES)('finds nothing on /%s, wide and narrow, light and dark', async (path) => {
-    await expectNoFaults(await open(path));
+    await expectNoFaults(await site.open(path));
   });
 
   it('finds nothing on a page that could not refresh', async () => {
-    const page = await open('payouts');
+    const page = await site.open('payouts');
     await page.context().setOffline(true);
     await page.waitForSelector('main.stale');
     await expectNoFaults(page);
   });
 
   it('finds nothing on the overview over several accounts', async () => {
-    const { clock, platformId } = account;
+    const { clock, platformId } = site.account;
     const several = await openDashboard({ clock, platformId: [platformId, platformId + 1] });
-    const page = await browser.newPage();
+    const page = await site.browser.newPage();
     await page.goto(`${several.url}accounts`);
     await expectNoFaults(page);
     await several.close();

@@ -1,46 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { writeGatewayFacts } from '../../src/ledger/gateway-facts.js';
-import { launchChromium } from './support/launch-chromium.js';
-import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
-import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
+import { browseDashboard, type BrowsedDashboard } from './support/browsed-dashboard.js';
 
 // A browser on a busy machine takes its time.
 jest.setTimeout(120_000);
 
-let account: SampleAccount;
-let dashboard: RunningDashboard;
-let browser: Browser;
+let site: BrowsedDashboard;
 
 beforeAll(async () => {
-  account = await openSampleAccount();
-  await account.sendAs('wrong', { kind: 'rejected', message: 'Invalid address' }, { batch: 'september' });
-  await fillAccount(account);
-  await account.ledger.pause('ann', 'ticket 812');
-  const currencies = [{ paymentId: 7, name: 'USDT (TRC-20)', usdRate: '1' }];
-  await writeGatewayFacts(account.connection, { currencies, currenciesAt: 1 });
-  dashboard = await openDashboard(account, { explorers: new Map([[7, 'https://explorer.example/tx/{txhash}']]) });
-  browser = await launchChromium();
+  site = await browseDashboard();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await dashboard.close();
-  await account.close();
-});
-
-async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  context.setDefaultTimeout(60_000);
-  const page = await context.newPage();
-  await page.goto(dashboard.url + path);
-  await page.waitForLoadState('load');
-  return page;
-}
+afterAll(async () => site.close());
 
 describe('the keyboard', () => {
   it('skips to the content, opens the filter and follows a payout', async () => {
-    const page = await open('payouts?state=rejected');
+    const page = await site.open('payouts?state=rejected');
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
     await page.keyboard.press('Enter');
@@ -57,7 +31,7 @@ describe('the keyboard', () => {
   });
 
   it('reaches every control, and shows which one it is at', async () => {
-    const page = await open('payouts/order:2042');
+    const page = await site.open('payouts/order:2042');
     const controls = await page.locator('a:visible, button:visible, input:visible, summary:visible').count();
     const seen = new Set<string>();
     for (let index = 0; index < controls + 5; index += 1) {
@@ -76,7 +50,7 @@ describe('the keyboard', () => {
 
 describe('the script', () => {
   it('copies an address, a txhash and a command, and says so', async () => {
-    const page = await open('payouts/order:2042', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await site.open('payouts/order:2042', { permissions: ['clipboard-read', 'clipboard-write'] });
     const copied = async (name: string): Promise<unknown> => {
       await page.getByRole('button', { name }).press('Enter');
       await page.getByRole('status').getByText('Copied').waitFor();
@@ -85,13 +59,13 @@ describe('the script', () => {
     expect(await copied('Copy address of order:2042')).toBe('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf');
     expect(await copied('Copy txhash of order:2042')).toBe('f00dbeef');
     expect(await copied('Copy the command payouts gateway status')).toBe(
-      `payouts gateway status --account ${account.platformId} f00dbeef`,
+      `payouts gateway status --account ${site.account.platformId} f00dbeef`,
     );
     await page.context().close();
   });
 
   it('shows times in the time zone of the reader, keeps that, and goes back', async () => {
-    const page = await open('payouts/order:2042', { timezoneId: 'Europe/Berlin' });
+    const page = await site.open('payouts/order:2042', { timezoneId: 'Europe/Berlin' });
     const created = page.locator('.history time').first();
     expect(await created.innerText()).toBe('2030-01-01 00:02:04 UTC');
     expect(await created.getAttribute('title')).toBe('2030-01-01 01:02:04 (Europe/Berlin)');
@@ -106,7 +80,7 @@ describe('the script', () => {
   });
 
   it('is not needed: without it there is no button that does nothing, and search and filter work', async () => {
-    const page = await open('payouts?state=', { javaScriptEnabled: false });
+    const page = await site.open('payouts?state=', { javaScriptEnabled: false });
     expect(await page.getByRole('button').allInnerTexts()).toEqual(['Find']);
     await page.getByRole('searchbox').fill('9000');
     await page.getByRole('button', { name: 'Find' }).click();
@@ -121,8 +95,8 @@ describe('the script', () => {
 
 describe('without a reload by hand', () => {
   it('a payout and its batch show what became of them, and every such page the present alarm', async () => {
-    const { ledger } = account;
-    const pages = await Promise.all([open('payouts/order:2047'), open('batch?name=september')]);
+    const { ledger } = site.account;
+    const pages = await Promise.all([site.open('payouts/order:2047'), site.open('batch?name=september')]);
     const [payout, batch] = pages;
     expect(await payout.locator('.heading .badge').innerText()).toBe('queued');
     expect(await batch.locator('.progress h2').innerText()).toBe('50 % done');
