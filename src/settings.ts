@@ -299,8 +299,8 @@ export const DASHBOARD_SETTINGS = {
 /** What only `payouts notify` reads, beside the account. See [notifications.md](notifications.md). */
 export const NOTIFY_SETTINGS = {
   /**
-   * Where each notification is posted: `https://…`, or `http://` on loopback only. Whoever knows the URL of a Slack or
-   * Telegram webhook can write there, so it is a secret.
+   * Where each notification is posted: `https://…`, or `http://` on loopback only. The URL of a Slack or Telegram webhook
+   * is all that is needed to write there, so it is a secret.
    */
   notifyUrl: {
     section: 'notifications',

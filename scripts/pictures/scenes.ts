@@ -71,7 +71,7 @@ async function enqueueBacklog({ ledger }: SampleAccount): Promise<void> {
   );
 }
 
-/** The clock of Redis in so many ms. */
+/** The time of Redis after a delay given in ms. */
 async function inMs({ redis }: SampleAccount, ms: number): Promise<number> {
   return Number((await redis.time())[0]) * 1_000 + ms;
 }

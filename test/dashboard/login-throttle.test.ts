@@ -109,7 +109,7 @@ describe('a client that guesses the password', () => {
     expect((await ask(RIGHT)).status).toBe(200);
   });
 
-  it('is not whoever has not signed in yet', async () => {
+  it('does not count a client that has not signed in yet', async () => {
     for (let index = 0; index < 30; index += 1) expect((await ask(undefined)).status).toBe(401);
     expect((await ask(RIGHT)).status).toBe(200);
     expect(await countedFailures()).toBe(0);

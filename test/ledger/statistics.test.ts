@@ -5,7 +5,7 @@ import { estimateEnd, parseStatistics } from '../../src/ledger/statistics.js';
 const NOW = Date.parse('2030-01-01T12:00:30Z');
 const WORKING = { queued: 600, paused: false, objections: [], sender: { owner: 'one', epoch: 1, heartbeat: 1 } };
 
-/** A minute so many minutes ago; 0 is the present one, of which half is over. */
+/** A minute, given as how many minutes ago it was; 0 is the present one, of which half is over. */
 function minute(ago: number, sent: number, backlog: number): MinuteStatistics {
   const at = Math.floor(NOW / MINUTE_MS - ago) * MINUTE_MS;
   const none = { smallestGapMs: undefined, largestGapMs: undefined, completed: 0, rejected: 0, unknown: 0 };

@@ -36,7 +36,7 @@ export class SenderLifeWatch {
       this.#watchedSince = now;
       this.#roseAt = undefined;
     }
-    // Whoever takes the lease while it is watched is alive as well.
+    // A process that takes the lease while it is watched is alive as well.
     if (isContinuous && isLater) this.#roseAt = now;
     this.#holder = holder;
     this.#lookedAt = now;

@@ -31,7 +31,7 @@ interface Stored {
 
 /**
  * Keeps an account's statistics. What is counted, and up to which event, is written in one step, and only on top of what
- * this keeper read: whatever ends in between, and whoever counts beside it, no event is counted twice or left out.
+ * this keeper read: whatever ends in between, and whichever process counts beside it, no event is counted twice or left out.
  */
 export class StatisticsKeeper {
   readonly #connection: LedgerConnection;

@@ -22,9 +22,7 @@ beforeEach(() => {
   account = openAccountCli();
 });
 
-afterEach(async () => {
-  await account.close();
-});
+afterEach(async () => account.close());
 
 const HEADER = 'payout_id,payment_id,amount,address_to';
 

@@ -105,7 +105,7 @@ describe('the life of a sender', () => {
     expect(watch.life(3_300)).toMatchObject({ kind: 'silent', silentMs: 2_900 });
   });
 
-  it('is unknown again after a pause of the watch, and is that of whoever took the lease', () => {
+  it('is unknown again after a pause of the watch, and is that of the process that took the lease', () => {
     const watch = new SenderLifeWatch();
     watch.note(HOLDER, 0);
     watch.note({ ...HOLDER, heartbeat: 50 }, 60_000);
