@@ -3,7 +3,7 @@ import { prepareWrite, type Confirmation } from './confirm-write.js';
 import type { LedgerKeys } from './keys.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { parseOutboxMember, type OutboxEntry } from './outbox-member.js';
-import { toLine, type Payout, type ValidPayout } from './payout.js';
+import { toLine, type NewPayout, type Payout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
 import { readPayout } from './payout-queries.js';
 import { parseRejection, type ScriptRejection } from './script-rejection.js';
@@ -38,6 +38,8 @@ export interface StateChange {
   readonly txhash?: string;
   readonly fee?: string;
   readonly message?: string;
+  /** The operator's signed act, as JSON. */
+  readonly act?: string;
 }
 
 /** Payouts per script call: keeps Redis busy for a few milliseconds at most. */
@@ -62,7 +64,7 @@ export class PayoutLedger {
    * @returns one result for each payout, in order
    * @throws RedisUnavailableError when Redis is unavailable; some payouts may have been accepted, and asking again is safe
    */
-  async enqueue(payouts: readonly ValidPayout[]): Promise<EnqueueResult[]> {
+  async enqueue(payouts: readonly NewPayout[]): Promise<EnqueueResult[]> {
     const at = this.connection.clock.wallNow();
     const chunks = chunk(payouts, PAYOUTS_PER_SCRIPT);
     const { run, keys } = this.connection;
@@ -105,9 +107,10 @@ export class PayoutLedger {
    * names the state that it led to
    */
   async change(change: StateChange): Promise<void> {
-    const { payoutId, from, to, attempt = '', by = '', reason = '', txhash = '', fee, message } = change;
+    const { payoutId, from, to, attempt = '', by = '', reason = '', txhash = '', fee, message, act } = change;
     const extra = Object.entries({
       fee,
+      act,
       message: message === undefined ? undefined : toLine(message),
       vouchedTxhash: to === 'in_progress' && txhash !== '' && by !== '' ? txhash : undefined,
     });
@@ -209,17 +212,17 @@ export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, 
   }
 }
 
-function toArguments(payout: ValidPayout): (string | number)[] {
+function toArguments(payout: NewPayout): (string | number)[] {
   const fields = toRecordFields(payout);
   return [payout.batch === undefined ? 0 : 1, fields.length, ...fields];
 }
 
-function keysOf(keys: LedgerKeys, { payoutId, batch }: ValidPayout): string[] {
+function keysOf(keys: LedgerKeys, { payoutId, batch }: NewPayout): string[] {
   const ofPayout = [keys.payout(payoutId), keys.removedBucket(payoutId)];
   return batch === undefined ? ofPayout : [...ofPayout, keys.batch(batch)];
 }
 
-function parseEnqueueReply(reply: unknown, payouts: readonly ValidPayout[]): EnqueueResult[] {
+function parseEnqueueReply(reply: unknown, payouts: readonly NewPayout[]): EnqueueResult[] {
   return (reply as (1 | PayoutState | string[])[]).map((result, index) => {
     const given = payouts[index];
     if (given === undefined) throw new Error('enqueue-payouts returned more results than it was given payouts');

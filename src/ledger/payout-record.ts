@@ -1,16 +1,36 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { HistoryEntry, Payout, ValidPayout } from './payout.js';
+import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
+import type { HistoryEntry, NewPayout, Payout, ValidPayout } from './payout.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
 /** How a payout stands in its Redis hash: field and value, both text. Short values keep the hash compact. */
 export type PayoutRecord = Readonly<Record<string, string>>;
 
 /** The input as fields and values for Redis; what is absent takes no room. */
-export function toRecordFields({ metadata, ...plain }: Omit<ValidPayout, 'payoutId'>): string[] {
+export function toRecordFields({ metadata, signed, ...plain }: Omit<NewPayout, 'payoutId'>): string[] {
   const fields = Object.entries(plain).flatMap(([field, value]) =>
     value === undefined || field === 'payoutId' ? [] : [field, String(value)],
   );
-  return metadata === undefined ? fields : [...fields, 'metadata', JSON.stringify(metadata)];
+  return [
+    ...fields,
+    ...(metadata === undefined ? [] : ['metadata', JSON.stringify(metadata)]),
+    ...(signed === undefined ? [] : toSignatureFields(signed)),
+  ];
+}
+
+/** A value of over 64 bytes would make Redis store the whole record at twice its size: a signature takes two. */
+const SIGNATURE_PART = 64;
+
+function toSignatureFields({ key, signature, issuedAt, expiresAt, requestedBy }: IntentSignature): string[] {
+  const [first, rest] = [signature.slice(0, SIGNATURE_PART), signature.slice(SIGNATURE_PART)];
+  const fields = ['key', key, 'sig', first, 'sigRest', rest, 'iat', issuedAt, 'exp', expiresAt];
+  return requestedBy === undefined ? fields : [...fields, 'requestedBy', requestedBy];
+}
+
+function parseSignature(record: PayoutRecord): StoredSignature | undefined {
+  const { key, sig, sigRest = '', iat = '', exp = '', metadata, requestedBy } = record;
+  if (key === undefined || sig === undefined) return undefined;
+  return { key, signature: sig + sigRest, issuedAt: iat, expiresAt: exp, metadata, requestedBy };
 }
 
 /** A reply of HGETALL inside a script: field, value, field, value, … */
@@ -41,13 +61,15 @@ export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
 
 function parseFields(payoutId: string, record: PayoutRecord): Payout {
   const history = parseHistory(record);
+  const signed = parseSignature(record);
   return {
     payoutId,
     state: parseState(record['state'] ?? ''),
     ...parseInputFields(record),
     attempt: Number(record['attempt'] ?? 0),
     requeueCount: Number(record['round'] ?? 0),
-    ...pick(record, ['txhash', 'vouchedTxhash', 'fee', 'message', 'lateTxhash']),
+    ...pick(record, ['txhash', 'vouchedTxhash', 'fee', 'message', 'lateTxhash', 'act']),
+    ...(signed === undefined ? {} : { signed }),
     createdAt: history[0]?.at ?? '',
     updatedAt: history.at(-1)?.at ?? '',
     history,
@@ -57,13 +79,19 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
 function parseInputFields(record: PayoutRecord): Omit<ValidPayout, 'payoutId'> {
   const { priority, metadata } = record;
   return {
-    paymentId: Number(record['paymentId']),
+    paymentId: parsePaymentId(record),
     amount: record['amount'] ?? '',
     addressTo: record['addressTo'] ?? '',
     ...pick(record, ['symbol', 'reference', 'notBefore', 'batch']),
     ...(priority === undefined ? {} : { priority: Number(priority) }),
     ...(metadata === undefined ? {} : { metadata: JSON.parse(metadata) as NonNullable<ValidPayout['metadata']> }),
   };
+}
+
+/** What is signed is the number: of a signed payout no other text of the same number counts. */
+function parsePaymentId({ paymentId = '', sig }: PayoutRecord): number {
+  const number = Number(paymentId);
+  return sig === undefined || String(number) === paymentId ? number : NaN;
 }
 
 function pick<Field extends string>(record: PayoutRecord, fields: readonly Field[]): Partial<Record<Field, string>> {

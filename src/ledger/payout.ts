@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { amountField, payoutIdField } from '../fields.js';
+import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
 import { addressToField, paymentIdField, symbolField } from '../gateway/payment-fields.js';
 import type { PayoutState } from './states.js';
 
@@ -68,6 +69,9 @@ export const payoutInputSchema = z.strictObject({
 export type PayoutInput = z.input<typeof payoutInputSchema>;
 export type ValidPayout = z.output<typeof payoutInputSchema>;
 
+/** A payout as a producer gives it to the ledger, signed where the producer has a key. */
+export type NewPayout = ValidPayout & { readonly signed?: IntentSignature | undefined };
+
 /** One change in the life of a payout. */
 export interface HistoryEntry {
   /** ISO 8601, UTC. */
@@ -100,6 +104,10 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
    * while another attempt of it is sent or paid. It may have been paid twice.
    */
   readonly lateTxhash?: string;
+  /** The producer's signature; absent where it is not signed. A worker with a keyring sends nothing without one. */
+  readonly signed?: StoredSignature;
+  /** The signed act with which an operator put it back into the queue, as JSON. */
+  readonly act?: string;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
   /** ISO 8601, UTC: when it came into its present state. */

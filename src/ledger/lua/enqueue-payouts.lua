@@ -6,6 +6,32 @@
 local at = ARGV[1]
 local some_removed = redis.call('HEXISTS', LEDGER, 'removed') == 1
 
+local IDENTITY = { 'paymentId', 'amount', 'addressTo', 'symbol', 'priority', 'notBefore', 'reference', 'metadata' }
+local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp' }
+
+-- The same payout, signed again before any attempt, which may have expired meanwhile or was not signed at all.
+local function renew(payout, first, last)
+  local given = {}
+  for i = first, last, 2 do given[ARGV[i]] = ARGV[i + 1] end
+  if not given.sig or payout.attempt > 0 or not UNSENT[payout.state] or FINAL[payout.state] then return end
+  local stored = redis.call('HMGET', payout.record, unpack(IDENTITY))
+  for i, field in ipairs(IDENTITY) do
+    if (stored[i] or nil) ~= given[field] then return end
+  end
+  local fields = {}
+  for _, field in ipairs(SIGNATURE) do
+    fields[#fields + 1] = field
+    fields[#fields + 1] = given[field]
+  end
+  if given.requestedBy then
+    fields[#fields + 1] = 'requestedBy'
+    fields[#fields + 1] = given.requestedBy
+  else
+    redis.call('HDEL', payout.record, 'requestedBy')
+  end
+  redis.call('HSET', payout.record, unpack(fields))
+end
+
 -- A payout that an adoption put in: the application knows the rest of it.
 local function fill_in(record, first, last, batch)
   if redis.call('HEXISTS', record, 'adopted') == 0 then return end
@@ -28,8 +54,10 @@ while i <= #ARGV do
   local first, last = i + 2, i + 1 + count
   local record, bucket, batch = KEYS[k], KEYS[k + 1], has_batch and KEYS[k + 2]
   local removed = some_removed and redis.call('HGET', bucket, string.sub(record, #PAYOUT_PREFIX + 1))
-  if open(record) then
+  local payout = open(record)
+  if payout then
     fill_in(record, first, last, batch)
+    renew(payout, first, last)
     results[#results + 1] = redis.call('HGETALL', record)
   elseif removed then
     results[#results + 1] = removed

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { formatStatement, hashText } from './statement.js';
+
+/** What an operator may state under signature. */
+export const ACT_NAMES = ['resend', 'resume', 'adopt'] as const;
+export type ActName = (typeof ACT_NAMES)[number];
+
+/** One decision of an operator, signed. What an act is not about is empty. */
+export interface Act {
+  readonly act: ActName;
+  readonly payoutId: string;
+  /** The hash of the intent. */
+  readonly intent: string;
+  /** `resend`: the attempt of which it states that it paid nothing. */
+  readonly attempt: number | undefined;
+  readonly reason: string;
+  /** The name of the key. */
+  readonly by: string;
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  readonly expiresAt: string;
+}
+
+/** An act with its signature: base64url of Ed25519, or the armoured text of `ssh-keygen -Y sign`. */
+export interface SignedAct extends Act {
+  readonly signature: string;
+}
+
+const ACT_TYPE = 'payout-queue act v1';
+
+/**
+ * The nine lines that are signed.
+ * @throws StatementError when a value cannot stand on one line
+ */
+export function formatAct(platformId: number, act: Act): string {
+  return formatStatement(ACT_TYPE, [
+    ['platformId', String(platformId)],
+    ['act', act.act],
+    ['payoutId', act.payoutId],
+    ['intent', act.intent],
+    ['attempt', act.attempt === undefined ? '' : String(act.attempt)],
+    ['reason', act.reason],
+    ['by', act.by],
+    ['at', act.at],
+    ['expiresAt', act.expiresAt],
+  ]);
+}
+
+/** The identity of an act: 64 hexadecimal digits. An act is used once. @throws StatementError */
+export function hashAct(platformId: number, act: Act): string {
+  return hashText(formatAct(platformId, act));
+}
+
+/** A signed act as it is stored, in JSON. */
+const storedAct = z.strictObject({
+  act: z.enum(ACT_NAMES),
+  payoutId: z.string(),
+  intent: z.string(),
+  attempt: z.int().min(1).optional(),
+  reason: z.string(),
+  by: z.string(),
+  at: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+  signature: z.string().max(4096),
+});
+
+/** Reads a stored act; undefined where the text is none. It proves nothing before it was verified. */
+export function parseAct(text: string): SignedAct | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const parsed = storedAct.safeParse(value);
+  return parsed.success ? { ...parsed.data, attempt: parsed.data.attempt } : undefined;
+}
+
+/** As {@link parseAct} reads it. */
+export function serializeAct(act: SignedAct): string {
+  return JSON.stringify(act);
+}

@@ -1,0 +1,52 @@
+import { formatStatement, hashText } from './statement.js';
+
+/** What a producer signs: one payment, for one account, within a time. */
+export interface Intent {
+  readonly platformId: number;
+  readonly payoutId: string;
+  readonly paymentId: number;
+  readonly amount: string;
+  readonly addressTo: string;
+  readonly symbol?: string | undefined;
+  readonly reference?: string | undefined;
+  /** The JSON text, as it is stored. */
+  readonly metadata?: string | undefined;
+  /** ISO 8601, UTC, as it is stored; so are the other times. */
+  readonly notBefore?: string | undefined;
+  /** The person on whose request the producer signs, where it names one. */
+  readonly requestedBy?: string | undefined;
+  readonly issuedAt: string;
+  readonly expiresAt: string;
+}
+
+const INTENT_TYPE = 'payout-queue intent v1';
+
+/**
+ * The 13 lines that are signed.
+ * @throws StatementError when a value cannot stand on one line
+ */
+export function formatIntent(intent: Intent): string {
+  const { metadata } = intent;
+  return formatStatement(INTENT_TYPE, [
+    ['platformId', String(intent.platformId)],
+    ['payoutId', intent.payoutId],
+    ['paymentId', String(intent.paymentId)],
+    ['amount', intent.amount],
+    ['addressTo', intent.addressTo],
+    ['symbol', intent.symbol ?? ''],
+    ['reference', intent.reference ?? ''],
+    ['metadata', metadata === undefined ? '' : hashText(metadata)],
+    ['notBefore', intent.notBefore ?? ''],
+    ['requestedBy', intent.requestedBy ?? ''],
+    ['issuedAt', intent.issuedAt],
+    ['expiresAt', intent.expiresAt],
+  ]);
+}
+
+/**
+ * The identity of an intent: 64 hexadecimal digits, which acts, receipts and the journal name.
+ * @throws StatementError
+ */
+export function hashIntent(intent: Intent): string {
+  return hashText(formatIntent(intent));
+}

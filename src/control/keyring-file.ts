@@ -1,0 +1,31 @@
+import { parse, YAMLParseError } from 'yaml';
+import { InvalidConfigError } from '../errors.js';
+import { Keyring } from './keyring.js';
+import { readTrustedFile } from './trusted-file.js';
+
+/**
+ * Reads a keyring, YAML or JSON.
+ * @param field - the setting that names the file, for errors
+ * @throws InvalidConfigError when the file is missing, not trusted, or says something that makes no sense
+ */
+export function readKeyringFile(path: string, field: string): Keyring {
+  try {
+    return Keyring.parse(parseYaml(readTrustedFile(path)));
+  } catch (error) {
+    if (!(error instanceof InvalidConfigError)) {
+      throw new InvalidConfigError([{ field, message: `${path} ${(error as Error).message}` }]);
+    }
+    throw new InvalidConfigError(
+      error.problems.map((problem) => ({ field, message: `${path}: ${problem.field} ${problem.message}` })),
+    );
+  }
+}
+
+function parseYaml(text: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof YAMLParseError)) throw error;
+    throw new Error(`is no YAML: ${error.message.split('\n')[0] ?? ''}`, { cause: error });
+  }
+}

@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * Signed text: a first line that names type and version, then one `name=value` a line, each ended by LF, as UTF-8. Every
+ * line is always there, so a reader in any language makes the same bytes.
+ */
+
+/** One line of a statement; a value that is absent is empty. */
+export type StatementLine = readonly [name: string, value: string];
+
+/** A value could be read as more than one line, or has no bytes of its own: the statement would not say one thing only. */
+export class StatementError extends Error {
+  /** The line's name. */
+  readonly field: string;
+
+  constructor(field: string) {
+    super(`${field}: must not contain control characters, line separators or lone surrogates`);
+    this.field = field;
+  }
+}
+
+/**
+ * Makes the text that is signed.
+ * @param type - the first line, such as `payout-queue intent v1`
+ * @throws StatementError when a value cannot stand on one line
+ */
+export function formatStatement(type: string, lines: readonly StatementLine[]): string {
+  return `${type}\n${lines.map(([name, value]) => `${name}=${checkValue(name, value)}\n`).join('')}`;
+}
+
+function checkValue(name: string, value: string): string {
+  // A lone surrogate becomes U+FFFD in UTF-8: two texts would have the same bytes.
+  if (/[\p{Cc}\u2028\u2029]/u.test(value) || /\p{Surrogate}/u.test(value)) throw new StatementError(name);
+  return value;
+}
+
+/** SHA-256 of a text as UTF-8, 64 lowercase hexadecimal digits. */
+export function hashText(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
+}
