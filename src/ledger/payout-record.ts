@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { parseHeldField } from './hold.js';
 import type { HistoryEntry, Payout, ValidPayout } from './payout.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
@@ -41,13 +42,16 @@ export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
 
 function parseFields(payoutId: string, record: PayoutRecord): Payout {
   const history = parseHistory(record);
+  const state = parseState(record['state'] ?? '');
+  const { held } = record;
   return {
     payoutId,
-    state: parseState(record['state'] ?? ''),
+    state,
     ...parseInputFields(record),
     attempt: Number(record['attempt'] ?? 0),
     requeueCount: Number(record['round'] ?? 0),
     ...pick(record, ['txhash', 'vouchedTxhash', 'fee', 'message', 'lateTxhash']),
+    ...(state !== 'held' || held === undefined ? {} : { held: parseHeldField(held) }),
     createdAt: history[0]?.at ?? '',
     updatedAt: history.at(-1)?.at ?? '',
     history,
