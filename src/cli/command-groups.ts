@@ -32,13 +32,18 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     commands: [
       {
         usage: 'cancel [options] [payoutId]',
-        description: 'cancel payouts that are still queued, or were rejected',
+        description: 'cancel payouts that are still queued, are held, or were rejected',
         load: async () => (await import('./commands/cancel-command.js')).defineCancelCommand,
       },
       {
         usage: 'retry [options] [payoutId]',
         description: 'put rejected payouts back into the queue',
         load: async () => (await import('./commands/retry-command.js')).defineRetryCommand,
+      },
+      {
+        usage: 'release [options] [payoutIds...]',
+        description: 'put held payouts back into the queue',
+        load: async () => (await import('./commands/release-command.js')).defineReleaseCommand,
       },
       {
         usage: 'resolve [options] [payoutId]',

@@ -1,4 +1,4 @@
-import type { Payout } from '../ledger/payout.js';
+import { lastMessage, type Payout } from '../ledger/payout.js';
 import { STATE_TONE, type PayoutState } from '../ledger/states.js';
 import { formatMoney, formatState, shorten } from '../format.js';
 import { copyButton } from './copy-button.js';
@@ -54,8 +54,11 @@ const COLUMNS: readonly Column[] = [
   {
     title: 'Last message',
     className: 'last-message',
-    isShown: (payouts) => payouts.some(({ message }) => message !== undefined),
-    cell: ({ message }) => (message === undefined ? undefined : html`<bdi>${message}</bdi>`),
+    isShown: (payouts) => payouts.some((payout) => lastMessage(payout) !== undefined),
+    cell: (payout) => {
+      const message = lastMessage(payout);
+      return message === undefined ? undefined : html`<bdi>${message}</bdi>`;
+    },
   },
   {
     title: 'In this state',

@@ -1,4 +1,5 @@
 import { fromUnits, toUnits } from '../decimal.js';
+import { parseHeldField } from './hold.js';
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
 import { listPayoutIds } from './payout-queries.js';
 import { isPayoutState, PAYOUT_STATES, URGENT_STATES, type PayoutState } from './states.js';
@@ -42,7 +43,7 @@ export async function readBatchSummary(connection: LedgerConnection, batch: stri
       limit: PAGE_SIZE,
       ...(cursor === undefined ? {} : { cursor }),
     });
-    for (const [state = null, paymentId, symbol, amount, message = null] of await readFields(
+    for (const [state = null, paymentId, symbol, amount, said = null, held = null] of await readFields(
       connection,
       page.payoutIds,
     )) {
@@ -51,9 +52,10 @@ export async function readBatchSummary(connection: LedgerConnection, batch: stri
       const sum = sums.get(key) ?? { count: 0, units: 0n };
       sums.set(key, { count: sum.count + 1, units: sum.units + toUnits(amount ?? '0') });
       total += 1;
+      const message = state === 'held' && held !== null ? parseHeldField(held).message : said;
       if (message === null || !URGENT_STATES.includes(state)) continue;
-      const said = `${state}\t${message}`;
-      messages.set(said, (messages.get(said) ?? 0) + 1);
+      const entry = `${state}\t${message}`;
+      messages.set(entry, (messages.get(entry) ?? 0) + 1);
     }
     cursor = page.next;
   } while (cursor !== undefined && total < MOST_COUNTED);
@@ -65,7 +67,7 @@ type Fields = readonly (string | null)[];
 async function readFields(connection: LedgerConnection, payoutIds: readonly string[]): Promise<Fields[]> {
   const replies = await pipelined(connection, (pipeline) => {
     for (const payoutId of payoutIds) {
-      pipeline.hmget(connection.keys.payout(payoutId), 'state', 'paymentId', 'symbol', 'amount', 'message');
+      pipeline.hmget(connection.keys.payout(payoutId), 'state', 'paymentId', 'symbol', 'amount', 'message', 'held');
     }
   });
   return replies as Fields[];

@@ -249,9 +249,18 @@ export function wrongStateError(
   if (found === undefined) return new ConflictError(`Payout ${payoutId} is not ${needed}`, ['state']);
   const allowed = reachableFrom(found).join(', ') || 'none, it is final';
   return new ConflictError(
-    `Cannot move payout ${payoutId} from ${found} to ${to}: that needs ${needed}. Allowed from ${found}: ${allowed}`,
+    `Cannot move payout ${payoutId} from ${found} to ${to}: that needs ${needed}. Allowed from ${found}: ${allowed}${describeOtherWay(found, from)}`,
     ['state'],
   );
+}
+
+/** What the caller may have meant, where a payout is held, or is to be released and is not. */
+function describeOtherWay(found: PayoutState, from: PayoutState | readonly PayoutState[]): string {
+  if (found === 'held')
+    return '. It was not sent: `payouts release` queues it again once the cause of its hold is gone';
+  if (from !== 'held') return '';
+  if (found === 'rejected') return '. `payouts retry` queues it again';
+  return found === 'unknown' ? '. `payouts resolve` decides what became of it' : '';
 }
 
 function chunk<Item>(items: readonly Item[], size: number): Item[][] {

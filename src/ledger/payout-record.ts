@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
+import { parseHeldField } from './hold.js';
 import type { HistoryEntry, NewPayout, Payout, ValidPayout } from './payout.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
@@ -62,14 +63,17 @@ export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
 function parseFields(payoutId: string, record: PayoutRecord): Payout {
   const history = parseHistory(record);
   const signed = parseSignature(record);
+  const state = parseState(record['state'] ?? '');
+  const { held } = record;
   return {
     payoutId,
-    state: parseState(record['state'] ?? ''),
+    state,
     ...parseInputFields(record),
     attempt: Number(record['attempt'] ?? 0),
     requeueCount: Number(record['round'] ?? 0),
     ...pick(record, ['txhash', 'vouchedTxhash', 'fee', 'message', 'lateTxhash', 'act']),
     ...(signed === undefined ? {} : { signed }),
+    ...(state !== 'held' || held === undefined ? {} : { held: parseHeldField(held) }),
     createdAt: history[0]?.at ?? '',
     updatedAt: history.at(-1)?.at ?? '',
     history,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { amountField, payoutIdField } from '../fields.js';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
 import { addressToField, paymentIdField, symbolField } from '../gateway/payment-fields.js';
+import type { HeldFor } from './hold.js';
 import type { PayoutState } from './states.js';
 
 /** BullMQ's highest priority number, which is its least urgent. */
@@ -99,6 +100,8 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly fee?: string;
   /** What the gateway, or the worker, said of the last attempt. */
   readonly message?: string;
+  /** Why it is not sent; only while it is `held`. */
+  readonly held?: HeldFor;
   /**
    * The transaction of a payment that was proved when the payout had no place for it any more: after it was written off, or
    * while another attempt of it is sent or paid. It may have been paid twice.
@@ -113,6 +116,11 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   /** ISO 8601, UTC: when it came into its present state. */
   readonly updatedAt: string;
   readonly history: readonly HistoryEntry[];
+}
+
+/** What is to be said of a payout now: why it is held, else its message. */
+export function lastMessage({ held, message }: Pick<Payout, 'held' | 'message'>): string | undefined {
+  return held?.message ?? message;
 }
 
 const MAX_STORED_LINE_LENGTH = 300;

@@ -1,6 +1,7 @@
 import type { SentOutcome } from '../gateway/withdraw-gateway.js';
 import { findForgottenSends } from './adopt-ledger.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
+import { toHeldField, type Hold } from './hold.js';
 import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
 import { toHashValue } from './objections.js';
 import { toLine, type Payout } from './payout.js';
@@ -86,6 +87,12 @@ export class RedisSenderLedger implements SenderLedger {
     if (rejection !== undefined) return rejection;
     await write.confirm();
     return { kind: 'begun', sendCount: Number(reply) };
+  }
+
+  async holdPayout(payoutId: string, attempt: number, hold: Hold): Promise<boolean> {
+    const { clock, run, keys } = this.#connection;
+    const args = [clock.wallNow(), attempt, toHeldField(hold)];
+    return (await run('hold-payout', args, [keys.payout(payoutId)])) === 1;
   }
 
   async revertSend({ payoutId, attempt, token }: SendAttempt, reason: string): Promise<void> {

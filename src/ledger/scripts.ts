@@ -9,6 +9,7 @@ import { TRANSITIONS } from './transitions.js';
 export const SCRIPT_NAMES = [
   'enqueue-payouts',
   'begin-send',
+  'hold-payout',
   'revert-send',
   'finish-send',
   'mark-sends-unknown',
@@ -37,10 +38,17 @@ export const SCRIPT_NAMES = [
 export type ScriptName = (typeof SCRIPT_NAMES)[number];
 
 /**
- * The version of the ledger's format: how records, keys and counters are to be read. A ledger of a newer one is refused;
- * one of format 1 (attempts known by their epoch, no mark) is read and marked by the first script that runs.
+ * The newest version of the ledger's format that is read: how records, keys and counters are to be understood. A ledger of a
+ * newer one is refused; one of format 1 (attempts known by their epoch, no mark) is read and marked by the first script that
+ * runs. Format 3 has payouts that are `held`, a state that earlier versions do not know.
  */
-export const LEDGER_FORMAT = 2;
+export const LEDGER_FORMAT = 3;
+
+/**
+ * With which a new ledger is marked: the earlier version reads it as well. The first `held` payout makes it format 3, so
+ * nothing changes for processes of the earlier version where nothing is held.
+ */
+const NEW_LEDGER_FORMAT = 2;
 
 /** What a script returns on a ledger of a newer format. */
 const NEWER_FORMAT = -10;
@@ -76,6 +84,7 @@ function constants(): string {
     `local UNSENT = { ${toLuaSet(UNSENT_STATES)} }`,
     `local PAYOUT_PREFIX = string.sub(LEDGER, 1, -7) .. 'payout:'`,
     `local FORMAT = ${LEDGER_FORMAT}`,
+    `local NEW_FORMAT = ${NEW_LEDGER_FORMAT}`,
   ].join('\n');
 }
 

@@ -1,4 +1,5 @@
 import type { SentOutcome } from '../gateway/withdraw-gateway.js';
+import type { Hold } from './hold.js';
 import type { Payout } from './payout.js';
 import type { ScriptRejection } from './script-rejection.js';
 import type { PayoutState } from './states.js';
@@ -156,6 +157,12 @@ export interface SenderLedger {
   findForgottenSends<Send extends SendAttempt>(sends: readonly Send[]): Promise<readonly ForgottenSend<Send>[]>;
   /** Resolves once the beginning is as durable as the ledger can make it. */
   beginSend(begin: BeginSend): Promise<BeginResult>;
+  /**
+   * Holds a queued payout that may not be sent. Repeating it is safe.
+   * @param attempt - that it had when it was checked: a payout that was sent since is not held
+   * @returns false when it is not queued any more, or at another attempt; nothing was changed then
+   */
+  holdPayout(payoutId: string, attempt: number, hold: Hold): Promise<boolean>;
   /** Puts back an attempt that is proved not to have been sent. Without effect when it never began. */
   revertSend(attempt: SendAttempt, reason: string): Promise<void>;
   /** @param doubtMs - for how long the request may be on its way where there is no response, in ms */

@@ -36,6 +36,16 @@ const STATES = {
     isAgeWatched: true,
     tone: 'active',
   },
+  held: {
+    meaning: 'not sent: a check of its signature or of the policy holds it',
+    final: false,
+    needsJob: false,
+    queue: null,
+    waitsFor: 'operator',
+    isUnsent: true,
+    isAgeWatched: true,
+    tone: 'warning',
+  },
   sending: {
     meaning: 'the one attempt is under way',
     final: false,

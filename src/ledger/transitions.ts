@@ -16,6 +16,17 @@ const FORGOTTEN = 'an operator adopts a ledger that forgot a send which the jour
 export const TRANSITIONS: readonly Transition[] = [
   { from: 'queued', to: 'sending', when: 'the sender begins the one attempt' },
   { from: 'queued', to: 'cancelled', when: 'the application or an operator cancels it' },
+  {
+    from: 'queued',
+    to: 'held',
+    when: 'the sender finds that it may not be sent: signature, journal or policy',
+  },
+  {
+    from: 'held',
+    to: 'queued',
+    when: 'an operator releases it after the cause is gone, or it is enqueued again with a new signature',
+  },
+  { from: 'held', to: 'cancelled', when: 'the application or an operator cancels it' },
   { from: 'sending', to: 'in_progress', when: 'the gateway accepted it and gave a txhash' },
   { from: 'sending', to: 'rejected', when: 'the gateway reported that the call failed' },
   { from: 'sending', to: 'unknown', when: 'no trustworthy response came, or the sender ended before it' },
@@ -42,6 +53,14 @@ export const TRANSITIONS: readonly Transition[] = [
   },
   { from: 'queued', to: 'unknown', when: `${FORGOTTEN}, or gives up sends that nobody knows`, isExceptional: true },
   { from: 'queued', to: 'rejected', when: `${FORGOTTEN}, and that it was rejected`, isExceptional: true },
+  {
+    from: 'held',
+    to: 'in_progress',
+    when: 'the late acceptance of an attempt that an operator took for not sent, or one that an adoption brings back',
+    isExceptional: true,
+  },
+  { from: 'held', to: 'unknown', when: `${FORGOTTEN}, or gives up sends that nobody knows`, isExceptional: true },
+  { from: 'held', to: 'rejected', when: `${FORGOTTEN}, and that it was rejected`, isExceptional: true },
   { from: 'rejected', to: 'unknown', when: FORGOTTEN, isExceptional: true },
   { from: 'rejected', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
   { from: 'cancelled', to: 'unknown', when: FORGOTTEN, isExceptional: true },

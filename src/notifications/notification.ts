@@ -1,7 +1,7 @@
 import { InvalidConfigError } from '../errors.js';
 import { formatMoney } from '../format.js';
 import type { Currency } from '../ledger/gateway-facts.js';
-import type { Payout } from '../ledger/payout.js';
+import { lastMessage, type Payout } from '../ledger/payout.js';
 import { PAYOUT_STATES } from '../ledger/states.js';
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from '../producer/events/payout-events.js';
 
@@ -90,6 +90,11 @@ const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
   ledger_adopted: 'continues: its ledger was adopted',
 };
 
+const OF_PAYOUT: Partial<Record<PayoutEventName, string>> = {
+  late_payment: 'was paid too late',
+  tampering: 'is held, because somebody has altered what is in Redis',
+};
+
 function describe(
   platformId: number,
   { payoutId, by, reason }: PayoutEvent,
@@ -99,7 +104,7 @@ function describe(
   const happened =
     payoutId === undefined
       ? `Account ${platformId} ${OF_ACCOUNT[type] ?? type}`
-      : `Account ${platformId}: payout ${payoutId} ${type === 'late_payment' ? 'was paid too late' : `is ${type}`}`;
-  const why = reason ?? (payout?.state === type ? payout.message : undefined);
+      : `Account ${platformId}: payout ${payoutId} ${OF_PAYOUT[type] ?? `is ${type}`}`;
+  const why = reason ?? (payout?.state === type ? lastMessage(payout) : undefined);
   return [[happened, payout?.money, why].filter((part) => part !== undefined).join(' — '), by && ` (${by})`].join('');
 }

@@ -82,7 +82,7 @@ async function checkGivenUp(ledger: AdoptionLedger, { giveUp, peers }: AdoptionP
 
 function incompleteError(plan: AdoptionPlan): ConflictError {
   return new ConflictError(
-    `Nothing was adopted, and the account stays stopped: ${describeMissing(plan).join('; ')}. Name the journals that know of these sends in journalDirs, or those that are lost for good in giveUp: then every payout that is queued or rejected becomes unknown`,
+    `Nothing was adopted, and the account stays stopped: ${describeMissing(plan).join('; ')}. Name the journals that know of these sends in journalDirs, or those that are lost for good in giveUp: then every payout that is queued, held or rejected becomes unknown`,
     ['journals'],
   );
 }

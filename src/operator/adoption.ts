@@ -61,9 +61,9 @@ export interface AdoptionPlan extends SendSurvey {
   readonly isOlder: boolean;
   /** Journals that may have forgotten sends, and were neither read as a whole nor given up. */
   readonly unread: readonly UnreadJournal[];
-  /** Whether sends are given up that nobody can name: then every queued or rejected payout becomes `unknown`. */
+  /** Whether sends are given up that nobody can name: then every queued, held or rejected payout becomes `unknown`. */
   readonly holdsSendable: boolean;
-  /** How many are queued or rejected now. */
+  /** How many are queued, held or rejected now. */
   readonly sendable: number;
   /** The highest that the journals know. */
   readonly highest: { readonly epoch: number; readonly sendCount: number };
@@ -77,7 +77,7 @@ export interface AdoptionPlan extends SendSurvey {
 export interface Adoption extends RaisedLedger {
   /** The payouts that were changed, and what they are now. */
   readonly adopted: readonly AdoptedPayout[];
-  /** How many queued or rejected payouts became `unknown`, because sends that no journal has may be among them. */
+  /** How many queued, held or rejected payouts became `unknown`, because sends that no journal has may be among them. */
   readonly held: number;
 }
 

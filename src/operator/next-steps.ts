@@ -1,3 +1,4 @@
+import type { HeldFor } from '../ledger/hold.js';
 import type { Payout } from '../ledger/payout.js';
 import { UNSENT_STATES, type PayoutState } from '../ledger/states.js';
 
@@ -9,7 +10,7 @@ export interface NextStep {
 
 /** What the steps depend on. */
 export type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
-  Partial<Pick<Payout, 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
+  Partial<Pick<Payout, 'held' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
 
 /** What an operator can do about a payout in its present state. */
 export function nextSteps(payout: PayoutSituation, platformId: number): readonly NextStep[] {
@@ -25,8 +26,15 @@ export function forAccount(command: string, platformId: number): string {
   return command.replace(/^payouts (gateway )?\S+/, `$& --account ${platformId}`);
 }
 
+/** What ends each kind of hold, beside what its message says. */
+const HELD_CAUSE: Readonly<Record<HeldFor['kind'], string>> = {
+  signature: 'One that has no valid signature is held again: enqueue it again with a new one.',
+  journal: 'The message names what the send journal lacks.',
+  policy: 'The message names the rule that holds it.',
+};
+
 function stepsOf(payout: PayoutSituation): readonly NextStep[] {
-  const { payoutId, state, txhash, lateTxhash } = payout;
+  const { payoutId, state, held, txhash, lateTxhash } = payout;
   if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
   switch (state) {
     case 'unknown':
@@ -52,6 +60,17 @@ function stepsOf(payout: PayoutSituation): readonly NextStep[] {
         },
         {
           when: 'It cannot or should not be paid: give it up. It is never sent again.',
+          command: toCommand('cancel', payoutId, ['--reason', 'WHY']),
+        },
+      ];
+    case 'held':
+      return [
+        {
+          when: `The cause is gone: it is queued again, and checked again before it is sent. ${HELD_CAUSE[held?.kind ?? 'signature']}`,
+          command: toCommand('release', payoutId, ['--reason', 'WHY']),
+        },
+        {
+          when: 'It should not be paid, or nobody knows where it came from: cancel it. It is never sent.',
           command: toCommand('cancel', payoutId, ['--reason', 'WHY']),
         },
       ];
@@ -109,6 +128,11 @@ export function batchSteps(
       state: 'rejected',
       when: 'What the gateway complained about is fixed: all of its rejected payouts are queued again.',
       command: toWords('retry', '--batch', batch, '--reason', 'WHY'),
+    },
+    {
+      state: 'held',
+      when: 'What holds its payouts is gone: all of them are queued again, and checked again before they are sent.',
+      command: toWords('release', '--batch', batch, '--reason', 'WHY'),
     },
     {
       state: 'queued',

@@ -25,7 +25,7 @@ interface SharedAccount {
 }
 
 /**
- * What an operator may do to an account: decide about payouts that are `unknown` or `rejected`, cancel, pause, resume, and
+ * What an operator may do to an account: decide about payouts that are `unknown`, `rejected` or `held`, cancel, pause, resume, and
  * adopt a ledger that forgot sends. The `payouts` commands do the same through it. Every change is recorded with the actor's
  * name and reason. It needs no running worker, and every call but an adoption fails within seconds when Redis is
  * unavailable.
@@ -68,6 +68,21 @@ export class PayoutOperator {
   }
 
   /**
+   * Puts a payout that is held back into the queue, at its end. The worker checks it again before it is sent, and holds it
+   * again where the cause stands: nothing is granted by it.
+   * @returns the payout, `queued`
+   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
+   * @throws NotFoundError when there is no such payout
+   * @throws ConflictError when it is not `held`, or a payment was proved too late (`lateTxhash`)
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   * @throws UnsupportedFormatError when the ledger was written by a newer version
+   * @throws ClosedError after {@link close}
+   */
+  async release(payoutId: string, actor: Actor): Promise<Payout> {
+    return requeuePayout(this.#use(), { payoutId, from: 'held' }, parseActor(actor));
+  }
+
+  /**
    * Decides what became of a payout that is `unknown`. A wrong `not_sent` pays twice: it is refused while the request may
    * still be on its way, and beyond that the operator's word counts.
    * @param payout - its id, or with the attempt that was decided about, so that a later one is not meant
@@ -91,11 +106,11 @@ export class PayoutOperator {
   }
 
   /**
-   * Cancels a payout that is still queued, or gives up one that was rejected. It is never sent again.
+   * Cancels a payout that is still queued or held, or gives up one that was rejected. It is never sent again.
    * @returns the payout, `cancelled`
    * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
    * @throws NotFoundError when there is no such payout
-   * @throws ConflictError when it is neither queued nor rejected
+   * @throws ConflictError when it is neither queued, held nor rejected
    * @throws RedisUnavailableError when it may or may not have happened: asked again, a ConflictError that names `cancelled`
    * says that it had
    * @throws UnsupportedFormatError when the ledger was written by a newer version

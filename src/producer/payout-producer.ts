@@ -151,11 +151,11 @@ export class PayoutProducer {
   }
 
   /**
-   * Cancels a payout that is still queued, or gives up one that was rejected.
+   * Cancels a payout that is still queued or held, or gives up one that was rejected.
    * @param options - who cancels it and why, as its history will tell
    * @returns the cancelled payout
    * @throws NotFoundError
-   * @throws ConflictError when it is neither queued nor rejected, naming its state
+   * @throws ConflictError when it is neither queued, held nor rejected, naming its state
    * @throws RedisUnavailableError when it may or may not have happened: asked again, a ConflictError that names `cancelled`
    * says that it had
    */
@@ -164,7 +164,7 @@ export class PayoutProducer {
   }
 
   /**
-   * Waits until a payout is completed, failed, rejected, unknown or cancelled: final, or in need of an operator.
+   * Waits until a payout is completed, failed, held, rejected, unknown or cancelled: final, or in need of an operator.
    * @param options - `timeoutMs`: how long at most
    * @returns the payout in that state
    * @throws WaitTimeoutError saying the state it is in; NotFoundError; ClosedError

@@ -5,7 +5,7 @@ import { UNSENT_STATES } from '../ledger/states.js';
 import type { LedgerAccess } from './open-ledger.js';
 
 /**
- * Cancels a payout that was not sent, or gives up one that was rejected.
+ * Cancels a payout that was not sent (queued, held), or gives up one that was rejected.
  * @returns the cancelled payout
  * @throws NotFoundError
  * @throws ConflictError when something was sent, naming its state

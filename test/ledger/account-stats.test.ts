@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { adoptLedger } from '../../src/ledger/adopt-ledger.js';
 import { readAccountStats } from '../../src/ledger/account-stats.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
-import { begin, JOURNAL, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
+import { begin, HOLD, JOURNAL, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
@@ -30,7 +30,7 @@ describe('readAccountStats', () => {
       unknownsInARow: 0,
       withoutJob: 0,
       outboxUnreadable: 0,
-      oldestAgeMs: { queued: null, sending: null, in_progress: null, unknown: null },
+      oldestAgeMs: { queued: null, held: null, sending: null, in_progress: null, unknown: null },
     });
   });
 
@@ -120,10 +120,15 @@ describe('readAccountStats', () => {
     account.clock.advance(2_000);
     expect((await readAccountStats(account.connection)).oldestAgeMs).toEqual({
       queued: 7_000,
+      held: null,
       sending: null,
       in_progress: null,
       unknown: 2_000,
     });
+    await account.sender.holdPayout('q', 0, HOLD);
+    account.clock.advance(3_000);
+    expect((await readAccountStats(account.connection)).oldestAgeMs).toMatchObject({ queued: null, held: 3_000 });
+    await account.ledger.change({ payoutId: 'q', from: 'held', to: 'queued', by: 'ann', reason: 'r' });
     account.clock.advance(-60_000);
     expect((await readAccountStats(account.connection)).oldestAgeMs).toMatchObject({ queued: 0, unknown: 0 });
   });

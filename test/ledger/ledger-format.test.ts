@@ -5,9 +5,9 @@ import { readAccountStats } from '../../src/ledger/account-stats.js';
 import { listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { peekSenderView } from '../../src/ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
-import { SCRIPT_NAMES } from '../../src/ledger/scripts.js';
+import { SCRIPT_NAMES, scriptSource } from '../../src/ledger/scripts.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
-import { JOURNAL, nextBegin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
+import { HOLD, JOURNAL, nextBegin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { loadLedger } from './support/load-ledger.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
@@ -138,16 +138,43 @@ describe('a ledger of format 1', () => {
   });
 });
 
+async function removeFixture(): Promise<void> {
+  await account.redis.unlink(Object.keys(await account.dump()));
+}
+
+describe('a ledger with held payouts', () => {
+  it('is of format 3 from the first one on; before, the version that does not know them reads it', async () => {
+    await removeFixture();
+    await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
+    await account.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled', by: 'ann', reason: 'r' });
+    expect(await formatOf()).toBe('2');
+    expect(await sender.holdPayout('q', 0, HOLD)).toBe(false);
+    expect(await formatOf()).toBe('2');
+    expect(await sender.holdPayout('p', 0, HOLD)).toBe(true);
+    expect(await formatOf()).toBe('3');
+    await account.ledger.change({ payoutId: 'p', from: 'held', to: 'cancelled', by: 'ann', reason: 'r' });
+    expect(await formatOf()).toBe('3');
+    expect(await readAccountStats(account.connection)).toMatchObject({ cancelled: 2, held: 0 });
+  });
+
+  it('is refused by the scripts of the version before', async () => {
+    await account.redis.hset(account.connection.keys.ledger, 'format', '3');
+    const before = scriptSource('pause-account').replace('local FORMAT = 3', 'local FORMAT = 2');
+    const keys = account.connection.keys.ofEveryScript;
+    expect(await account.redis.eval(before, keys.length, ...keys, 1, 'ann', 'lunch')).toEqual([-10, 3]);
+  });
+});
+
 describe('a ledger of a newer format', () => {
   beforeEach(async () => {
-    await account.redis.hset(account.connection.keys.ledger, 'format', '3');
+    await account.redis.hset(account.connection.keys.ledger, 'format', '4');
   });
 
   async function expectRefused(use: () => Promise<unknown>): Promise<void> {
     const before = await account.dump();
     await expect(use()).rejects.toThrow(UnsupportedFormatError);
     await expect(use()).rejects.toThrow(
-      /has format 3; this version of payout-queue reads formats 1 to 2\. Run the version/,
+      /has format 4; this version of payout-queue reads formats 1 to 3\. Run the version/,
     );
     expect(await account.dump()).toEqual(before);
   }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe } from '@jest/globals';
 import { beginRules } from './contract/begin-rules.js';
 import { breakerRules } from './contract/breaker-rules.js';
 import { finishRules } from './contract/finish-rules.js';
+import { holdRules } from './contract/hold-rules.js';
 import { leaseRules } from './contract/lease-rules.js';
 import type { LedgerRig } from './contract/ledger-rig.js';
 import { recoveryRules } from './contract/recovery-rules.js';
@@ -20,7 +21,7 @@ export function senderLedgerContract(name: string, makeRig: () => LedgerRig): vo
     });
     afterEach(async () => rig.close());
 
-    const all = [leaseRules, beginRules, finishRules, breakerRules, recoveryRules, severalAttemptsRules];
+    const all = [leaseRules, beginRules, finishRules, breakerRules, holdRules, recoveryRules, severalAttemptsRules];
     for (const rules of all) rules(() => rig);
   });
 }

@@ -31,10 +31,10 @@ describe('the states', () => {
   it('are in the lists that the ledger, the queues and the dashboard go by', () => {
     expect(STATES_WITH_JOB).toEqual(['queued', 'in_progress']);
     expect(STATES_WITH_JOB.map(statesInQueueOf)).toEqual([['queued', 'sending'], ['in_progress']]);
-    expect(WATCHED_STATES).toEqual(['queued', 'sending', 'in_progress', 'unknown']);
-    expect(UNSENT_STATES).toEqual(['queued', 'rejected']);
-    expect(SETTLED_STATES).toEqual(['completed', 'failed', 'cancelled', 'rejected', 'unknown']);
-    expect(URGENT_STATES).toEqual(['unknown', 'rejected', 'failed']);
+    expect(WATCHED_STATES).toEqual(['queued', 'held', 'sending', 'in_progress', 'unknown']);
+    expect(UNSENT_STATES).toEqual(['queued', 'held', 'rejected']);
+    expect(SETTLED_STATES).toEqual(['completed', 'failed', 'cancelled', 'held', 'rejected', 'unknown']);
+    expect(URGENT_STATES).toEqual(['unknown', 'rejected', 'failed', 'held']);
   });
 
   it('have an alert where an operator has to decide', () => {

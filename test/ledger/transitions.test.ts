@@ -13,6 +13,7 @@ afterEach(async () => account.close());
 /** How a payout comes into each state. */
 const WAYS: Record<PayoutState, readonly PayoutState[]> = {
   queued: [],
+  held: ['held'],
   sending: ['sending'],
   in_progress: ['sending', 'in_progress'],
   completed: ['sending', 'in_progress', 'completed'],
@@ -80,6 +81,7 @@ describe('the table', () => {
   it('never leads back to queued from a state in which money may have moved, except by an operator or a proof', () => {
     const back = TRANSITIONS.filter(({ to }) => to === 'queued').map(({ from, when }) => [from, when]);
     expect(back).toEqual([
+      ['held', 'an operator releases it after the cause is gone, or it is enqueued again with a new signature'],
       ['sending', 'it is proved that nothing was sent'],
       ['rejected', 'an operator retries it'],
       ['unknown', 'an operator states that it was not sent'],

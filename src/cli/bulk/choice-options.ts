@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { z } from 'zod';
 import { InvalidInputError } from '../../errors.js';
 import { parseInput } from '../../fields.js';
-import { batchField, type Payout } from '../../ledger/payout.js';
+import { batchField, lastMessage, type Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readSelectionFile } from './read-selection-file.js';
@@ -41,18 +41,28 @@ export function addChoiceOptions(command: Command, states: readonly PayoutState[
 /** Whether a command is about one payout or many; it fails where that is not clear. @returns the one payout's id */
 export function requireOneOrMany(
   payoutId: string | undefined,
-  { batch, state, file, message, dryRun, yes }: ChoiceFlags,
+  flags: ChoiceFlags,
   command: Command,
 ): string | undefined {
+  return requireIdsOrMany(payoutId === undefined ? [] : [payoutId], flags, command)[0];
+}
+
+/** As {@link requireOneOrMany}, for a command that takes several ids. @returns none where the options choose */
+export function requireIdsOrMany(
+  payoutIds: readonly string[],
+  { batch, state, file, message, dryRun, yes }: ChoiceFlags,
+  command: Command,
+): readonly string[] {
   const isMany = [batch, state, file, message].some((choice) => choice !== undefined);
-  if (payoutId === undefined && !isMany) command.error('error: give a payoutId, --batch, --state, --message or --file');
-  if (payoutId !== undefined && (isMany || dryRun || yes)) {
+  const isNamed = payoutIds.length > 0;
+  if (!isNamed && !isMany) command.error('error: give a payoutId, --batch, --state, --message or --file');
+  if (isNamed && (isMany || dryRun || yes)) {
     command.error(
       'error: --batch, --state, --message, --file, --dry-run and --yes are for many payouts: leave the payoutId out',
     );
   }
   if (file !== undefined && batch !== undefined) command.error('error: give --file or --batch, not both');
-  return payoutId;
+  return payoutIds;
 }
 
 /**
@@ -72,7 +82,7 @@ export async function readChoice(
   return {
     selection: await readSelection(context, { batch, file }, signal),
     from: state === undefined ? states : [state],
-    matches: (payout) => text === undefined || payout.message?.toLowerCase().includes(text) === true,
+    matches: (payout) => text === undefined || lastMessage(payout)?.toLowerCase().includes(text) === true,
   };
 }
 

@@ -32,7 +32,7 @@ workers then send again by themselves.
 Name the folder of every journal of the account with --journal, those of other hosts too (copy the folders, or mount
 them); without it, SEND_JOURNAL_DIR is read. \`payouts stats\` prints the whole command. Sends that no journal has
 keep the account stopped. Where a journal is lost for good, --give-up its id (or \`${UNWITNESSED}\`, for sends of which not even
-the journal is known) and say why: where the ledger forgot sends, every payout that is queued or rejected then becomes
+the journal is known) and say why: where the ledger forgot sends, every payout that is queued, held or rejected then becomes
 unknown, since any of them may have been sent. Let the application enqueue again what it misses before that, not after it.
 
 Payouts that were accepted after that copy and never sent are gone: let the application enqueue them again. Those that
@@ -95,7 +95,7 @@ function incomplete({ environment }: CliContext, dirs: readonly string[], plan: 
       ? `Run it where all the folders can be read: \`${command}\`. Where a journal is lost for good, --give-up its id instead`
       : `Name the journals that have them with --journal; where there is none any more, --give-up ${lost.join(' ')}`;
   return new ConflictError(
-    `Nothing was adopted, and the account stays stopped: ${describeMissing(plan).join('; ')}. ${way}: every payout that is queued or rejected then becomes unknown`,
+    `Nothing was adopted, and the account stays stopped: ${describeMissing(plan).join('; ')}. ${way}: every payout that is queued, held or rejected then becomes unknown`,
     ['journals'],
   );
 }
@@ -120,7 +120,7 @@ function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, senda
     rows.length === 0 ? '' : formatTable([head, ...rows], [4, 6, 7]),
     more === 0 ? '' : `  … and ${more} more\n`,
     holdsSendable
-      ? `\nSends are given up that no journal has: all ${sendable} queued or rejected payouts will become unknown.\n`
+      ? `\nSends are given up that no journal has: all ${sendable} queued, held or rejected payouts will become unknown.\n`
       : '',
     '\n',
   ].join('');
@@ -154,7 +154,7 @@ function describeAdoption({ adopted, held, epoch, objections }: Adoption, gaveUp
     describeIds('unknown, `payouts resolve` decides about each', unknown),
     held === 0
       ? ''
-      : `${held} queued or rejected payouts became unknown: any of them may have been sent, \`payouts resolve\` decides.\n`,
+      : `${held} queued, held or rejected payouts became unknown: any of them may have been sent, \`payouts resolve\` decides.\n`,
   ];
   return `${parts.join('')}${unknown.length === 0 && held === 0 ? 'No payout became unknown.\n' : ''}`;
 }

@@ -13,7 +13,7 @@ import { withOperator } from '../context/with-operator.js';
 type Flags = Actor & ChoiceFlags & { readonly json?: true };
 
 const HELP_AFTER = `
-Only a payout that is queued or rejected can be cancelled: one that may have been paid is never called back (exit code 4).
+Only a payout that is queued, held or rejected can be cancelled: one that may have been paid is never called back (exit code 4).
 
 Many at once: --batch, --state, --message and --file (CSV with a column payout_id, as \`payouts list --csv\` writes it, or JSON
 lines with payoutId) choose them; of several, a payout must meet all. They are counted and added up before anything is

@@ -113,7 +113,7 @@ function formatEvent(
   colours: CliContext['colours'],
 ): string {
   const who = [by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': ');
-  const change = to === undefined ? colours.yellow(type) : colourState(to, colours);
+  const change = to === undefined || type === 'tampering' ? colours.yellow(type) : colourState(to, colours);
   const what = from === undefined ? change : `${from} → ${change}`;
   return (
     [colours.dim(formatTime(at)), to === undefined ? 'account' : payoutId, what, who].filter(Boolean).join('  ') + '\n'

@@ -1,6 +1,6 @@
 import { DEMO_PLATFORM_ID } from './demo-account.js';
 import { nextSteps, shellQuote } from '../../operator/next-steps.js';
-import type { Payout } from '../../ledger/payout.js';
+import { lastMessage, type Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { Payment, SandboxStats } from '../../sandbox/index.js';
 import { formatMs } from '../../format.js';
@@ -85,7 +85,9 @@ function findProblems({ payouts, sandbox, pausedReason, chaos }: DemoOutcome, su
   for (const { amount, addressTo, txhash } of surplus) {
     problems.push(`A payment of ${amount} to ${addressTo} was made twice (txhash ${txhash}).`);
   }
-  for (const { payoutId, state, message } of payouts) {
+  for (const payout of payouts) {
+    const { payoutId, state } = payout;
+    const message = lastMessage(payout);
     if (state === 'completed' || (chaos && state === 'unknown')) continue;
     problems.push(`Payout ${payoutId} is ${state}${message === undefined ? '' : `: ${message}`}.`);
   }

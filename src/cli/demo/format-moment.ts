@@ -10,6 +10,7 @@ const SPINNER_STEP_MS = 100;
 
 const SIGN: Readonly<Record<PayoutState, string>> = {
   queued: '·',
+  held: '!',
   sending: '',
   in_progress: '',
   completed: '✔',

@@ -46,7 +46,7 @@ export class PayoutBoard {
 
   /** How many were sent, or possibly sent. */
   get sentCount(): number {
-    return this.rows.filter(({ state }) => state !== 'queued' && state !== 'sending').length;
+    return this.rows.filter(({ state }) => state !== 'queued' && state !== 'held' && state !== 'sending').length;
   }
 
   /** Whether all are final or wait for an operator. */

@@ -1,7 +1,7 @@
 import { formatMoney, formatTime, shorten } from '../../format.js';
 import { formatCsvHeader, formatCsvRows, type CsvOptions } from '../../format-csv.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
-import type { Payout } from '../../ledger/payout.js';
+import { lastMessage, type Payout } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/colour-state.js';
 import { formatTable } from '../output/format-table.js';
@@ -38,7 +38,7 @@ function writeTable(payouts: readonly Payout[], { write, colours }: CliContext, 
     shorten(payout.addressTo),
     shorten(payout.txhash ?? ''),
     formatTime(payout.updatedAt),
-    payout.message ?? '',
+    lastMessage(payout) ?? '',
   ]);
   write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2]));
 }

@@ -19,6 +19,7 @@ export function formatPayout(payout: Payout, colours: Colours, currencies: reado
     ['txhash', payout.txhash],
     ['paid too late as', payout.lateTxhash],
     ['fee', payout.fee],
+    ['held', payout.held && `${payout.held.kind} (${payout.held.reason}): ${payout.held.message}`],
     ['message', payout.message],
     ['send attempts', payout.attempt],
     ['reference', payout.reference],

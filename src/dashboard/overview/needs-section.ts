@@ -27,6 +27,7 @@ export interface NeedsFacts {
 
 const NEED_OF_STATE: Partial<Record<PayoutState, Pick<Need, 'tone' | 'action'>>> = {
   unknown: { tone: 'bad', action: 'check with the gateway, then resolve each' },
+  held: { tone: 'warning', action: 'remove the cause, then release or cancel each' },
   rejected: { tone: 'warning', action: 'retry or cancel each' },
   failed: { tone: 'bad', action: 'final: enqueue again under a new payoutId where it is still owed' },
 };

@@ -35,7 +35,8 @@ if holder == payout.id then holder = nil end
 
 local is_newest = payout.attempt == attempt
 -- An acceptance, also of an earlier attempt, proves wrong who stated that it was not sent: it must not be sent again.
-local late = (is_newest and from == 'unknown' and to ~= 'unknown') or (from == 'queued' and to == 'in_progress')
+local late = (is_newest and from == 'unknown' and to ~= 'unknown')
+  or ((from == 'queued' or from == 'held') and to == 'in_progress')
 if not late and not (is_newest and from == 'sending') then
   if has_response then clear_unanswered() end
   local isRecorded = to ~= 'in_progress' or redis.call('HGET', record, 'txhash') == txhash

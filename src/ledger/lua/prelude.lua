@@ -4,7 +4,8 @@
 --   OWN         KEYS[OWN + 1] is the first key that a script takes beside the account's
 --   ALLOWED     from → to → true        FINAL, NEEDS_JOB, UNSENT   state → true
 --   PAYOUT_PREFIX   what a payout's key begins with
---   FORMAT      the version of the ledger's format that these scripts write
+--   FORMAT      the newest version of the ledger's format that these scripts read
+--   NEW_FORMAT  the version with which a new ledger is marked
 --   MARKS_FORMAT   whether the script may mark a ledger that has no format yet
 -- A script touches declared keys only: while a cluster moves a slot, Redis then refuses it before anything is written.
 --
@@ -61,14 +62,30 @@ local function read_history_entry(entry)
   return at, to, '', ''
 end
 
+-- What stands in a record only as long as its payout is in the state.
+local OWN_FIELDS = { held = { 'held' } }
+
+-- The change is complete, also what belonged to the state before.
+local function end_change(payout, from)
+  redis.call('HDEL', payout.record, 'pending', unpack(OWN_FIELDS[from] or {}))
+end
+
+-- A payout that is held because somebody altered it has an event of its own.
+local function tell_tampering(payout, at, append)
+  local text = redis.call('HGET', payout.record, 'held')
+  local held = text and cjson.decode(text) or {}
+  if held.isTampering then append('tampering', payout.id, '', 'held', at, '', held.reason .. ': ' .. held.message) end
+end
+
 -- Brings index, outbox and event in line with a record that has come into its state. `from` is '' for a new payout.
 -- The old index comes last: a search for payouts in it finds one whose change was interrupted.
 local function follow(payout, from, at, by, reason, seq)
   redis.call('ZADD', INDEX[payout.state], seq or redis.call('HINCRBY', LEDGER, 'seq', 1), payout.id)
   if NEEDS_JOB[payout.state] then redis.call('ZADD', OUTBOX, at, payout.state .. ' ' .. payout.id) end
   append_event('state', payout.id, from, payout.state, at, by, reason)
+  if payout.state == 'held' then tell_tampering(payout, at, append_event) end
   if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
-  redis.call('HDEL', payout.record, 'pending')
+  end_change(payout, from)
 end
 
 -- A payout that is put back without having been sent keeps its place among the queued, and its age: `place` and
@@ -91,8 +108,9 @@ local function complete(payout, from)
   redis.call('ZADD', INDEX[to], 'NX', seq, payout.id)
   if NEEDS_JOB[to] then redis.call('ZADD', OUTBOX, 'NX', at, to .. ' ' .. payout.id) end
   append_missing_event('state', payout.id, from, to, at, by, reason)
+  if to == 'held' then tell_tampering(payout, at, append_missing_event) end
   if from ~= '' then redis.call('ZREM', INDEX[from], payout.id) end
-  redis.call('HDEL', payout.record, 'pending')
+  end_change(payout, from)
 end
 
 -- Stands for an attempt of format 1, which kept the epoch of the last attempt only.
@@ -279,8 +297,8 @@ local function check_format()
   if format[2] == 'send journal' then
     redis.call('HSET', OBJECTIONS, 'unnamed', cjson.encode({ kind = 'ledger', reason = format[3], at = format[4] }))
   end
-  redis.call('HSET', LEDGER, 'format', FORMAT)
-  return FORMAT
+  redis.call('HSET', LEDGER, 'format', NEW_FORMAT)
+  return NEW_FORMAT
 end
 
 local format = check_format()

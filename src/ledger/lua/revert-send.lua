@@ -16,7 +16,9 @@ local function put_back()
   move(payout, 'queued', at, '', reason, { 'place', sender[2], 'queuedSince', sender[3] }, sender[2])
 end
 
-if payout.state == 'queued' and payout.attempt + 1 == attempt then
+-- Nothing is sent in either; a begin that comes late must fit neither, nor the payout that is released.
+local waits = payout.state == 'queued' or payout.state == 'held'
+if waits and payout.attempt + 1 == attempt then
   -- The begin did not happen, but it may yet come late: with its number used up, it does not fit any more. The token
   -- tells a number that was used up from a send of the same number.
   redis.call('HSET', record, 'attempt', attempt, 'tokens', tokens_with(payout, attempt, token))
@@ -32,6 +34,6 @@ if payout.state == 'sending' then
   else
     put_back()
   end
-elseif payout.state ~= 'queued' then return 0 end
+elseif not waits then return 0 end
 if redis.call('HGET', SENDER, 'unanswered') == token then redis.call('HSET', SENDER, 'unanswered', '') end
 return 1

@@ -3,11 +3,18 @@ import { pairsToRecord } from '../../ledger/payout-record.js';
 import { isPayoutState, type PayoutState } from '../../ledger/states.js';
 
 /** What is not a payout's change of state. */
-export const ACCOUNT_EVENTS = ['paused', 'resumed', 'objection', 'ledger_adopted', 'late_payment'] as const;
+export const ACCOUNT_EVENTS = [
+  'paused',
+  'resumed',
+  'objection',
+  'ledger_adopted',
+  'late_payment',
+  'tampering',
+] as const;
 
 /**
  * What happened. `state`: a payout changed its state. `late_payment`: a payment was proved when its payout had no place for it
- * any more, see `Payout.lateTxhash`. The others are the account's; `objection`: a send journal contradicts the ledger.
+ * any more, see `Payout.lateTxhash`. `tampering`: a payout is held because somebody altered what is in Redis. The others are the account's; `objection`: a send journal contradicts the ledger.
  */
 export type PayoutEventType = 'state' | (typeof ACCOUNT_EVENTS)[number];
 

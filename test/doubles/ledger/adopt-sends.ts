@@ -1,7 +1,7 @@
 import type { Doubt, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import { toLine } from '../../../src/ledger/payout.js';
 import type { KnownJournal } from '../../../src/ledger/sender-ledger.js';
-import type { PayoutState } from '../../../src/ledger/states.js';
+import { UNSENT_STATES, type PayoutState } from '../../../src/ledger/states.js';
 import { otherHolder, toldAs } from './finish-send.js';
 import { noteJournal, type LedgerSnapshot } from './ledger-snapshot.js';
 import { isTransition, knows } from './payout-book.js';
@@ -87,7 +87,7 @@ export function holdSendable(all: LedgerSnapshot, { by, reason, doubtMs }: Doubt
 }
 
 export function sendableIn(all: LedgerSnapshot): string[] {
-  return [...all.book.idsIn('queued'), ...all.book.idsIn('rejected')];
+  return UNSENT_STATES.flatMap((state) => all.book.idsIn(state));
 }
 
 /** As adopt-ledger.lua: raises the ledger above the journals' highest epoch and number of sends. */

@@ -27,7 +27,8 @@ export function rejectBegin(
 /** As revert-send.lua. */
 export function revertSend(all: LedgerSnapshot, { payoutId, attempt, token }: SendAttempt, reason: string): void {
   const entry = all.book.get(payoutId);
-  if (entry?.payout.state === 'queued' && entry.payout.attempt + 1 === attempt) {
+  const waits = entry?.payout.state === 'queued' || entry?.payout.state === 'held';
+  if (waits && entry.payout.attempt + 1 === attempt) {
     all.book.noteAttempt(payoutId, { attempt, token });
   } else if (isNewest(entry, attempt, token)) {
     const lateTxhash = entry?.payout.lateTxhash;
@@ -35,7 +36,7 @@ export function revertSend(all: LedgerSnapshot, { payoutId, attempt, token }: Se
     if (entry?.payout.state === 'sending' && paid !== undefined) {
       all.book.move(payoutId, 'unknown', { reason: paid, set: { message: paid } });
     } else if (entry?.payout.state === 'sending') all.book.move(payoutId, 'queued', { reason });
-    else if (entry?.payout.state !== 'queued') return;
+    else if (!waits) return;
     noteResponse(all, token);
   }
 }

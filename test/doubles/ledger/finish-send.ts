@@ -28,7 +28,7 @@ export function finishSend(all: LedgerSnapshot, call: FinishCall): FinishResult 
   const isNewestAttempt = entry.payout.attempt === attempt;
   const late =
     (isNewestAttempt && state === 'unknown' && result.kind !== 'unknown') ||
-    (state === 'queued' && result.kind === 'accepted');
+    ((state === 'queued' || state === 'held') && result.kind === 'accepted');
   if (!late && !(isNewestAttempt && state === 'sending')) return finishTooLate(all, entry, call);
   if (state === 'unknown' && result.kind === 'rejected' && entry.overlap >= attempt) {
     noteResponse(all, token);

@@ -7,6 +7,7 @@ import {
   type RaisedLedger,
   type SendToAdopt,
 } from '../../../src/ledger/adopt-ledger.js';
+import type { Hold } from '../../../src/ledger/hold.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import { toLine, type Payout, type ValidPayout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
@@ -33,6 +34,7 @@ import { adoptLedger, adoptSend, holdSendable, sendableIn } from './adopt-sends.
 import { rejectBegin, revertSend } from './begin-send.js';
 import { changeState } from './change-state.js';
 import { finishSend } from './finish-send.js';
+import { holdPayout } from './hold-payout.js';
 
 export interface MemoryLedgerOptions {
   readonly clock: Pick<Clock, 'wallNow'>;
@@ -133,6 +135,10 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     });
     noteJournal(this.#all, journal);
     return Promise.resolve({ kind: 'begun', sendCount: this.#all.sendCount });
+  }
+
+  holdPayout(payoutId: string, attempt: number, hold: Hold): Promise<boolean> {
+    return Promise.resolve(holdPayout(this.#all, payoutId, attempt, hold));
   }
 
   revertSend(attempt: SendAttempt, reason: string): Promise<void> {

@@ -26,7 +26,7 @@ export interface Move {
   readonly attempt?: { readonly attempt: number; readonly token: string };
   readonly doubtUntil?: number;
   /** A `message` of undefined removes the old one. */
-  readonly set?: Partial<Pick<Payout, 'requeueCount' | 'fee'>> & { readonly message?: string | undefined };
+  readonly set?: Partial<Pick<Payout, 'requeueCount' | 'fee' | 'held'>> & { readonly message?: string | undefined };
 }
 
 type Newborn = Omit<Payout, 'createdAt' | 'updatedAt' | 'history'>;
@@ -112,11 +112,13 @@ export class PayoutBook {
     const { state: from, history } = entry.payout;
     if (!isTransition(from, to)) throw new Error(`no transition from ${from} to ${to}`);
     const at = this.#now();
-    const { message, ...rest } = { ...entry.payout, ...set };
+    // Why it was held belongs to the state that it leaves.
+    const { message, held, ...rest } = { ...entry.payout, held: undefined, ...set };
     const number = Math.max(entry.payout.attempt, attempt?.attempt ?? 0);
     const payout = {
       ...rest,
       ...(message === undefined ? {} : { message }),
+      ...(held === undefined ? {} : { held }),
       attempt: number,
       state: to,
       updatedAt: at,

@@ -1,4 +1,5 @@
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { Hold } from '../../../src/ledger/hold.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import type {
@@ -40,7 +41,7 @@ export interface LedgerRig {
     highest: { epoch: number; sendCount: number },
     journals?: { read: readonly KnownJournal[]; givenUp: readonly string[] },
   ): Promise<RaisedLedger>;
-  /** @returns how many queued or rejected payouts became `unknown` */
+  /** @returns how many queued, held or rejected payouts became `unknown` */
   holdSendable(): Promise<number>;
   /** Takes the lease, and all that stands beside it, out of the ledger. */
   loseSender(): Promise<void>;
@@ -50,6 +51,14 @@ export interface LedgerRig {
   dump(): Promise<unknown>;
   close(): Promise<void>;
 }
+
+/** Why the payouts of most tests are held. */
+export const HOLD: Hold = {
+  kind: 'signature',
+  reason: 'expired',
+  message: 'the signature expired',
+  isTampering: false,
+};
 
 /** What another journal says against the ledger. */
 export const OBJECTION: Objection = {

@@ -4,7 +4,7 @@ import { changePayouts } from '../../../src/ledger/change-payouts.js';
 import { countPayouts } from '../../../src/ledger/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics-store.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
-import { JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
+import { HOLD, JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import {
   ACCEPTED,
@@ -45,6 +45,16 @@ export const accountScenarios: readonly ScriptScenario[] = [
     prepare: async (stage) => {
       await finished(stage, REJECTED);
       return { run: change('rejected', 'queued') };
+    },
+  },
+  {
+    name: 'a held payout is released',
+    script: 'change-state',
+    prepare: async (stage) => {
+      await enqueue(stage, 'p');
+      await stage.sender.holdPayout('p', 0, HOLD);
+      stage.account.clock.advance(1);
+      return { run: change('held', 'queued') };
     },
   },
   ...(['cancelled', 'queued'] as const).map((to): ScriptScenario => ({

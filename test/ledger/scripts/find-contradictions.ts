@@ -45,6 +45,11 @@ export async function findContradictions({
       found.push(`${payoutId} paid late, told ${late.length} times`);
     if ((await redis.zscore(keys.late, payoutId)) === null && lateTxhash !== undefined)
       found.push(`${payoutId} is not in late`);
+    if ((record['held'] !== undefined) !== (state === 'held'))
+      found.push(`${payoutId} is ${state}, and says why it is held`);
+    const isTampering = record['held']?.includes('"isTampering":true') === true;
+    const tampering = events.filter((event) => event.type === 'tampering' && event.payoutId === payoutId);
+    if (tampering.length !== Number(isTampering)) found.push(`${payoutId} was altered, told ${tampering.length} times`);
     if (record['batch'] !== undefined && (await redis.zscore(keys.batch(record['batch']), payoutId)) === null) {
       found.push(`${payoutId} is not in its batch`);
     }

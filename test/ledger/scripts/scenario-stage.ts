@@ -67,7 +67,7 @@ export async function finished(
 
 export const change =
   (
-    from: 'queued' | 'unknown' | 'rejected' | 'in_progress',
+    from: 'queued' | 'held' | 'unknown' | 'rejected' | 'in_progress',
     to: 'cancelled' | 'queued' | 'in_progress' | 'completed',
     more = {},
   ) =>

@@ -1,6 +1,6 @@
 import { adoptSends } from '../../../src/ledger/adopt-ledger.js';
 import type { BeginSend, BreakerRule, SendAttempt } from '../../../src/ledger/sender-ledger.js';
-import { JOURNAL, nextBegin, NO_BREAKER, takeLease } from '../contract/ledger-rig.js';
+import { HOLD, JOURNAL, nextBegin, NO_BREAKER, takeLease } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import {
   ACCEPTED,
@@ -56,6 +56,15 @@ export const sendScenarios: readonly ScriptScenario[] = [
       };
     },
   },
+  ...[false, true].map((isTampering): ScriptScenario => ({
+    name: `a payout is held${isTampering ? ', because somebody altered it' : ''}`,
+    script: 'hold-payout',
+    prepare: async (stage) => {
+      await enqueue(stage, 'p');
+      stage.account.clock.advance(1);
+      return { run: async ({ sender }) => sender.holdPayout('p', 0, { ...HOLD, isTampering }) };
+    },
+  })),
   {
     name: 'an attempt is put back',
     script: 'revert-send',

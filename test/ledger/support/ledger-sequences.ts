@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { BreakerRule, Lease, SendAttempt, SenderView } from '../../../src/ledger/sender-ledger.js';
 import { TRANSITIONS } from '../../../src/ledger/transitions.js';
 import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
-import { JOURNAL, nextBegin, OBJECTION, type LedgerRig } from '../contract/ledger-rig.js';
+import { HOLD, JOURNAL, nextBegin, OBJECTION, type LedgerRig } from '../contract/ledger-rig.js';
 import { makeRedisRig } from './redis-rig.js';
 
 /**
@@ -208,6 +208,14 @@ const adoptSend = fc.tuple(attempt, payoutId, offset, journaledOutcome).map(
 const object = new Command('object', async ({ rig }) => rig.ledger.object(OBJECTION));
 const hold = new Command('hold what is queued', async ({ rig }) => rig.holdSendable());
 
+const holdPayout = fc.tuple(payoutId, offset, fc.boolean()).map(
+  ([id, by, isTampering]) =>
+    new Command(`hold ${id}, attempt off by ${by}`, async ({ rig }) => {
+      const number = ((await rig.ledger.readPayout(id))?.attempt ?? 0) + by;
+      return rig.ledger.holdPayout(id, number, { ...HOLD, isTampering });
+    }),
+);
+
 const adoptLedger = fc.tuple(fc.nat(5), fc.constantFrom('read', 'given up', 'neither')).map(
   ([epoch, objector]) =>
     new Command(`adopt the ledger at ${epoch}, the objector's journal ${objector}`, async ({ rig }) => {
@@ -237,6 +245,7 @@ const commands = (replayPath: string | undefined): fc.Arbitrary<Iterable<fc.Asyn
       revert,
       ...times(8, finish),
       ...times(3, change),
+      holdPayout,
       fc.constantFrom(new Command('look', look), pause),
       ...times(3, fc.constant(resume)),
       fc.oneof(adoptSend, adoptSend, adoptLedger, adoptLedger, fc.constantFrom(object, object, hold)),

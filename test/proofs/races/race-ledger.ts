@@ -53,6 +53,8 @@ export class RaceLedger {
           if (reply.kind === 'begun') await this.#noteBegun(begin.payoutId);
           return reply;
         }),
+      holdPayout: async (payoutId, attempt, hold) =>
+        ask(`holdPayout ${payoutId} ${hold.reason}`, async () => ledger.holdPayout(payoutId, attempt, hold)),
       revertSend: async (attempt, reason) =>
         ask(`revertSend ${attempt.payoutId} ${attempt.attempt}`, async () => ledger.revertSend(attempt, reason)),
       finishSend: async (attempt, result, rule) =>

@@ -25,6 +25,8 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
       call('findForgottenSends', '', async (ledger) => ledger.findForgottenSends(sends)),
     beginSend: async (begin) =>
       call('beginSend', `${begin.payoutId} ${begin.attempt}`, async (ledger) => ledger.beginSend(begin)),
+    holdPayout: async (payoutId, attempt, hold) =>
+      call('holdPayout', `${payoutId} ${hold.reason}`, async (ledger) => ledger.holdPayout(payoutId, attempt, hold)),
     revertSend: async (attempt, reason) =>
       call('revertSend', `${attempt.payoutId} ${attempt.attempt}`, async (ledger) =>
         ledger.revertSend(attempt, reason),

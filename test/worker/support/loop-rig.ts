@@ -121,6 +121,7 @@ const CALLS = [
   'readPayout',
   'findForgottenSends',
   'beginSend',
+  'holdPayout',
   'revertSend',
   'finishSend',
   'readSending',

@@ -1,0 +1,79 @@
+import type { Command } from 'commander';
+import type { Actor } from '../../ledger/actor.js';
+import { addChoiceOptions, readChoice, requireIdsOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
+import { toLedgerChange } from '../bulk/ledger-change.js';
+import { runBulk, type BulkChange } from '../bulk/run-bulk.js';
+import type { Selection } from '../bulk/survey-payouts.js';
+import { addActorOptions, readActor } from '../context/actor-options.js';
+import type { CliContext } from '../context/cli-context.js';
+import { withAccount } from '../context/with-account.js';
+import { withOperator } from '../context/with-operator.js';
+
+type Flags = Actor & ChoiceFlags & { readonly json?: true };
+
+const HELP_AFTER = `
+A payout is held when the worker finds that it may not be sent: its signature, the send journal or the policy says so, and
+\`payouts get\` shows why. Nothing was sent. Remove the cause first: the worker checks a released payout again before it is
+sent, and holds it again where the cause stands. What should not be paid: \`payouts cancel\`.
+
+Many at once: --batch, --message and --file (CSV with a column payout_id, as \`payouts list --csv\` writes it, or JSON
+lines with payoutId) choose them, or --state held all of them; of several, a payout must meet all. They are counted and added up
+before anything is changed. One that was released for the same reason before, and held again, is left: give another reason.
+
+Exit codes: 0 done. 1 stopped, or Redis is unavailable: run it again. 2 wrong input, nothing was changed. 3 payout or batch not
+found. 4 refused; of many, all others were queued again.
+
+Examples:
+  payouts release invoice-77 --reason "the producer's key is in the keyring now"
+  payouts release invoice-77 invoice-78 --reason "the journal was adopted"
+  payouts release --batch 2030-01-salaries --dry-run --reason "the limit was raised"
+  payouts release --state held --yes --reason "the journal was adopted"
+`;
+
+const HELD = ['held'] as const;
+
+/** Defines `payouts release`. */
+export function defineReleaseCommand(command: Command, context: CliContext): void {
+  addChoiceOptions(command.argument('[payoutIds...]', 'the payouts; without them those that the options choose'), HELD);
+  addActorOptions(command)
+    .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (given: readonly string[], flags: Flags) => {
+      const payoutIds = requireIdsOrMany(given, flags, command);
+      const actor = await readActor(flags);
+      const [payoutId] = payoutIds;
+      if (payoutId === undefined || payoutIds.length > 1) {
+        await releaseMany(context, payoutIds, flags, actor);
+        return;
+      }
+      const payout = await withOperator(context, async (operator) => operator.release(payoutId, actor));
+      if (flags.json) context.writeJson(payout);
+      else context.write(`Payout ${payoutId} is queued again; the worker checks it before it is sent.\n`);
+    });
+}
+
+async function releaseMany(
+  context: CliContext,
+  payoutIds: readonly string[],
+  flags: Flags,
+  actor: Actor,
+): Promise<void> {
+  const signal = context.stopSignal();
+  // Who names each payout has decided: only what options choose is asked about.
+  const isNamed = payoutIds.length > 0;
+  const { dryRun = false, json = false } = flags;
+  const yes = isNamed || flags.yes === true;
+  const choice = await readChoice(context, { ...flags, yes }, HELD, signal);
+  const named: Selection = { kind: 'named', payouts: payoutIds.map((payoutId) => ({ payoutId })) };
+  await withAccount(context, async (account) => {
+    const change: BulkChange = {
+      ...{ from: choice.from, matches: choice.matches },
+      describe: (payouts) => `Release ${payouts}`,
+      describeDone: (payouts) => `${payouts} queued again`,
+      ...toLedgerChange(account, 'queued', actor),
+    };
+    await runBulk(context, account, change, {
+      ...{ selection: isNamed ? named : choice.selection, dryRun, yes, json, signal },
+    });
+  });
+}

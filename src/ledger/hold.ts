@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { toLine } from './payout.js';
+
+/** Why a payout may not be sent. */
+export interface Hold {
+  /** Which check holds it. */
+  readonly kind: 'signature' | 'journal' | 'policy';
+  /** A word for programs, such as `expired`. */
+  readonly reason: string;
+  /** For operators: what is wrong, and what to do about it. */
+  readonly message: string;
+  /** Somebody altered what is in Redis: the account has an event `tampering` then. */
+  readonly isTampering: boolean;
+}
+
+/** What a payout says of its hold. */
+export type HeldFor = Pick<Hold, 'kind' | 'reason' | 'message'>;
+
+/** The `held` field of a record. What cannot be read holds all the same. */
+const heldSchema = z.object({
+  kind: z.enum(['signature', 'journal', 'policy']).catch('signature'),
+  reason: z.string().catch('unreadable'),
+  message: z.string().catch('why it is held cannot be read: somebody has altered its record in Redis'),
+});
+
+/** A hold as the record has it: one line of JSON. */
+export function toHeldField({ kind, reason, message, isTampering }: Hold): string {
+  return JSON.stringify({ kind, reason: toLine(reason), message: toLine(message), isTampering });
+}
+
+/** Reads the `held` field of a record. */
+export function parseHeldField(text: string): HeldFor {
+  return heldSchema.parse(parseJson(text));
+}
+
+function parseJson(text: string): object {
+  try {
+    return Object(JSON.parse(text)) as object;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,13 @@
+import { parseHeldField, toHeldField, type Hold } from '../../../src/ledger/hold.js';
+import type { LedgerSnapshot } from './ledger-snapshot.js';
+
+/** As hold-payout.lua. @returns false when it is not queued any more, or at another attempt */
+export function holdPayout(all: LedgerSnapshot, payoutId: string, attempt: number, hold: Hold): boolean {
+  const payout = all.book.get(payoutId)?.payout;
+  if (payout?.attempt !== attempt) return false;
+  if (payout.state === 'held') return true;
+  if (payout.state !== 'queued') return false;
+  const held = parseHeldField(toHeldField(hold));
+  all.book.move(payoutId, 'held', { reason: held.message, set: { held } });
+  return true;
+}
