@@ -48,6 +48,8 @@ export interface SenderView {
   readonly inFlightMs: number;
   /** Why the account is paused; undefined when it is not. */
   readonly pausedReason: string | undefined;
+  /** The signed act with which the account was resumed last, as JSON. */
+  readonly resumeAct?: string | undefined;
   /** The journals that contradict this ledger, and why. While there is one, nothing is sent. */
   readonly objections: readonly Objection[];
   /** The last entry of each journal that has sends of this ledger, as far as the ledger knows. */

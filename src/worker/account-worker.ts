@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Telemetry } from 'bullmq';
 import { GUARD_MS, type AccountSettings } from '../account-settings.js';
 import type { Clock } from '../clock.js';
+import type { Keyring } from '../control/keyring.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { Confirmation } from '../ledger/confirm-write.js';
@@ -22,6 +23,7 @@ import type { SenderStatus } from './sender/sender-status.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { describeWorker } from './describe-worker.js';
 import { reportWorker } from './report-worker.js';
+import { SignedAuthority } from './signed-authority.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
 /** Connections that the accounts of a process share. */
@@ -50,6 +52,8 @@ export interface AccountWorkerOptions {
   readonly journalDir: string;
   /** For how many days its files are kept. */
   readonly journalDays: number;
+  /** Whose signatures count; undefined where the ledger alone decides what is sent. */
+  readonly keyring?: Keyring | undefined;
   readonly clock: Clock;
   /** Its observer measures the account's work. */
   readonly work: RecentWork;
@@ -196,7 +200,7 @@ export class AccountWorker {
   }
 
   async #sendWith(journal: SendJournal): Promise<void> {
-    const { clock, gateway, judgement, logger, journalDir, journalDays } = this.#options;
+    const { platformId, clock, gateway, judgement, keyring, logger, journalDir, journalDays } = this.#options;
     const { observer } = this.#options.work;
     const { minWithdrawGapMs } = gateway.capabilities;
     const intervalMs = keptIntervalMs(this.#options.settings.intervalMs, minWithdrawGapMs);
@@ -232,6 +236,7 @@ export class AccountWorker {
           active,
           end,
         ),
+      ...(keyring && { authority: new SignedAuthority({ platformId, keyring, journal, clock }) }),
       observer,
       logger,
     });

@@ -20,6 +20,7 @@ export const throwingObserver: WorkerObserver = {
   pacerWaited: fail,
   journalSynced: fail,
   polled: fail,
+  signatureRefused: fail,
   jobsRecreated: fail,
   jobWorkerReplaced: fail,
 };

@@ -1,4 +1,4 @@
--- Accepts payouts; one whose payoutId already exists, or was removed, is left as it is.
+-- Accepts payouts; one whose payoutId already exists, or was removed, is left as it is, but for a newer signature.
 -- KEYS: for each payout its record, its bucket of removed ids, and its batch where it has one
 -- ARGV: at, then for each payout: 1 where it has a batch, else 0, number of fields × 2, field, value, …
 -- Returns a list: for each payout 1 when it was accepted now, the record that is there (field, value, …), or
@@ -9,7 +9,8 @@ local some_removed = redis.call('HEXISTS', LEDGER, 'removed') == 1
 local IDENTITY = { 'paymentId', 'amount', 'addressTo', 'symbol', 'priority', 'notBefore', 'reference', 'metadata' }
 local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp' }
 
--- The same payout, signed again before any attempt, which may have expired meanwhile or was not signed at all.
+-- The same payout, signed again before any attempt: its signature may have expired meanwhile, or it had none. One that is
+-- held for that is checked again.
 local function renew(payout, first, last)
   local given = {}
   for i = first, last, 2 do given[ARGV[i]] = ARGV[i + 1] end
@@ -30,6 +31,7 @@ local function renew(payout, first, last)
     redis.call('HDEL', payout.record, 'requestedBy')
   end
   redis.call('HSET', payout.record, unpack(fields))
+  if payout.state == 'held' then move(payout, 'queued', at, '', 'signed again', requeue(payout)) end
 end
 
 -- A payout that an adoption put in: the application knows the rest of it.

@@ -38,6 +38,12 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     labelNames: ['platform_id', 'result'],
     registers,
   });
+  const refusals = new Counter({
+    name: 'payouts_signature_failures_total',
+    help: 'Payouts held, and resumes refused, since no valid signature allows them, by reason.',
+    labelNames: ['platform_id', 'reason', 'tampering'],
+    registers,
+  });
   const recreatedJobs = new Counter({
     name: 'payouts_jobs_recreated_total',
     help: 'Jobs that were missing from a queue in Redis and were added again, by the state of their payouts.',
@@ -99,6 +105,9 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
       },
       polled(result) {
         polls.inc({ ...account, result });
+      },
+      signatureRefused(reason, isTampering) {
+        refusals.inc({ ...account, reason, tampering: String(isTampering) });
       },
       jobsRecreated(state, count) {
         recreatedJobs.inc({ ...account, state }, count);

@@ -4,6 +4,7 @@ import type { SendJournal } from '../../journal/send-journal.js';
 import type { FinishResult, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import { findBlockedReason } from './blocked-reason.js';
+import type { KeptPause } from './kept-pause.js';
 
 export interface OutcomeRecorderOptions {
   readonly ledger: SenderLedger;
@@ -12,6 +13,8 @@ export interface OutcomeRecorderOptions {
   readonly doubtMs: number;
   readonly maxRejectionsInARow: number;
   readonly maxUnknownsInARow: number;
+  /** Told of a pause; undefined where none is kept. */
+  readonly pause?: Pick<KeptPause, 'note'> | undefined;
   readonly logger: Logger;
 }
 
@@ -37,7 +40,8 @@ export class OutcomeRecorder {
   }
 
   report({ payoutId }: SendAttempt, outcome: SentOutcome, { recorded, pausedReason, latePayment }: FinishResult): void {
-    const { logger } = this.#options;
+    const { logger, pause } = this.#options;
+    if (pausedReason !== undefined) pause?.note(pausedReason);
     if (latePayment) {
       logger.error({ payoutId, outcome }, 'payout was paid after it was written off or put back: it may be paid twice');
       return;

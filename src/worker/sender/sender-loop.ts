@@ -16,6 +16,8 @@ import { OutcomeRecorder } from './outcome-recorder.js';
 import type { Pacer } from './pacer.js';
 import { recoverRegularly, type RelayOutbox } from './recovery-loop.js';
 import type { ActiveSender } from './send-until-decided.js';
+import { KeptPause } from './kept-pause.js';
+import type { SendAuthority } from './send-authority.js';
 import { StatusTracker, type SenderStatus } from './sender-status.js';
 import { Sender } from './sender.js';
 import { StopGrace } from './stop-grace.js';
@@ -51,6 +53,8 @@ export interface SenderLoopOptions {
   readonly stop: AbortSignal;
   /** What is done while the lease is held, until the signal is aborted: resolves once the send in progress is over. */
   readonly work: (active: ActiveSender, end: AbortSignal) => Promise<void>;
+  /** See {@link SenderOptions}. */
+  readonly authority?: SendAuthority;
   readonly observer: WorkerObserver;
   readonly logger: Logger;
 }
@@ -75,14 +79,16 @@ export class SenderLoop {
   readonly #stopGrace: StopGrace;
   readonly #status: StatusTracker;
   readonly #audit: JournalAudit;
+  readonly #pause: KeptPause | undefined;
 
   constructor(options: SenderLoopOptions) {
     this.#options = options;
-    const { clock, stop, settings, guardMs, logger } = options;
+    const { clock, stop, settings, guardMs, authority, logger } = options;
+    const pause = (this.#pause = authority && new KeptPause({ ...options, authority }));
     this.#stopGrace = new StopGrace({ clock, stop, graceMs: STOP_GRACE_MS });
     this.#status = new StatusTracker(logger);
     const doubtMs = onAnyClock(guardMs + settings.inFlightMaxMs);
-    const outcomes = new OutcomeRecorder({ ...options, ...settings, doubtMs });
+    const outcomes = new OutcomeRecorder({ ...options, ...settings, doubtMs, pause });
     this.#audit = new JournalAudit({ ...options, outcomes, status: this.#status });
   }
 
@@ -173,6 +179,7 @@ export class SenderLoop {
       ...this.#options.settings,
       heldLease,
       stopGrace: this.#stopGrace,
+      pause: this.#pause,
       onUnrecordable: (reason) => {
         if (reason === undefined) this.#status.becomeSender(heldLease.lease.epoch);
         else this.#status.refuse(reason);

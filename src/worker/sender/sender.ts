@@ -3,6 +3,7 @@ import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../..
 import type { SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
 import type { Payout } from '../../ledger/payout.js';
+import type { Hold } from '../../ledger/hold.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { JournalPlace, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
@@ -14,7 +15,9 @@ import { OutcomeRecorder } from './outcome-recorder.js';
 import { OwnAttempts } from './own-attempts.js';
 import type { Pacer } from './pacer.js';
 import { SendRecovery } from './recover-sends.js';
+import type { KeptPause } from './kept-pause.js';
 import { reportMismatch, reportRefusedBegin } from './refused-begin.js';
+import type { SendAuthority } from './send-authority.js';
 import type { SendReport } from './send-report.js';
 import type { StopGrace } from './stop-grace.js';
 import type { WorkerObserver } from './worker-observer.js';
@@ -27,6 +30,10 @@ export interface SenderOptions {
   readonly pacer: Pacer;
   readonly heldLease: HeldLease;
   readonly stopGrace: StopGrace;
+  /** Asked for each payout whether it may be sent; undefined where the ledger alone decides. */
+  readonly authority?: SendAuthority | undefined;
+  /** Together with an authority. */
+  readonly pause?: KeptPause | undefined;
   /** Where the journal is, for operators. */
   readonly journalPlace: JournalPlace;
   /** Makes the token of an attempt, which no other attempt of any process ever has. */
@@ -85,7 +92,7 @@ export class Sender {
    * nothing was sent
    */
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
-    const { heldLease, clock, journal, gateway, pacer, observer } = this.#options;
+    const { heldLease, clock, journal, gateway, pacer, observer, authority, pause } = this.#options;
     const either = AbortSignal.any([stop, heldLease.lost]);
     try {
       await journal.ensureWritable();
@@ -94,6 +101,10 @@ export class Sender {
       return error instanceof JournalDamagedError
         ? reportMismatch({ kind: 'journal', reason })
         : { kind: 'not_sent', reason };
+    }
+    if (pause !== undefined) {
+      const reason = await pause.find();
+      if (reason !== undefined) return { kind: 'paused', reason };
     }
     const payout = await this.#readQueued(payoutId);
     if (typeof payout === 'string' || payout === undefined) return { kind: 'skipped', state: payout };
@@ -106,6 +117,8 @@ export class Sender {
         reason: `The send journal says that payout ${payoutId} was sent, the ledger says that it was not.`,
       });
     }
+    const permit = authority?.permit(payout);
+    if (permit?.kind === 'refused') return await this.#hold(payout, permit.hold);
 
     const startedAt = clock.now();
     const connection = await connectInTime(pacer, gateway, either);
@@ -130,12 +143,15 @@ export class Sender {
   }
 
   async #beginAndWrite(payout: Payout, connection: WithdrawConnection): Promise<SendReport> {
-    const { clock, journal, heldLease, pacer, makeToken } = this.#options;
+    const { clock, journal, heldLease, pacer, makeToken, authority } = this.#options;
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, token: makeToken() };
     const request = toRequest(payout);
     // Before the ledger is touched: a begin that is put back would count the payout's attempts up and hide the fault.
     const conflict = await this.#check.judgeJournal();
     if (conflict !== undefined) return conflict;
+    // Time has passed, and the journal may have been read again.
+    const permit = authority?.permit(payout);
+    if (permit?.kind === 'refused') return await this.#hold(payout, permit.hold);
 
     // Once begun it is as durable as it can be: what changes after that is a matter for the next send.
     const hindrance = this.#options.hindrance();
@@ -149,7 +165,9 @@ export class Sender {
       if (begun !== undefined) return begun;
       const { sendCount: sends } = this.#check.line;
       const at = clock.wallNow();
-      await journal.append({ ...attempt, epoch: heldLease.lease.epoch, sends, after: this.#after, request, at });
+      const signed = permit === undefined ? {} : { signed: permit.signed };
+      const { epoch } = heldLease.lease;
+      await journal.append({ ...attempt, epoch, sends, after: this.#after, request, at, ...signed });
       this.#after = { sends, token: attempt.token };
       hasOthers = await journal.changedByOthers();
     } catch (error) {
@@ -176,10 +194,22 @@ export class Sender {
       journal: describeJournal(journal, journalPlace, clock.wallNow()),
       inFlightMs: inFlightMaxMs,
     });
+    if (begun.kind === 'paused') this.#options.pause?.note(begun.reason);
     if (begun.kind !== 'begun') return await reportRefusedBegin(begun, { check: this.#check, recovery: this.recovery });
     this.#ownAttempts.confirmBegin(attempt);
     this.#check.noteBegun({ sendCount: begun.sendCount, last: attempt.token });
     return undefined;
+  }
+
+  /** Leaves the queue to the others. */
+  async #hold({ payoutId, attempt }: Payout, hold: Hold): Promise<SendReport> {
+    const { ledger, observer, logger } = this.#options;
+    if (!(await ledger.holdPayout(payoutId, attempt, hold))) return { kind: 'not_sent', reason: 'the payout changed' };
+    const { reason, message, isTampering } = hold;
+    if (isTampering) logger.error({ payoutId, reason: message }, 'payout held: it was tampered with');
+    else logger.warn({ payoutId, reason: message }, 'payout held');
+    observer.signatureRefused(reason, isTampering);
+    return { kind: 'skipped', state: 'held' };
   }
 
   /** Another process wrote to the journal while this one began: the request is not written before that was judged. */

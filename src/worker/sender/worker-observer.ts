@@ -15,6 +15,12 @@ export interface WorkerObserver {
   journalSynced(durationMs: number): void;
   /** @param error - why the poll came to nothing; with the result `error` only */
   polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error', error?: string): void;
+  /**
+   * A payout was held, or an account stayed paused, since a signature does not allow more.
+   * @param reason - one word
+   * @param isTampering - somebody altered or forged something
+   */
+  signatureRefused(reason: string, isTampering: boolean): void;
   /** Payouts of this state had lost their BullMQ job and got another. */
   jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
   /** The BullMQ worker of this queue hung, and another one took its place. */
@@ -29,6 +35,7 @@ export const noObserver: WorkerObserver = {
   pacerWaited: () => undefined,
   journalSynced: () => undefined,
   polled: () => undefined,
+  signatureRefused: () => undefined,
   jobsRecreated: () => undefined,
   jobWorkerReplaced: () => undefined,
 };
@@ -54,6 +61,7 @@ export function failsafeObserver(observer: WorkerObserver): WorkerObserver {
     'pacerWaited',
     'journalSynced',
     'polled',
+    'signatureRefused',
     'jobsRecreated',
     'jobWorkerReplaced',
   ]);

@@ -109,6 +109,7 @@ export async function makeSendRig(
       pacerWaited: (waitedMs) => void seen.waits.push(waitedMs),
       journalSynced: () => undefined,
       polled: () => undefined,
+      signatureRefused: () => undefined,
       jobsRecreated: () => undefined,
       jobWorkerReplaced: () => undefined,
     },

@@ -1,0 +1,73 @@
+import type { Clock } from '../../clock.js';
+import type { SendJournal } from '../../journal/send-journal.js';
+import type { SenderLedger } from '../../ledger/sender-ledger.js';
+import type { Logger } from '../../logger.js';
+import type { SendAuthority } from './send-authority.js';
+import type { WorkerObserver } from './worker-observer.js';
+
+export interface KeptPauseOptions {
+  readonly clock: Clock;
+  readonly ledger: Pick<SenderLedger, 'readSender'>;
+  readonly journal: SendJournal;
+  readonly authority: SendAuthority;
+  readonly observer: Pick<WorkerObserver, 'signatureRefused'>;
+  readonly logger: Logger;
+}
+
+/**
+ * The pause that this worker saw, in its journal: whoever removes it from Redis does not end it. A signed act does, one
+ * that was signed after the pause and was not used before.
+ */
+export class KeptPause {
+  readonly #options: KeptPauseOptions;
+  #noting: Promise<void> = Promise.resolve();
+  /** What was reported last, so that the same is reported once. */
+  #reported: string | undefined;
+
+  constructor(options: KeptPauseOptions) {
+    this.#options = options;
+  }
+
+  /** The account is paused in the ledger. Never throws: where it cannot be noted, the next try to send notes it. */
+  note(reason: string): void {
+    this.#noting = this.#noting
+      .then(async () => this.#write(reason))
+      .catch((error: unknown) => {
+        this.#options.logger.error({ error: (error as Error).message }, 'the pause could not be journaled');
+      });
+  }
+
+  async #write(reason: string): Promise<void> {
+    const { journal, clock } = this.#options;
+    if (journal.pausedAt === undefined) await journal.notePaused({ at: clock.wallNow(), reason });
+  }
+
+  /**
+   * Ends the kept pause where an operator signed that.
+   * @returns why nothing may be sent, or undefined
+   * @throws RedisUnavailableError; Error when the journal cannot be written
+   */
+  async find(): Promise<string | undefined> {
+    const { authority, journal, ledger } = this.#options;
+    await this.#noting;
+    const { pausedAt } = journal;
+    if (pausedAt === undefined) return undefined;
+    const { pausedReason, resumeAct } = await ledger.readSender();
+    if (pausedReason !== undefined) return pausedReason;
+    const verdict = authority.judgeResume(resumeAct, pausedAt);
+    if (verdict.kind === 'refused') return this.#refuse(verdict.message);
+    await journal.noteResumed({ at: this.#options.clock.wallNow(), act: verdict.actHash });
+    this.#reported = undefined;
+    return undefined;
+  }
+
+  #refuse(message: string): string {
+    const reason = `The pause in the send journal of this worker was not ended by a signed act: ${message}. Run \`payouts pause\`, and then \`payouts resume --key FILE\`.`;
+    if (reason !== this.#reported) {
+      this.#options.logger.error({ reason }, 'the account was resumed without a valid signature');
+      this.#options.observer.signatureRefused('resume', true);
+    }
+    this.#reported = reason;
+    return reason;
+  }
+}

@@ -1,0 +1,108 @@
+import type { Clock } from '../clock.js';
+import { parseAct, type SignedAct } from '../control/act.js';
+import type { Keyring } from '../control/keyring.js';
+import { intentOf } from '../control/signed-payout.js';
+import { verifyAct } from '../control/verify-act.js';
+import { verifyIntent } from '../control/verify-intent.js';
+import type { SignedSend } from '../journal/journal-line.js';
+import type { SendJournal } from '../journal/send-journal.js';
+import type { Hold } from '../ledger/hold.js';
+import type { Payout } from '../ledger/payout.js';
+import type { ResumeVerdict, SendAuthority, SendPermit } from './sender/send-authority.js';
+
+export interface SignedAuthorityOptions {
+  readonly platformId: number;
+  readonly keyring: Keyring;
+  readonly journal: Pick<SendJournal, 'bornAt' | 'prunedUpTo' | 'unclearedAttempts' | 'hasAct'>;
+  readonly clock: Pick<Clock, 'wallNow'>;
+}
+
+/**
+ * Grants what a producer of the keyring signed, unaltered, in its time, once: of sends before this one the journal on this
+ * host knows, whatever Redis says.
+ */
+export class SignedAuthority implements SendAuthority {
+  readonly #options: SignedAuthorityOptions;
+
+  constructor(options: SignedAuthorityOptions) {
+    this.#options = options;
+  }
+
+  permit(payout: Payout): SendPermit {
+    const { platformId, keyring, clock } = this.#options;
+    const { signed } = payout;
+    if (signed === undefined) {
+      const message = 'It is not signed. Enqueue it again with a producer that has a signing key.';
+      return refuse({ kind: 'signature', reason: 'unsigned', message, isTampering: false });
+    }
+    const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keyring, clock.wallNow());
+    if (verdict.kind === 'refused') {
+      const { fault: reason, message, isTampering } = verdict;
+      return refuse({ kind: 'signature', reason, message, isTampering });
+    }
+    const [issuedAt, expiresAt] = [Date.parse(signed.issuedAt), Date.parse(signed.expiresAt)];
+    return (
+      this.#judgeJournal(issuedAt, expiresAt) ??
+      this.#judgeAttempts(payout, { intent: verdict.intentHash, key: signed.key, issuedAt, expiresAt })
+    );
+  }
+
+  judgeResume(act: string | undefined, pausedAt: number): ResumeVerdict {
+    const { platformId, keyring, clock, journal } = this.#options;
+    const signed = act === undefined ? undefined : parseAct(act);
+    if (signed === undefined) return { kind: 'refused', message: 'there is no signed act' };
+    const wanted = { act: 'resume', payoutId: '', intent: '', attempt: undefined } as const;
+    const verdict = verifyAct(platformId, signed, wanted, keyring, clock.wallNow());
+    if (verdict.kind === 'refused') return verdict;
+    if (Date.parse(signed.at) < pausedAt) {
+      return { kind: 'refused', message: `the act was signed at ${signed.at}, before the pause` };
+    }
+    if (journal.hasAct(verdict.actHash)) return { kind: 'refused', message: 'the act was used before' };
+    return { kind: 'accepted', actHash: verdict.actHash };
+  }
+
+  /** What this journal cannot know of was perhaps sent before. */
+  #judgeJournal(issuedAt: number, expiresAt: number): SendPermit | undefined {
+    const { bornAt, prunedUpTo } = this.#options.journal;
+    if (issuedAt < bornAt) {
+      const message = `It was signed before the send journal of this worker was begun (${new Date(bornAt).toISOString()}), which cannot know whether it was sent. Where nothing was, run \`payouts journal adopt\` on the worker's host, then \`payouts release\`.`;
+      return refuse({ kind: 'journal', reason: 'before_birth', message, isTampering: false });
+    }
+    if (expiresAt <= prunedUpTo) {
+      const message = `The send journal has forgotten sends that expired up to ${new Date(prunedUpTo).toISOString()}: compare this host's clock, which must have been set back.`;
+      return refuse({ kind: 'journal', reason: 'forgotten', message, isTampering: false });
+    }
+    return undefined;
+  }
+
+  /** Every earlier attempt needs a proof that it was not sent, or an operator's signed act. */
+  #judgeAttempts(payout: Payout, signed: SignedSend): SendPermit {
+    const attempts = this.#options.journal.unclearedAttempts(payout.payoutId, Infinity);
+    if (attempts.length === 0) return { kind: 'granted', signed };
+    const act = payout.act === undefined ? undefined : parseAct(payout.act);
+    const verdict = this.#judgeAct(payout, signed.intent, act, attempts);
+    if (verdict.kind === 'accepted') {
+      return { kind: 'granted', signed: { ...signed, act: verdict.actHash, clears: attempts } };
+    }
+    const message = `The send journal has attempt ${attempts.join(', ')} of it as sent: ${verdict.message}. Where it paid nothing, an operator states that with \`payouts retry\` or \`payouts resolve --not-sent\`, and \`--key FILE\`; else cancel it.`;
+    return refuse({ kind: 'journal', reason: 'sent_before', message, isTampering: true });
+  }
+
+  #judgeAct(payout: Payout, intent: string, act: SignedAct | undefined, attempts: readonly number[]): ResumeVerdict {
+    const { platformId, keyring, clock, journal } = this.#options;
+    const [attempt] = attempts;
+    if (act === undefined) return { kind: 'refused', message: 'there is no signed act' };
+    if (attempts.length > 1 || attempt === undefined) {
+      return { kind: 'refused', message: 'an act states of one attempt that it paid nothing' };
+    }
+    const wanted = { act: 'resend', payoutId: payout.payoutId, intent, attempt } as const;
+    const verdict = verifyAct(platformId, act, wanted, keyring, clock.wallNow());
+    if (verdict.kind === 'refused') return verdict;
+    if (journal.hasAct(verdict.actHash)) return { kind: 'refused', message: 'the act was used before' };
+    return { kind: 'accepted', actHash: verdict.actHash };
+  }
+}
+
+function refuse(hold: Hold): SendPermit {
+  return { kind: 'refused', hold };
+}
