@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import { CSV_COLUMN_NAMES, CSV_COLUMNS, quoteFormula, RESULT_COLUMNS, RESULT_CSV_COLUMNS } from './csv-columns.js';
-import type { Payout } from './ledger/payout.js';
+import { lastMessage, type Payout } from './ledger/payout.js';
 
 export interface CsvOptions {
   /**
@@ -24,6 +24,7 @@ export function formatCsvRows(payouts: readonly Payout[], { safe = true }: CsvOp
       const { metadata, ...texts } = payout;
       const fields: Readonly<Record<string, unknown>> = {
         ...texts,
+        message: lastMessage(payout),
         ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
       };
       return FIELDS.map((name) => {

@@ -17,7 +17,7 @@ const REFRESH_MS = 2_000;
 
 /** One payout: its state, what an operator can do, all its data and its history. */
 export function payoutPage(site: Site, payout: Payout, shown: Shown): string {
-  const { payoutId, state, message } = payout;
+  const { payoutId, state, held, message } = payout;
   return layout(
     site,
     { title: payoutId, refreshMs: REFRESH_MS },
@@ -25,6 +25,14 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown): string {
         <h1 class="mono">${payoutId}${copyButton(payoutId, `payoutId ${payoutId}`)}</h1>
         <p>${stateBadge(state)} <span class="quiet">${STATE_MEANING[state]}</span></p>
       </div>
+      ${
+        held === undefined
+          ? undefined
+          : html`<section class="card last-message">
+              <h2>Why it is held</h2>
+              <p><bdi>${held.message}</bdi> <span class="quiet">${held.kind}: ${held.reason}</span></p>
+            </section>`
+      }
       ${
         message === undefined
           ? undefined

@@ -24,6 +24,10 @@ describe('nextSteps', () => {
       'payouts retry --account 42 order:7 --reason WHY',
       'payouts cancel --account 42 order:7 --reason WHY',
     ]);
+    expect(commands('held')).toEqual([
+      'payouts release --account 42 order:7 --reason WHY',
+      'payouts cancel --account 42 order:7 --reason WHY',
+    ]);
     expect(commands('queued')).toEqual(['payouts cancel --account 42 order:7 --reason WHY']);
   });
 
@@ -51,7 +55,7 @@ describe('nextSteps', () => {
     for (const state of PAYOUT_STATES) {
       const steps = nextSteps({ ...PAYMENT, state, lateTxhash: 'a7c1' }, 42);
       expect(steps.length).toBeGreaterThan(0);
-      expect(steps.map(({ command }) => command).join()).not.toMatch(/enqueue|retry|--not-sent/);
+      expect(steps.map(({ command }) => command).join()).not.toMatch(/enqueue|retry|release|--not-sent/);
     }
   });
 

@@ -9,6 +9,7 @@ import {
   UnsupportedFormatError,
 } from '../../src/errors.js';
 import { PayoutOperator } from '../../src/operator/payout-operator.js';
+import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
 
 let rig: OperatorRig;
@@ -38,6 +39,59 @@ describe('retry', () => {
       ),
     );
     await expect(rig.operator.retry('nobody', ANN)).rejects.toThrow(new NotFoundError('Payout nobody not found'));
+  });
+});
+
+describe('release', () => {
+  const hold = async (payoutId = 'p'): Promise<void> => {
+    await rig.bring(payoutId, 'queued');
+    expect(await rig.account.sender.holdPayout(payoutId, 0, HOLD)).toBe(true);
+  };
+
+  it('queues a held payout again, with a job of its own, and records who and why', async () => {
+    await hold();
+    const released = await rig.operator.release('p', ANN);
+    expect(released).toMatchObject({ state: 'queued', requeueCount: 1 });
+    expect(released).not.toHaveProperty('held');
+    expect(released.history.at(-1)).toMatchObject({ from: 'held', to: 'queued', ...ANN });
+    expect(await rig.withdrawJobs()).toContain('p~1');
+    expect(await rig.outbox()).toEqual([]);
+  });
+
+  it('puts it at the end of the queue', async () => {
+    await hold();
+    await rig.bring('q', 'queued');
+    await rig.operator.release('p', ANN);
+    const { redis, keys } = rig.account.connection;
+    expect(await redis.zrange(keys.state('queued'), '0', '-1')).toEqual(['q', 'p']);
+  });
+
+  it('refuses what is not held, and says what is meant instead', async () => {
+    await rig.bring('p', 'rejected');
+    await expect(rig.operator.release('p', ANN)).rejects.toThrow(
+      new ConflictError(
+        'Cannot move payout p from rejected to queued: that needs held. Allowed from rejected: queued, cancelled. `payouts retry` queues it again',
+      ),
+    );
+    await rig.bring('q', 'unknown');
+    await expect(rig.operator.release('q', ANN)).rejects.toThrow(/\. `payouts resolve` decides what became of it$/);
+    await rig.bring('r', 'queued');
+    await expect(rig.operator.release('r', ANN)).rejects.toThrow(/from queued to queued: that needs held\. Allowed/);
+    await expect(rig.operator.release('nobody', ANN)).rejects.toThrow(NotFoundError);
+  });
+
+  it('is what retry and resolve name for a held payout', async () => {
+    await hold();
+    const named = /that needs (rejected|unknown)\. Allowed from held: queued, cancelled\. It was not sent: `payouts release` queues/;
+    await expect(rig.operator.retry('p', ANN)).rejects.toThrow(named);
+    await expect(rig.operator.resolve('p', { kind: 'not_sent' }, ANN)).rejects.toThrow(named);
+    await expect(rig.operator.resolve('p', { kind: 'write_off' }, ANN)).rejects.toThrow(named);
+  });
+
+  it('does not queue what was paid late', async () => {
+    await hold();
+    await rig.account.redis.hset(rig.account.connection.keys.payout('p'), 'lateTxhash', 'hash-1');
+    await expect(rig.operator.release('p', ANN)).rejects.toThrow(/was paid as hash-1/);
   });
 });
 
@@ -83,8 +137,9 @@ describe('resolve as written off', () => {
 });
 
 describe('cancel', () => {
-  it.each(['queued', 'rejected'] as const)('cancels a payout that is %s and removes its job', async (state) => {
-    await rig.bring('p', state);
+  it.each(['queued', 'held', 'rejected'] as const)('cancels a payout that is %s and removes its job', async (state) => {
+    await rig.bring('p', state === 'held' ? 'queued' : state);
+    if (state === 'held') await rig.account.sender.holdPayout('p', 0, HOLD);
     expect(await rig.operator.cancel('p', ANN)).toMatchObject({ state: 'cancelled' });
     expect(await rig.withdrawJobs()).toEqual([]);
   });
@@ -92,7 +147,7 @@ describe('cancel', () => {
   it('refuses what may have been paid, and what does not exist', async () => {
     await rig.bring('p', 'unknown');
     await expect(rig.operator.cancel('p', ANN)).rejects.toThrow(
-      /^Cannot move payout p from unknown to cancelled: that needs queued or rejected\. Allowed/,
+      /^Cannot move payout p from unknown to cancelled: that needs queued or held or rejected\. Allowed/,
     );
     await expect(rig.operator.cancel('nobody', ANN)).rejects.toThrow(NotFoundError);
   });

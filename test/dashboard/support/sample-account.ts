@@ -3,7 +3,7 @@ import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
-import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
+import { begin, HOLD, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 
@@ -83,6 +83,8 @@ export async function fillAccount(account: SampleAccount): Promise<void> {
     by: 'ann',
     reason: 'paid by other means',
   });
+  await account.enqueue('order:2051');
+  await account.sender.holdPayout('order:2051', 0, HOLD);
   await account.enqueue('order:2049');
   await account.beginSend('order:2049');
   await queues.addStatusJobs(
