@@ -9,21 +9,26 @@ import {
   makeFolder,
   openForAppending,
   refuseLink,
-  removeOld,
   setAside,
 } from './journal-files.js';
 import { formerId, randomId } from './journal-id.js';
 import {
   JOURNAL_FORMAT,
+  type ActNote,
+  type CompleteNote,
+  type HeaderLine,
   type JournaledLedger,
   type JournaledOutcome,
   type JournalItem,
   type JournalLine,
   type JournalPeer,
+  type PausedLine,
   type SendLine,
 } from './journal-line.js';
 import { JournalReader } from './journal-reader.js';
+import { JournalRetention, removeFiles } from './journal-retention.js';
 import type { JournalView } from './journal-view.js';
+import { toChainedLines, toChainedText } from './line-chain.js';
 import { readItems } from './read-journal.js';
 import type { SendJournal } from './send-journal.js';
 import { ViewedJournal } from './viewed-journal.js';
@@ -52,7 +57,7 @@ export interface FileSendJournalOptions {
  */
 export class FileSendJournal extends ViewedJournal implements SendJournal {
   readonly #path: string;
-  readonly #keepMs: number;
+  readonly #retention: JournalRetention;
   readonly #onSynced: (durationMs: number) => void;
   readonly #onTrouble: (error: Error) => void;
   readonly #reader: JournalReader;
@@ -67,7 +72,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     super();
     this.#path = journalPath(dir, platformId);
     this.#reader = new JournalReader(this.#path);
-    this.#keepMs = keepDays * DAY_MS;
+    this.#retention = new JournalRetention(this.#path, keepDays * DAY_MS);
     this.#onSynced = onSynced ?? (() => undefined);
     this.#onTrouble = onTrouble ?? (() => undefined);
   }
@@ -113,6 +118,22 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     await this.#inTurn(async () =>
       this.#write({ peers: peers.map(({ journalId, host, dir }) => ({ journalId, host, dir })) }),
     );
+  }
+
+  async notePaused({ at, reason }: PausedLine['paused']): Promise<void> {
+    await this.#inTurn(async () => this.#write({ paused: { at, reason } }));
+  }
+
+  async noteResumed({ at, act }: ActNote): Promise<void> {
+    await this.#inTurn(async () => this.#write({ resumed: { at, act } }));
+  }
+
+  async noteLedgerAdopted({ at, act }: ActNote): Promise<void> {
+    await this.#inTurn(async () => this.#write({ ledgerAdopted: { at, act } }));
+  }
+
+  async noteComplete({ at, by, reason }: CompleteNote): Promise<void> {
+    await this.#inTurn(async () => this.#write({ complete: { at, by, reason } }));
   }
 
   async append(send: SendLine): Promise<void> {
@@ -176,15 +197,44 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     // The process that set the full file aside was interrupted before the next one was made.
     if ((await this.#findPresent()) === undefined)
       await this.#create(this.view.journalId ?? (await formerId(this.#path)));
-    this.#file = await openForAppending(this.#path);
-    await this.#reader.catchUp();
+    this.#file = await this.#openPresent();
     const { inode, size } = this.#reader.place ?? {};
     if (before !== undefined && (before.inode !== inode || before.size !== size)) this.#hasOthers = true;
     this.#mustReopen = false;
-    if (this.view.journalId === undefined) {
-      await this.#write({ v: JOURNAL_FORMAT, journalId: await formerId(this.#path) });
+    // A file of a former format is chained from here on; what stands before is kept as it is.
+    if (!this.#reader.isChained) {
+      await this.#write(this.#header(this.view.journalId ?? (await formerId(this.#path))));
     }
-    await removeOld(this.#path, Date.now() - this.#keepMs);
+    await this.#removeOld();
+  }
+
+  /** Opens the file that was read last, and reads what was added since: what is written next follows what was read. */
+  async #openPresent(): Promise<FileHandle> {
+    for (;;) {
+      const file = await openForAppending(this.#path);
+      try {
+        await this.#reader.catchUp();
+        if ((await file.stat()).ino === this.#reader.place?.inode) return file;
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
+      // Another process set it aside at this moment.
+      await file.close();
+    }
+  }
+
+  /** Removes the files that were kept long enough. Until when they reached is on disk before they are gone. */
+  async #removeOld(): Promise<void> {
+    const old = await this.#retention.findOld(Date.now());
+    if (old.length === 0) return;
+    const prunedUpTo = Math.max(...old.map(({ expiresAt }) => expiresAt));
+    if (prunedUpTo > this.prunedUpTo) await this.#write({ ...this.#header(this.journalId), prunedUpTo });
+    await removeFiles(old);
+  }
+
+  #header(journalId: string): HeaderLine {
+    return { v: JOURNAL_FORMAT, journalId, ...this.view.control.marksAt(Date.now()) };
   }
 
   /** Whether the file that this process reads and writes is the present one. */
@@ -203,22 +253,28 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   async #create(journalId: string): Promise<void> {
-    const { ledger } = this.view;
-    const lines: JournalLine[] = [{ v: JOURNAL_FORMAT, journalId }, ...(ledger === undefined ? [] : [ledger])];
-    await createFile(this.#path, lines.map(toLine).join(''));
+    const { ledger, control } = this.view;
+    const lines: JournalLine[] = [
+      this.#header(journalId),
+      ...(ledger === undefined ? [] : [ledger]),
+      ...(control.pause === undefined ? [] : [{ paused: control.pause }]),
+    ];
+    await createFile(this.#path, toChainedLines(lines, this.#reader.tips));
   }
 
   async #write(line: JournalLine): Promise<void> {
     await this.#open();
     if (this.#file === undefined) throw new Error('The journal is closed');
-    const bytes = Buffer.from(toLine(line));
+    const prev = this.#reader.tips;
+    const text = toChainedText(line, prev);
+    const bytes = Buffer.from(`${text}\n`);
     try {
       const { bytesWritten } = await this.#file.write(bytes);
       if (bytesWritten < bytes.length)
         throw new Error(`only ${bytesWritten} of ${bytes.length} bytes could be written`);
       this.#reader.noteWritten(bytes.length);
       const [{ size }] = await Promise.all([this.#file.stat(), this.#file.datasync()]);
-      this.#reader.noteSynced(line, size);
+      this.#reader.noteSynced({ line, prev }, text, size);
     } catch (error) {
       this.#mustReopen = true;
       throw new Error(`The send journal ${this.#path} cannot be written: ${(error as Error).message}`, {
@@ -230,6 +286,8 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   /** Starts a new file; the full one stays beside it. */
   async #rotate(): Promise<void> {
     const full = this.#reader.place && { ...this.#reader.place };
+    // The next header repeats what an operator's command has noted in this file just now.
+    await this.#reader.catchUp();
     await this.#file?.close();
     this.#file = undefined;
     await setAside(this.#path);
@@ -240,8 +298,4 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     await this.#reader.catchUp();
     await this.#open();
   }
-}
-
-function toLine(line: JournalLine): string {
-  return `${JSON.stringify(line)}\n`;
 }

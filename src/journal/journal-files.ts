@@ -1,7 +1,7 @@
 import { constants, link, lstat, mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { TORN_MARK } from './journal-line.js';
+import { TORN_MARK } from './parse-line.js';
 
 /**
  * The files of one account's journal: `<platformId>.journal`, to which lines are appended, and beside it those that were
@@ -131,15 +131,6 @@ export async function setAside(path: string): Promise<void> {
   const newest = Number(former.at(-1)?.path.slice(path.length + 1) ?? 0);
   await rename(path, `${path}.${newest + 1}`);
   await syncFolder(path);
-}
-
-/** Removes files that were full before a time (wall clock, ms). The newest of them stays: it is read at every start. */
-export async function removeOld(path: string, before: number): Promise<void> {
-  const former = (await listFiles(path)).filter((file) => file.path !== path).slice(0, -1);
-  for (const file of former) {
-    if (file.changedAt >= before) return;
-    await rm(file.path, { force: true });
-  }
 }
 
 /** A name in a folder is only safe once the folder is on disk too. */

@@ -1,20 +1,76 @@
-import { z } from 'zod';
-import { UnsupportedFormatError } from '../errors.js';
 import type { JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
 import type { WithdrawRequest } from '../gateway/withdraw-gateway.js';
 
-/** The lines of a send journal: JSON objects, one a line. What a line is follows from its fields. */
+/**
+ * The lines of a send journal: JSON objects, one a line. What a line is follows from its fields. In a file every line of
+ * format 3 also has `prev`, the SHA-256 of the lines before it (see `line-chain.ts`).
+ */
 
 /**
  * The version of the journal's format, named by the first line of each file. Format 1 had no such line, knew an attempt by its
- * epoch, and held neither outcomes nor the journal's id.
+ * epoch, and held neither outcomes nor the journal's id. Format 2 had no chain of hashes, and nothing about signatures.
  */
-export const JOURNAL_FORMAT = 2;
+export const JOURNAL_FORMAT = 3;
 
-/** Which journal this is. */
-export interface HeaderLine {
-  readonly v: number;
+/** The header of a format without a chain. */
+export interface FormerHeaderLine {
+  readonly v: 2;
   readonly journalId: string;
+}
+
+/**
+ * Which journal this is. The first line of each file, and again where one of the marks changes: a file that is removed must not
+ * take them along.
+ */
+export interface HeaderLine extends JournalMarks {
+  readonly v: 3;
+  readonly journalId: string;
+}
+
+/** What has to outlive the file in which it was noted first. */
+export interface JournalMarks {
+  /** When the journal, or its chain, began: wall clock, ms. What was sent earlier may be unknown to it. */
+  readonly bornAt: number;
+  /** An operator stated that nothing is missing before `bornAt`. */
+  readonly complete?: CompleteNote | undefined;
+  /** The latest `expiresAt` (ms) of the signed sends whose files were removed. */
+  readonly prunedUpTo?: number | undefined;
+}
+
+export interface CompleteNote {
+  /** Wall clock, ms. */
+  readonly at: number;
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** An operator states on the host: nothing of this account was sent before, but what this journal knows. */
+export interface CompleteLine {
+  readonly complete: CompleteNote;
+}
+
+/** The worker stopped sending by itself. */
+export interface PausedLine {
+  /** @param at - wall clock, ms */
+  readonly paused: { readonly at: number; readonly reason: string };
+}
+
+/** What an operator's signed act did. */
+export interface ActNote {
+  /** Wall clock, ms. */
+  readonly at: number;
+  /** SHA-256 of the act, hexadecimal. */
+  readonly act: string;
+}
+
+/** A signed act ended the pause. */
+export interface ResumedLine {
+  readonly resumed: ActNote;
+}
+
+/** A signed act accepted a ledger that had forgotten sends. */
+export interface LedgerAdoptedLine {
+  readonly ledgerAdopted: ActNote;
 }
 
 /** The ledger that the sends which follow belong to, and where its line of sends stood. */
@@ -42,6 +98,22 @@ export interface SendLine extends SendAttempt {
   readonly request: WithdrawRequest;
   /** Wall clock, ms. */
   readonly at: number;
+  /** The signature that allowed it; absent where none was asked for. */
+  readonly signed?: SignedSend | undefined;
+}
+
+/** The verified intent of a send. Hashes are SHA-256, hexadecimal; times are wall clock, ms. */
+export interface SignedSend {
+  /** Hash of the signed intent. */
+  readonly intent: string;
+  /** The name of the key that signed it. */
+  readonly key: string;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  /** Hash of the operator's act that allowed another attempt. */
+  readonly act?: string | undefined;
+  /** The earlier attempts that, as the verified act states, paid nothing. */
+  readonly clears?: readonly number[] | undefined;
 }
 
 /** What came of a send, as its sender saw it. */
@@ -67,7 +139,21 @@ export interface JournalPeer extends JournalPlace {
   readonly journalId: string;
 }
 
-export type JournalLine = HeaderLine | JournaledLedger | PeersLine | SendLine | OutcomeLine;
+/** What only format 3 knows, beside its header. */
+export type ControlLine = CompleteLine | PausedLine | ResumedLine | LedgerAdoptedLine;
+
+/** The token alone does not tell attempts of format 1 apart. */
+export function identify({ payoutId, attempt, token }: SendAttempt): string {
+  return `${payoutId} ${attempt} ${token}`;
+}
+
+export type JournalLine =
+  FormerHeaderLine | HeaderLine | JournaledLedger | PeersLine | SendLine | OutcomeLine | ControlLine;
+
+/** Tells what only format 3 knows from sends and from what stands between them. */
+export function isControlLine(line: JournalLine): line is ControlLine {
+  return 'complete' in line ? !('v' in line) : 'paused' in line || 'resumed' in line || 'ledgerAdopted' in line;
+}
 
 /** A send with what came of it, where that is known. */
 export interface JournalEntry extends SendLine {
@@ -76,88 +162,3 @@ export interface JournalEntry extends SendLine {
 
 /** What a whole journal is read as: its sends with their outcomes, and what stands between them. */
 export type JournalItem = JournalEntry | JournaledLedger | PeersLine;
-
-const headerLine = z.object({ v: z.int(), journalId: z.string() });
-const attemptFields = { payoutId: z.string(), attempt: z.int() };
-const outcomeLine = z.object({
-  ...attemptFields,
-  token: z.string(),
-  at: z.number(),
-  outcome: z.discriminatedUnion('kind', [
-    z.object({ kind: z.literal('accepted'), txhash: z.string() }),
-    z.object({ kind: z.literal('rejected'), message: z.string() }),
-    z.object({ kind: z.literal('unknown'), reason: z.string() }),
-    z.object({ kind: z.literal('not_sent'), reason: z.string() }),
-  ]),
-});
-const sendLine = z
-  .object({
-    ...attemptFields,
-    token: z.string().optional(),
-    epoch: z.int(),
-    sends: z.int(),
-    after: z.object({ sends: z.int(), token: z.string() }).optional(),
-    at: z.number(),
-    request: z.object({
-      paymentId: z.int(),
-      amount: z.string(),
-      addressTo: z.string(),
-      symbol: z.string().exactOptional(),
-    }),
-  })
-  .transform(({ token, after, ...send }) => ({
-    ...send,
-    token: token ?? formerToken(send.epoch),
-    after: after ?? { sends: send.sends - 1 },
-  }));
-const ledgerLine = z
-  .object({
-    ledgerId: z.string(),
-    epoch: z.int(),
-    sends: z.int(),
-    token: z.string().optional(),
-    adopted: z.literal(true).exactOptional(),
-  })
-  .transform(({ token = '', ...ledger }) => ({ ...ledger, token }));
-const peersLine = z.object({
-  peers: z.array(z.object({ journalId: z.string(), host: z.string(), dir: z.string() })),
-});
-const journalLine = z.union([outcomeLine, sendLine, ledgerLine, peersLine, headerLine]);
-
-/** How the ledger calls an attempt of format 1, which knew it by its epoch. */
-function formerToken(epoch: number): string {
-  return `e:${epoch}`;
-}
-
-/** A torn line that a later start ended with a line break is recognised by its mark. */
-export const TORN_MARK = ' torn';
-
-/**
- * Reads one line.
- * @param place - file and line, for the error
- * @returns undefined for a line that a crash tore: its send was never written
- * @throws UnsupportedFormatError for the header of a newer format; Error for a line that makes no sense
- */
-export function parseLine(line: string, place: string): JournalLine | undefined {
-  if (line === '' || line.endsWith(TORN_MARK)) return undefined;
-  const parsed = journalLine.safeParse(parseJson(line));
-  if (!parsed.success) {
-    throw new Error(
-      `The send journal cannot be read at ${place}. Nothing may be sent without it; see docs/operations.md.`,
-    );
-  }
-  if ('v' in parsed.data && parsed.data.v > JOURNAL_FORMAT) {
-    throw new UnsupportedFormatError(
-      `The send journal has format ${parsed.data.v} at ${place}; this version of payout-queue reads formats 1 to ${JOURNAL_FORMAT}. Run the version that wrote it, or a newer one.`,
-    );
-  }
-  return parsed.data;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,6 +1,7 @@
 import { listFiles, readLines, type JournalFile } from './journal-files.js';
-import { parseLine, type JournalLine } from './journal-line.js';
 import { JournalView } from './journal-view.js';
+import { hashLine, LineChain } from './line-chain.js';
+import { isTorn, parseLine, type StoredLine } from './parse-line.js';
 import { JournalDamagedError } from './send-journal.js';
 
 /** Up to where a process has read and written: the file, its size then, and the end of its last whole line. */
@@ -10,11 +11,20 @@ interface Place {
   end: number;
 }
 
+/** What was read. */
+interface Reading {
+  readonly view: JournalView;
+  readonly chain: LineChain;
+  place: Place | undefined;
+}
+
+/** Sends of the last two files are known one by one. */
+const RECENT_FILES = 2;
+
 /** Reads the files of a journal, and follows what this and other processes append to them. */
 export class JournalReader {
   readonly #path: string;
-  #view = new JournalView();
-  #place: Place | undefined;
+  #reading = startReading();
 
   constructor(path: string) {
     this.#path = path;
@@ -22,24 +32,34 @@ export class JournalReader {
 
   /** What the lines come to that were read or written. */
   get view(): JournalView {
-    return this.#view;
+    return this.#reading.view;
   }
 
   /** Undefined before anything was read. */
   get place(): Readonly<Place> | undefined {
-    return this.#place;
+    return this.#reading.place;
+  }
+
+  /** The lines that the next one follows, by their hashes. */
+  get tips(): readonly string[] {
+    return this.#reading.chain.tips;
+  }
+
+  /** Whether the present file is chained by hashes: a file of a former format is not. */
+  get isChained(): boolean {
+    return this.#reading.chain.isChained;
   }
 
   /**
    * Reads what was added since the last read, by any process; everything, where there was none.
-   * @throws JournalDamagedError when lines that were read before are gone
+   * @throws JournalDamagedError when lines that were read before are gone, or lines were changed
    * @throws UnsupportedFormatError; Error when the files cannot be read, or a line makes no sense
    */
   async catchUp(): Promise<void> {
     const files = await listFiles(this.#path);
-    const place = this.#place;
+    const { place } = this.#reading;
     if (place === undefined) {
-      await this.#readAll(files);
+      this.#reading = await readAll(files);
       return;
     }
     const index = files.findIndex(({ inode }) => inode === place.inode);
@@ -49,57 +69,110 @@ export class JournalReader {
     } else if (present.size < place.end) {
       throw damaged(`${present.path} was cut off`);
     } else {
-      await this.#readFile(present, place.end);
-      for (const file of later) {
-        this.#view.startFile();
-        await this.#readFile(file, 0);
-      }
+      await this.#readOn(files, [present, ...later], place.end);
     }
   }
 
   /** This process has appended bytes to the present file; they may not be on disk yet. */
   noteWritten(bytes: number): void {
-    if (this.#place !== undefined) this.#place.size += bytes;
+    if (this.#reading.place !== undefined) this.#reading.place.size += bytes;
   }
 
-  /** What this process appended is on disk. @param size - of the file then */
-  noteSynced(line: JournalLine, size: number): void {
+  /**
+   * What this process appended is on disk.
+   * @param text - the line in the file, without its line break
+   * @param size - of the file then
+   */
+  noteSynced(stored: StoredLine, text: string, size: number): void {
+    const { view, chain, place } = this.#reading;
     // Where another process appended in between, its line is still to be read.
-    if (this.#place?.size === size) this.#place.end = size;
-    this.#view.note(line);
+    if (place?.size === size) place.end = size;
+    view.note(stored.line);
+    chain.add(hashLine(text), stored);
+    chain.trim();
   }
 
-  async #readAll(files: readonly JournalFile[]): Promise<void> {
-    this.#view = new JournalView();
-    // Older files are for an adoption; the last two hold the recent sends.
-    for (const file of files.slice(-2)) {
-      this.#view.startFile();
-      await this.#readFile(file, 0);
+  async #readOn(files: readonly JournalFile[], [present, ...later]: JournalFile[], end: number): Promise<void> {
+    if (present === undefined) return;
+    try {
+      await readFile(this.#reading, present, end, true);
+      for (const file of later) {
+        startFile(this.#reading);
+        await readFile(this.#reading, file, 0, true);
+      }
+      this.#reading.chain.trim();
+    } catch (error) {
+      if (!(error instanceof JournalDamagedError)) throw error;
+      // A process that was stopped for long names a line that this one has forgotten.
+      this.#reading = await readAll(files);
     }
   }
 
   /** The file that was read before was replaced: the new ones have to hold what it held. */
   async #readReplaced(files: readonly JournalFile[]): Promise<void> {
-    const [before, place] = [this.#view, this.#place];
+    const before = this.#reading.view;
     const last = before.lastSends(1)[0];
-    await this.#readAll(files);
-    const isSame = this.#view.journalId === before.journalId && (last === undefined || this.#view.has(last));
-    if (isSame && files.length > 0) return;
-    [this.#view, this.#place] = [before, place];
-    throw damaged(files.length === 0 ? `${this.#path} was deleted` : `${this.#path} was replaced by another file`);
-  }
-
-  async #readFile({ path, inode, size }: JournalFile, from: number): Promise<void> {
-    let number = 0;
-    let position = from;
-    for await (const { text, end } of readLines(path, from)) {
-      number += 1;
-      const line = parseLine(text, from === 0 ? `${path}:${number}` : `${path}, byte ${position}`);
-      if (line !== undefined) this.#view.note(line);
-      position = end;
+    const reading = await readAll(files);
+    const isSame = reading.view.journalId === before.journalId && (last === undefined || reading.view.has(last));
+    if (!isSame || files.length === 0) {
+      throw damaged(files.length === 0 ? `${this.#path} was deleted` : `${this.#path} was replaced by another file`);
     }
-    this.#place = { inode, size: Math.max(size, position), end: position };
+    this.#reading = reading;
   }
+}
+
+function startReading(): Reading {
+  return { view: new JournalView(), chain: new LineChain(), place: undefined };
+}
+
+function startFile({ view, chain }: Reading): void {
+  view.startFile();
+  chain.startFile();
+}
+
+/** Of the older files only what they say of signed sends and acts is held; the rest is for an adoption to read. */
+async function readAll(files: readonly JournalFile[]): Promise<Reading> {
+  const reading = startReading();
+  for (const [index, file] of files.entries()) {
+    startFile(reading);
+    await readFile(reading, file, 0, index >= files.length - RECENT_FILES);
+  }
+  reading.chain.trim();
+  return reading;
+}
+
+async function readFile(
+  reading: Reading,
+  { path, inode, size }: JournalFile,
+  from: number,
+  isRecent: boolean,
+): Promise<void> {
+  const { view, chain } = reading;
+  let number = 0;
+  let position = from;
+  for await (const { text, end } of readLines(path, from)) {
+    number += 1;
+    const place = from === 0 ? `${path}:${number}` : `${path}, byte ${position}`;
+    position = end;
+    if (!isRecent && !chain.isChained && !text.includes('"prev":')) {
+      // A former format, in which an older file says nothing that is held.
+      if (!isTorn(text)) failOn(chain.add(hashLine(text), undefined), place);
+      continue;
+    }
+    const stored = parseLine(text, place);
+    if (stored === undefined) continue;
+    failOn(chain.add(hashLine(text), stored), place);
+    if (isRecent) view.note(stored.line);
+    else view.control.note(stored.line);
+  }
+  reading.place = { inode, size: Math.max(size, position), end: position };
+}
+
+function failOn(fault: string | undefined, place: string): void {
+  if (fault === undefined) return;
+  throw new JournalDamagedError(
+    `The send journal was altered at ${place}: ${fault}. Put the files back as they were, from the disk's backup; nothing is sent without them. \`payouts audit verify\` shows every such line.`,
+  );
 }
 
 function damaged(what: string): JournalDamagedError {

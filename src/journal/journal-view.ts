@@ -1,14 +1,27 @@
 import type { SendAttempt } from '../ledger/sender-ledger.js';
-import type { JournaledLedger, OutcomeLine, JournalEntry, JournalLine, JournalPeer } from './journal-line.js';
+import { ControlView } from './control-view.js';
+import {
+  identify,
+  type JournaledLedger,
+  type OutcomeLine,
+  type JournalEntry,
+  type JournalLine,
+  type JournalPeer,
+} from './journal-line.js';
 
 /** The newest sends are held whole: with them journal and ledger are compared. */
 const HELD_SENDS = 200;
+
+/** No payout has more attempts. A number in Redis may say so, and must not hold up the process. */
+const MAX_ATTEMPTS = 10_000;
 
 /**
  * What a journal's lines come to. Of the sends of the last two files it holds the keys, of the newest sends all: what is
  * older is on disk, for an adoption to read.
  */
 export class JournalView {
+  /** Unlike the rest, of all files that are kept. */
+  readonly control = new ControlView();
   #journalId: string | undefined;
   #ledger: JournaledLedger | undefined;
   /** `payoutId attempt` of what was sent, or may have been: the file before, and the present one. */
@@ -35,8 +48,22 @@ export class JournalView {
 
   /** Whether the attempt of this number was sent, or may have been, by any sender. */
   knows(payoutId: string, attempt: number): boolean {
-    const key = toKey(payoutId, attempt);
-    return this.#keys.some((keys) => keys.has(key));
+    return this.#isRecent(payoutId, attempt) || this.control.attempts.numbersOf(payoutId).includes(attempt);
+  }
+
+  /**
+   * The numbers below `below` of the payout's attempts that were sent, or may have been, and that no act has cleared, in order:
+   * signed ones of all files that are kept, others of the last two.
+   */
+  unclearedAttempts(payoutId: string, below: number): readonly number[] {
+    const { attempts } = this.control;
+    const numbers = new Set(attempts.numbersOf(payoutId));
+    for (let number = 1; number < Math.min(below, MAX_ATTEMPTS); number += 1) {
+      if (this.#isRecent(payoutId, number)) numbers.add(number);
+    }
+    return [...numbers]
+      .filter((number) => number < below && !attempts.isCleared(payoutId, number))
+      .sort((one, other) => one - other);
   }
 
   /** Whether another sender journaled the attempt of the same number: it may have been sent. */
@@ -62,11 +89,17 @@ export class JournalView {
   }
 
   note(line: JournalLine): void {
+    this.control.note(line);
     if ('v' in line) this.#journalId = line.journalId;
     else if ('outcome' in line) this.#noteOutcome(line);
     else if ('payoutId' in line) this.#noteSend(line);
     else if ('peers' in line) for (const peer of line.peers) this.#peers.set(peer.journalId, peer);
-    else this.#ledger = line;
+    else if ('ledgerId' in line) this.#ledger = line;
+  }
+
+  #isRecent(payoutId: string, attempt: number): boolean {
+    const key = toKey(payoutId, attempt);
+    return this.#keys.some((keys) => keys.has(key));
   }
 
   #noteSend(send: JournalEntry): void {
@@ -95,11 +128,6 @@ export class JournalView {
 /** Whether the request of a journaled send was written, or may have been. */
 export function wasSent({ outcome }: JournalEntry): boolean {
   return outcome?.kind !== 'not_sent';
-}
-
-/** The token alone does not tell attempts of format 1 apart. */
-export function identify({ payoutId, attempt, token }: SendAttempt): string {
-  return `${payoutId} ${attempt} ${token}`;
 }
 
 function toKey(payoutId: string, attempt: number): string {

@@ -1,8 +1,8 @@
 import { journalPath, listFiles, readLines } from './journal-files.js';
 import { formerId } from './journal-id.js';
-import { parseLine, type JournalItem } from './journal-line.js';
+import { identify, isControlLine, type JournalItem } from './journal-line.js';
 import { JournalReader } from './journal-reader.js';
-import { identify } from './journal-view.js';
+import { parseLine } from './parse-line.js';
 import type { ReadableJournal } from './send-journal.js';
 
 /** A journal that is read and not written, with all that is kept of it. */
@@ -47,8 +47,8 @@ export async function* readItems(path: string): AsyncGenerator<JournalItem> {
     let number = 0;
     for await (const { text } of readLines(file.path, 0)) {
       const place = `${file.path}:${(number += 1)}`;
-      const line = parseLine(text, place);
-      if (line === undefined || 'v' in line) continue;
+      const line = parseLine(text, place)?.line;
+      if (line === undefined || 'v' in line || isControlLine(line)) continue;
       if ('outcome' in line) {
         const entry = waiting.get(identify(line));
         if (entry !== undefined) waiting.set(identify(line), { ...entry, outcome: line.outcome });

@@ -1,5 +1,14 @@
 import type { JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
-import type { JournaledLedger, JournaledOutcome, SendLine, JournalEntry, JournalPeer } from './journal-line.js';
+import type {
+  ActNote,
+  CompleteNote,
+  JournaledLedger,
+  JournaledOutcome,
+  SendLine,
+  JournalEntry,
+  JournalPeer,
+  PausedLine,
+} from './journal-line.js';
 
 /**
  * A second record of what was sent, outside Redis. If Redis comes back older than it was, a payout that the journal has
@@ -10,6 +19,35 @@ export interface SendJournal extends ReadableJournal {
   knows(payoutId: string, attempt: number): boolean;
   /** Whether another sender journaled the attempt of the same number: it may have been sent. */
   knowsFromAnother(attempt: SendAttempt): boolean;
+  /**
+   * When this journal began, wall clock, ms: what was sent before may be unknown to it. 0 where an operator stated that
+   * nothing is missing.
+   */
+  readonly bornAt: number;
+  /**
+   * The highest `expiresAt` (ms) of the signed sends that were forgotten with their files; 0 where none was. An intent that
+   * expires until then may have been sent, whatever the clock says now.
+   */
+  readonly prunedUpTo: number;
+  /** When the worker paused the account by itself (wall clock, ms), until a signed act resumes it. */
+  readonly pausedAt: number | undefined;
+  /** Why; undefined while it is not paused. */
+  readonly pausedReason: string | undefined;
+  /**
+   * The numbers below `below` of the payout's attempts that may have paid: all that were journaled, but for those that turned
+   * out as not sent and those of which a signed act states that they paid nothing. A rejected one counts.
+   */
+  unclearedAttempts(payoutId: string, below: number): readonly number[];
+  /** Whether a signed act was used before. @param act - its SHA-256, hexadecimal */
+  hasAct(act: string): boolean;
+  /** Notes that the worker stopped sending by itself. Resolves once it is on disk. */
+  notePaused(pause: PausedLine['paused']): Promise<void>;
+  /** Notes that a signed act ended the pause. Resolves once it is on disk. */
+  noteResumed(note: ActNote): Promise<void>;
+  /** Notes that a signed act accepted a ledger that forgot sends. Resolves once it is on disk. */
+  noteLedgerAdopted(note: ActNote): Promise<void>;
+  /** Notes an operator's statement that nothing is missing before this journal began. Resolves once it is on disk. */
+  noteComplete(note: CompleteNote): Promise<void>;
   /** Notes with which ledger the sends that follow are made. Resolves once it is on disk. */
   bind(ledger: JournaledLedger): Promise<void>;
   /** Notes other journals that have sends of the same account. Resolves once it is on disk. */
@@ -53,7 +91,7 @@ export interface ReadableJournal {
   lastSends(limit: number): readonly JournalEntry[];
 }
 
-/** Lines that a running process has read are gone: the file was deleted, truncated or replaced. */
+/** Lines are gone that a running process has read, or that other lines follow: a file was deleted, cut, replaced or altered. */
 export class JournalDamagedError extends Error {}
 
 /** A journal as the ledger notes it. @param at - wall clock, ms */

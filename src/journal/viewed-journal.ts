@@ -3,7 +3,20 @@ import type { JournaledLedger, JournalEntry, JournalPeer } from './journal-line.
 import type { JournalView } from './journal-view.js';
 import type { SendJournal } from './send-journal.js';
 
-type Viewed = Pick<SendJournal, 'ledger' | 'peers' | 'knows' | 'knowsFromAnother' | 'lastSends'>;
+type Viewed = Pick<
+  SendJournal,
+  | 'ledger'
+  | 'peers'
+  | 'knows'
+  | 'knowsFromAnother'
+  | 'lastSends'
+  | 'bornAt'
+  | 'prunedUpTo'
+  | 'pausedAt'
+  | 'pausedReason'
+  | 'unclearedAttempts'
+  | 'hasAct'
+>;
 
 /** What a send journal says from memory: the lines that this process has read or written. */
 export abstract class ViewedJournal implements Viewed {
@@ -17,12 +30,36 @@ export abstract class ViewedJournal implements Viewed {
     return this.view.peers;
   }
 
+  get bornAt(): number {
+    return this.view.control.bornAt;
+  }
+
+  get prunedUpTo(): number {
+    return this.view.control.prunedUpTo;
+  }
+
+  get pausedAt(): number | undefined {
+    return this.view.control.pause?.at;
+  }
+
+  get pausedReason(): string | undefined {
+    return this.view.control.pause?.reason;
+  }
+
   knows(payoutId: string, attempt: number): boolean {
     return this.view.knows(payoutId, attempt);
   }
 
   knowsFromAnother(attempt: SendAttempt): boolean {
     return this.view.knowsFromAnother(attempt);
+  }
+
+  unclearedAttempts(payoutId: string, below: number): readonly number[] {
+    return this.view.unclearedAttempts(payoutId, below);
+  }
+
+  hasAct(act: string): boolean {
+    return this.view.control.hasAct(act);
   }
 
   lastSends(limit: number): readonly JournalEntry[] {

@@ -1,10 +1,13 @@
 import type {
+  ActNote,
+  CompleteNote,
   JournaledLedger,
   JournaledOutcome,
   SendLine,
   JournalLine,
   JournalPeer,
   OutcomeLine,
+  PausedLine,
 } from '../../src/journal/journal-line.js';
 import { JournalView } from '../../src/journal/journal-view.js';
 import { JournalDamagedError, type SendJournal } from '../../src/journal/send-journal.js';
@@ -71,6 +74,22 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
 
   async notePeers(peers: readonly JournalPeer[]): Promise<void> {
     await this.write({ peers });
+  }
+
+  async notePaused(paused: PausedLine['paused']): Promise<void> {
+    await this.write({ paused });
+  }
+
+  async noteResumed(resumed: ActNote): Promise<void> {
+    await this.write({ resumed });
+  }
+
+  async noteLedgerAdopted(ledgerAdopted: ActNote): Promise<void> {
+    await this.write({ ledgerAdopted });
+  }
+
+  async noteComplete(complete: CompleteNote): Promise<void> {
+    await this.write({ complete });
   }
 
   async append(send: SendLine): Promise<void> {

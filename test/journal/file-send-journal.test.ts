@@ -2,7 +2,16 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { appendFile, mkdir, open as openFile, readdir, type FileHandle } from 'node:fs/promises';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readJournal } from '../../src/journal/read-journal.js';
-import { aSend, HEADER, LEDGER, makeJournalFolder, toText, type JournalFolder } from './support/journal-folder.js';
+import { toChainedLines } from '../../src/journal/line-chain.js';
+import {
+  aSend,
+  HEADER,
+  headerOf,
+  lastHash,
+  LEDGER,
+  makeJournalFolder,
+  type JournalFolder,
+} from './support/journal-folder.js';
 
 let folder: JournalFolder;
 beforeEach(async () => {
@@ -66,7 +75,7 @@ describe('a journal that two processes write', () => {
   it('has one id for both, also when both make it', async () => {
     const journals = await Promise.all(Array.from({ length: 8 }, open));
     expect(new Set(journals.map(({ journalId }) => journalId)).size).toBe(1);
-    expect(await folder.lines()).toEqual([{ v: 2, journalId: journals[0]?.journalId }]);
+    expect(await folder.lines()).toEqual([headerOf(journals[0]?.journalId)]);
     expect(await readdir(folder.dir)).toEqual(['1.journal']);
   });
 });
@@ -107,7 +116,7 @@ describe('a journal', () => {
     await journal.append(aSend('q', 2));
     expect(journal.knows('p', 1)).toBe(false);
     expect(await folder.lines()).toEqual([
-      { v: 2, journalId: journal.journalId },
+      headerOf(journal.journalId),
       LEDGER,
       aSend('p', 1),
       { payoutId: 'p', attempt: 1, token: 't-1', outcome: { kind: 'not_sent', reason: 'refused' }, at: 5 },
@@ -190,7 +199,7 @@ describe('a last line that a crash tore', () => {
   it('of another process is left to it while it may still be written', async () => {
     const journal = await open();
     await journal.bind(LEDGER);
-    const line = toText([aSend('p', 1)]);
+    const line = toChainedLines([aSend('p', 1)], lastHash(await folder.text()));
     await folder.add(line.slice(0, 20));
     await journal.reload();
     expect(journal.knows('p', 1)).toBe(false);

@@ -2,7 +2,7 @@ import { cp, readdir, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { JournalDamagedError } from '../../src/journal/send-journal.js';
-import { aSend, HEADER, LEDGER, makeJournalFolder, toText, type JournalFolder } from './support/journal-folder.js';
+import { aSend, HEADER, LEDGER, makeJournalFolder, toFileText, type JournalFolder } from './support/journal-folder.js';
 
 let folder: JournalFolder;
 let journal: FileSendJournal;
@@ -31,7 +31,7 @@ const DAMAGES: [string, () => Promise<void>, RegExp][] = [
   [
     'replaced by an older copy',
     async () => {
-      await writeFile(`${folder.path()}.copy`, toText((await folder.lines()).slice(0, -1)));
+      await writeFile(`${folder.path()}.copy`, `${(await folder.texts()).slice(0, -1).join('\n')}\n`);
       await rename(`${folder.path()}.copy`, folder.path());
     },
     /was replaced by another file/,
@@ -39,7 +39,7 @@ const DAMAGES: [string, () => Promise<void>, RegExp][] = [
   [
     'replaced by a new journal',
     async () => {
-      await writeFile(`${folder.path()}.copy`, toText([HEADER]));
+      await writeFile(`${folder.path()}.copy`, toFileText([HEADER]));
       await rename(`${folder.path()}.copy`, folder.path());
     },
     /was replaced by another file/,

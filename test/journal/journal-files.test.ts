@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -11,7 +11,6 @@ import {
   openForAppending,
   readLines,
   refuseLink,
-  removeOld,
   setAside,
 } from '../../src/journal/journal-files.js';
 
@@ -128,19 +127,6 @@ describe('setAside', () => {
     await setAside(path);
     expect(await readFile(`${path}.10`, 'utf8')).toBe('full');
     expect(await names()).toEqual(['1.journal.9', '1.journal.10']);
-  });
-});
-
-describe('removeOld', () => {
-  it('removes what was last written to before, never the newest former file nor the present one', async () => {
-    for (const suffix of ['', '.1', '.2', '.3']) {
-      await writeFile(path + suffix, '');
-      await utimes(path + suffix, 1_000, suffix === '.2' ? 3_000 : 1_000);
-    }
-    await removeOld(path, 2_000_000);
-    expect(await names()).toEqual(['1.journal.2', '1.journal.3', '1.journal']);
-    await removeOld(path, 9_000_000);
-    expect(await names()).toEqual(['1.journal.3', '1.journal']);
   });
 });
 

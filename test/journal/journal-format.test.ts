@@ -6,7 +6,7 @@ import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readJournal } from '../../src/journal/read-journal.js';
 import { findMismatch } from '../../src/journal/find-mismatch.js';
 import type { JournalItem } from '../../src/journal/journal-line.js';
-import { aSend, makeJournalFolder, type JournalFolder } from './support/journal-folder.js';
+import { aSend, headerOf, lastHash, makeJournalFolder, type JournalFolder } from './support/journal-folder.js';
 
 const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url));
 
@@ -18,7 +18,7 @@ afterEach(async () => {
   await folder.close();
 });
 
-const put = async (format: 1 | 2 | 3): Promise<void> =>
+const put = async (format: 1 | 2 | 4): Promise<void> =>
   cp(`${FIXTURES}format-${format}`, folder.dir, { recursive: true });
 const read = async () => readJournal(folder.dir, 1);
 
@@ -53,7 +53,12 @@ describe('a journal of format 1', () => {
     const journal = await folder.open();
     expect(journal.journalId).toBe(seen?.journalId);
     expect(await folder.text(1)).toBe(former);
-    expect(await folder.text()).toBe(`${before}${JSON.stringify({ v: 2, journalId: journal.journalId })}\n`);
+    const after = await folder.text();
+    expect(after.startsWith(before)).toBe(true);
+    expect(JSON.parse(after.slice(before.length))).toEqual({
+      ...headerOf(journal.journalId),
+      prev: lastHash(before)[0],
+    });
     expect(journal.ledger).toEqual({ ledgerId: 'L-1', epoch: 3, sends: 7, token: 'e:3' });
     for (const [payoutId, attempt] of [
       ['P-1', 1],
@@ -87,7 +92,7 @@ describe('a journal of format 1', () => {
     const journal = await folder.open();
     expect(journal.journalId).toBe(seen?.journalId);
     expect(await folder.lines()).toEqual([
-      { v: 2, journalId: journal.journalId },
+      headerOf(journal.journalId),
       { ledgerId: 'L-1', epoch: 2, sends: 3, token: 'e:2' },
     ]);
   });
@@ -106,10 +111,14 @@ describe('a journal of format 1', () => {
 });
 
 describe('a journal of format 2', () => {
-  it('is read as it was written', async () => {
+  it('is read with all that it has, by who opens it and by who only looks', async () => {
     await put(2);
     const before = await folder.text();
+    const seen = await read();
+    expect(await folder.text()).toBe(before);
     const journal = await folder.open();
+    expect(seen).toMatchObject({ journalId: journal.journalId, ledger: journal.ledger, peers: journal.peers });
+    expect(seen?.lastSends(9)).toEqual(journal.lastSends(9));
     expect(journal.journalId).toBe('5f3a1c9be207');
     expect(journal.peers).toEqual([{ journalId: '0123456789ab', host: 'host-b', dir: '/var/lib/payouts/journal' }]);
     expect(journal.ledger).toEqual({ ledgerId: 'L-1', epoch: 4, sends: 10, token: 'YmF6YmF6' });
@@ -119,24 +128,25 @@ describe('a journal of format 2', () => {
       ['P-8', undefined],
     ]);
     expect(['P-6', 'P-7', 'P-8'].filter((payoutId) => journal.knows(payoutId, 1))).toEqual(['P-6', 'P-8']);
-    expect(await folder.text()).toBe(before);
+    expect((await folder.text()).startsWith(before)).toBe(true);
+    expect((await folder.lines()).at(-1)).toEqual(headerOf('5f3a1c9be207'));
   });
 });
 
 describe('a journal of a newer format', () => {
   it('is refused by who opens it and by who only looks, and is left as it is', async () => {
-    await put(3);
-    const before = await readFile(`${FIXTURES}format-3/1.journal`, 'utf8');
+    await put(4);
+    const before = await readFile(`${FIXTURES}format-4/1.journal`, 'utf8');
     await expect(folder.open()).rejects.toThrow(UnsupportedFormatError);
     await expect(read()).rejects.toThrow(
-      /send journal has format 3 at .*1\.journal:1; this version of payout-queue reads formats 1 to 2\. Run the version/,
+      /send journal has format 4 at .*1\.journal:1; this version of payout-queue reads formats 1 to 3\. Run the version/,
     );
     expect(await folder.text()).toBe(before);
     expect(await readdir(folder.dir)).toEqual(['1.journal']);
   });
 
   it('is refused also where the file before it is of this format', async () => {
-    await put(3);
+    await put(4);
     await cp(`${FIXTURES}format-2/1.journal`, folder.path(1));
     await expect(folder.open()).rejects.toThrow(UnsupportedFormatError);
   });

@@ -1,16 +1,30 @@
 import { describe, expect, it } from '@jest/globals';
 import { UnsupportedFormatError } from '../../src/errors.js';
-import { parseLine, TORN_MARK } from '../../src/journal/journal-line.js';
+import { parseLine, TORN_MARK } from '../../src/journal/parse-line.js';
 import { journaled } from '../worker/support/send-rig.js';
 
 const PLACE = '/journal/1.journal:7';
-const parse = (line: unknown) => parseLine(typeof line === 'string' ? line : JSON.stringify(line), PLACE);
+const parse = (line: unknown) => parseLine(typeof line === 'string' ? line : JSON.stringify(line), PLACE)?.line;
+const HASH = 'a1'.repeat(32);
 const MINE = { payoutId: 'p', attempt: 1, token: 'mine' };
 const REQUEST = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
 
 describe('a line', () => {
   it.each<[string, object]>([
-    ['a header', { v: 2, journalId: 'j' }],
+    ['a header of format 2', { v: 2, journalId: 'j' }],
+    ['a header', { v: 3, journalId: 'j', bornAt: 5 }],
+    [
+      'a header with its marks',
+      { v: 3, journalId: 'j', bornAt: 5, complete: { at: 6, by: 'alice', reason: 'new' }, prunedUpTo: 7 },
+    ],
+    ['a statement that nothing is missing', { complete: { at: 6, by: 'alice', reason: 'new account' } }],
+    ['a pause', { paused: { at: 6, reason: 'blocked' } }],
+    ['the end of a pause', { resumed: { at: 6, act: HASH } }],
+    ['an adoption of a ledger', { ledgerAdopted: { at: 6, act: HASH } }],
+    [
+      'a signed send',
+      journaled(MINE, { signed: { intent: HASH, key: 'shop', issuedAt: 1, expiresAt: 2, act: HASH, clears: [1] } }),
+    ],
     ['a ledger', { ledgerId: 'L', epoch: 1, sends: 2, token: 'second' }],
     ['an adopted ledger', { ledgerId: 'L', epoch: 1, sends: 2, token: 'second', adopted: true }],
     ['peers', { peers: [{ journalId: 'j', host: 'h', dir: '/d' }] }],
@@ -45,6 +59,11 @@ describe('a line', () => {
     { ledgerId: 'L', epoch: 1 },
     { ledgerId: 'L', epoch: 1.5, sends: 2 },
     { v: 2 },
+    { v: 3, journalId: 'j' },
+    { v: 3, journalId: 'j', bornAt: 5, prev: 'short' },
+    { v: 3, journalId: 'j', bornAt: 5, prev: [HASH.toUpperCase()] },
+    { resumed: { at: 6, act: 'none' } },
+    { ...journaled(MINE), signed: { intent: HASH, key: 'shop', issuedAt: 1 } },
     { peers: [{ journalId: 'j' }] },
   ])('that makes no sense is an error that names the place and not the content: %j', (line) => {
     expect(() => parse(line)).toThrow(
@@ -66,9 +85,9 @@ describe('a line of format 1', () => {
 
 describe('the header of a newer format', () => {
   it('is refused with the place and what can be read', () => {
-    expect(() => parse({ v: 3, journalId: 'j' })).toThrow(UnsupportedFormatError);
-    expect(() => parse({ v: 3, journalId: 'j', more: 'x' })).toThrow(
-      `The send journal has format 3 at ${PLACE}; this version of payout-queue reads formats 1 to 2. Run the version that wrote it, or a newer one.`,
+    expect(() => parse({ v: 4, journalId: 'j' })).toThrow(UnsupportedFormatError);
+    expect(() => parse({ v: 4, more: 'x' })).toThrow(
+      `The send journal has format 4 at ${PLACE}; this version of payout-queue reads formats 1 to 3. Run the version that wrote it, or a newer one.`,
     );
   });
 });

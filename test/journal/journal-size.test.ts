@@ -3,14 +3,16 @@ import { open } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { toChainedLines } from '../../src/journal/line-chain.js';
 import { findBuiltProgram } from '../support/built-program.js';
 import {
   aSend,
   HEADER,
+  lastHash,
   LEDGER,
   makeJournalFolder,
   outcomeOf,
-  toText,
+  toFileText,
   type JournalFolder,
 } from './support/journal-folder.js';
 
@@ -44,13 +46,15 @@ afterAll(async () => folder.close());
 
 async function writeFull(): Promise<void> {
   const file = await open(folder.path(), 'w');
-  await file.write(toText([HEADER, LEDGER]));
+  let text = toFileText([HEADER, LEDGER]);
+  await file.write(text);
   for (let bytes = 0; bytes < FULL_BYTES;) {
     const step = Array.from({ length: 1_000 }, () => {
       const send = aSend(`order-2041-${(sends += 1)}`, sends);
       return [send, outcomeOf(send, 'accepted')];
     });
-    bytes += (await file.write(toText(step.flat()))).bytesWritten;
+    text = toChainedLines(step.flat(), lastHash(text));
+    bytes += (await file.write(text)).bytesWritten;
   }
   await file.close();
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { JournaledOutcome } from '../../src/journal/journal-line.js';
-import { identify, JournalView, wasSent } from '../../src/journal/journal-view.js';
+import { identify, type JournaledOutcome } from '../../src/journal/journal-line.js';
+import { JournalView, wasSent } from '../../src/journal/journal-view.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 import { journaled } from '../worker/support/send-rig.js';
 

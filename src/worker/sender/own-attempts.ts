@@ -1,4 +1,4 @@
-import { identify } from '../../journal/journal-view.js';
+import { identify } from '../../journal/journal-line.js';
 import type { SendAttempt } from '../../ledger/sender-ledger.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
-import { identify } from '../../journal/journal-view.js';
+import { identify } from '../../journal/journal-line.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';

@@ -1,8 +1,12 @@
+import { expect } from '@jest/globals';
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSendJournal, type FileSendJournalOptions } from '../../../src/journal/file-send-journal.js';
+import { listFiles } from '../../../src/journal/journal-files.js';
 import type { SendLine, JournalLine } from '../../../src/journal/journal-line.js';
+import { hashLine, toChainedLines } from '../../../src/journal/line-chain.js';
+import { isTorn } from '../../../src/journal/parse-line.js';
 
 /** A folder for the journal of account 1, and the processes that have it open. */
 export interface JournalFolder {
@@ -10,12 +14,16 @@ export interface JournalFolder {
   /** The present file, or a former one by its number. */
   path(number?: number): string;
   open(options?: Partial<FileSendJournalOptions>): Promise<FileSendJournal>;
-  /** Writes a file as it is given, past any process. */
+  /** Writes a file past any process. The lines are chained where they begin with a header of that format. */
   write(lines: readonly unknown[], number?: number): Promise<void>;
   add(text: string): Promise<void>;
+  /** Adds lines past any process, chained to the last one there. */
+  addLines(lines: readonly unknown[]): Promise<void>;
   text(number?: number): Promise<string>;
-  /** The lines of a file. */
+  /** The lines of a file, without their hashes. */
   lines(number?: number): Promise<unknown[]>;
+  /** The lines of a file as they stand there. */
+  texts(number?: number): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -24,6 +32,7 @@ export async function makeJournalFolder(): Promise<JournalFolder> {
   const opened: FileSendJournal[] = [];
   const path = (number?: number): string => join(dir, `1.journal${number === undefined ? '' : `.${number}`}`);
   const text = async (number?: number): Promise<string> => readFile(path(number), 'utf8');
+  const texts = async (number?: number): Promise<string[]> => (await text(number)).trimEnd().split('\n');
   return {
     dir,
     path,
@@ -33,15 +42,17 @@ export async function makeJournalFolder(): Promise<JournalFolder> {
       return journal;
     },
     async write(lines, number) {
-      await writeFile(path(number), toText(lines));
+      const former = (await listFiles(path())).filter((file) => file.path !== path()).at(-1);
+      await writeFile(path(number), toFileText(lines, former && (await readFile(former.path, 'utf8'))));
     },
     add: async (added) => appendFile(path(), added),
+    addLines: async (lines) => appendFile(path(), toChainedLines(lines as JournalLine[], lastHash(await text()))),
     text,
+    texts,
     lines: async (number) =>
-      (await text(number))
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line) as unknown),
+      (await texts(number)).map((line) =>
+        Object.fromEntries(Object.entries(JSON.parse(line) as object).filter(([name]) => name !== 'prev')),
+      ),
     async close() {
       for (const journal of opened) await journal.close();
       await rm(dir, { recursive: true, force: true });
@@ -53,7 +64,23 @@ export function toText(lines: readonly unknown[]): string {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-export const HEADER: JournalLine = { v: 2, journalId: 'abcdef012345' };
+/** The text of a file of these lines, behind one that has this text. */
+export function toFileText(lines: readonly unknown[], former = ''): string {
+  const isChained = (lines[0] as { v?: number } | undefined)?.v === 3;
+  return isChained ? toChainedLines(lines as JournalLine[], lastHash(former)) : toText(lines);
+}
+
+/** What a line behind this text names. */
+export function lastHash(text: string): string[] {
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .filter((line) => !isTorn(line))
+    .slice(-1)
+    .map(hashLine);
+}
+
+export const HEADER: JournalLine = { v: 3, journalId: 'abcdef012345', bornAt: 1_800_000_000_000 };
 export const LEDGER = { ledgerId: 'ledger', epoch: 2, sends: 0, token: '' };
 
 /** The send of this number, after the one before it. */
@@ -71,6 +98,11 @@ export function aSend(payoutId: string, sends: number, given: Partial<SendLine> 
     request,
     ...given,
   };
+}
+
+/** The header that a process writes for this journal. */
+export function headerOf(journalId: string | undefined): object {
+  return { v: 3, journalId, bornAt: expect.any(Number) as unknown };
 }
 
 /** A send whose line is as long as this, in bytes or a little more. */

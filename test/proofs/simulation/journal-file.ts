@@ -1,5 +1,11 @@
-import type { JournalEntry, JournalItem, JournalLine } from '../../../src/journal/journal-line.js';
-import { identify, JournalView } from '../../../src/journal/journal-view.js';
+import {
+  identify,
+  isControlLine,
+  type JournalEntry,
+  type JournalItem,
+  type JournalLine,
+} from '../../../src/journal/journal-line.js';
+import { JournalView } from '../../../src/journal/journal-view.js';
 import type { AdoptableJournal } from '../../../src/operator/adoption.js';
 
 /** The journal file of one host. A killed process loses nothing that it has written; a crash of the host may. */
@@ -34,7 +40,7 @@ export class JournalFile {
   items(): JournalItem[] {
     const entries = new Map<string, JournalItem>();
     for (const [index, line] of this.lines.entries()) {
-      if ('v' in line) continue;
+      if ('v' in line || isControlLine(line)) continue;
       if ('outcome' in line) {
         const send = entries.get(identify(line));
         if (send !== undefined) entries.set(identify(line), { ...(send as JournalEntry), outcome: line.outcome });

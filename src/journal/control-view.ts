@@ -1,0 +1,65 @@
+import type { CompleteNote, JournalLine, JournalMarks, PausedLine } from './journal-line.js';
+import { SentAttempts } from './sent-attempts.js';
+
+/** What a journal's lines say about signatures and what an operator decided, of all files that are kept. */
+export class ControlView {
+  readonly attempts = new SentAttempts();
+  #bornAt: number | undefined;
+  #complete: CompleteNote | undefined;
+  #prunedUpTo = 0;
+  #pause: PausedLine['paused'] | undefined;
+  readonly #acts = new Set<string>();
+
+  /** Wall clock, ms: what was sent before may be unknown to this journal; 0 where nothing is. */
+  get bornAt(): number {
+    return this.#complete === undefined ? (this.#bornAt ?? 0) : 0;
+  }
+
+  /** The highest `expiresAt` (ms) of the signed sends that were forgotten with their files; 0 for none. */
+  get prunedUpTo(): number {
+    return this.#prunedUpTo;
+  }
+
+  /** The pause that no act has ended. */
+  get pause(): PausedLine['paused'] | undefined {
+    return this.#pause;
+  }
+
+  /** For the next header. @param now - wall clock, ms: the birth of a journal that has none yet */
+  marksAt(now: number): JournalMarks {
+    return {
+      bornAt: this.#bornAt ?? now,
+      ...(this.#complete === undefined ? {} : { complete: this.#complete }),
+      ...(this.#prunedUpTo === 0 ? {} : { prunedUpTo: this.#prunedUpTo }),
+    };
+  }
+
+  /** Whether an act was used. @param act - its hash */
+  hasAct(act: string): boolean {
+    return this.#acts.has(act);
+  }
+
+  note(line: JournalLine): void {
+    if ('v' in line) {
+      if (line.v === 3) this.#noteMarks(line);
+    } else if ('complete' in line) this.#complete = line.complete;
+    else if ('paused' in line) this.#pause = line.paused;
+    else if ('resumed' in line) {
+      this.#pause = undefined;
+      this.#acts.add(line.resumed.act);
+    } else if ('ledgerAdopted' in line) this.#acts.add(line.ledgerAdopted.act);
+    else if ('outcome' in line) this.attempts.noteOutcome(line);
+    else if ('payoutId' in line) {
+      this.attempts.noteSend(line);
+      if (line.signed?.act !== undefined) this.#acts.add(line.signed.act);
+    }
+  }
+
+  /** Processes that upgrade a journal at once write a header each: the latest birth holds back the most. */
+  #noteMarks({ bornAt, complete, prunedUpTo = 0 }: JournalMarks): void {
+    this.#bornAt = Math.max(bornAt, this.#bornAt ?? bornAt);
+    this.#complete ??= complete;
+    this.#prunedUpTo = Math.max(prunedUpTo, this.#prunedUpTo);
+    this.attempts.forget(this.#prunedUpTo);
+  }
+}

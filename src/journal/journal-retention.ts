@@ -1,0 +1,76 @@
+import { rm } from 'node:fs/promises';
+import { listFiles, readLines, type JournalFile } from './journal-files.js';
+import type { JournalLine } from './journal-line.js';
+import { parseLine } from './parse-line.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** A signed act is valid for at most this long after it was used. */
+const ACT_LIFETIME_MS = 7 * DAY_MS;
+/** So much later a clock may be wrong by without an intent being taken for a new one. */
+const GRACE_MS = DAY_MS;
+
+/** A file that may be removed. */
+export interface OldFile {
+  readonly path: string;
+  /** The latest time (ms) at which an intent or an act that it names expires; 0 without any. */
+  readonly expiresAt: number;
+}
+
+/** Finds the files that were kept long enough. */
+export class JournalRetention {
+  readonly #path: string;
+  readonly #keepMs: number;
+  /** By inode: a file that is full does not change. */
+  readonly #expiries = new Map<number, number>();
+
+  /** @param keepMs - how long a full file is kept, at least */
+  constructor(path: string, keepMs: number) {
+    this.#path = path;
+    this.#keepMs = keepMs;
+  }
+
+  /**
+   * The files to be removed, from the oldest on: none is missing between two. The newest full one stays: it is read at every
+   * start.
+   * @param now - wall clock, ms
+   */
+  async findOld(now: number): Promise<OldFile[]> {
+    const old: OldFile[] = [];
+    const former = (await listFiles(this.#path)).filter((file) => file.path !== this.#path).slice(0, -1);
+    for (const file of former) {
+      if (file.changedAt >= now - this.#keepMs) break;
+      const expiresAt = await this.#findExpiry(file);
+      if (expiresAt + GRACE_MS >= now) break;
+      old.push({ path: file.path, expiresAt });
+    }
+    return old;
+  }
+
+  async #findExpiry({ path, inode }: JournalFile): Promise<number> {
+    const found = this.#expiries.get(inode) ?? (await readExpiry(path));
+    this.#expiries.set(inode, found);
+    return found;
+  }
+}
+
+export async function removeFiles(files: readonly OldFile[]): Promise<void> {
+  for (const { path } of files) await rm(path, { force: true });
+}
+
+async function readExpiry(path: string): Promise<number> {
+  let latest = 0;
+  for await (const { text } of readLines(path, 0)) {
+    if (!/"(?:signed|resumed|ledgerAdopted)":/.test(text)) continue;
+    const line = parseLine(text, path)?.line;
+    if (line !== undefined) latest = Math.max(latest, expiryOf(line));
+  }
+  return latest;
+}
+
+function expiryOf(line: JournalLine): number {
+  if ('resumed' in line) return line.resumed.at + ACT_LIFETIME_MS;
+  if ('ledgerAdopted' in line) return line.ledgerAdopted.at + ACT_LIFETIME_MS;
+  if (!('signed' in line) || line.signed === undefined) return 0;
+  const { act, expiresAt } = line.signed;
+  return act === undefined ? expiresAt : Math.max(expiresAt, line.at + ACT_LIFETIME_MS);
+}
