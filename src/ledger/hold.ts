@@ -1,20 +1,11 @@
 import { z } from 'zod';
-import { toLine } from './payout.js';
+import { toLine, type HeldFor } from './payout.js';
 
 /** Why a payout may not be sent. */
-export interface Hold {
-  /** Which check holds it. */
-  readonly kind: 'signature' | 'journal' | 'policy';
-  /** A word for programs, such as `expired`. */
-  readonly reason: string;
-  /** For operators: what is wrong, and what to do about it. */
-  readonly message: string;
+export interface Hold extends HeldFor {
   /** Somebody altered what is in Redis: the account has an event `tampering` then. */
   readonly isTampering: boolean;
 }
-
-/** What a payout says of its hold. */
-export type HeldFor = Pick<Hold, 'kind' | 'reason' | 'message'>;
 
 /** The `held` field of a record. What cannot be read holds all the same. */
 const heldSchema = z.object({

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { amountField, payoutIdField } from '../fields.js';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
 import { addressToField, paymentIdField, symbolField } from '../gateway/payment-fields.js';
-import type { HeldFor } from './hold.js';
 import type { PayoutState } from './states.js';
 
 /** BullMQ's highest priority number, which is its least urgent. */
@@ -83,6 +82,16 @@ export interface HistoryEntry {
   /** Who made the change, where it was an operator. */
   readonly by?: string;
   readonly reason?: string;
+}
+
+/** What a payout says of the check that holds it. */
+export interface HeldFor {
+  /** Which check holds it. */
+  readonly kind: 'signature' | 'journal' | 'policy';
+  /** A word for programs, such as `expired`. */
+  readonly reason: string;
+  /** For operators: what is wrong, and what to do about it. */
+  readonly message: string;
 }
 
 /** A payout as the ledger has it. */
