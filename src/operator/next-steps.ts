@@ -1,4 +1,4 @@
-import type { HeldFor } from '../ledger/hold.js';
+import type { HeldFor } from '../ledger/payout.js';
 import type { Payout } from '../ledger/payout.js';
 import { UNSENT_STATES, type PayoutState } from '../ledger/states.js';
 
