@@ -3,6 +3,8 @@ import type { Telemetry } from 'bullmq';
 import { completeSettings, type PartialAccountSettings } from '../account-settings.js';
 import { checkSettings } from '../check-settings.js';
 import { systemClock, untilAborted, type Clock } from '../clock.js';
+import { readKeyringFile } from '../control/keyring-file.js';
+import type { Keyring } from '../control/keyring.js';
 import { InvalidConfigError, StoppedError, type Problem } from '../errors.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
@@ -27,6 +29,11 @@ export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTI
   /** The folder of the send journals, on a disk that outlives the process. */
   readonly journalDir: string;
   readonly accounts: readonly AccountOptions[];
+  /**
+   * The file of the keyring: with it nothing is sent that no producer of the keyring signed, see docs/control.md.
+   * @defaultValue the ledger alone decides what is sent
+   */
+  readonly keysFile?: string | undefined;
   /** What it, the observers or the telemetry throw is counted, and changes nothing. @defaultValue a logger that says nothing */
   readonly logger?: Logger;
   readonly clock?: Clock;
@@ -58,7 +65,7 @@ export class PayoutWorker {
   /**
    * Checks Redis; waits for one that is unavailable.
    * @param signal - ends the waiting
-   * @throws InvalidConfigError when a setting breaks its rule, or Redis may forget what was sent
+   * @throws InvalidConfigError when a setting breaks its rule, the keyring cannot be used, or Redis may forget what was sent
    * @throws StoppedError when the signal ended the waiting
    */
   static async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
@@ -66,6 +73,7 @@ export class PayoutWorker {
     const { redisUrl = WORKER_SETTINGS.redisUrl.default, clock = systemClock } = options;
     const { allowVolatileRedis = WORKER_SETTINGS.allowVolatileRedis.default } = options;
     const logger = failsafeLogger(options.logger ?? silentLogger);
+    const keyring = readKeyring(options, logger);
     const connections: WorkerConnections = {
       commands: connectRedis(redisUrl, 'commands', logger),
       sender: connectRedis(redisUrl, 'sender', logger),
@@ -82,7 +90,7 @@ export class PayoutWorker {
         : { sender: 'reply', commands: 'reply' };
       const judgement = watch ?? ACCEPTED_REDIS;
       const accounts = options.accounts.map((account) =>
-        openAccount(account, { options, connections, confirmations, judgement, logger, clock }),
+        openAccount(account, { options, keyring, connections, confirmations, judgement, logger, clock }),
       );
       watch?.start();
       return new PayoutWorker(connections, accounts, watch);
@@ -144,6 +152,20 @@ function requireValid(options: PayoutWorkerOptions): void {
   if (problems.length > 0) throw new InvalidConfigError(problems);
 }
 
+/** @throws InvalidConfigError when the file is missing, not trusted, or makes no sense */
+function readKeyring({ keysFile }: PayoutWorkerOptions, logger: Logger): Keyring | undefined {
+  if (keysFile === undefined) {
+    logger.warn({}, 'PAYOUT_KEYS_FILE is not set: whoever can write to Redis can pay himself; see docs/control.md');
+    return undefined;
+  }
+  const keyring = readKeyringFile(keysFile, 'PAYOUT_KEYS_FILE');
+  logger.info(
+    { keysFile, keys: keyring.keys.map(({ name, role }) => `${name} (${role})`) },
+    'only signed payouts are sent',
+  );
+  return keyring;
+}
+
 /** A Redis that is unavailable at the start is waited for; one that may forget is refused. */
 async function requireDurableRedis(
   redis: RedisClient,
@@ -178,6 +200,7 @@ async function requireDurableRedis(
 
 interface OpenAccountContext {
   readonly options: PayoutWorkerOptions;
+  readonly keyring: Keyring | undefined;
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
   readonly judgement: RedisJudgement;
@@ -186,7 +209,7 @@ interface OpenAccountContext {
 }
 
 function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
-  const { options, connections, confirmations, judgement, clock } = context;
+  const { options, keyring, connections, confirmations, judgement, clock } = context;
   const { journalDays = WORKER_SETTINGS.journalDays.default } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
@@ -216,6 +239,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
   return new AccountWorker({
     platformId,
     settings,
+    keyring,
     connections,
     confirmations,
     judgement,
