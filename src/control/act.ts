@@ -51,14 +51,17 @@ export function hashAct(platformId: number, act: Act): string {
   return hashText(formatAct(platformId, act));
 }
 
+/** Far longer than any value; messages show some. */
+const value = z.string().max(300);
+
 /** A signed act as it is stored, in JSON. */
 const storedAct = z.strictObject({
   act: z.enum(ACT_NAMES),
-  payoutId: z.string(),
-  intent: z.string(),
+  payoutId: value,
+  intent: value,
   attempt: z.int().min(1).optional(),
-  reason: z.string(),
-  by: z.string(),
+  reason: value,
+  by: value,
   at: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
   signature: z.string().max(4096),
@@ -66,13 +69,13 @@ const storedAct = z.strictObject({
 
 /** Reads a stored act; undefined where the text is none. It proves nothing before it was verified. */
 export function parseAct(text: string): SignedAct | undefined {
-  let value: unknown;
+  let content: unknown;
   try {
-    value = JSON.parse(text);
+    content = JSON.parse(text);
   } catch {
     return undefined;
   }
-  const parsed = storedAct.safeParse(value);
+  const parsed = storedAct.safeParse(content);
   return parsed.success ? { ...parsed.data, attempt: parsed.data.attempt } : undefined;
 }
 

@@ -10,11 +10,34 @@ export const SIGNATURE_LENGTH = 86;
 const PUBLIC_KEY_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
+ * The y of the points whose order divides 8, without the bit of the sign; the last two are 0 and 1 again, not reduced. With
+ * such a key, anybody can sign: the signature hardly depends on the text, and there is no private key.
+ */
+const WEAK_KEYS: ReadonlySet<string> = new Set([
+  '0000000000000000000000000000000000000000000000000000000000000000',
+  '0100000000000000000000000000000000000000000000000000000000000000',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+]);
+
+function isWeak(bytes: Buffer): boolean {
+  const y = Buffer.from(bytes);
+  y.writeUInt8(y.readUInt8(KEY_BYTES - 1) & 0x7f, KEY_BYTES - 1);
+  return WEAK_KEYS.has(y.toString('hex'));
+}
+
+/**
  * Makes a key of its 32 bytes.
- * @throws RangeError when there are not 32
+ * @throws RangeError when there are not 32, or anybody could sign for the key
  */
 export function publicKeyOf(bytes: Buffer): KeyObject {
-  if (bytes.length !== KEY_BYTES) throw new RangeError(`an Ed25519 key has ${KEY_BYTES} bytes, not ${bytes.length}`);
+  if (bytes.length !== KEY_BYTES) {
+    throw new RangeError(`has ${bytes.length} bytes, not the ${KEY_BYTES} of an Ed25519 key`);
+  }
+  if (isWeak(bytes)) throw new RangeError('is a weak key, for which anybody can sign');
   return createPublicKey({ key: Buffer.concat([PUBLIC_KEY_HEAD, bytes]), format: 'der', type: 'spki' });
 }
 

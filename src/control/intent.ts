@@ -1,4 +1,4 @@
-import { formatStatement, hashText } from './statement.js';
+import { formatStatement, hashText, StatementError, type StatementLine } from './statement.js';
 
 /** What a producer signs: one payment, for one account, within a time. */
 export interface Intent {
@@ -23,7 +23,7 @@ const INTENT_TYPE = 'payout-queue intent v1';
 
 /**
  * The 13 lines that are signed.
- * @throws StatementError when a value cannot stand on one line
+ * @throws StatementError when a value cannot stand on one line, or an optional one is there and empty
  */
 export function formatIntent(intent: Intent): string {
   const { metadata } = intent;
@@ -33,14 +33,20 @@ export function formatIntent(intent: Intent): string {
     ['paymentId', String(intent.paymentId)],
     ['amount', intent.amount],
     ['addressTo', intent.addressTo],
-    ['symbol', intent.symbol ?? ''],
-    ['reference', intent.reference ?? ''],
+    optionalLine('symbol', intent.symbol),
+    optionalLine('reference', intent.reference),
     ['metadata', metadata === undefined ? '' : hashText(metadata)],
-    ['notBefore', intent.notBefore ?? ''],
-    ['requestedBy', intent.requestedBy ?? ''],
+    optionalLine('notBefore', intent.notBefore),
+    optionalLine('requestedBy', intent.requestedBy),
     ['issuedAt', intent.issuedAt],
     ['expiresAt', intent.expiresAt],
   ]);
+}
+
+/** An empty value would have the bytes of an absent one, and yet be sent: a symbol, for one. */
+function optionalLine(name: string, value: string | undefined): StatementLine {
+  if (value === '') throw new StatementError(name, 'must not be empty');
+  return [name, value ?? ''];
 }
 
 /**

@@ -10,7 +10,7 @@ import { readTrustedFile } from './trusted-file.js';
  */
 export function readKeyringFile(path: string, field: string): Keyring {
   try {
-    return Keyring.parse(parseYaml(readTrustedFile(path)));
+    return Keyring.parse(parseYaml(checkPublic(readTrustedFile(path))));
   } catch (error) {
     if (!(error instanceof InvalidConfigError)) {
       throw new InvalidConfigError([{ field, message: `${path} ${(error as Error).message}` }]);
@@ -19,6 +19,12 @@ export function readKeyringFile(path: string, field: string): Keyring {
       error.problems.map((problem) => ({ field, message: `${path}: ${problem.field} ${problem.message}` })),
     );
   }
+}
+
+/** Before anything is read of it: errors show values. */
+function checkPublic(text: string): string {
+  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return text;
+  throw new Error('holds a private key. A keyring holds public keys only, and its readers are not the owner of a key');
 }
 
 function parseYaml(text: string): unknown {

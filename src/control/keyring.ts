@@ -22,24 +22,31 @@ export const personField = z
 
 /** The first word of a key that is given as its 32 bytes in base64. */
 const RAW_KEY = /^ed25519:([A-Za-z0-9+/_-]{43})=?$/;
+const KEY_TYPE = /^(ed25519:|(ssh|ecdsa|sk)-[a-z0-9@.-]{1,40}(?= ))/;
 const PUBLIC_RULE =
   'must be "ed25519:" and 43 characters of base64, or a public key of OpenSSH (ssh-ed25519 …, sk-ssh-ed25519@openssh.com …)';
 
 const publicField = z.string({ error: PUBLIC_RULE }).transform((text, context): SshKey => {
   try {
-    return parsePublic(text);
-  } catch {
-    context.issues.push({ code: 'custom', message: PUBLIC_RULE, input: text });
+    return parsePublicKey(text);
+  } catch (error) {
+    const message = `${(error as RangeError).message}: it ${PUBLIC_RULE}`;
+    // What is no public key may be a private one, which no message shows.
+    context.issues.push({ code: 'custom', message, input: KEY_TYPE.exec(text)?.[0] ?? 'no public key' });
     return z.NEVER;
   }
 });
 
-function parsePublic(text: string): SshKey {
+/**
+ * Reads a public key in one of the forms of a keyring.
+ * @throws RangeError when it is none
+ */
+export function parsePublicKey(text: string): SshKey {
   const raw = RAW_KEY.exec(text)?.[1];
   if (raw !== undefined) return { type: 'ssh-ed25519', key: publicKeyOf(Buffer.from(raw, 'base64')) };
   const [type = '', bytes = ''] = text.split(' ');
   const key = parseSshKey(Buffer.from(bytes, 'base64'));
-  if (key.type !== type) throw new RangeError(`is not of type ${type}`);
+  if (key.type !== type) throw new RangeError(`is of type ${key.type}, not what its first word says`);
   return key;
 }
 
@@ -56,9 +63,15 @@ const keyEntry = z.strictObject({
   revoked: z.union([z.boolean(), timeField.transform(() => true)], 'must be true, false or a time').default(false),
 });
 
+const validKey = keyEntry.superRefine(({ notBefore = -Infinity, notAfter = Infinity }, context) => {
+  if (notBefore <= notAfter) return;
+  const input = new Date(notAfter).toISOString();
+  context.addIssue({ code: 'custom', path: ['notAfter'], message: 'must not be before notBefore', input });
+});
+
 const keyringFile = z.strictObject({
   version: z.literal(1, { error: 'must be 1' }),
-  keys: z.array(keyEntry, { error: 'must be a list of keys' }),
+  keys: z.array(validKey, { error: 'must be a list of keys' }),
 });
 
 /** One public key of a keyring, and who may do what with it, and when (wall clock, ms). */
@@ -80,6 +93,10 @@ export class Keyring {
    * @throws InvalidConfigError naming every problem, such as `keys.2.public`
    */
   static parse(content: unknown): Keyring {
+    // It may be a file of another kind, and hold a secret: nothing of it is shown.
+    if (typeof content !== 'object' || content === null) {
+      throw new InvalidConfigError([{ field: 'keyring', message: 'must be "version: 1" and a list "keys"' }]);
+    }
     const parsed = keyringFile.safeParse(content, { reportInput: true });
     if (!parsed.success) throw new InvalidConfigError(parsed.error.issues.map(toProblem));
     const problems = findDuplicates(parsed.data.keys);

@@ -1,5 +1,5 @@
 import { readFileSync, realpathSync, statSync, type Stats } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 
 /**
  * Files that say what may be done: whoever can change one decides. As sshd does, such a file is used only where nobody but
@@ -17,14 +17,19 @@ const ROOT = 0;
 export function readTrustedFile(path: string): string {
   try {
     const target = realpathSync(path);
-    // The folder of a link too: who can write there can point it elsewhere.
-    for (const folder of new Set([dirname(path), dirname(target)])) checkFolder(folder);
+    // The folders of a link too, and those above: who can write one can put another folder or link in place of what is in it.
+    for (const folder of new Set([...foldersOf(path), ...foldersOf(target)])) checkFolder(folder);
     checkOwner(target, statSync(target), WRITE_BY_OTHERS);
     return readFileSync(target, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     throw new Error(`cannot be read: ${(error as Error).message}`, { cause: error });
   }
+}
+
+function foldersOf(path: string): string[] {
+  const folder = dirname(resolve(path));
+  return folder === resolve(path) ? [] : [folder, ...foldersOf(folder)];
 }
 
 /** In a folder with the sticky bit, only its owner can replace a file. */

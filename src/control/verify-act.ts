@@ -1,6 +1,6 @@
 import { formatAct, type Act, type SignedAct } from './act.js';
 import { isSignedBy, type Keyring } from './keyring.js';
-import { hashText, StatementError } from './statement.js';
+import { hashText, parseStatementTime, StatementError } from './statement.js';
 import { CLOCK_TOLERANCE_MS } from './verify-intent.js';
 
 /** How long an act holds where nothing else was said, in ms, and at most. */
@@ -24,8 +24,6 @@ export function verifyAct(
   keyring: Keyring,
   now: number,
 ): ActVerdict {
-  const strange = (['act', 'payoutId', 'intent', 'attempt'] as const).find((field) => act[field] !== wanted[field]);
-  if (strange !== undefined) return refuse(`it names another ${strange} (${String(act[strange] ?? 'none')})`);
   let text: string;
   try {
     text = formatAct(platformId, act);
@@ -33,8 +31,11 @@ export function verifyAct(
     if (error instanceof StatementError) return refuse(error.message);
     throw error;
   }
+  // After the text was made of it: a message shows nothing that is more than one line.
+  const strange = (['act', 'payoutId', 'intent', 'attempt'] as const).find((field) => act[field] !== wanted[field]);
+  if (strange !== undefined) return refuse(`it names another ${strange} (${String(act[strange] ?? 'none')})`);
   const key = keyring.find(act.by);
-  const [at, expires] = [Date.parse(act.at), Date.parse(act.expiresAt)];
+  const [at, expires] = [parseStatementTime(act.at), parseStatementTime(act.expiresAt)];
   if (key === undefined) return refuse(`the key "${act.by}" is not in the worker's keyring`);
   if (key.role !== 'operator') return refuse(`the key "${act.by}" has the role ${key.role}, not operator`);
   if (key.revoked) return refuse(`the key "${act.by}" is revoked`);

@@ -1,8 +1,8 @@
 import { INTENT_LIFETIME_MS } from './intent-signer.js';
 import { formatIntent, type Intent } from './intent.js';
-import { isSignedBy, type Keyring, type KeyringKey } from './keyring.js';
+import { isSignedBy, keyNameField, type Keyring, type KeyringKey } from './keyring.js';
 import type { IntentSignature } from './signed-payout.js';
-import { hashText, StatementError } from './statement.js';
+import { hashText, parseStatementTime, StatementError } from './statement.js';
 
 /** How far the clock of who signed may be ahead, in ms. */
 export const CLOCK_TOLERANCE_MS = 5 * 60 * 1000;
@@ -46,6 +46,12 @@ export function verifyIntent(
 ): IntentVerdict {
   if (signature === undefined) {
     return refuse('unsigned', 'It is not signed. Enqueue it with a producer that has a signing key.');
+  }
+  // Messages name the key: what is no name of a key is not shown.
+  if (!keyNameField.safeParse(signature.key).success) return refuse('fields', 'A field was altered: key.');
+  const strange = (['issuedAt', 'expiresAt'] as const).find((field) => Number.isNaN(parseStatementTime(intent[field])));
+  if (strange !== undefined) {
+    return refuse('fields', `A field was altered: ${strange}: must be a time in UTC such as 2030-01-31T09:00:00.000Z.`);
   }
   let text: string;
   try {
