@@ -6,7 +6,7 @@ export {
   type EnqueuedPayout,
   type PayoutProducerOptions,
 } from './producer/payout-producer.js';
-export type { SigningKeyOption } from './producer/payout-signer.js';
+export type { SigningKeyOption } from './control/signing-key-option.js';
 export type { AccountConnectionOptions } from './queues/open-ledger.js';
 export type { IntentSignature, StoredSignature } from './control/signed-payout.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './operator/payout-operator.js';

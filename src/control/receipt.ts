@@ -1,3 +1,5 @@
+import { hashIntent } from './intent.js';
+import { intentOf, type SignedFields, type StoredSignature } from './signed-payout.js';
 import { formatStatement } from './statement.js';
 
 /** What a worker signs of a payout that came into its last state: only a worker of the keyring can say so. */
@@ -11,6 +13,32 @@ export interface Receipt {
   readonly txhash: string;
   /** ISO 8601, UTC. */
   readonly at: string;
+}
+
+/** A receipt as a payout carries it; what it is over is in the payout itself. */
+export interface StoredReceipt {
+  /** The name of the worker's key in the keyring. */
+  readonly key: string;
+  /** ISO 8601, UTC: when the payout came into the state, as the worker's clock says. */
+  readonly at: string;
+  /** base64url, 86 characters. */
+  readonly signature: string;
+}
+
+/** The states that a worker signs: how the payment itself ended. The others are an operator's or the application's word. */
+const RECEIPT_STATES = ['completed', 'failed'] as const;
+export type ReceiptState = (typeof RECEIPT_STATES)[number];
+
+/** Whether a worker signs that a payout came into the state. */
+export function hasReceipt(state: string): state is ReceiptState {
+  return (RECEIPT_STATES as readonly string[]).includes(state);
+}
+
+/** What a receipt is over, of a payout. */
+export interface PaidPayout extends SignedFields {
+  readonly attempt: number;
+  readonly txhash?: string | undefined;
+  readonly signed?: StoredSignature | undefined;
 }
 
 const RECEIPT_TYPE = 'payout-queue receipt v1';
@@ -29,4 +57,14 @@ export function formatReceipt(platformId: number, receipt: Receipt): string {
     ['txhash', receipt.txhash],
     ['at', receipt.at],
   ]);
+}
+
+/**
+ * The receipt that says of a payout that it came into the state at the time.
+ * @throws StatementError when a value cannot stand on one line
+ */
+export function receiptOf(platformId: number, payout: PaidPayout, state: string, at: string): Receipt {
+  const { payoutId, attempt, txhash = '', signed } = payout;
+  const intent = signed === undefined ? '' : hashIntent(intentOf(platformId, payout, signed));
+  return { payoutId, intent, state, attempt, txhash, at };
 }

@@ -1,10 +1,11 @@
+import type { StoredReceipt } from '../control/receipt.js';
 import { ConflictError, NotFoundError } from '../errors.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
 import type { LedgerKeys } from './keys.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { parseOutboxMember, type OutboxEntry } from './outbox-member.js';
 import { toLine, type NewPayout, type Payout } from './payout.js';
-import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
+import { differingFields, pairsToRecord, parseRecord, toReceiptFields, toRecordFields } from './payout-record.js';
 import { readPayout } from './payout-queries.js';
 import { parseRejection, type ScriptRejection } from './script-rejection.js';
 import type { PayoutState, StateWithJob } from './states.js';
@@ -40,6 +41,8 @@ export interface StateChange {
   readonly message?: string;
   /** The operator's signed act, as JSON. */
   readonly act?: string;
+  /** The worker's receipt of the final state; its time is the time of the change. */
+  readonly receipt?: StoredReceipt | undefined;
 }
 
 /** Payouts per script call: keeps Redis busy for a few milliseconds at most. */
@@ -107,7 +110,7 @@ export class PayoutLedger {
    * names the state that it led to
    */
   async change(change: StateChange): Promise<void> {
-    const { payoutId, from, to, attempt = '', by = '', reason = '', txhash = '', fee, message, act } = change;
+    const { payoutId, from, to, attempt = '', by = '', reason = '', txhash = '', fee, message, act, receipt } = change;
     const extra = Object.entries({
       fee,
       act,
@@ -115,7 +118,8 @@ export class PayoutLedger {
       vouchedTxhash: to === 'in_progress' && txhash !== '' && by !== '' ? txhash : undefined,
     });
     const fields = extra.flatMap(([field, value]) => (value === undefined ? [] : [field, value]));
-    const at = this.connection.clock.wallNow();
+    if (receipt !== undefined) fields.push(...toReceiptFields(receipt));
+    const at = receipt === undefined ? this.connection.clock.wallNow() : Date.parse(receipt.at);
     const args = [at, from, to, toLine(by), toLine(reason), txhash, attempt, ...fields];
     const { run, keys } = this.connection;
     const record = keys.payout(payoutId);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { StoredReceipt } from '../control/receipt.js';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
 import { parseHeldField } from './hold.js';
 import type { HistoryEntry, NewPayout, Payout, ValidPayout } from './payout.js';
@@ -35,6 +36,21 @@ function parseSignature(record: PayoutRecord): StoredSignature | undefined {
   return { key, signature: sig + sigRest, issuedAt: iat, expiresAt: exp, metadata, requestedBy };
 }
 
+/**
+ * The receipt as fields: `KEY SIGNATURE`, in two parts for the reason of {@link SIGNATURE_PART}. Its time is that of the
+ * change, which the history has.
+ */
+export function toReceiptFields({ key, signature }: StoredReceipt): string[] {
+  const text = `${key} ${signature}`;
+  return ['receipt', text.slice(0, SIGNATURE_PART), 'receiptRest', text.slice(SIGNATURE_PART)];
+}
+
+function parseReceipt({ receipt, receiptRest = '' }: PayoutRecord, at: string): StoredReceipt | undefined {
+  if (receipt === undefined) return undefined;
+  const [key = '', signature = ''] = `${receipt}${receiptRest}`.split(' ');
+  return { key, at, signature };
+}
+
 /** A reply of HGETALL inside a script: field, value, field, value, … */
 export function pairsToRecord(pairs: readonly string[]): PayoutRecord {
   const record: Record<string, string> = {};
@@ -66,6 +82,8 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
   const signed = parseSignature(record);
   const state = parseState(record['state'] ?? '');
   const { held } = record;
+  const updatedAt = history.at(-1)?.at ?? '';
+  const receipt = parseReceipt(record, updatedAt);
   return {
     payoutId,
     state,
@@ -75,8 +93,9 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
     ...pick(record, ['txhash', 'vouchedTxhash', 'fee', 'message', 'lateTxhash', 'act']),
     ...(signed === undefined ? {} : { signed }),
     ...(state !== 'held' || held === undefined ? {} : { held: parseHeldField(held) }),
+    ...(receipt === undefined ? {} : { receipt }),
     createdAt: history[0]?.at ?? '',
-    updatedAt: history.at(-1)?.at ?? '',
+    updatedAt,
     history,
   };
 }

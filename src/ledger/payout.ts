@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { amountField, payoutIdField, personField } from '../fields.js';
+import type { StoredReceipt } from '../control/receipt.js';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
 import { addressToField, paymentIdField, symbolField } from '../gateway/payment-fields.js';
 import { addSignatureProblems, signatureFields, takeSignature } from './signature-input.js';
@@ -132,6 +133,13 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly signed?: StoredSignature;
   /** The signed act with which an operator put it back into the queue, as JSON. */
   readonly act?: string;
+  /** The worker's signature over the state; only of `completed` and `failed`, where the worker has a key. */
+  readonly receipt?: StoredReceipt;
+  /**
+   * Whether the receipt of a payout that is `completed` or `failed` is that of a worker of the keyring, over this payout's
+   * signed data, state, attempt and txhash. Absent without a keyring, and in every other state: those are not signed.
+   */
+  readonly verified?: boolean;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
   /** ISO 8601, UTC: when it came into its present state. */

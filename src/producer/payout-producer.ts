@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { systemClock } from '../clock.js';
+import { readKeyringFile } from '../control/keyring-file.js';
+import { parseSigningKey, type SigningKeyOption } from '../control/signing-key-option.js';
 import { ClosedError, ConflictError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
@@ -15,7 +17,8 @@ import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
 import { eventsSchema, readGroupEvents, type EventsOptions } from './events/event-group.js';
 import { EventListeners, type PayoutEventListener } from './events/event-listeners.js';
 import type { PayoutEvent, PayoutEventName } from './events/payout-events.js';
-import { parseSigningKey, PayoutSigner, type SigningKeyOption } from './payout-signer.js';
+import { PayoutSigner } from './payout-signer.js';
+import { ReceiptVerifier } from './receipt-verifier.js';
 import { waitForPayout } from './wait-for-payout.js';
 
 /** Which account a producer enqueues for, how it reaches Redis, and how it signs. */
@@ -25,6 +28,12 @@ export interface PayoutProducerOptions extends AccountConnectionOptions {
    * @defaultValue payouts are not signed
    */
   readonly signingKey?: SigningKeyOption | undefined;
+  /**
+   * The file of the keyring (`PAYOUT_KEYS_FILE`): with it every payout that is returned as `completed` or `failed` says in
+   * {@link Payout.verified} whether a worker of the keyring signed just that.
+   * @defaultValue nothing is verified: what Redis says is believed
+   */
+  readonly keysFile?: string | undefined;
 }
 
 /** A payout that the ledger has. */
@@ -87,18 +96,21 @@ const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at lea
 export class PayoutProducer {
   readonly #account: LedgerAccess;
   readonly #signer: PayoutSigner | undefined;
+  readonly #verifier: ReceiptVerifier | undefined;
   readonly #closed = new AbortController();
   #listeners: EventListeners | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @throws InvalidConfigError when the options cannot be used */
+  /** @throws InvalidConfigError when the options, or the keyring, cannot be used */
   constructor(options: PayoutProducerOptions) {
-    const { signingKey, ...connection } = options;
+    const { signingKey, keysFile, ...connection } = options;
     // Before anything is opened that had to be closed again.
-    const key = signingKey === undefined ? undefined : parseSigningKey(signingKey);
+    const key = signingKey === undefined ? undefined : parseSigningKey(signingKey, 'signingKey');
+    const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'keysFile');
     this.#account = openLedger(connection);
     const { platformId, clock = systemClock } = options;
     this.#signer = key === undefined ? undefined : new PayoutSigner({ key, platformId, clock });
+    this.#verifier = keyring === undefined ? undefined : new ReceiptVerifier(platformId, keyring);
   }
 
   /**
@@ -144,19 +156,20 @@ export class PayoutProducer {
 
   /** One payout with its history, or undefined. @throws RedisUnavailableError */
   async get(payoutId: string): Promise<Payout | undefined> {
-    return this.#use().ledger.get(payoutId);
+    return this.#read(payoutId);
   }
 
   /** The payout that has this transaction, or undefined. @throws InvalidInputError, RedisUnavailableError */
   async getByTxhash(txhash: string): Promise<Payout | undefined> {
     const { ledger } = this.#use();
     const payoutId = await ledger.findByTxhash(parseInput(txhashField, txhash));
-    return payoutId === undefined ? undefined : ledger.get(payoutId);
+    return payoutId === undefined ? undefined : this.#read(payoutId);
   }
 
   /** One page of the payouts in a state, or in a batch. @throws InvalidInputError, RedisUnavailableError */
   async list(options: ListOptions): Promise<PayoutPage> {
-    return listPayouts(this.#use().ledger.connection, parseInput(listSchema, options));
+    const { payouts, next } = await listPayouts(this.#use().ledger.connection, parseInput(listSchema, options));
+    return { payouts: payouts.map((payout) => this.#verified(payout)), next };
   }
 
   /** The account at a glance: payouts by state, the pause, the sender. @throws RedisUnavailableError */
@@ -191,7 +204,8 @@ export class PayoutProducer {
   async waitFor(payoutId: string, options: { readonly timeoutMs: number }): Promise<Payout> {
     const { ledger, clock } = this.#use();
     const { timeoutMs } = parseInput(waitSchema, options);
-    return waitForPayout((wanted) => ledger.get(wanted), { payoutId, timeoutMs, clock, closed: this.#closed.signal });
+    const closed = this.#closed.signal;
+    return this.#verified(await waitForPayout((wanted) => ledger.get(wanted), { payoutId, timeoutMs, clock, closed }));
   }
 
   /**
@@ -233,6 +247,15 @@ export class PayoutProducer {
     this.#closed.abort();
     this.#closing ??= this.#account.close();
     await this.#closing;
+  }
+
+  async #read(payoutId: string): Promise<Payout | undefined> {
+    const payout = await this.#use().ledger.get(payoutId);
+    return payout && this.#verified(payout);
+  }
+
+  #verified(payout: Payout): Payout {
+    return this.#verifier?.mark(payout) ?? payout;
   }
 
   #use(): LedgerAccess {

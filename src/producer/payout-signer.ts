@@ -1,19 +1,9 @@
-import { KeyObject } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import { IntentSigner, INTENT_LIFETIME_MS } from '../control/intent-signer.js';
-import { parsePrivateKey, type SigningKey } from '../control/signing-key-file.js';
+import type { SigningKey } from '../control/signing-key-file.js';
 import { StatementError } from '../control/statement.js';
-import { InvalidConfigError, InvalidInputError } from '../errors.js';
-import { keyNameField } from '../fields.js';
+import { InvalidInputError } from '../errors.js';
 import type { NewPayout } from '../ledger/payout.js';
-
-/** The key with which a producer signs payouts. */
-export interface SigningKeyOption {
-  /** Its name in the keyring of the workers. */
-  readonly name: string;
-  /** An Ed25519 private key, or its PEM (PKCS#8), as `payouts keygen` writes it. */
-  readonly privateKey: KeyObject | string;
-}
 
 export interface PayoutSignerOptions {
   readonly key: SigningKey;
@@ -67,25 +57,4 @@ export function checkSignable({ notBefore, signed }: NewPayout, now: number): vo
   if (notBefore === undefined || signed !== undefined || Date.parse(notBefore) < now + INTENT_LIFETIME_MS) return;
   const message = `must be less than ${LIFETIME_DAYS} days from now, because the signature ends then and the payout would never be sent: enqueue it later (got "${notBefore}")`;
   throw new InvalidInputError([{ field: 'notBefore', message }]);
-}
-
-/**
- * Checks the key of a producer.
- * @throws InvalidConfigError naming `signingKey`, never with the key
- */
-export function parseSigningKey({ name, privateKey }: SigningKeyOption): SigningKey {
-  const parsed = keyNameField.safeParse(name);
-  if (!parsed.success) throw invalid('signingKey.name', parsed.error.issues[0]?.message ?? 'is not valid');
-  if (typeof privateKey !== 'string' && !(privateKey instanceof KeyObject)) {
-    throw invalid('signingKey.privateKey', 'must be a KeyObject, or the PEM of a key');
-  }
-  try {
-    return { name: parsed.data, privateKey: parsePrivateKey(privateKey) };
-  } catch (error) {
-    throw invalid('signingKey.privateKey', (error as Error).message);
-  }
-}
-
-function invalid(field: string, message: string): InvalidConfigError {
-  return new InvalidConfigError([{ field, message }]);
 }

@@ -4,6 +4,8 @@ import type { Telemetry } from 'bullmq';
 import { GUARD_MS, type AccountSettings } from '../account-settings.js';
 import type { Clock } from '../clock.js';
 import type { Keyring } from '../control/keyring.js';
+import { ReceiptSigner } from '../control/receipt-signer.js';
+import type { SigningKey } from '../control/signing-key-file.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { Confirmation } from '../ledger/confirm-write.js';
@@ -54,6 +56,8 @@ export interface AccountWorkerOptions {
   readonly journalDays: number;
   /** Whose signatures count; undefined where the ledger alone decides what is sent. */
   readonly keyring?: Keyring | undefined;
+  /** Signs final states; undefined where they are not signed. */
+  readonly receiptKey?: SigningKey | undefined;
   readonly clock: Clock;
   /** Its observer measures the account's work. */
   readonly work: RecentWork;
@@ -148,10 +152,11 @@ export class AccountWorker {
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;
-    const { gateway, settings } = this.#options;
+    const { gateway, settings, platformId, keyring, clock, receiptKey: key } = this.#options;
     const { pollMinMs, pollMaxMs, pollRate } = settings;
     const context = { ...this.#jobWorkerContext, ledger: this.#polledLedger, gateway };
-    this.#statusJobs = new StatusJobs({ ...context, pollMinMs, pollMaxMs, pollRate });
+    const receipts = key && new ReceiptSigner({ key, platformId, keyring, clock });
+    this.#statusJobs = new StatusJobs({ ...context, receipts, pollMinMs, pollMaxMs, pollRate });
     this.#running = this.#run();
     this.#reporting = this.#report();
   }

@@ -5,6 +5,8 @@ import { checkSettings } from '../check-settings.js';
 import { systemClock, untilAborted, type Clock } from '../clock.js';
 import { readKeyringFile } from '../control/keyring-file.js';
 import type { Keyring } from '../control/keyring.js';
+import type { SigningKey } from '../control/signing-key-file.js';
+import type { SigningKeyOption } from '../control/signing-key-option.js';
 import { InvalidConfigError, StoppedError, type Problem } from '../errors.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
@@ -18,6 +20,7 @@ import type { PartialSettings, Settings } from '../setting.js';
 import { ACCOUNT_SETTINGS, WORKER_SETTINGS, type ACCOUNT_IDENTITY } from '../settings.js';
 import { AccountWorker, type WorkerConfirmations, type WorkerConnections } from './account-worker.js';
 import { RecentWork } from './monitoring/recent-work.js';
+import { openReceiptKey } from './receipt-key.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 
@@ -34,6 +37,12 @@ export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTI
    * @defaultValue the ledger alone decides what is sent
    */
   readonly keysFile?: string | undefined;
+  /**
+   * Signs the final states `completed` and `failed`, so that a producer with the keyring need not believe Redis, see docs/control.md.
+   * In the keyring the key has the role `worker`.
+   * @defaultValue final states are not signed
+   */
+  readonly receiptKey?: SigningKeyOption | undefined;
   /** What it, the observers or the telemetry throw is counted, and changes nothing. @defaultValue a logger that says nothing */
   readonly logger?: Logger;
   readonly clock?: Clock;
@@ -65,7 +74,7 @@ export class PayoutWorker {
   /**
    * Checks Redis; waits for one that is unavailable.
    * @param signal - ends the waiting
-   * @throws InvalidConfigError when a setting breaks its rule, the keyring cannot be used, or Redis may forget what was sent
+   * @throws InvalidConfigError when a setting breaks its rule, the keyring or the key cannot be used, or Redis may forget what was sent
    * @throws StoppedError when the signal ended the waiting
    */
   static async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
@@ -74,6 +83,7 @@ export class PayoutWorker {
     const { allowVolatileRedis = WORKER_SETTINGS.allowVolatileRedis.default } = options;
     const logger = failsafeLogger(options.logger ?? silentLogger);
     const keyring = readKeyring(options, logger);
+    const receiptKey = openReceiptKey(options.receiptKey, { keyring, logger, clock });
     const connections: WorkerConnections = {
       commands: connectRedis(redisUrl, 'commands', logger),
       sender: connectRedis(redisUrl, 'sender', logger),
@@ -90,7 +100,7 @@ export class PayoutWorker {
         : { sender: 'reply', commands: 'reply' };
       const judgement = watch ?? ACCEPTED_REDIS;
       const accounts = options.accounts.map((account) =>
-        openAccount(account, { options, keyring, connections, confirmations, judgement, logger, clock }),
+        openAccount(account, { options, keyring, receiptKey, connections, confirmations, judgement, logger, clock }),
       );
       watch?.start();
       return new PayoutWorker(connections, accounts, watch);
@@ -201,6 +211,7 @@ async function requireDurableRedis(
 interface OpenAccountContext {
   readonly options: PayoutWorkerOptions;
   readonly keyring: Keyring | undefined;
+  readonly receiptKey: SigningKey | undefined;
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
   readonly judgement: RedisJudgement;
@@ -209,7 +220,7 @@ interface OpenAccountContext {
 }
 
 function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
-  const { options, keyring, connections, confirmations, judgement, clock } = context;
+  const { options, keyring, receiptKey, connections, confirmations, judgement, clock } = context;
   const { journalDays = WORKER_SETTINGS.journalDays.default } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
@@ -240,6 +251,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
     platformId,
     settings,
     keyring,
+    receiptKey,
     connections,
     confirmations,
     judgement,

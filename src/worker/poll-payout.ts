@@ -1,3 +1,5 @@
+import type { ReceiptSigner } from '../control/receipt-signer.js';
+import type { StoredReceipt } from '../control/receipt.js';
 import { ConflictError, NotFoundError } from '../errors.js';
 import { txhashField } from '../fields.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
@@ -11,16 +13,24 @@ export interface PollOptions {
   readonly ledger: Pick<PayoutLedger, 'get' | 'change'>;
   readonly gateway: StatusGateway;
   readonly logger: Logger;
+  /** Signs final states, where the worker has a key. */
+  readonly receipts?: ReceiptSigner | undefined;
 }
 
 /** What the gateway's status makes of a payout. */
 type Verdict =
   | { readonly state: 'in_progress' }
-  | { readonly state: 'completed' | 'failed'; readonly fee?: string }
+  | {
+      readonly state: 'completed' | 'failed';
+      readonly fee?: string;
+      /** How the status contradicts the payout, where an operator gave the txhash in spite of it. */
+      readonly contradiction?: string;
+    }
   /** The status cannot be this payout's, whatever it says. */
   | { readonly state: 'unknown'; readonly reason: string };
 
 type LastVerdict = Exclude<Verdict, { state: 'in_progress' }>;
+type FinalVerdict = Exclude<LastVerdict, { state: 'unknown' }>;
 
 /** The result of polling one payout. */
 export type PollReport =
@@ -35,7 +45,8 @@ const FINAL_STATE = { paid: 'completed', failed: 'failed' } as const;
  * Several processes may do so at the same time: the ledger takes the first result.
  * @throws GatewayUnavailableError, GatewayInvalidResponseError, GatewayRejectedError, RedisUnavailableError; nothing was changed
  */
-export async function pollPayout(payoutId: string, { ledger, gateway, logger }: PollOptions): Promise<PollReport> {
+export async function pollPayout(payoutId: string, options: PollOptions): Promise<PollReport> {
+  const { ledger, gateway, logger } = options;
   const payout = await ledger.get(payoutId);
   if (payout?.state !== 'in_progress' || payout.txhash === undefined) return { kind: 'skipped', state: payout?.state };
   const { txhash } = payout;
@@ -43,7 +54,7 @@ export async function pollPayout(payoutId: string, { ledger, gateway, logger }: 
     ? judge(await gateway.getStatus(txhash), payout)
     : // Accepted by an earlier version, which believed the gateway.
       ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
-  if (verdict.state !== 'in_progress' && (await record({ payoutId, txhash }, verdict, ledger)))
+  if (verdict.state !== 'in_progress' && (await record({ ...payout, txhash }, verdict, options)))
     log(payout, verdict, logger);
   return { kind: 'polled', ...verdict };
 }
@@ -55,30 +66,59 @@ export async function pollPayout(payoutId: string, { ledger, gateway, logger }: 
 function judge(status: PaymentStatus, payout: Payout): Verdict {
   const contradictions = comparePayment(status, payout).filter(({ actual }) => actual !== undefined);
   const isVouchedFor = payout.vouchedTxhash === payout.txhash;
-  if (contradictions.length > 0 && !isVouchedFor) {
-    const reason = `the gateway's status is about another payment: ${describeDifferences(contradictions)}`;
-    return { state: 'unknown', reason };
+  const contradiction = contradictions.length === 0 ? undefined : describeDifferences(contradictions);
+  if (contradiction !== undefined && !isVouchedFor) {
+    return { state: 'unknown', reason: `the gateway's status is about another payment: ${contradiction}` };
   }
   const { kind, fee } = status;
   if (kind === 'pending') return { state: 'in_progress' };
-  return { state: FINAL_STATE[kind], ...(fee === undefined ? {} : { fee }) };
+  const doubt = contradiction === undefined ? {} : { contradiction };
+  return { state: FINAL_STATE[kind], ...(fee === undefined ? {} : { fee }), ...doubt };
 }
 
 /** @returns false when a job that ran at the same time was first */
 async function record(
-  { payoutId, txhash }: { readonly payoutId: string; readonly txhash: string },
+  payout: Payout & { readonly txhash: string },
   verdict: LastVerdict,
-  ledger: PollOptions['ledger'],
+  { ledger, receipts, logger }: PollOptions,
 ): Promise<boolean> {
-  const { state: to, ...found } = verdict;
-  const details = 'reason' in found ? { reason: found.reason, message: found.reason, txhash } : found;
+  const { payoutId, txhash, attempt } = payout;
+  const details =
+    verdict.state === 'unknown'
+      ? { to: verdict.state, reason: verdict.reason, message: verdict.reason, txhash }
+      : // Of the attempt that was looked at, which the receipt names.
+        { to: verdict.state, ...feeOf(verdict), attempt, receipt: receipts && sign(payout, verdict, receipts, logger) };
   try {
-    await ledger.change({ payoutId, from: 'in_progress', to, ...details });
+    await ledger.change({ payoutId, from: 'in_progress', ...details });
     return true;
   } catch (error) {
     if (error instanceof ConflictError || error instanceof NotFoundError) return false;
     throw error;
   }
+}
+
+function feeOf({ fee }: FinalVerdict): { readonly fee?: string } {
+  return fee === undefined ? {} : { fee };
+}
+
+/**
+ * A worker signs what it found out itself. An operator's word that a payment is this payout's, against what the gateway says,
+ * stands in Redis only.
+ */
+function sign(
+  payout: Payout,
+  { state, contradiction }: FinalVerdict,
+  receipts: ReceiptSigner,
+  logger: Logger,
+): StoredReceipt | undefined {
+  const result =
+    contradiction === undefined
+      ? receipts.sign(payout, state)
+      : ({ kind: 'refused', message: "the gateway's status is about another payment" } as const);
+  if (result.kind === 'signed') return result.receipt;
+  const { payoutId, txhash } = payout;
+  logger.warn({ payoutId, state, txhash, reason: result.message }, 'payout ends without a receipt');
+  return undefined;
 }
 
 /** Without the reason, which names addresses. */

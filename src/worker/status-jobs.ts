@@ -1,4 +1,5 @@
 import { DelayedError, type Job } from 'bullmq';
+import type { ReceiptSigner } from '../control/receipt-signer.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
@@ -9,6 +10,8 @@ import { pollPayout } from './poll-payout.js';
 export interface StatusJobsOptions extends JobWorkerContext {
   readonly ledger: PayoutLedger;
   readonly gateway: StatusGateway;
+  /** Signs final states, where the worker has a key. */
+  readonly receipts?: ReceiptSigner | undefined;
   /** The delay between two polls of a payout grows from here … in ms. */
   readonly pollMinMs: number;
   /** … to here, in ms. */

@@ -2,10 +2,14 @@ import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readCurrencies } from '../context/read-currencies.js';
+import { describeReceipt, openReceiptVerifier } from '../context/receipts.js';
 import { formatPayout } from '../output/format-payout.js';
 import { withProducer } from '../context/with-producer.js';
 
 const HELP_AFTER = `
+With PAYOUT_KEYS_FILE it says of a payout that is completed or failed whether a worker of the keyring signed that (verified in
+--json). The other states are not signed.
+
 Examples:
   payouts get invoice-77
   payouts get invoice-77 --json | jq .history
@@ -22,15 +26,18 @@ export function defineGetCommand(command: Command, context: CliContext): void {
     .action(async (payoutId: string | undefined, flags: { txhash?: string; json?: true }) => {
       const { txhash, json } = flags;
       if ((payoutId === undefined) === (txhash === undefined)) command.error('error: give a payoutId or --txhash');
-      const payout = await withProducer(context, (producer) =>
+      const verifier = openReceiptVerifier(context.environment);
+      const found = await withProducer(context, (producer) =>
         txhash === undefined ? producer.get(payoutId ?? '') : producer.getByTxhash(txhash),
       );
-      if (payout === undefined) {
+      if (found === undefined) {
         throw new NotFoundError(
           txhash === undefined ? `Payout ${payoutId ?? ''} not found` : `No payout has txhash ${txhash}`,
         );
       }
+      const payout = verifier?.mark(found) ?? found;
+      const receipt = describeReceipt(verifier?.judge(found));
       if (json) context.writeJson(payout);
-      else context.write(formatPayout(payout, context.colours, await readCurrencies(context)));
+      else context.write(formatPayout(payout, context.colours, await readCurrencies(context), receipt));
     });
 }

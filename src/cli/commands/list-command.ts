@@ -7,12 +7,13 @@ import { listPayouts } from '../../ledger/payout-queries.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
+import { openReceiptVerifier } from '../context/receipts.js';
 import { parseLimit } from '../context/parse-limit.js';
 import { readCurrencies } from '../context/read-currencies.js';
 import { withAccount } from '../context/with-account.js';
 import { startProgress } from '../import/progress.js';
 import { isSearch, readFilter, type FilterFlags } from '../list/read-filter.js';
-import { createCsvWriter, createTableWriter, writeLines, type WritePayouts } from '../list/write-payouts.js';
+import { createCsvWriter, createLineWriter, createTableWriter, type WritePayouts } from '../list/write-payouts.js';
 
 interface Flags extends FilterFlags {
   readonly limit: string;
@@ -34,6 +35,9 @@ meet all filters that are given. --since and --until are about when it came into
 late_txhash. \`payouts import\` refuses those: the payouts have been enqueued before, so take them out only to enqueue
 the rows in another account. A text that a spreadsheet would run as a formula (it begins with = + - @) gets an apostrophe
 in front, which \`payouts import\` takes off again; for another program --no-quote-formulas leaves it as it is.
+
+With PAYOUT_KEYS_FILE each line of --json says in verified of a payout that is completed or failed whether a worker of the keyring
+signed that.
 
 Examples:
   payouts list --state unknown
@@ -67,7 +71,7 @@ export function defineListCommand(command: Command, context: CliContext): void {
       }
       const limit = flags.all ? Infinity : parseLimit(flags.limit);
       const isTable = !flags.json && !flags.csv;
-      const write = chooseWriter(flags, isTable ? await readCurrencies(context) : []);
+      const write = chooseWriter(flags, isTable ? await readCurrencies(context) : [], context);
       const more = await withAccount(context, async ({ ledger: { connection } }) =>
         isSearch(filter)
           ? searchPages(connection, { filter, limit }, context, write)
@@ -77,8 +81,12 @@ export function defineListCommand(command: Command, context: CliContext): void {
     });
 }
 
-function chooseWriter({ json, csv, quoteFormulas: safe }: Flags, currencies: readonly Currency[]): WritePayouts {
-  if (json) return writeLines;
+function chooseWriter(
+  { json, csv, quoteFormulas: safe }: Flags,
+  currencies: readonly Currency[],
+  { environment }: CliContext,
+): WritePayouts {
+  if (json) return createLineWriter(openReceiptVerifier(environment));
   return csv ? createCsvWriter({ safe }) : createTableWriter(currencies);
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readSettings } from '../../config.js';
+import { readConfig, readSettings } from '../../config.js';
 import { untilAborted } from '../../clock.js';
 import { createLogger } from '../../create-logger.js';
 import { StoppedError } from '../../errors.js';
@@ -15,6 +15,7 @@ import { createPayoutWorker, type PayoutWorker } from '../../worker/payout-worke
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readVersion } from '../../version.js';
+import { readWorkerKey } from '../context/signing-key.js';
 import { readWorkerAccounts } from '../context/worker-accounts.js';
 
 const HELP = `
@@ -48,6 +49,8 @@ async function runWorker({ environment, stopSignal }: CliContext): Promise<void>
     environment,
   );
   const accounts = readWorkerAccounts(environment);
+  const { PAYOUT_KEYS_FILE: keysFile } = readConfig(['PAYOUT_KEYS_FILE'], environment);
+  const receiptKey = readWorkerKey(environment);
   const logger = createLogger(logLevel);
   const stop = stopSignal();
   const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs });
@@ -55,7 +58,10 @@ async function runWorker({ environment, stopSignal }: CliContext): Promise<void>
   const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
   const health = await serveHealth({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   try {
-    worker = await createPayoutWorker({ ...settings, accounts, observe: metrics.observe, logger }, stop);
+    worker = await createPayoutWorker(
+      { ...settings, accounts, keysFile, receiptKey, observe: metrics.observe, logger },
+      stop,
+    );
     logger.info({ platformIds: accounts.map(({ platformId }) => platformId) }, 'worker started');
     await untilAborted(stop);
     logger.info({}, 'stopping after the current send; a second signal exits at once');

@@ -3,21 +3,48 @@ import { readSigningKey, type SigningKey } from '../../control/signing-key-file.
 import { InvalidConfigError } from '../../errors.js';
 
 const FILE = 'PAYOUT_SIGNING_KEY_FILE';
-const NAME = 'PAYOUT_SIGNING_KEY_NAME';
+const WORKER_FILE = 'PAYOUT_WORKER_KEY_FILE';
 
 /**
  * The key with which the environment's account signs payouts; undefined where they are not signed.
  * @throws InvalidConfigError when there is a name without a file or a file without a name, or the file cannot be used
  */
 export function readEnvironmentKey(environment: Environment): SigningKey | undefined {
-  const { [FILE]: file, [NAME]: name } = readConfig([FILE, NAME], environment);
+  const config = readConfig([FILE, 'PAYOUT_SIGNING_KEY_NAME'], environment);
+  return readKey(environment, [FILE, config[FILE]], ['PAYOUT_SIGNING_KEY_NAME', config.PAYOUT_SIGNING_KEY_NAME]);
+}
+
+/**
+ * The key with which a worker signs final states; undefined where they are not signed.
+ * @throws InvalidConfigError as {@link readEnvironmentKey}
+ */
+export function readWorkerKey(environment: Environment): SigningKey | undefined {
+  const config = readConfig([WORKER_FILE, 'PAYOUT_WORKER_KEY_NAME'], environment);
+  return readKey(
+    environment,
+    [WORKER_FILE, config[WORKER_FILE]],
+    ['PAYOUT_WORKER_KEY_NAME', config.PAYOUT_WORKER_KEY_NAME],
+  );
+}
+
+type Given = readonly [variable: string, value: string | undefined];
+
+function readKey(
+  environment: Environment,
+  [fileVariable, file]: Given,
+  [nameVariable, name]: Given,
+): SigningKey | undefined {
   if (file === undefined && name === undefined) return undefined;
-  if (file === undefined) throw invalid(FILE, `is required, because ${NAME} is set: the file of that key`);
-  if (name === undefined) throw invalid(NAME, `is required, because ${FILE} is set: the key's name in the keyring`);
+  if (file === undefined) {
+    throw invalid(fileVariable, `is required, because ${nameVariable} is set: the file of that key`);
+  }
+  if (name === undefined) {
+    throw invalid(nameVariable, `is required, because ${fileVariable} is set: the key's name in the keyring`);
+  }
   try {
     return { name, privateKey: readSigningKey(file, mayReadOpenSecrets(environment)) };
   } catch (error) {
-    throw invalid(FILE, `${file} ${(error as Error).message}`);
+    throw invalid(fileVariable, `${file} ${(error as Error).message}`);
   }
 }
 

@@ -2,6 +2,7 @@ import { formatMoney, formatTime, shorten } from '../../format.js';
 import { formatCsvHeader, formatCsvRows, type CsvOptions } from '../../format-csv.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import { lastMessage, type Payout } from '../../ledger/payout.js';
+import type { ReceiptVerifier } from '../../producer/receipt-verifier.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/colour-state.js';
 import { formatTable } from '../output/format-table.js';
@@ -9,8 +10,11 @@ import { formatTable } from '../output/format-table.js';
 /** Writes one page of payouts. */
 export type WritePayouts = (payouts: readonly Payout[], context: CliContext) => void;
 
-export function writeLines(payouts: readonly Payout[], context: CliContext): void {
-  for (const payout of payouts) context.writeJson(payout);
+/** @param verifier - says of each whether its final state is signed; undefined without a keyring */
+export function createLineWriter(verifier: ReceiptVerifier | undefined): WritePayouts {
+  return (payouts, context) => {
+    for (const payout of payouts) context.writeJson(verifier?.mark(payout) ?? payout);
+  };
 }
 
 /** The columns are named once, and only when Redis has replied. */

@@ -8,8 +8,16 @@ import { formatMoney, formatTime } from '../../format.js';
 
 type Colours = CliContext['colours'];
 
-/** One payout as text: all its fields, then its history. */
-export function formatPayout(payout: Payout, colours: Colours, currencies: readonly Currency[]): string {
+/**
+ * One payout as text: all its fields, then its history.
+ * @param receipt - who signed its final state, where that was verified
+ */
+export function formatPayout(
+  payout: Payout,
+  colours: Colours,
+  currencies: readonly Currency[],
+  receipt?: string,
+): string {
   const { state } = payout;
   const facts: readonly [name: string, value: string | number | undefined][] = [
     ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
@@ -19,6 +27,7 @@ export function formatPayout(payout: Payout, colours: Colours, currencies: reado
     ['txhash', payout.txhash],
     ['paid too late as', payout.lateTxhash],
     ['fee', payout.fee],
+    ['receipt', receipt],
     ['held', payout.held && `${payout.held.kind} (${payout.held.reason}): ${payout.held.message}`],
     ['message', payout.message],
     ['send attempts', payout.attempt],

@@ -1,0 +1,23 @@
+import { readConfig, type Environment } from '../../config.js';
+import { readKeyringFile } from '../../control/keyring-file.js';
+import type { ReceiptVerdict } from '../../control/verify-receipt.js';
+import { ReceiptVerifier } from '../../producer/receipt-verifier.js';
+
+const FILE = 'PAYOUT_KEYS_FILE';
+
+/**
+ * Verifies the receipts of the environment's account with its keyring; undefined where there is no keyring.
+ * @throws InvalidConfigError when the keyring cannot be used
+ */
+export function openReceiptVerifier(environment: Environment): ReceiptVerifier | undefined {
+  const { [FILE]: path } = readConfig([FILE], environment);
+  if (path === undefined) return undefined;
+  const keyring = readKeyringFile(path, FILE);
+  return new ReceiptVerifier(readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID, keyring);
+}
+
+/** What was found out of a receipt, in words; undefined where there is nothing to say. */
+export function describeReceipt(verdict: ReceiptVerdict | undefined): string | undefined {
+  if (verdict === undefined) return undefined;
+  return verdict.kind === 'verified' ? `verified by worker ${verdict.signer.name}` : `NOT VERIFIED: ${verdict.message}`;
+}

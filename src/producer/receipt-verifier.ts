@@ -1,0 +1,26 @@
+import type { Keyring } from '../control/keyring.js';
+import { hasReceipt } from '../control/receipt.js';
+import { verifyReceipt, type ReceiptVerdict } from '../control/verify-receipt.js';
+import type { Payout } from '../ledger/payout.js';
+
+/** Says of payouts as the ledger has them whether a worker signed their final state. */
+export class ReceiptVerifier {
+  readonly #platformId: number;
+  readonly #keyring: Keyring;
+
+  constructor(platformId: number, keyring: Keyring) {
+    this.#platformId = platformId;
+    this.#keyring = keyring;
+  }
+
+  /** undefined where the payout is in a state that no worker signs. */
+  judge(payout: Payout): ReceiptVerdict | undefined {
+    return hasReceipt(payout.state) ? verifyReceipt(this.#platformId, payout, this.#keyring) : undefined;
+  }
+
+  /** The payout with `verified`, where that can be said. */
+  mark(payout: Payout): Payout {
+    const verdict = this.judge(payout);
+    return verdict === undefined ? payout : { ...payout, verified: verdict.kind === 'verified' };
+  }
+}
