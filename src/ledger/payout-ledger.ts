@@ -1,4 +1,5 @@
 import { ConflictError, NotFoundError } from '../errors.js';
+import { formatAlternatives } from '../format.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
 import type { LedgerKeys } from './keys.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
@@ -245,7 +246,7 @@ export function wrongStateError(
   from: PayoutState | readonly PayoutState[],
   to: PayoutState,
 ): ConflictError {
-  const needed = [from].flat().join(' or ');
+  const needed = formatAlternatives([from].flat());
   if (found === undefined) return new ConflictError(`Payout ${payoutId} is not ${needed}`, ['state']);
   const allowed = reachableFrom(found).join(', ') || 'none, it is final';
   return new ConflictError(
