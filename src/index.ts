@@ -1,6 +1,14 @@
 /** The public names of the package, one by one. */
-export { PayoutProducer, type BulkEnqueue, type BulkResult, type EnqueuedPayout } from './producer/payout-producer.js';
-export type { PayoutProducerOptions } from './queues/open-ledger.js';
+export {
+  PayoutProducer,
+  type BulkEnqueue,
+  type BulkResult,
+  type EnqueuedPayout,
+  type PayoutProducerOptions,
+} from './producer/payout-producer.js';
+export type { SigningKeyOption } from './producer/payout-signer.js';
+export type { AccountConnectionOptions } from './queues/open-ledger.js';
+export type { IntentSignature, StoredSignature } from './control/signed-payout.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './operator/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/set-pause.js';
@@ -22,6 +30,7 @@ export {
   InvalidConfigError,
   InvalidInputError,
   NotFoundError,
+  NotVerifiedError,
   PayoutError,
   RedisUnavailableError,
   StoppedError,

@@ -8,6 +8,7 @@ export const SETTING_SECTIONS = {
   account: 'Account',
   sending: 'Sending',
   polling: 'Following transactions',
+  control: 'Control of money',
   retention: 'Retention',
   serving: 'Health, dashboard and log',
   notifications: 'Notifications',

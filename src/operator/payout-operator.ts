@@ -3,14 +3,14 @@ import type { StatusGateway } from '../gateway/gateway.js';
 import { parseActor, type Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import { cancelPayout } from '../queues/cancel-payout.js';
-import { openLedger, type LedgerAccess, type PayoutProducerOptions } from '../queues/open-ledger.js';
+import { openLedger, type LedgerAccess, type AccountConnectionOptions } from '../queues/open-ledger.js';
 import { adoptLedger, type AdoptLedgerOptions, type AdoptLedgerResult } from './adopt-ledger.js';
 import { requeuePayout } from './requeue-payout.js';
 import { resolvePayout, type DecidedPayout, type Resolution } from './resolve-payout.js';
 import { setPause, type PauseState } from './set-pause.js';
 
 /** Which account an operator decides about, and how it reaches Redis and the gateway. */
-export interface PayoutOperatorOptions extends PayoutProducerOptions {
+export interface PayoutOperatorOptions extends AccountConnectionOptions {
   /**
    * Asked by {@link PayoutOperator.resolve} whether a transaction is a payout's payment. It stays open when the operator is
    * closed. @defaultValue none: a txhash is taken unchecked only
