@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'UNSUPPORTED_FORMAT'
   | 'TIMEOUT'
   | 'CLOSED'
+  | 'NOT_VERIFIED'
   | 'STOPPED';
 
 /** The base of every error that this package throws on purpose. `code` is stable; `message` is for operators. */
@@ -82,6 +83,13 @@ export class RedisUnavailableError extends PayoutError {
 export class UnsupportedFormatError extends PayoutError {
   constructor(message: string) {
     super('UNSUPPORTED_FORMAT', message);
+  }
+}
+
+/** A signature or an approval that is needed is missing, or does not count. Nothing was changed. */
+export class NotVerifiedError extends PayoutError {
+  constructor(message: string) {
+    super('NOT_VERIFIED', message);
   }
 }
 

@@ -7,6 +7,10 @@ export type { PauseState } from './operator/set-pause.js';
 export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-ledger.js';
 export type { Adoption, AdoptionPlan } from './operator/adoption.js';
 export type { Actor } from './ledger/actor.js';
+export type { ActSigner } from './control/act-signer.js';
+export { openActSigner, type ActSignerOptions } from './operator/open-act-signer.js';
+export type { Keyring } from './control/keyring.js';
+export { readKeyringFile } from './control/keyring-file.js';
 export type { EventsOptions } from './producer/events/event-group.js';
 export type { PayoutEventListener } from './producer/events/event-listeners.js';
 export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/events/payout-events.js';
@@ -22,6 +26,7 @@ export {
   InvalidConfigError,
   InvalidInputError,
   NotFoundError,
+  NotVerifiedError,
   PayoutError,
   RedisUnavailableError,
   StoppedError,

@@ -345,12 +345,28 @@ export const NOTIFY_SETTINGS = {
   notifyHealthPort: { section: 'notifications', variable: 'NOTIFY_HEALTH_PORT', rule: port, default: 9_465 },
 } as const satisfies SettingTable;
 
+/** Whose signatures count. See the section of the same name in [configuration.md](configuration.md). */
+export const CONTROL_SETTINGS = {
+  /**
+   * The keyring: the public keys of those whose signatures count, YAML or JSON. Nobody but root and the user of the process
+   * may be able to write it. With it, the commands that send again need the key of an operator (`--key`, `--ssh-key`).
+   */
+  keysFile: {
+    section: 'control',
+    variable: 'PAYOUT_KEYS_FILE',
+    rule: text,
+    absent: 'nothing is signed',
+    example: './keys.yaml',
+  },
+} as const satisfies SettingTable;
+
 /** What programs do not pass as options: only the `payouts` command reads it. */
 export const COMMAND_SETTINGS = {
   ...WORKER_COMMAND_SETTINGS,
   ...SECRET_SETTINGS,
   ...DASHBOARD_SETTINGS,
   ...NOTIFY_SETTINGS,
+  ...CONTROL_SETTINGS,
 } as const;
 
 /** All rows. */

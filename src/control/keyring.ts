@@ -27,14 +27,18 @@ const PUBLIC_RULE =
 
 const publicField = z.string({ error: PUBLIC_RULE }).transform((text, context): SshKey => {
   try {
-    return parsePublic(text);
+    return parsePublicKey(text);
   } catch {
     context.issues.push({ code: 'custom', message: PUBLIC_RULE, input: text });
     return z.NEVER;
   }
 });
 
-function parsePublic(text: string): SshKey {
+/**
+ * Reads a public key in one of the forms of a keyring.
+ * @throws RangeError when it is none
+ */
+export function parsePublicKey(text: string): SshKey {
   const raw = RAW_KEY.exec(text)?.[1];
   if (raw !== undefined) return { type: 'ssh-ed25519', key: publicKeyOf(Buffer.from(raw, 'base64')) };
   const [type = '', bytes = ''] = text.split(' ');
