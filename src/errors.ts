@@ -12,6 +12,7 @@ export type ErrorCode =
   | 'UNSUPPORTED_FORMAT'
   | 'TIMEOUT'
   | 'CLOSED'
+  | 'NOT_VERIFIED'
   | 'STOPPED';
 
 /** The base of every error that this package throws on purpose. `code` is stable; `message` is for operators. */

@@ -1,6 +1,7 @@
 import { INTENT_LIFETIME_MS } from './intent-signer.js';
 import { formatIntent, type Intent } from './intent.js';
-import { isSignedBy, keyNameField, type Keyring, type KeyringKey } from './keyring.js';
+import { keyNameField } from '../fields.js';
+import { isSignedBy, type Keyring, type KeyringKey } from './keyring.js';
 import type { IntentSignature } from './signed-payout.js';
 import { hashText, parseStatementTime, StatementError } from './statement.js';
 

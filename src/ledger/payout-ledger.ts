@@ -135,13 +135,14 @@ export class PayoutLedger {
   }
 
   /**
+   * @param act - the operator's signed act, as JSON: kept also where the ledger knows of no pause
    * @returns false when the account was not paused
    * @throws ConflictError while a send journal objects to the ledger: only an adoption ends that
    * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
    */
-  async resume(by: string, reason: string): Promise<boolean> {
+  async resume(by: string, reason: string, act = ''): Promise<boolean> {
     const { run, clock } = this.connection;
-    const args = [clock.wallNow(), toLine(by), toLine(reason)];
+    const args = [clock.wallNow(), toLine(by), toLine(reason), act];
     const reply = await this.confirmed(async () => run('resume-account', args));
     const rejection = parseRejection(reply);
     if (rejection?.kind === 'objected') {
