@@ -8,10 +8,10 @@ export const SETTING_SECTIONS = {
   account: 'Account',
   sending: 'Sending',
   polling: 'Following transactions',
-  control: 'Control of money',
   retention: 'Retention',
   serving: 'Health, dashboard and log',
   notifications: 'Notifications',
+  control: 'Control of money',
 } as const;
 
 /**

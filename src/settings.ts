@@ -373,9 +373,16 @@ export const CONTROL_SETTINGS = {
   },
   /**
    * The keyring, YAML or JSON: the public keys of those whose signatures count. Only root and the user of the process may be
-   * able to write it, and its folder.
+   * able to write it, and its folder. With it a worker sends nothing that is not signed, and the commands that send again ask
+   * for the key of an operator (`--key`, `--ssh-key`).
    */
-  keysFile: { section: 'control', variable: 'PAYOUT_KEYS_FILE', rule: text, absent: 'nothing is verified' },
+  keysFile: {
+    section: 'control',
+    variable: 'PAYOUT_KEYS_FILE',
+    rule: text,
+    absent: 'nothing is verified',
+    example: './keys.yaml',
+  },
   /** The private key with which the worker signs final states. Only with `PAYOUT_WORKER_KEY_NAME`. */
   workerKeyFile: {
     section: 'control',

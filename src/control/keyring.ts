@@ -53,7 +53,8 @@ const keyEntry = z.strictObject({
 });
 
 const validKey = keyEntry.superRefine(({ notBefore = -Infinity, notAfter = Infinity }, context) => {
-  if (notBefore <= notAfter) return;
+  // Not `>=`: of an entry with other problems, a time may be none yet.
+  if (!(notAfter < notBefore)) return;
   const input = new Date(notAfter).toISOString();
   context.addIssue({ code: 'custom', path: ['notAfter'], message: 'must not be before notBefore', input });
 });
@@ -83,7 +84,7 @@ export class Keyring {
    */
   static parse(content: unknown): Keyring {
     // It may be a file of another kind, and hold a secret: nothing of it is shown.
-    if (typeof content !== 'object' || content === null) {
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) {
       throw new InvalidConfigError([{ field: 'keyring', message: 'must be "version: 1" and a list "keys"' }]);
     }
     const parsed = keyringFile.safeParse(content, { reportInput: true });

@@ -4,6 +4,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { readCurrencies } from '../context/read-currencies.js';
 import { describeReceipt, openReceiptVerifier } from '../context/receipts.js';
 import { formatPayout } from '../output/format-payout.js';
+import { toPayoutJson } from '../output/payout-json.js';
 import { withProducer } from '../context/with-producer.js';
 
 const HELP_AFTER = `
@@ -37,7 +38,7 @@ export function defineGetCommand(command: Command, context: CliContext): void {
       }
       const payout = verifier?.mark(found) ?? found;
       const receipt = describeReceipt(verifier?.judge(found));
-      if (json) context.writeJson(payout);
+      if (json) context.writeJson(toPayoutJson(payout));
       else context.write(formatPayout(payout, context.colours, await readCurrencies(context), receipt));
     });
 }

@@ -48,6 +48,13 @@ function readKey(
   }
 }
 
+/** As {@link readEnvironmentKey}, for a command that does nothing without a key. @throws InvalidConfigError */
+export function requireSigningKey(environment: Environment): SigningKey {
+  const key = readEnvironmentKey(environment);
+  if (key === undefined) throw invalid(FILE, 'is required: the file of the key that signs, see `payouts keygen`');
+  return key;
+}
+
 function invalid(field: string, message: string): InvalidConfigError {
   return new InvalidConfigError([{ field, message }]);
 }

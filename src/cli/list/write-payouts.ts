@@ -5,6 +5,7 @@ import { lastMessage, type Payout } from '../../ledger/payout.js';
 import type { ReceiptVerifier } from '../../producer/receipt-verifier.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/colour-state.js';
+import { toPayoutJson } from '../output/payout-json.js';
 import { formatTable } from '../output/format-table.js';
 
 /** Writes one page of payouts. */
@@ -13,7 +14,7 @@ export type WritePayouts = (payouts: readonly Payout[], context: CliContext) => 
 /** @param verifier - says of each whether its final state is signed; undefined without a keyring */
 export function createLineWriter(verifier: ReceiptVerifier | undefined): WritePayouts {
   return (payouts, context) => {
-    for (const payout of payouts) context.writeJson(verifier?.mark(payout) ?? payout);
+    for (const payout of payouts) context.writeJson(toPayoutJson(verifier?.mark(payout) ?? payout));
   };
 }
 
