@@ -3,6 +3,8 @@ import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { silentLogger } from '../../src/logger.js';
 import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
+import { ReceiptSigner } from '../../src/control/receipt-signer.js';
+import { testKey } from '../control/support.js';
 import { clientOf, recordingLogger } from '../gateway/support/test-client.js';
 import { httpResponse, startRawGateway, type RawGateway } from '../gateway/support/raw-gateway.js';
 import { begin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
@@ -35,10 +37,13 @@ async function bring(payoutId: string, { txhash = 'h-1', addressTo = 'wallet-1:7
 
 /** Polls the payout while the gateway returns this for its transaction. */
 async function poll(said: object, logger = silentLogger): Promise<PollReport> {
+  const { clock, platformId } = account;
+  const key = { name: 'worker-1', privateKey: testKey(1) };
+  const receipts = new ReceiptSigner({ key, platformId, keyring: undefined, clock });
   status = said;
   const gateway = clientOf(server);
   try {
-    return await pollPayout('p', { ledger: account.ledger, gateway, logger });
+    return await pollPayout('p', { ledger: account.ledger, gateway, logger, receipts });
   } finally {
     gateway.close();
   }
@@ -56,7 +61,10 @@ describe('a status of the payout’s own payment', () => {
     await bring('p');
     expect(await poll({ approve: 0, ...said })).toEqual({ kind: 'polled', state: 'in_progress' });
     expect(await poll({ approve: '1', fee: '0.10', ...said })).toMatchObject({ kind: 'polled', state: 'completed' });
-    expect(await account.ledger.get('p')).toMatchObject({ state: 'completed', fee: '0.1', txhash: 'h-1' });
+    expect(await account.ledger.get('p')).toMatchObject({
+      ...{ state: 'completed', fee: '0.1', txhash: 'h-1' },
+      receipt: { key: 'worker-1' },
+    });
   });
 
   it('may end in an error', async () => {
@@ -109,7 +117,13 @@ it('a status of another payment is believed where an operator gave the txhash in
   await poll({ approve: 1, ...other });
   const said = { by: 'ann', reason: 'the gateway shows the amount without its fee' };
   await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-1', ...said });
-  expect(await poll({ approve: 1, ...other })).toEqual({ kind: 'polled', state: 'completed' });
+  expect(await poll({ approve: 1, ...other })).toEqual({
+    kind: 'polled',
+    state: 'completed',
+    contradiction: 'amount is 9 at the gateway, 12.5 in the payout',
+  });
+  // The operator's word stands in Redis only: the worker cannot sign it.
+  expect(await account.ledger.get('p')).not.toHaveProperty('receipt');
 });
 
 it('a status of another payment is not believed where a journal gave the txhash, although an operator adopted the send', async () => {
