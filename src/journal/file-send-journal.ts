@@ -111,29 +111,27 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   async bind(ledger: JournaledLedger): Promise<void> {
-    await this.#inTurn(async () => this.#write(ledger));
+    await this.#note(ledger);
   }
 
   async notePeers(peers: readonly JournalPeer[]): Promise<void> {
-    await this.#inTurn(async () =>
-      this.#write({ peers: peers.map(({ journalId, host, dir }) => ({ journalId, host, dir })) }),
-    );
+    await this.#note({ peers: peers.map(({ journalId, host, dir }) => ({ journalId, host, dir })) });
   }
 
   async notePaused({ at, reason }: PausedLine['paused']): Promise<void> {
-    await this.#inTurn(async () => this.#write({ paused: { at, reason } }));
+    await this.#note({ paused: { at, reason } });
   }
 
   async noteResumed({ at, act }: ActNote): Promise<void> {
-    await this.#inTurn(async () => this.#write({ resumed: { at, act } }));
+    await this.#note({ resumed: { at, act } });
   }
 
   async noteLedgerAdopted({ at, act }: ActNote): Promise<void> {
-    await this.#inTurn(async () => this.#write({ ledgerAdopted: { at, act } }));
+    await this.#note({ ledgerAdopted: { at, act } });
   }
 
   async noteComplete({ at, by, reason }: CompleteNote): Promise<void> {
-    await this.#inTurn(async () => this.#write({ complete: { at, by, reason } }));
+    await this.#note({ complete: { at, by, reason } });
   }
 
   async append(send: SendLine): Promise<void> {
@@ -148,7 +146,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   noteOutcome({ payoutId, attempt, token }: SendAttempt, outcome: JournaledOutcome, at: number): void {
-    void this.#inTurn(async () => this.#write({ payoutId, attempt, token, outcome, at })).catch((error: unknown) => {
+    void this.#note({ payoutId, attempt, token, outcome, at }).catch((error: unknown) => {
       this.#onTrouble(error as Error);
     });
   }
@@ -180,6 +178,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
       await this.#file?.close();
       this.#file = undefined;
     });
+  }
+
+  async #note(line: JournalLine): Promise<void> {
+    await this.#inTurn(async () => this.#write(line));
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { InvalidConfigError, InvalidInputError, PayoutError, type ErrorCode } from '../../errors.js';
 
-export const EXIT_CODES = { done: 0, failed: 1, usage: 2, notFound: 3, conflict: 4 } as const;
+export const EXIT_CODES = { done: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, untrusted: 5 } as const;
 
 const EXIT_CODE_OF: Partial<Record<ErrorCode, number>> = {
   INVALID_INPUT: EXIT_CODES.usage,
@@ -13,9 +13,13 @@ const EXIT_CODE_OF: Partial<Record<ErrorCode, number>> = {
 /** A command finished and printed the problems that it found; it exits as failed. */
 export class CommandFailedError extends Error {}
 
+/** A command finished and printed what does not verify: it was altered, or a signature is missing or wrong. */
+export class UntrustedError extends CommandFailedError {}
+
 /** The exit code of a command that ended with this error. */
 export function toExitCode(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
+  if (error instanceof UntrustedError) return EXIT_CODES.untrusted;
   return (error instanceof PayoutError ? EXIT_CODE_OF[error.code] : undefined) ?? EXIT_CODES.failed;
 }
 
