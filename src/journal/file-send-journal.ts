@@ -1,9 +1,8 @@
-import type { Stats } from 'node:fs';
-import { stat, type FileHandle } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { SendAttempt } from '../ledger/sender-ledger.js';
 import {
   createFile,
-  isMissing,
+  findPresent,
   journalPath,
   listFiles,
   makeFolder,
@@ -155,7 +154,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     return this.#inTurn(async () => {
       const { place } = this.#reader;
       if (this.#hasOthers || place === undefined) return true;
-      const present = await this.#findPresent();
+      const present = await findPresent(this.#path);
       return present?.size !== place.size || present.ino !== place.inode;
     });
   }
@@ -197,7 +196,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     const before = this.#reader.place && { ...this.#reader.place };
     await this.#reader.catchUp();
     // The process that set the full file aside was interrupted before the next one was made.
-    if ((await this.#findPresent()) === undefined)
+    if ((await findPresent(this.#path)) === undefined)
       await this.#create(this.view.journalId ?? (await formerId(this.#path)));
     this.#file = await this.#openPresent();
     const { inode, size } = this.#reader.place ?? {};
@@ -241,17 +240,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   /** Whether the file that this process reads and writes is the present one. */
   async #isPresent(): Promise<boolean> {
-    return (await this.#findPresent())?.ino === this.#reader.place?.inode;
-  }
-
-  /** The present file as it is now; undefined where there is none. */
-  async #findPresent(): Promise<Stats | undefined> {
-    try {
-      return await stat(this.#path);
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+    return (await findPresent(this.#path))?.ino === this.#reader.place?.inode;
   }
 
   async #create(journalId: string): Promise<void> {
