@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe } from '@jest/globals';
+import { actRules } from './contract/act-rules.js';
 import { beginRules } from './contract/begin-rules.js';
 import { breakerRules } from './contract/breaker-rules.js';
 import { finishRules } from './contract/finish-rules.js';
@@ -20,7 +21,7 @@ export function senderLedgerContract(name: string, makeRig: () => LedgerRig): vo
     });
     afterEach(async () => rig.close());
 
-    const all = [leaseRules, beginRules, finishRules, breakerRules, recoveryRules, severalAttemptsRules];
+    const all = [leaseRules, beginRules, finishRules, breakerRules, recoveryRules, severalAttemptsRules, actRules];
     for (const rules of all) rules(() => rig);
   });
 }
