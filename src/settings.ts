@@ -356,7 +356,6 @@ export const CONTROL_SETTINGS = {
     variable: 'PAYOUT_KEYS_FILE',
     rule: text,
     absent: 'nothing is signed',
-    example: './keys.yaml',
   },
 } as const satisfies SettingTable;
 
