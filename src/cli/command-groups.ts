@@ -115,6 +115,21 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     ],
   },
   {
+    heading: 'Send journal:',
+    commands: [
+      {
+        usage: 'journal',
+        description: "state that this host's journal is complete, or upgrade it",
+        load: async () => (await import('./commands/journal-command.js')).defineJournalCommand,
+      },
+      {
+        usage: 'audit',
+        description: "check this host's journal for changes, or export its sends",
+        load: async () => (await import('./commands/audit-command.js')).defineAuditCommand,
+      },
+    ],
+  },
+  {
     heading: 'Gateway:',
     commands: [
       {
