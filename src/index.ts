@@ -9,6 +9,7 @@ export {
 export type { SigningKeyOption } from './control/signing-key-option.js';
 export type { AccountConnectionOptions } from './queues/open-ledger.js';
 export type { IntentSignature, StoredSignature } from './control/signed-payout.js';
+export type { StoredReceipt } from './control/receipt.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './operator/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/set-pause.js';
