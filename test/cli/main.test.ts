@@ -10,7 +10,7 @@ import { runInProcess } from './support/in-process.js';
 const COMMANDS = [
   ...['enqueue', 'import', 'get', 'list', 'cancel', 'retry', 'resolve', 'stats', 'events', 'pause', 'resume'],
   ...['adopt-ledger', 'gateway', 'worker', 'dashboard', 'sandbox', 'demo', 'doctor', 'activity', 'completion'],
-  'notify',
+  ...['notify', 'keygen', 'keys', 'sign', 'verify'],
 ];
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
 
