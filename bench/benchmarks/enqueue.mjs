@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,6 +36,7 @@ export async function run({ quick, note }) {
         payouts: sizes.one * 4,
       },
       { name: 'enqueueMany', reference: ['addBulk', addBulk], own: enqueueMany, payouts: sizes.many },
+      { name: 'enqueueMany, signed', reference: ['addBulk', addBulk], own: enqueueSigned, payouts: sizes.many },
       {
         name: 'payouts import',
         reference: ['enqueueMany', enqueueMany],
@@ -48,13 +50,14 @@ export async function run({ quick, note }) {
       rows.push(await compare({ iterations: sizes.iterations, ...way }, redis));
       note(`${way.name}: done`);
     }
-    const [, , many, imported] = rows;
+    const [, , many, signed, imported] = rows;
     const memory = { ...(await measureQueued(redis, 20_000)), ...(await measureCompleted(redis, 20_000)) };
     return {
       rows,
       memory,
       figures: [
         figure('enqueueMany, as a part of raw addBulk', many.ratio, { atLeast: 0.5 }),
+        figure('enqueueMany signed, as a part of raw addBulk', signed.ratio, { atLeast: 0.4 }),
         figure('import, as a part of enqueueMany', imported.ratio, { atLeast: 0.8 }),
         figure('Redis bytes of a queued payout with its job', memory.queuedBytes, { atMost: 1_536 }),
         figure('Redis bytes of a completed payout', memory.completedBytes, { atMost: 700 }),
@@ -97,8 +100,8 @@ async function withQueue(redis, work) {
 }
 
 /** @returns the seconds that `work` took with an account of its own */
-async function withProducer(redis, work) {
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId: newAccount().platformId });
+async function withProducer(redis, work, options = {}) {
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId: newAccount().platformId, ...options });
   await producer.stats();
   const seconds = await secondsOf(() => work(producer));
   await producer.close();
@@ -146,11 +149,21 @@ async function addBulk(payouts, redis) {
   });
 }
 
-async function enqueueMany(payouts, redis) {
-  return withProducer(redis, async (producer) => {
-    const { created } = await producer.enqueueMany(payouts);
-    if (created !== payouts.length) throw new Error(`${created} of ${payouts.length} payouts were created`);
-  });
+async function enqueueMany(payouts, redis, options = {}) {
+  return withProducer(
+    redis,
+    async (producer) => {
+      const { created } = await producer.enqueueMany(payouts);
+      if (created !== payouts.length) throw new Error(`${created} of ${payouts.length} payouts were created`);
+    },
+    options,
+  );
+}
+
+const SIGNING_KEY = { name: 'bench', privateKey: generateKeyPairSync('ed25519').privateKey };
+
+async function enqueueSigned(payouts, redis) {
+  return enqueueMany(payouts, redis, { signingKey: SIGNING_KEY });
 }
 
 /** The real command, the start of its process included. */

@@ -8,6 +8,9 @@ import { formatTable } from '../output/format-table.js';
 const HELP_AFTER = `
 The keyring is a YAML or JSON file with the public keys of those whose signatures count: \`version: 1\` and a list \`keys\`. Make
 entries with \`payouts keygen\`.
+
+Examples:
+  payouts keys check
 `;
 
 const CHECK_HELP_AFTER = `

@@ -1,0 +1,204 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { systemClock } from '../../src/clock.js';
+import { Keyring } from '../../src/control/keyring.js';
+import { intentOf } from '../../src/control/signed-payout.js';
+import { formatPublicKey } from '../../src/control/signing-key-file.js';
+import { verifyIntent, type IntentVerdict } from '../../src/control/verify-intent.js';
+import { InvalidConfigError, InvalidInputError } from '../../src/errors.js';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
+import { payoutInputSchema, type PayoutInput } from '../../src/ledger/payout.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
+import { PayoutProducer, type PayoutProducerOptions } from '../../src/producer/payout-producer.js';
+import { PayoutSigner } from '../../src/producer/payout-signer.js';
+import { closeRedis, connectRedis } from '../../src/redis.js';
+import { newPlatformId, testRedisUrl } from '../support/account.js';
+import { payoutInput } from './support/payout-input.js';
+
+const DAY_MS = 86_400_000;
+const { privateKey } = generateKeyPairSync('ed25519');
+const other = generateKeyPairSync('ed25519').privateKey;
+const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+const keyring = Keyring.parse({
+  version: 1,
+  keys: [
+    { name: 'shop', role: 'producer', person: 'Shop', public: formatPublicKey(privateKey) },
+    { name: 'other', role: 'producer', person: 'Other', public: formatPublicKey(other) },
+  ],
+});
+
+/** Everything that can be signed. */
+const FULL: PayoutInput = payoutInput({
+  amount: '12.500',
+  addressTo: 'rPT1Sjq:4711 Ünïcode',
+  symbol: 'USD',
+  reference: '  invoice 77 – “ß” 🎉 ',
+  metadata: { b: [1, 1e21, -0, null], '7': 'x\u2028y\ud800', a: { ä: 'ö' } },
+  priority: 3,
+  batch: 'b-1',
+  requestedBy: 'Ann',
+});
+
+let platformId: number;
+let ledger: PayoutLedger;
+const opened: PayoutProducer[] = [];
+
+function open(options: Partial<PayoutProducerOptions> = {}): PayoutProducer {
+  const producer = new PayoutProducer({
+    platformId,
+    redisUrl: testRedisUrl(),
+    signingKey: { name: 'shop', privateKey },
+    ...options,
+  });
+  opened.push(producer);
+  return producer;
+}
+
+beforeEach(() => {
+  platformId = newPlatformId();
+  ledger = new PayoutLedger(connectLedger(connectRedis(testRedisUrl(), 'commands'), platformId));
+});
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map(async (producer) => producer.close()));
+  await closeRedis(ledger.connection.redis);
+});
+
+/** What a worker makes of what Redis holds. */
+async function verify(payoutId = 'p-1'): Promise<IntentVerdict> {
+  const payout = await ledger.require(payoutId);
+  const { signed } = payout;
+  if (signed === undefined) return verifyIntent({} as never, undefined, keyring, Date.now());
+  return verifyIntent(intentOf(platformId, payout, signed), signed, keyring, Date.now());
+}
+
+/** The machine's clock, so long ago. */
+function ago(ms: number): typeof systemClock {
+  return Object.create(systemClock, { wallNow: { value: () => Date.now() - ms } }) as typeof systemClock;
+}
+
+describe('a producer with a signing key', () => {
+  it('signs what the ledger stores, byte for byte', async () => {
+    const notBefore = new Date(Date.now() + DAY_MS).toISOString().replace('Z', '+00:00');
+    await open().enqueue({ ...FULL, notBefore });
+    expect(await verify()).toMatchObject({ kind: 'verified', signer: { name: 'shop' } });
+    expect(await ledger.get('p-1')).toMatchObject({ requestedBy: 'Ann', signed: { key: 'shop', requestedBy: 'Ann' } });
+  });
+
+  it('takes the key as PEM too, and signs every payout of many', async () => {
+    const inputs = Array.from({ length: 1_200 }, (_, index) => payoutInput({ payoutId: `p-${index}` }));
+    const { created } = await open({ signingKey: { name: 'shop', privateKey: pem } }).enqueueMany(inputs);
+    expect(created).toBe(1_200);
+    for (const payoutId of ['p-0', 'p-999', 'p-1000', 'p-1199']) {
+      expect(await verify(payoutId)).toMatchObject({ kind: 'verified' });
+    }
+  });
+
+  it('refuses what would expire before it may be sent, and enqueues nothing', async () => {
+    const producer = open();
+    const late = { notBefore: new Date(Date.now() + 7 * DAY_MS + 60_000) };
+    const attempt = producer.enqueue(payoutInput(late));
+    await expect(attempt).rejects.toBeInstanceOf(InvalidInputError);
+    await expect(attempt).rejects.toThrow(/^notBefore: must be less than 7 days from now, .* enqueue it later \(got "/);
+    const many = producer.enqueueMany([payoutInput(), payoutInput({ payoutId: 'p-2', ...late })]);
+    await expect(many).rejects.toThrow(/^\[1\]\.notBefore: must be less than 7 days/);
+    expect((await producer.stats()).queued).toBe(0);
+    await open({ signingKey: undefined }).enqueue(payoutInput(late));
+  });
+
+  it('keeps the signature of a payout that was signed before', async () => {
+    const signer = new PayoutSigner({ key: { name: 'other', privateKey: other }, platformId, clock: systemClock });
+    const { signed, ...fields } = signer.sign(payoutInputSchema.parse(FULL));
+    const line = JSON.parse(JSON.stringify({ ...fields, ...signed })) as PayoutInput;
+    await open().enqueue(line);
+    expect(await verify()).toMatchObject({ kind: 'verified', signer: { name: 'other' } });
+    await open({ signingKey: undefined }).enqueueMany([{ ...line, payoutId: 'p-2' }]);
+    expect(await verify('p-2')).toMatchObject({ fault: 'bad_signature' });
+  });
+
+  it('never fails on a payout that its rules accept', () => {
+    const signer = new PayoutSigner({ key: { name: 'shop', privateKey }, platformId: 1, clock: systemClock });
+    const text = fc.string({ unit: 'binary', maxLength: 20 });
+    fc.assert(
+      fc.property(text, text, text, fc.jsonValue(), (tag, reference, requestedBy, metadata) => {
+        const input = { ...payoutInput(), addressTo: `r:${tag}`, reference, requestedBy, metadata };
+        const parsed = payoutInputSchema.safeParse(input);
+        if (parsed.success) signer.sign(parsed.data);
+      }),
+    );
+  });
+});
+
+describe('enqueueing again', () => {
+  it('renews a signature that has expired', async () => {
+    await open({ clock: ago(8 * DAY_MS) }).enqueue({ ...FULL });
+    expect(await verify()).toMatchObject({ fault: 'expired' });
+    const again = { ...FULL, requestedBy: undefined };
+    expect(await open().enqueue(again)).toMatchObject({ created: false });
+    expect(await verify()).toMatchObject({ kind: 'verified' });
+    expect(await ledger.get('p-1')).not.toHaveProperty('requestedBy');
+  });
+
+  it('signs a payout that was queued without a signature', async () => {
+    await open({ signingKey: undefined }).enqueue(FULL);
+    expect(await verify()).toMatchObject({ fault: 'unsigned' });
+    await open().enqueue(FULL);
+    expect(await verify()).toMatchObject({ kind: 'verified' });
+  });
+
+  it('leaves a signature alone once a send was begun, and after the end', async () => {
+    await open({ clock: ago(8 * DAY_MS) }).enqueueMany([FULL, { ...FULL, payoutId: 'p-2' }]);
+    const { redis, keys } = ledger.connection;
+    await redis.hset(keys.payout('p-1'), 'attempt', '1');
+    await ledger.change({ payoutId: 'p-2', from: 'queued', to: 'cancelled' });
+    await open().enqueueMany([FULL, { ...FULL, payoutId: 'p-2' }]);
+    expect(await verify('p-1')).toMatchObject({ fault: 'expired' });
+    expect(await verify('p-2')).toMatchObject({ fault: 'expired' });
+  });
+
+  it.each([
+    { amount: '13' },
+    { addressTo: 'TXYZ9' },
+    { reference: 'other' },
+    { metadata: { a: 1 } },
+    { priority: 4 },
+    { symbol: undefined },
+  ])('with other data (%j) leaves the signature alone', async (changes) => {
+    await open({ clock: ago(8 * DAY_MS) }).enqueue(FULL);
+    const { results } = await open().enqueueMany([{ ...FULL, ...changes }]);
+    expect(results).toMatchObject([{ kind: 'conflict', fields: Object.keys(changes) }]);
+    expect(await verify()).toMatchObject({ fault: 'expired' });
+  });
+
+  it('without a key leaves the signature as it is', async () => {
+    await open().enqueue(FULL);
+    expect(await open({ signingKey: undefined }).enqueue(FULL)).toMatchObject({ created: false });
+    expect(await verify()).toMatchObject({ kind: 'verified' });
+  });
+});
+
+describe('the option signingKey', () => {
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  it.each<[string, { name: string; privateKey: KeyObject | string }, string]>([
+    ['a name that no keyring has', { name: 'a b', privateKey }, 'signingKey.name: must be 1 to 32 of'],
+    ['no key', { name: 'shop', privateKey: pem.slice(0, 60) }, 'signingKey.privateKey: holds no private key'],
+    [
+      'another kind of key',
+      { name: 'shop', privateKey: rsa.privateKey },
+      'signingKey.privateKey: holds a key of type rsa',
+    ],
+    ['a public key', { name: 'shop', privateKey: rsa.publicKey }, 'signingKey.privateKey: holds a public key'],
+    ['nothing', { name: 'shop', privateKey: undefined as never }, 'signingKey.privateKey: must be a KeyObject'],
+    ['the key as its name', { name: pem, privateKey: pem }, 'signingKey.name: must be 1 to 32 of'],
+  ])('is refused with %s, and never shown', (_what, signingKey, message) => {
+    const attempt = (): PayoutProducer => new PayoutProducer({ platformId, redisUrl: testRedisUrl(), signingKey });
+    expect(attempt).toThrow(InvalidConfigError);
+    expect(attempt).toThrow(message);
+    try {
+      attempt();
+    } catch (error) {
+      expect(String(error)).not.toContain(pem.split('\n')[1]?.slice(0, 20));
+    }
+  });
+});
