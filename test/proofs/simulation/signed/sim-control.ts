@@ -31,7 +31,7 @@ export class SimControl {
   /** How far the operator's clock is ahead, ms. */
   readonly #operatorAheadMs: number;
   readonly #signed = new Map<string, NewPayout>();
-  #faultsForMs: number;
+  readonly #plan: Plan;
 
   constructor(seed: number, world: World, plan: Plan) {
     this.#world = world;
@@ -39,7 +39,7 @@ export class SimControl {
     this.book = new SignedBook({ ...plan.settings, world });
     this.hasAttacker = this.random.chance(0.5);
     this.#operatorAheadMs = this.random.pick([0, this.random.between(0, 150_000)]);
-    this.#faultsForMs = plan.faultsForMs;
+    this.#plan = plan;
   }
 
   /** The true time of day, ms. */
@@ -128,11 +128,14 @@ export class SimControl {
   /** Signed now, long ago so that it expires within the run, or by a clock that is ahead. */
   #drawAge(): number {
     const { random } = this;
+    const { faultsForMs, times } = this.#plan;
+    // What a clock that is ahead signs may seem younger than a journal that was begun after it was sent.
+    const mayBeAhead = times.journalLost === 0;
     return random.pick([
       () => 0,
       () => 0,
-      () => INTENT_LIFETIME_MS - random.between(0, this.#faultsForMs),
-      () => random.between(-9, -2) * MINUTE_MS,
+      () => INTENT_LIFETIME_MS - random.between(0, faultsForMs),
+      () => (mayBeAhead ? random.between(-9, -2) * MINUTE_MS : 0),
     ])();
   }
 }
