@@ -72,6 +72,13 @@ export class SimHosts {
     return started.find(({ process, worker }) => worker.isSender && !process.paused);
   }
 
+  /** In signed mode, operators repair the clocks of hosts: what they sign has its time. */
+  setClocksRight(): void {
+    const { control } = this.#options;
+    if (control === undefined) return;
+    for (const { running } of this.all) for (const { process } of running.values()) process.wallOffsetMs = 0;
+  }
+
   /** Lets every stopped process continue. */
   continueAll(): void {
     for (const { running } of this.all) for (const { process } of running.values()) process.continueNow();

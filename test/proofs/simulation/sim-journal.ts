@@ -78,6 +78,7 @@ export class SimJournal extends MemoryJournal {
     file.write(header);
     file.sync(header);
     this.noteOwn(header);
+    control?.setBack(process);
     process.world.note(() => `${process.name} journal forgets what expired until ${prunedUpTo}`);
   }
 

@@ -137,6 +137,7 @@ export class Simulation {
     this.#world.calmUntil = 0;
     this.#redis.comeBack();
     this.#hosts.continueAll();
+    this.#hosts.setClocksRight();
   }
 
   #describeStuck(): string {

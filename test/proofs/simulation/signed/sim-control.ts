@@ -61,9 +61,16 @@ export class SimControl {
     this.book.journaled(process, journalId, line);
   }
 
+  /** After a journal forgot expired intents, a clock that is set back would make them valid again. */
+  setBack(process: SimProcess): void {
+    if (!this.#world.faultsOn || this.random.chance(0.5)) return;
+    process.wallOffsetMs -= 2 * CLOCKS_WITHIN_MS;
+    this.#world.note(() => `${process.name}: its wall clock is set back`);
+  }
+
   /** Until when the intents expired that the journal forgets now and then, ms; undefined where it forgets none. */
   drawPruned(lines: readonly JournalLine[], now: number): number | undefined {
-    if (!this.random.chance(0.1)) return undefined;
+    if (!this.random.chance(0.5)) return undefined;
     const expiries = lines.flatMap((line) =>
       'request' in line && line.signed !== undefined ? [line.signed.expiresAt] : [],
     );
