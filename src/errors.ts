@@ -12,7 +12,6 @@ export type ErrorCode =
   | 'UNSUPPORTED_FORMAT'
   | 'TIMEOUT'
   | 'CLOSED'
-  | 'NOT_VERIFIED'
   | 'STOPPED';
 
 /** The base of every error that this package throws on purpose. `code` is stable; `message` is for operators. */

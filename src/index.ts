@@ -25,7 +25,7 @@ export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/e
 export type { BatchStats } from './producer/batch-stats.js';
 export type { AccountStats } from './ledger/account-stats.js';
 export type { KnownJournal, Objection } from './ledger/sender-ledger.js';
-export type { HistoryEntry, Payout, PayoutInput } from './ledger/payout.js';
+export type { HeldFor, HistoryEntry, Payout, PayoutInput } from './ledger/payout.js';
 export type { ListOptions, PayoutPage } from './ledger/payout-queries.js';
 export { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, type PayoutState } from './ledger/states.js';
 export {

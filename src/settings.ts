@@ -381,7 +381,6 @@ export const CONTROL_SETTINGS = {
     variable: 'PAYOUT_KEYS_FILE',
     rule: text,
     absent: 'nothing is verified',
-    example: './keys.yaml',
   },
   /** The private key with which the worker signs final states. Only with `PAYOUT_WORKER_KEY_NAME`. */
   workerKeyFile: {

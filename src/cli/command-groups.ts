@@ -88,6 +88,48 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     ],
   },
   {
+    heading: 'Keys:',
+    commands: [
+      {
+        usage: 'keygen [options] <name>',
+        description: 'make a signing key, and the entry of the keyring for it',
+        accounts: 'none',
+        load: async () => (await import('./commands/keygen-command.js')).defineKeygenCommand,
+      },
+      {
+        usage: 'keys',
+        description: 'check the keyring: whose signatures count',
+        accounts: 'none',
+        load: async () => (await import('./commands/keys-command.js')).defineKeysCommand,
+      },
+      {
+        usage: 'sign [options] [file]',
+        description: 'sign payouts in a file, without Redis, to enqueue them elsewhere',
+        load: async () => (await import('./commands/sign-command.js')).defineSignCommand,
+      },
+      {
+        usage: 'verify [options] <payoutId>',
+        description: 'verify the signature of a payout in the queue',
+        load: async () => (await import('./commands/verify-command.js')).defineVerifyCommand,
+      },
+    ],
+  },
+  {
+    heading: 'Send journal:',
+    commands: [
+      {
+        usage: 'journal',
+        description: "state that this host's journal is complete, or upgrade it",
+        load: async () => (await import('./commands/journal-command.js')).defineJournalCommand,
+      },
+      {
+        usage: 'audit',
+        description: "check this host's journal for changes, or export its sends",
+        load: async () => (await import('./commands/audit-command.js')).defineAuditCommand,
+      },
+    ],
+  },
+  {
     heading: 'Gateway:',
     commands: [
       {

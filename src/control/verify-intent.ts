@@ -22,7 +22,7 @@ export type SignatureFault =
   | 'lifetime';
 
 /** What somebody altered or forged; the other faults come about in good faith too. */
-const TAMPERING: ReadonlySet<SignatureFault> = new Set(['fields', 'wrong_role', 'revoked_key', 'bad_signature']);
+const TAMPERING: ReadonlySet<SignatureFault> = new Set(['fields', 'wrong_role', 'bad_signature']);
 
 export type IntentVerdict =
   | { readonly kind: 'verified'; readonly intentHash: string; readonly signer: KeyringKey }

@@ -1,9 +1,8 @@
-import type { Stats } from 'node:fs';
-import { stat, type FileHandle } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { SendAttempt } from '../ledger/sender-ledger.js';
 import {
   createFile,
-  isMissing,
+  findPresent,
   journalPath,
   listFiles,
   makeFolder,
@@ -111,29 +110,27 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   async bind(ledger: JournaledLedger): Promise<void> {
-    await this.#inTurn(async () => this.#write(ledger));
+    await this.#note(ledger);
   }
 
   async notePeers(peers: readonly JournalPeer[]): Promise<void> {
-    await this.#inTurn(async () =>
-      this.#write({ peers: peers.map(({ journalId, host, dir }) => ({ journalId, host, dir })) }),
-    );
+    await this.#note({ peers: peers.map(({ journalId, host, dir }) => ({ journalId, host, dir })) });
   }
 
   async notePaused({ at, reason }: PausedLine['paused']): Promise<void> {
-    await this.#inTurn(async () => this.#write({ paused: { at, reason } }));
+    await this.#note({ paused: { at, reason } });
   }
 
   async noteResumed({ at, act }: ActNote): Promise<void> {
-    await this.#inTurn(async () => this.#write({ resumed: { at, act } }));
+    await this.#note({ resumed: { at, act } });
   }
 
   async noteLedgerAdopted({ at, act }: ActNote): Promise<void> {
-    await this.#inTurn(async () => this.#write({ ledgerAdopted: { at, act } }));
+    await this.#note({ ledgerAdopted: { at, act } });
   }
 
   async noteComplete({ at, by, reason }: CompleteNote): Promise<void> {
-    await this.#inTurn(async () => this.#write({ complete: { at, by, reason } }));
+    await this.#note({ complete: { at, by, reason } });
   }
 
   async append(send: SendLine): Promise<void> {
@@ -148,7 +145,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   noteOutcome({ payoutId, attempt, token }: SendAttempt, outcome: JournaledOutcome, at: number): void {
-    void this.#inTurn(async () => this.#write({ payoutId, attempt, token, outcome, at })).catch((error: unknown) => {
+    void this.#note({ payoutId, attempt, token, outcome, at }).catch((error: unknown) => {
       this.#onTrouble(error as Error);
     });
   }
@@ -157,7 +154,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     return this.#inTurn(async () => {
       const { place } = this.#reader;
       if (this.#hasOthers || place === undefined) return true;
-      const present = await this.#findPresent();
+      const present = await findPresent(this.#path);
       return present?.size !== place.size || present.ino !== place.inode;
     });
   }
@@ -182,6 +179,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     });
   }
 
+  async #note(line: JournalLine): Promise<void> {
+    await this.#inTurn(async () => this.#write(line));
+  }
+
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#queue.then(work);
     this.#queue = result.catch(() => undefined);
@@ -195,7 +196,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     const before = this.#reader.place && { ...this.#reader.place };
     await this.#reader.catchUp();
     // The process that set the full file aside was interrupted before the next one was made.
-    if ((await this.#findPresent()) === undefined)
+    if ((await findPresent(this.#path)) === undefined)
       await this.#create(this.view.journalId ?? (await formerId(this.#path)));
     this.#file = await this.#openPresent();
     const { inode, size } = this.#reader.place ?? {};
@@ -239,17 +240,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   /** Whether the file that this process reads and writes is the present one. */
   async #isPresent(): Promise<boolean> {
-    return (await this.#findPresent())?.ino === this.#reader.place?.inode;
-  }
-
-  /** The present file as it is now; undefined where there is none. */
-  async #findPresent(): Promise<Stats | undefined> {
-    try {
-      return await stat(this.#path);
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+    return (await findPresent(this.#path))?.ino === this.#reader.place?.inode;
   }
 
   async #create(journalId: string): Promise<void> {

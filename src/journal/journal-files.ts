@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { constants, link, lstat, mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
@@ -54,6 +55,16 @@ async function describe(path: string): Promise<JournalFile | undefined> {
   try {
     const { ino, size, mtimeMs } = await stat(path);
     return { path, inode: ino, size, changedAt: mtimeMs };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The present file as it is now; undefined where there is none. */
+export async function findPresent(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

@@ -1,4 +1,4 @@
-import { listFiles, readLines, type JournalFile } from './journal-files.js';
+import { isMissing, listFiles, readLines, type JournalFile } from './journal-files.js';
 import { JournalView } from './journal-view.js';
 import { hashLine, LineChain } from './line-chain.js';
 import { isTorn, parseLine, type StoredLine } from './parse-line.js';
@@ -59,7 +59,7 @@ export class JournalReader {
     const files = await listFiles(this.#path);
     const { place } = this.#reading;
     if (place === undefined) {
-      this.#reading = await readAll(files);
+      this.#reading = await readAll(this.#path, files);
       return;
     }
     const index = files.findIndex(({ inode }) => inode === place.inode);
@@ -104,7 +104,7 @@ export class JournalReader {
     } catch (error) {
       if (!(error instanceof JournalDamagedError)) throw error;
       // A process that was stopped for long names a line that this one has forgotten.
-      this.#reading = await readAll(files);
+      this.#reading = await readAll(this.#path, files);
     }
   }
 
@@ -112,7 +112,7 @@ export class JournalReader {
   async #readReplaced(files: readonly JournalFile[]): Promise<void> {
     const before = this.#reading.view;
     const last = before.lastSends(1)[0];
-    const reading = await readAll(files);
+    const reading = await readAll(this.#path, files);
     const isSame = reading.view.journalId === before.journalId && (last === undefined || reading.view.has(last));
     if (!isSame || files.length === 0) {
       throw damaged(files.length === 0 ? `${this.#path} was deleted` : `${this.#path} was replaced by another file`);
@@ -131,11 +131,18 @@ function startFile({ view, chain }: Reading): void {
 }
 
 /** Of the older files only what they say of signed sends and acts is held; the rest is for an adoption to read. */
-async function readAll(files: readonly JournalFile[]): Promise<Reading> {
+async function readAll(path: string, files: readonly JournalFile[]): Promise<Reading> {
   const reading = startReading();
   for (const [index, file] of files.entries()) {
+    const isRecent = index >= files.length - RECENT_FILES;
     startFile(reading);
-    await readFile(reading, file, 0, index >= files.length - RECENT_FILES);
+    try {
+      await readFile(reading, file, 0, isRecent);
+    } catch (error) {
+      // Another process has just removed the file, which was old.
+      if (isMissing(error) && !isRecent) return readAll(path, await listFiles(path));
+      throw error;
+    }
   }
   reading.chain.trim();
   return reading;

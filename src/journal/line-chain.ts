@@ -86,7 +86,7 @@ export class LineChain {
     if (this.#isEmpty || !this.#isChained) this.#tips.clear();
     [this.#isNew, this.#isEmpty] = [false, false];
     for (const named of stored?.prev ?? []) this.#tips.delete(named);
-    if (!this.#known.has(lineHash)) this.#tips.add(lineHash);
+    if (!this.#isChained || !this.#known.has(lineHash)) this.#tips.add(lineHash);
     this.#known.add(lineHash);
     return fault;
   }

@@ -27,6 +27,8 @@ export interface ActSignerOptions {
   readonly allowReadableSecrets?: boolean | undefined;
   /** Gets what OpenSSH tells the operator, such as that a hardware key waits to be touched. @defaultValue nothing is told */
   readonly onMessage?: ((text: string) => void) | undefined;
+  /** The environment of `ssh-keygen`, such as SSH_AUTH_SOCK and PATH. @defaultValue that of this process */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** @defaultValue the machine's clock */
   readonly clock?: Pick<Clock, 'wallNow'> | undefined;
 }
@@ -66,12 +68,12 @@ export function openActSigner(options: ActSignerOptions): ActSigner {
 }
 
 function openKey(options: ActSignerOptions): OpenedKey {
-  const { keyFile, sshKeyFile, allowReadableSecrets = false, onMessage = () => undefined } = options;
+  const { keyFile, sshKeyFile, allowReadableSecrets = false, environment, onMessage = () => undefined } = options;
   if (keyFile !== undefined && sshKeyFile !== undefined) {
     throw invalid('sshKeyFile', 'is given, and keyFile too: one key signs');
   }
   if (sshKeyFile !== undefined) {
-    const sign = async (text: string): Promise<string> => signWithSsh(sshKeyFile, text, onMessage);
+    const sign = async (text: string): Promise<string> => signWithSsh(sshKeyFile, text, { environment, onMessage });
     return { publicKey: readPublicKey(sshKeyFile), isInteractive: true, sign };
   }
   if (keyFile === undefined) throw invalid('keyFile', 'is missing (or give sshKeyFile)');

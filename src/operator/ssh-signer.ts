@@ -4,10 +4,17 @@ import { SSH_NAMESPACE } from '../control/ssh-signature.js';
 
 const PROGRAM = 'ssh-keygen';
 
+/** Where OpenSSH runs. */
+export interface SshSurroundings {
+  readonly environment: Readonly<Record<string, string | undefined>> | undefined;
+  readonly onMessage: (text: string) => void;
+}
+
 /**
  * Signs with OpenSSH: the private key may be in an agent, on a hardware key, or in the file beside the public one. OpenSSH
  * asks for a passphrase or a touch itself, so this waits for as long as a person needs.
  * @param publicKeyFile - `FILE.pub`
+ * @param environment - of OpenSSH, which finds the agent by SSH_AUTH_SOCK; without it that of this process
  * @param onMessage - gets what OpenSSH says meanwhile, such as that the key waits to be touched
  * @returns the armoured signature
  * @throws InvalidInputError when OpenSSH is not installed, has no such key, or the key is not given
@@ -15,10 +22,12 @@ const PROGRAM = 'ssh-keygen';
 export async function signWithSsh(
   publicKeyFile: string,
   text: string,
-  onMessage: (text: string) => void,
+  { environment, onMessage }: SshSurroundings,
 ): Promise<string> {
   // -q: it does not say that it reads from stdin.
-  const child = spawn(PROGRAM, ['-q', '-Y', 'sign', '-f', publicKeyFile, '-n', SSH_NAMESPACE]);
+  const child = spawn(PROGRAM, ['-q', '-Y', 'sign', '-f', publicKeyFile, '-n', SSH_NAMESPACE], {
+    env: environment as NodeJS.ProcessEnv | undefined,
+  });
   let [signature, messages] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (part: string) => (signature += part));
   child.stderr.setEncoding('utf8').on('data', (part: string) => {

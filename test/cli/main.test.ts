@@ -6,13 +6,14 @@ import { findBuiltProgram } from '../support/built-program.js';
 import { runCli } from '../support/cli.js';
 import { runInProcess } from './support/in-process.js';
 
-/** Every command there is, with those of `payouts gateway`. */
+/** Every command there is, with those under `gateway`, `journal` and `audit`. */
 const COMMANDS = [
   ...['enqueue', 'import', 'get', 'list', 'cancel', 'retry', 'resolve', 'stats', 'events', 'pause', 'resume'],
   ...['adopt-ledger', 'gateway', 'worker', 'dashboard', 'sandbox', 'demo', 'doctor', 'activity', 'completion'],
-  'notify',
+  ...['notify', 'journal', 'audit'],
 ];
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
+const JOURNAL_COMMANDS = ['journal adopt', 'journal upgrade', 'audit verify', 'audit export'];
 
 /** The commands that a help text lists; the lines of its examples begin with the program's name. */
 function listedIn(help: string): string[] {
@@ -28,7 +29,7 @@ describe('payouts', () => {
     expect(listedIn((await runCli(['gateway', '--help'])).stdout)).toEqual(GATEWAY_COMMANDS.toSorted());
   });
 
-  it.each([...COMMANDS, ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`)])(
+  it.each([...COMMANDS, ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`), ...JOURNAL_COMMANDS])(
     '%s has a help with examples of its own at the end',
     async (command) => {
       const { code, stdout, stderr } = await runInProcess([...command.split(' '), '--help'], {});

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { InvalidConfigError } from '../../src/errors.js';
+import type { InvalidConfigError } from '../../src/errors.js';
 import { Keyring } from '../../src/control/keyring.js';
 import { formatPublicKey } from '../../src/control/signing-key-file.js';
 import { keyEntry, readVectors, testKey } from './support.js';

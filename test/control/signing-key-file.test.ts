@@ -2,6 +2,7 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { bytesOf } from '../../src/control/ed25519.js';
 import { formatPublicKey, readSigningKey } from '../../src/control/signing-key-file.js';
@@ -67,7 +68,7 @@ describe('readSigningKey', () => {
     try {
       readOf(text);
     } catch (error) {
-      shown = `${(error as Error).message} ${String((error as Error).cause ?? '')}`;
+      shown = inspect(error);
     }
     expect(shown).toContain(message);
     for (const line of text.split('\n')) if (line.length > 20) expect(shown).not.toContain(line.slice(0, 20));

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe } from '@jest/globals';
+import { actRules } from './contract/act-rules.js';
 import { beginRules } from './contract/begin-rules.js';
 import { breakerRules } from './contract/breaker-rules.js';
 import { finishRules } from './contract/finish-rules.js';
@@ -21,7 +22,16 @@ export function senderLedgerContract(name: string, makeRig: () => LedgerRig): vo
     });
     afterEach(async () => rig.close());
 
-    const all = [leaseRules, beginRules, finishRules, breakerRules, holdRules, recoveryRules, severalAttemptsRules];
+    const all = [
+      leaseRules,
+      beginRules,
+      finishRules,
+      breakerRules,
+      holdRules,
+      recoveryRules,
+      severalAttemptsRules,
+      actRules,
+    ];
     for (const rules of all) rules(() => rig);
   });
 }

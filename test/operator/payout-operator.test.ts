@@ -54,6 +54,8 @@ describe('release', () => {
     expect(released).toMatchObject({ state: 'queued', requeueCount: 1 });
     expect(released).not.toHaveProperty('held');
     expect(released.history.at(-1)).toMatchObject({ from: 'held', to: 'queued', ...ANN });
+    const { redis, keys } = rig.account.connection;
+    expect(await redis.hexists(keys.payout('p'), 'held')).toBe(0);
     expect(await rig.withdrawJobs()).toContain('p~1');
     expect(await rig.outbox()).toEqual([]);
   });

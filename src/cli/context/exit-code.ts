@@ -14,9 +14,13 @@ const EXIT_CODE_OF: Partial<Record<ErrorCode, number>> = {
 /** A command finished and printed the problems that it found; it exits as failed. */
 export class CommandFailedError extends Error {}
 
+/** A command finished and printed what does not verify: it was altered, or a signature is missing or wrong. */
+export class UntrustedError extends CommandFailedError {}
+
 /** The exit code of a command that ended with this error. */
 export function toExitCode(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
+  if (error instanceof UntrustedError) return EXIT_CODES.notVerified;
   return (error instanceof PayoutError ? EXIT_CODE_OF[error.code] : undefined) ?? EXIT_CODES.failed;
 }
 

@@ -21,6 +21,13 @@ export function readEnvironmentKey(environment: Environment): SigningKey | undef
   }
 }
 
+/** As {@link readEnvironmentKey}, for a command that does nothing without a key. @throws InvalidConfigError */
+export function requireSigningKey(environment: Environment): SigningKey {
+  const key = readEnvironmentKey(environment);
+  if (key === undefined) throw invalid(FILE, 'is required: the file of the key that signs, see `payouts keygen`');
+  return key;
+}
+
 function invalid(field: string, message: string): InvalidConfigError {
   return new InvalidConfigError([{ field, message }]);
 }

@@ -56,7 +56,7 @@ export async function openSigner(
   const { openActSigner } = await import('../../operator/open-act-signer.js');
   return nameFlags(() =>
     openActSigner({
-      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, onMessage: writeError },
+      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, environment, onMessage: writeError },
       allowReadableSecrets: mayReadOpenSecrets(environment),
     }),
   );

@@ -47,8 +47,8 @@ export function isSearch(filter: PayoutFilter): boolean {
   return names.length > 1 || (filter.state === undefined && filter.batch === undefined);
 }
 
-/** A date is its first moment, UTC. */
-function parseTime(field: string, given: string | undefined): number | undefined {
+/** A date is its first moment, UTC. @throws InvalidInputError naming the flag */
+export function parseTime(field: string, given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
   const time = /^\d{4}-\d\d-\d\d(T.*(Z|[+-]\d\d:\d\d))?$/.test(given) ? Date.parse(given) : NaN;
   if (!Number.isNaN(time)) return time;

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createProcessContext, type CliContext } from '../../../src/cli/context/cli-context.js';
 import { defineResolveCommand } from '../../../src/cli/commands/resolve-command.js';
+import { openTestKeys } from '../../control/support/test-keys.js';
 import { testRedisUrl } from '../../support/account.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';
 
@@ -53,6 +54,21 @@ describe('payouts resolve --not-sent at a terminal', () => {
     expect(shown).toMatch(/address +TXYZ9\n/);
     expect(shown).toMatch(/unknown since +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n/);
     expect(await state()).toBe('queued');
+  });
+
+  it('shows with whose key the decision is signed, and signs nothing without a yes', async () => {
+    const keys = await openTestKeys();
+    try {
+      const { file } = await keys.makeKey('ann');
+      typed.write('\n');
+      await expect(run('p-1', '--not-sent', '--key', file, '--key-name', 'ann-laptop')).rejects.toMatchObject({
+        code: 'STOPPED',
+      });
+      expect(shown).toMatch(/signed with +key ann-laptop\n/);
+      expect(await account.ledger.get('p-1')).toMatchObject({ state: 'unknown' });
+    } finally {
+      await keys.close();
+    }
   });
 
   it('leaves the payout as it is after anything else', async () => {

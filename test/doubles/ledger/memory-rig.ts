@@ -27,14 +27,15 @@ export function makeMemoryRig(
       return Promise.resolve(rejection === undefined ? 'done' : (words[rejection.kind] ?? 'not_found'));
     },
     pause: async (reason) => Promise.resolve(ledger.pause(reason)),
-    resume: async () => Promise.resolve(ledger.resume()),
+    resume: async (act) => Promise.resolve(ledger.resume(act)),
     adoptSend: async (attempt, outcome, doubtMs = 0) => {
       const { paymentId, amount, addressTo } = aPayout(attempt.payoutId);
       const send = { ...attempt, request: { paymentId, amount, addressTo }, outcome };
       const [adopted] = await ledger.adoptSends([send], { by: 'ann', reason: 'forgotten', doubtMs });
       return adopted;
     },
-    adoptLedger: async (highest, journals = { read: [JOURNAL], givenUp: [] }) => ledger.adoptLedger(highest, journals),
+    adoptLedger: async (highest, journals = { read: [JOURNAL], givenUp: [] }, act) =>
+      ledger.adoptLedger(highest, journals, undefined, [], act),
     holdSendable: async () => ledger.holdSendable({ by: 'ann', reason: 'no journal has it', doubtMs: 0 }),
     loseSender: async () => {
       ledger.loseSender();

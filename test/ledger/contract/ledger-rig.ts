@@ -31,7 +31,8 @@ export interface LedgerRig {
   enqueue(payoutId: string): Promise<void>;
   change(change: StateChange): Promise<ChangeOutcome>;
   pause(reason: string): Promise<boolean>;
-  resume(): Promise<boolean | 'objected'>;
+  /** @param act - the signed act, as JSON */
+  resume(act?: string): Promise<boolean | 'objected'>;
   /**
    * @param doubtMs - for how long the request may be on its way; 0 where nothing is said
    * @returns the payout, where it was changed
@@ -40,6 +41,7 @@ export interface LedgerRig {
   adoptLedger(
     highest: { epoch: number; sendCount: number },
     journals?: { read: readonly KnownJournal[]; givenUp: readonly string[] },
+    act?: string,
   ): Promise<RaisedLedger>;
   /** @returns how many queued, held or rejected payouts became `unknown` */
   holdSendable(): Promise<number>;

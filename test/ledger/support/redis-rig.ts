@@ -27,9 +27,9 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
       }
     },
     pause: async (reason) => ledger.pause('ann', reason),
-    async resume() {
+    async resume(act) {
       try {
-        return await ledger.resume('ann', 'continue');
+        return await ledger.resume('ann', 'continue', act);
       } catch (error) {
         if (error instanceof ConflictError) return 'objected';
         throw error;
@@ -41,11 +41,10 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
       const [adopted] = await adoptSends(connection, [send], { by: 'ann', reason: 'forgotten', doubtMs });
       return adopted;
     },
-    adoptLedger: async (highest, journals = { read: [JOURNAL], givenUp: [] }) =>
-      adoptLedger(connection, highest, `adoption-${(adoptions += 1)}`, journals, {
-        by: 'ann',
-        reason: 'restored a copy',
-      }),
+    adoptLedger: async (highest, journals = { read: [JOURNAL], givenUp: [] }, act) => {
+      const actor = { by: 'ann', reason: 'restored a copy' };
+      return adoptLedger(connection, highest, `adoption-${(adoptions += 1)}`, journals, actor, [], act);
+    },
     holdSendable: async () => holdSendablePayouts(connection, { by: 'ann', reason: 'no journal has it', doubtMs: 0 }),
     async loseSender() {
       await connection.redis.del(connection.keys.sender);

@@ -1,0 +1,69 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Keyring, type KeyRole } from '../../../src/control/keyring.js';
+import { formatPublicKey } from '../../../src/control/signing-key-file.js';
+
+/** A private key in a file of its own, as an operator has it. */
+export interface TestKey {
+  readonly file: string;
+  readonly privateKey: KeyObject;
+  /** As a keyring names it. */
+  readonly public: string;
+}
+
+/** An entry of a keyring file. */
+export interface KeyEntry {
+  readonly name: string;
+  readonly role: KeyRole;
+  readonly person: string;
+  readonly public: string;
+  readonly notBefore?: string;
+  readonly notAfter?: string;
+  readonly revoked?: boolean;
+}
+
+/** A folder of keys. */
+export interface TestKeys {
+  readonly dir: string;
+  makeKey(name: string): Promise<TestKey>;
+  /** Makes a key of OpenSSH. @returns its public file; the private one stands beside it, without `.pub` */
+  makeSshKey(name: string): Promise<{ readonly file: string; readonly public: string }>;
+  writeKeyring(...keys: readonly KeyEntry[]): Promise<string>;
+  close(): Promise<void>;
+}
+
+export function keyringOf(...keys: readonly KeyEntry[]): Keyring {
+  return Keyring.parse({ version: 1, keys });
+}
+
+export function makePrivateKey(): KeyObject {
+  return generateKeyPairSync('ed25519').privateKey;
+}
+
+export async function openTestKeys(): Promise<TestKeys> {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-keys-'));
+  return {
+    dir,
+    async makeKey(name) {
+      const privateKey = makePrivateKey();
+      const file = join(dir, `${name}.pem`);
+      await writeFile(file, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+      return { file, privateKey, public: formatPublicKey(privateKey) };
+    },
+    async makeSshKey(name) {
+      const file = join(dir, name);
+      const { status, stderr } = spawnSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', file]);
+      if (status !== 0) throw new Error(`ssh-keygen is needed for this test: ${String(stderr)}`);
+      return { file: `${file}.pub`, public: (await readFile(`${file}.pub`, 'utf8')).trim() };
+    },
+    async writeKeyring(...keys) {
+      const file = join(dir, 'keys.json');
+      await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
+      return file;
+    },
+    close: async () => rm(dir, { recursive: true, force: true }),
+  };
+}

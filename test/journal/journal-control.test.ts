@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { readdir, rm, utimes } from 'node:fs/promises';
+import type { JournaledOutcome, SendLine, SignedSend } from '../../src/journal/journal-line.js';
+import { SentAttempts } from '../../src/journal/sent-attempts.js';
+import { verifyJournal } from '../../src/journal/verify-journal.js';
+import { MemoryJournal } from '../doubles/memory-journal.js';
+import { aSend, fullFile, HEADER, LEDGER, makeJournalFolder, type JournalFolder } from './support/journal-folder.js';
+
+/** What a journal tells the sender where payouts have to be signed. */
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const ACT = 'ac'.repeat(32);
+const OTHER_ACT = 'ad'.repeat(32);
+const PAUSE = { at: 5, reason: 'the gateway blocked the account' };
+const STATEMENT = { at: 6, by: 'alice', reason: 'new account' };
+const NOT_SENT: JournaledOutcome = { kind: 'not_sent', reason: 'refused' };
+
+let folder: JournalFolder;
+beforeEach(async () => {
+  folder = await makeJournalFolder();
+});
+afterEach(async () => folder.close());
+
+function signed(given: Partial<SignedSend> = {}): SignedSend {
+  return { intent: '1a'.repeat(32), key: 'shop', issuedAt: Date.now(), expiresAt: Date.now() + 7 * DAY_MS, ...given };
+}
+const send = (payoutId: string, attempt: number, given: Partial<SendLine> = {}): SendLine =>
+  aSend(payoutId, attempt, { attempt, token: `${payoutId}-${attempt}`, signed: signed(), ...given });
+const files = async (): Promise<string[]> => (await readdir(folder.dir)).sort();
+const age = async (number: number, days: number): Promise<void> => {
+  const at = new Date(Date.now() - days * DAY_MS);
+  await utimes(folder.path(number), at, at);
+};
+const intact = async (): Promise<unknown> => (await verifyJournal(folder.dir, 1))?.faults;
+
+describe.each<[string, () => Promise<MemoryJournal | Awaited<ReturnType<JournalFolder['open']>>>]>([
+  ['on disk', async () => folder.open()],
+  ['of the tests', async () => Promise.resolve(new MemoryJournal())],
+])('a journal %s', (_, open) => {
+  it('counts an attempt until it is proved not to be sent, or an act clears it; a rejected one counts', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    const kinds: JournaledOutcome[] = [
+      { kind: 'rejected', message: 'no' },
+      NOT_SENT,
+      { kind: 'unknown', reason: 'silence' },
+      { kind: 'accepted', txhash: 'h' },
+    ];
+    for (const [index, outcome] of kinds.entries()) {
+      await journal.append(send('p', index + 1));
+      journal.noteOutcome(send('p', index + 1), outcome, 5);
+    }
+    await journal.append(send('q', 1));
+    expect(journal.unclearedAttempts('p', 5)).toEqual([1, 3, 4]);
+    expect(journal.unclearedAttempts('p', 3)).toEqual([1]);
+    expect(journal.unclearedAttempts('q', 9)).toEqual([1]);
+    expect(journal.unclearedAttempts('r', 9)).toEqual([]);
+    expect(journal.hasAct(ACT)).toBe(false);
+    await journal.append(send('p', 5, { signed: signed({ act: ACT, clears: [3, 4] }) }));
+    expect(journal.unclearedAttempts('p', 9)).toEqual([1, 5]);
+    expect([journal.hasAct(ACT), journal.hasAct(OTHER_ACT)]).toEqual([true, false]);
+    // What an act cleared was sent all the same: its number is not used again.
+    expect(journal.knows('p', 3)).toBe(true);
+  });
+
+  it('counts an attempt of the same number by another sender, and one without a signature', async () => {
+    const journal = await open();
+    await journal.bind(LEDGER);
+    await journal.append(send('p', 1));
+    await journal.append(send('p', 1, { token: 'theirs' }));
+    journal.noteOutcome(send('p', 1), NOT_SENT, 5);
+    await journal.append(aSend('q', 3));
+    expect(journal.unclearedAttempts('p', 2)).toEqual([1]);
+    expect(journal.unclearedAttempts('q', Number.MAX_SAFE_INTEGER)).toEqual([1]);
+    journal.noteOutcome({ payoutId: 'p', attempt: 1, token: 'theirs' }, NOT_SENT, 5);
+    await journal.notePeers([]);
+    expect(journal.unclearedAttempts('p', 2)).toEqual([]);
+  });
+
+  it('is paused until an act resumes it, and knows the acts that were used', async () => {
+    const journal = await open();
+    expect([journal.pausedAt, journal.pausedReason]).toEqual([undefined, undefined]);
+    await journal.notePaused(PAUSE);
+    expect([journal.pausedAt, journal.pausedReason]).toEqual([5, PAUSE.reason]);
+    await journal.noteResumed({ at: 7, act: ACT });
+    expect(journal.pausedAt).toBeUndefined();
+    await journal.noteLedgerAdopted({ at: 8, act: OTHER_ACT });
+    expect([journal.hasAct(ACT), journal.hasAct(OTHER_ACT)]).toEqual([true, true]);
+  });
+
+  it('counts as complete from the beginning once an operator stated it', async () => {
+    const journal = await open();
+    await journal.noteComplete(STATEMENT);
+    expect(journal.bornAt).toBe(0);
+    expect(journal.prunedUpTo).toBe(0);
+  });
+});
+
+describe('a journal that begins a new file', () => {
+  it('keeps its birth, its statement, its pause and its attempts, also over many files and restarts', async () => {
+    await folder.write([HEADER, LEDGER, send('old', 1), { complete: STATEMENT }, { paused: PAUSE }], 1);
+    await folder.write([HEADER, LEDGER, send('old', 2)], 2);
+    await folder.write(fullFile('a'));
+    const journal = await folder.open();
+    expect(journal.bornAt).toBe(0);
+    await journal.append(aSend('p', 17));
+    expect(await files()).toEqual(['1.journal', '1.journal.1', '1.journal.2', '1.journal.3']);
+    expect((await folder.lines()).slice(0, 3)).toEqual([
+      { ...HEADER, complete: STATEMENT },
+      { ledgerId: 'ledger', epoch: 3, sends: 17, token: 't-17' },
+      { paused: PAUSE },
+    ]);
+    const again = await folder.open();
+    expect(again).toMatchObject({ bornAt: 0, pausedAt: 5, pausedReason: PAUSE.reason });
+    expect(again.unclearedAttempts('old', 9)).toEqual([1, 2]);
+    expect([again.knows('old', 1), again.knows('old', 2)]).toEqual([true, true]);
+    expect(await intact()).toEqual([]);
+  });
+
+  it('takes along what a command noted just before', async () => {
+    await folder.write(fullFile('a'));
+    const journal = await folder.open();
+    await (await folder.open()).noteComplete(STATEMENT);
+    await journal.append(aSend('p', 17));
+    expect((await folder.lines())[0]).toEqual({ ...HEADER, complete: STATEMENT });
+  });
+});
+
+describe('files with signed sends', () => {
+  const expiresAt = Date.now() - 2 * DAY_MS;
+  const valid = Date.now() - DAY_MS / 2;
+
+  it('are removed a day after the last of them expired, and until when they reached stays known', async () => {
+    await folder.write([HEADER, LEDGER, send('p', 1, { signed: signed({ expiresAt }) })], 1);
+    await folder.write([HEADER, LEDGER, send('q', 2, { signed: signed({ expiresAt: valid }) })], 2);
+    await folder.write([HEADER, LEDGER], 3);
+    await folder.write([HEADER, LEDGER]);
+    for (const number of [1, 2, 3]) await age(number, 40);
+    const journal = await folder.open({ keepDays: 1 });
+    expect(await files()).toEqual(['1.journal', '1.journal.2', '1.journal.3']);
+    expect(journal.prunedUpTo).toBe(expiresAt);
+    expect((await folder.lines()).at(-1)).toEqual({ ...HEADER, prunedUpTo: expiresAt });
+    expect(journal.unclearedAttempts('q', 9)).toEqual([2]);
+    const before = await folder.text();
+    expect((await folder.open({ keepDays: 1 })).prunedUpTo).toBe(expiresAt);
+    expect(await folder.text()).toBe(before);
+    expect(await intact()).toEqual([]);
+  });
+
+  it('are removed by the next start where a process ended between the mark and the removal', async () => {
+    await folder.write([HEADER, LEDGER, send('p', 1, { signed: signed({ expiresAt }) })], 1);
+    await folder.write([HEADER, LEDGER], 2);
+    await folder.write([HEADER, LEDGER, { ...HEADER, prunedUpTo: expiresAt }]);
+    await age(1, 40);
+    const before = await folder.text();
+    expect((await folder.open()).prunedUpTo).toBe(expiresAt);
+    expect(await files()).toEqual(['1.journal', '1.journal.1', '1.journal.2']);
+    await folder.open({ keepDays: 1 });
+    expect(await files()).toEqual(['1.journal', '1.journal.2']);
+    expect(await folder.text()).toBe(before);
+  });
+
+  it.each([
+    [7.5, ['1.journal', '1.journal.1', '1.journal.2']],
+    [8.5, ['1.journal', '1.journal.2']],
+  ])('are kept for as long as an act in them could be used again: %d days after it', async (days, left) => {
+    const at = Math.round(Date.now() - days * DAY_MS);
+    await folder.write([HEADER, LEDGER, { resumed: { at, act: ACT } }], 1);
+    await folder.write([HEADER, LEDGER], 2);
+    await folder.write([HEADER, LEDGER]);
+    await age(1, days);
+    const journal = await folder.open({ keepDays: 1 });
+    expect(await files()).toEqual(left);
+    expect(journal.prunedUpTo).toBe(left.length === 3 ? 0 : at + 7 * DAY_MS);
+    expect(journal.hasAct(ACT)).toBe(true);
+  });
+
+  it('are read again where another process removes one at the same moment', async () => {
+    for (const number of [1, 2, 3]) await folder.write([HEADER, LEDGER, send(`p-${number}`, number)], number);
+    await folder.write([HEADER, LEDGER]);
+    const opening = folder.open();
+    await rm(folder.path(1));
+    expect((await opening).knows('p-3', 3)).toBe(true);
+  });
+});
+
+describe('the attempts that are held', () => {
+  it('are forgotten with the intents that expired, and no others', () => {
+    const attempts = new SentAttempts();
+    attempts.noteSend(send('p', 1, { signed: signed({ expiresAt: 3 * DAY_MS - 1 }) }));
+    attempts.noteSend(send('q', 1, { signed: signed({ expiresAt: 3 * DAY_MS }) }));
+    attempts.forget(3 * DAY_MS - 1);
+    expect(attempts.numbersOf('p')).toEqual([1]);
+    attempts.forget(3 * DAY_MS);
+    expect([attempts.numbersOf('p'), attempts.numbersOf('q')]).toEqual([[], [1]]);
+  });
+
+  it('are the same when lines are read twice', () => {
+    const attempts = new SentAttempts();
+    const lines = [send('p', 1), send('p', 2, { signed: signed({ clears: [1] }) })];
+    for (const line of [...lines, ...lines]) attempts.noteSend(line);
+    for (let times = 0; times < 2; times += 1) {
+      attempts.noteOutcome({ payoutId: 'p', attempt: 2, token: 'p-2', outcome: NOT_SENT, at: 5 });
+    }
+    expect([attempts.numbersOf('p'), attempts.isCleared('p', 1)]).toEqual([[1], true]);
+  });
+});

@@ -1,0 +1,170 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { verifyAct, type WantedAct } from '../../src/control/verify-act.js';
+import { ConflictError, StoppedError } from '../../src/errors.js';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { readSenderView } from '../../src/ledger/read-sender-view.js';
+import { changeManyPayouts } from '../../src/operator/change-many.js';
+import { openActSigner } from '../../src/operator/open-act-signer.js';
+import { PayoutOperator } from '../../src/operator/payout-operator.js';
+import { openLedger } from '../../src/queues/open-ledger.js';
+import { keyringOf, openTestKeys, type KeyEntry, type TestKey, type TestKeys } from '../control/support/test-keys.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { testRedisUrl } from '../support/account.js';
+import { sendOf } from './support/older-ledger.js';
+import { intentHashOf, requireAct, sendOnce, sendSigned } from './support/signing-rig.js';
+
+const ANN = { by: 'ann', reason: 'ticket 812' };
+const ACCOUNT = { payoutId: '', intent: '', attempt: undefined } as const;
+
+let account: TestAccount;
+let keys: TestKeys;
+let key: TestKey;
+let entry: KeyEntry;
+let operator: PayoutOperator;
+
+beforeEach(async () => {
+  account = openTestAccount();
+  keys = await openTestKeys();
+  key = await keys.makeKey('ann');
+  entry = { name: 'ann-laptop', role: 'operator', person: 'Ann', public: key.public };
+  const signer = openActSigner({ keyFile: key.file, keyring: keyringOf(entry) });
+  operator = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl(), signer });
+});
+
+afterEach(async () => {
+  await operator.close();
+  await account.close();
+  await keys.close();
+});
+
+const verify = (text: string | undefined, wanted: WantedAct) =>
+  verifyAct(account.platformId, requireAct(text), wanted, keyringOf(entry), Date.now());
+
+/** What a worker wants to see before it sends the payout once more. */
+async function wantedOf(payoutId: string, attempt: number): Promise<WantedAct> {
+  const payout = await account.ledger.require(payoutId);
+  return { act: 'resend', payoutId, intent: intentHashOf(account.platformId, payout), attempt };
+}
+
+describe('an operator with a key', () => {
+  it.each([
+    ['retry', 'rejected', async () => operator.retry('p', ANN)],
+    ['resolve as not sent', 'unknown', async () => operator.resolve('p', { kind: 'not_sent' }, ANN)],
+  ] as const)('signs a %s: it names the intent and the attempt that paid nothing', async (_, state, decide) => {
+    await sendSigned(account.ledger, state, 'p');
+    const payout = await decide();
+    expect(payout).toMatchObject({ state: 'queued' });
+    const wanted = await wantedOf('p', 1);
+    expect(verify(payout.act, wanted)).toMatchObject({ kind: 'verified', person: 'Ann' });
+    expect(verify(payout.act, { ...wanted, attempt: 2 })).toMatchObject({ kind: 'refused' });
+    expect(requireAct(payout.act)).toMatchObject({ by: 'ann-laptop', reason: 'ticket 812' });
+  });
+
+  it('signs each attempt anew', async () => {
+    await sendSigned(account.ledger, 'rejected', 'p');
+    await operator.retry('p', ANN);
+    await sendOnce(account.ledger, 'rejected', 'p');
+    const { act } = await operator.retry('p', { ...ANN, reason: 'once more' });
+    expect(verify(act, await wantedOf('p', 2))).toMatchObject({ kind: 'verified' });
+  });
+
+  it('asked again, signs what was queued without a signature', async () => {
+    await sendSigned(account.ledger, 'rejected', 'p');
+    const unsigned = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl() });
+    expect((await unsigned.retry('p', ANN)).act).toBeUndefined();
+    await unsigned.close();
+    const { act, requeueCount } = await operator.retry('p', ANN);
+    expect(requeueCount).toBe(1);
+    expect(verify(act, await wantedOf('p', 1))).toMatchObject({ kind: 'verified' });
+  });
+
+  it('signs nothing about a payout that no producer signed, that is in another state, or that was sent again', async () => {
+    await account.ledger.enqueue([aPayout('bare'), aPayout('fresh')]);
+    await sendOnce(account.ledger, 'rejected', 'bare');
+    const refused = operator.retry('bare', ANN);
+    await expect(refused).rejects.toThrow(ConflictError);
+    await expect(refused).rejects.toThrow(/^Payout bare carries no signature of a producer.*cancel it and enqueue/);
+    await expect(operator.retry('fresh', ANN)).rejects.toThrow(/^Cannot move payout fresh from queued to queued/);
+    await sendSigned(account.ledger, 'unknown', 'p');
+    const decided = { payoutId: 'p', attempt: 2 };
+    await expect(operator.resolve(decided, { kind: 'not_sent' }, ANN)).rejects.toThrow(/was sent again meanwhile/);
+    for (const payoutId of ['bare', 'fresh', 'p']) {
+      expect((await account.ledger.require(payoutId)).act).toBeUndefined();
+    }
+  });
+
+  it('changes nothing where the signature is not given', async () => {
+    await sendSigned(account.ledger, 'rejected', 'p');
+    await account.ledger.pause('ann', 'look');
+    const signer = { name: 'ann', sign: async () => Promise.reject(new StoppedError('not touched')) };
+    const other = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl(), signer });
+    await expect(other.retry('p', ANN)).rejects.toThrow('not touched');
+    await expect(other.resume(ANN)).rejects.toThrow('not touched');
+    await other.close();
+    expect(await account.ledger.require('p')).toMatchObject({ state: 'rejected' });
+    expect((await readSenderView(account.connection)).pausedReason).toBe('look');
+  });
+
+  it('signs a resume, also where the ledger knows of no pause', async () => {
+    await operator.pause(ANN);
+    expect(await operator.resume(ANN)).toMatchObject({ changed: true });
+    const first = (await readSenderView(account.connection)).resumeAct;
+    expect(verify(first, { act: 'resume', ...ACCOUNT })).toMatchObject({ kind: 'verified', person: 'Ann' });
+    expect(await operator.resume({ ...ANN, reason: 'again' })).toMatchObject({ changed: false });
+    const second = (await readSenderView(account.connection)).resumeAct;
+    expect(requireAct(second).reason).toBe('again');
+    expect(verify(second, { act: 'adopt', ...ACCOUNT })).toMatchObject({ kind: 'refused' });
+  });
+
+  it('signs an adoption, after its review', async () => {
+    const dir = join(keys.dir, 'journal');
+    await mkdir(dir);
+    const journal = await FileSendJournal.open({ dir, platformId: account.platformId });
+    await journal.bind({ ledgerId: 'former', epoch: 1, sends: 0, token: '' });
+    await journal.append(sendOf('p-1', 1));
+    await journal.close();
+    const review = async () => Promise.reject(new StoppedError('no'));
+    await expect(operator.adoptLedger({ journalDirs: [dir], review }, ANN)).rejects.toThrow(StoppedError);
+    expect((await readSenderView(account.connection)).adoptAct).toBeUndefined();
+    await operator.adoptLedger({ journalDirs: [dir] }, ANN);
+    const { adoptAct } = await readSenderView(account.connection);
+    expect(verify(adoptAct, { act: 'adopt', ...ACCOUNT })).toMatchObject({ kind: 'verified', person: 'Ann' });
+  });
+});
+
+describe('a signed decision about many payouts', () => {
+  it('is an act for each; those that cannot have one are left', async () => {
+    await sendSigned(account.ledger, 'rejected', 'p', 'q');
+    await account.ledger.enqueue([aPayout('bare')]);
+    await sendOnce(account.ledger, 'rejected', 'bare');
+    const access = openLedger({ platformId: account.platformId, redisUrl: testRedisUrl() });
+    const signer = openActSigner({ keyFile: key.file, keyring: keyringOf(entry) });
+    const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'bare' }, { payoutId: 'nobody' }, { payoutId: 'q' }];
+    const errors = await changeManyPayouts(access, { from: 'rejected', to: 'queued', payouts }, ANN, signer);
+    await access.close();
+    expect(errors.map((error) => error?.message.split(':')[0])).toEqual([
+      undefined,
+      expect.stringMatching(/^Payout bare carries no signature/),
+      'Payout nobody not found',
+      undefined,
+    ]);
+    for (const payoutId of ['p', 'q']) {
+      const { act, state } = await account.ledger.require(payoutId);
+      expect(state).toBe('queued');
+      expect(verify(act, await wantedOf(payoutId, 1))).toMatchObject({ kind: 'verified' });
+    }
+    expect((await account.ledger.require('bare')).state).toBe('rejected');
+  });
+
+  it('that sends nothing again is not signed', async () => {
+    await sendSigned(account.ledger, 'rejected', 'p');
+    const access = openLedger({ platformId: account.platformId, redisUrl: testRedisUrl() });
+    const signer = { name: 'ann', sign: async () => Promise.reject(new Error('asked to sign')) };
+    const change = { from: 'rejected', to: 'cancelled', payouts: [{ payoutId: 'p' }] } as const;
+    expect(await changeManyPayouts(access, change, ANN, signer)).toEqual([undefined]);
+    await access.close();
+  });
+});
