@@ -88,11 +88,14 @@ export class SimJournal extends MemoryJournal {
     injector.strike(process, 'journal', 'write');
     await process.takeMs(world.random.heavyTail(0.05, 50));
     const isBroken = world.fault(plan.faults.journalBroken);
-    if (!isBroken || world.random.chance(0.5)) file.write(line);
+    const isWritten = !isBroken || world.random.chance(0.5);
+    if (isWritten) file.write(line);
     if ('payoutId' in line) world.situations.journaled(process.name, ledger.lease);
     injector.strike(process, 'journal', 'sync');
     await process.takeMs(world.random.heavyTail(0.5, 500));
     this.#isBroken = isBroken;
+    // The act that ends a pause counts once it can be read, although its writer was told that it failed.
+    if (isBroken && isWritten && 'resumed' in line) control?.journaled(process, file, line);
     if (isBroken) throw new Error('no space left on device');
     file.sync(line);
     this.noteOwn(line);

@@ -125,8 +125,8 @@ export class SignedBook {
     else if (journal.pausedBy !== undefined && Date.parse(act.at) < journal.pausedAt) {
       world.fail('paused: it was ended by an act from before it');
     }
-    if (journal.pausedBy !== undefined && journal.used.has(hash))
-      world.fail('paused: it was ended by an act that was used');
+    // Noted late, by a process that was stopped: the pause since then stands.
+    if (journal.used.has(hash)) return;
     journal.used.set(hash, 'resume');
     journal.pausedBy = undefined;
   }
