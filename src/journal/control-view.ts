@@ -45,7 +45,8 @@ export class ControlView {
     } else if ('complete' in line) this.#complete = line.complete;
     else if ('paused' in line) this.#pause = line.paused;
     else if ('resumed' in line) {
-      this.#pause = undefined;
+      // A process that was stopped may note late an act that has ended an earlier pause: an act ends one.
+      if (!this.#acts.has(line.resumed.act)) this.#pause = undefined;
       this.#acts.add(line.resumed.act);
     } else if ('ledgerAdopted' in line) this.#acts.add(line.ledgerAdopted.act);
     else if ('outcome' in line) this.attempts.noteOutcome(line);

@@ -102,6 +102,9 @@ export class Sender {
         ? reportMismatch({ kind: 'journal', reason })
         : { kind: 'not_sent', reason };
     }
+    // An operator may have added to it: `payouts journal adopt` would otherwise count after a restart only.
+    const conflict = authority && (await this.#check.judgeJournal());
+    if (conflict !== undefined) return conflict;
     if (pause !== undefined) {
       const reason = await pause.find();
       if (reason !== undefined) return { kind: 'paused', reason };

@@ -9,7 +9,7 @@ import {
 } from '../../../src/ledger/adopt-ledger.js';
 import type { Hold } from '../../../src/ledger/hold.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
-import { toLine, type Payout, type ValidPayout } from '../../../src/ledger/payout.js';
+import { toLine, type NewPayout, type Payout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
 import {
@@ -33,6 +33,7 @@ import { isNewest, knows } from './payout-book.js';
 import { adoptLedger, adoptSend, holdSendable, sendableIn } from './adopt-sends.js';
 import { rejectBegin, revertSend } from './begin-send.js';
 import { changeState } from './change-state.js';
+import { enqueuePayout } from './enqueue-payout.js';
 import { finishSend } from './finish-send.js';
 import { holdPayout } from './hold-payout.js';
 
@@ -192,10 +193,8 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   // What applications and operators do.
 
   /** @returns false when there is a payout of this id already; it stays as it is */
-  enqueue({ payoutId, ...input }: ValidPayout): boolean {
-    if (this.#all.book.get(payoutId) !== undefined) return false;
-    this.#all.book.add({ payoutId, ...input, state: 'queued', attempt: 0, requeueCount: 0 });
-    return true;
+  enqueue(payout: NewPayout): boolean {
+    return enqueuePayout(this.#all, payout);
   }
 
   /** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */

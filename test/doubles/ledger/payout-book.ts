@@ -68,6 +68,11 @@ export class PayoutBook {
     return copy;
   }
 
+  /** Nothing of it is left. */
+  remove(payoutId: string): void {
+    this.#entries.delete(payoutId);
+  }
+
   /** The id of the last change; '' before the first one. */
   get bookmark(): string {
     return this.#lastChange?.id ?? '';

@@ -9,10 +9,10 @@ import { open } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { GuardedSocket } from '../../../dist/gateway/guarded-socket.js';
 
-const { CRASH_RECORD: recordFile, CRASH_STEP: crashStep, CRASH_SIDE: crashSide } = process.env;
+const { CRASH_RECORD: recordFile, CRASH_STEP: crashStep, CRASH_SIDE: crashSide, CRASH_OCCURRENCES: told } = process.env;
 
 /** Steps before the work begins are the same at every start; only this many of each kind are told apart. */
-const OCCURRENCES = 3;
+const OCCURRENCES = Number(told ?? 3);
 
 const counts = new Map();
 

@@ -1,6 +1,6 @@
 /**
  * Ends the worker before and after every step of a payout's life, on a real Redis and a real gateway, and checks the three
- * promises each time: `npm run crash-points [-- --jobs 6]`.
+ * promises each time: `npm run crash-points [-- --jobs 6]`. With `--signed`, at the steps that signed payouts add.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile, mkdtemp, rm } from 'node:fs/promises';
@@ -12,6 +12,7 @@ import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
+import { openSignedAccount, SIGNING_KEY, UNSIGNED } from './signed-account.js';
 
 const PRELOAD = new URL('crash-everywhere.mjs', import.meta.url).href;
 const SECRET_KEY = 'k-crash-points';
@@ -29,6 +30,15 @@ const QUICK = {
   HEALTH_PORT: '0',
   LOG_LEVEL: 'error',
 };
+
+const { values } = parseArgs({
+  options: { jobs: { type: 'string', default: '6' }, signed: { type: 'boolean', default: false } },
+});
+
+/** What differs where payouts are signed: more lines of the journal, and the script that holds. */
+const SIGNED_STEPS = /^(journal|redis hold)/;
+/** More of a kind are told apart: the lines of the journal are few, and each is another. */
+const SIGNED_OCCURRENCES = '10';
 
 interface Point {
   readonly step: string;
@@ -54,7 +64,9 @@ async function openRun(redis: LocalRedis): Promise<Run> {
     settleAfterMs: 50,
     latencyAfterMs: 20,
   });
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId });
+  const signed = values.signed ? await openSignedAccount({ redisUrl: redis.url, platformId, dir }) : undefined;
+  const signing = values.signed ? { signingKey: SIGNING_KEY } : {};
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId, ...signing });
   await producer.enqueueMany(
     Array.from({ length: PAYOUTS }, (_, index) => ({
       payoutId: `P-${index}`,
@@ -80,6 +92,8 @@ async function openRun(redis: LocalRedis): Promise<Run> {
           GATEWAY_BASE_URL: sandbox.url,
           GATEWAY_SECRET_KEY: SECRET_KEY,
           SEND_JOURNAL_DIR: join(dir, 'journal'),
+          ...signed?.environment,
+          ...(values.signed ? { CRASH_OCCURRENCES: SIGNED_OCCURRENCES } : {}),
           ...environment,
         },
       });
@@ -88,6 +102,7 @@ async function openRun(redis: LocalRedis): Promise<Run> {
     },
     async close() {
       await Promise.all([...children].map(end));
+      await signed?.close();
       await producer.close();
       await sandbox.close();
       await rm(dir, { recursive: true, force: true });
@@ -103,8 +118,8 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 async function isSettled({ producer }: Run): Promise<boolean> {
-  const { completed, unknown } = await producer.stats();
-  return completed + unknown === PAYOUTS;
+  const { completed, unknown, held } = await producer.stats();
+  return completed + unknown === PAYOUTS && held === (values.signed ? 1 : 0);
 }
 
 /** The names of all steps that a worker takes from its start until two payouts are completed and it has ended. */
@@ -117,7 +132,8 @@ async function recordSteps(redis: LocalRedis): Promise<string[]> {
     const ended = new Promise((resolve) => worker.once('exit', resolve));
     worker.kill('SIGTERM');
     await ended;
-    return [...new Set((await readFile(file, 'utf8')).trim().split('\n'))];
+    const steps = [...new Set((await readFile(file, 'utf8')).trim().split('\n'))];
+    return values.signed ? steps.filter((step) => SIGNED_STEPS.test(step)) : steps;
   } finally {
     await run.close();
   }
@@ -161,11 +177,13 @@ async function findBroken({ sandbox, producer }: Run): Promise<string | undefine
     const payout = await producer.get(`P-${index}`);
     if (payout?.state === 'completed' && !paid.has(payout.addressTo)) return `P-${index} is completed but was not paid`;
   }
-  return undefined;
+  if (!values.signed) return undefined;
+  const { state } = (await producer.get(UNSIGNED)) ?? {};
+  const isSent = sandbox.payments().some(({ addressTo }) => addressTo === 'bc1qunsigned');
+  return state === 'held' && !isSent ? undefined : `${UNSIGNED}, which nobody signed, is ${String(state)}`;
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { jobs: { type: 'string', default: '6' } } });
   const redis = await startLocalRedis();
   const failures: string[] = [];
   let unreached = 0;

@@ -14,9 +14,21 @@ export class JournalFile {
   readonly lines: JournalLine[];
   readonly #unsynced = new Set<JournalLine>();
 
-  constructor(journalId: string) {
+  /** @param bornAt - wall clock, ms; absent where nothing is signed */
+  constructor(journalId: string, bornAt?: number) {
     this.journalId = journalId;
-    this.lines = [{ v: 2, journalId }];
+    this.lines = [bornAt === undefined ? { v: 2, journalId } : { v: 3, journalId, bornAt }];
+  }
+
+  /** The pause that no act has ended. */
+  get isPaused(): boolean {
+    const last = this.lines.findLast((line) => 'paused' in line || 'resumed' in line);
+    return last !== undefined && 'paused' in last;
+  }
+
+  /** As `payouts journal adopt`. */
+  declareComplete(at: number): void {
+    this.lines.push({ complete: { at, by: 'ann', reason: 'nothing is missing' } });
   }
 
   /** Adds a line that is not on disk before {@link sync}. */

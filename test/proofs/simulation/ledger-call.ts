@@ -1,6 +1,7 @@
 import { RedisUnavailableError } from '../../../src/errors.js';
 import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 import type { FaultInjector } from './fault-injector.js';
+import type { Attacker } from './signed/attacker.js';
 import { nearBoundary, type Plan } from './plan.js';
 import type { SimProcess } from './sim-process.js';
 import type { SimRedis } from './sim-redis.js';
@@ -12,6 +13,8 @@ export interface LedgerLinkOptions {
   readonly injector: FaultInjector;
   /** Told when a send is about to begin. */
   readonly onBegin: () => void;
+  /** Who answers in the place of Redis. */
+  readonly attacker?: Pick<Attacker, 'forge'> | undefined;
 }
 
 /** Asked often and changing little: their faults are rarer, and they are left out of the trace. */
@@ -99,6 +102,8 @@ export class LedgerCall<Reply> {
     if (!this.#isQuiet) process.world.note(() => `${process.name} ${this.#name} ${this.#about}`);
     if (this.#name === 'acquireLease') redis.beforeLease = redis.ledger.snapshot();
     const reply = this.#run(redis.ledger);
+    // One that is lost may be an error: a script that met a record of an attacker.
+    reply.catch(ignore);
     process.world.situations.executed(process.name, this.#name, this.#about, redis.ledger.lease);
     injector.strike(process, 'executed', this.#name);
     redis.executed(this.#name, this.#isQuiet);

@@ -9,6 +9,7 @@ export interface WorkerLedger extends SenderLedger {
 
 /** A process's connection to the simulated Redis: commands and replies are late or lost, and may overtake each other. */
 export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
+  const { attacker } = options;
   const call = async <Reply>(
     name: string,
     about: string,
@@ -20,7 +21,12 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
       call('acquireLease', owner, async (ledger) => ledger.acquireLease(owner, seen, ...rest)),
     renewLease: async (lease) => call('renewLease', lease.owner, async (ledger) => ledger.renewLease(lease)),
     releaseLease: async (lease) => call('releaseLease', lease.owner, async (ledger) => ledger.releaseLease(lease)),
-    readPayout: async (payoutId) => call('readPayout', payoutId, async (ledger) => ledger.readPayout(payoutId)),
+    readPayout: async (payoutId) =>
+      call('readPayout', payoutId, async (ledger) =>
+        attacker === undefined
+          ? ledger.readPayout(payoutId)
+          : ledger.readPayout(payoutId).then((payout) => attacker.forge(payout)),
+      ),
     findForgottenSends: async (sends) =>
       call('findForgottenSends', '', async (ledger) => ledger.findForgottenSends(sends)),
     beginSend: async (begin) =>

@@ -2,14 +2,15 @@ import { parseArgs } from 'node:util';
 import { print, runCommand, wholeNumber } from '../command-line.js';
 import { runTasks } from '../task-pool.js';
 import { soundPieces } from './pieces.js';
-import { mistakes } from './planted/index.js';
+import { mistakes, signedMistakes } from './planted/index.js';
 import { runSeeds, type BrokenSeed, type SeedRange } from './seeds.js';
 import { runSeed } from './simulation.js';
-import { SITUATIONS, type Situation } from './situations.js';
+import { SIGNED_SITUATIONS, SITUATIONS, type Situation } from './situations.js';
 
 const USAGE = `npm run simulate -- [--seeds N] [--from S]             runs N seeds (20000) from S (1) on; each has to keep every promise
 npm run simulate -- --planted [--seeds N] [--from S]   plants mistakes; each has to be caught within N seeds (10000)
-npm run simulate -- --trace --from S [--planted NAME]  prints every step of one run
+npm run simulate -- --signed [--seeds N] [--from S]    the same with signed payouts, and somebody who writes to Redis
+npm run simulate -- --trace --from S [--signed] [--planted NAME]  prints every step of one run
 `;
 
 /** A failing run is printed whole, so more of them would bury the first. */
@@ -27,6 +28,7 @@ const { values, positionals } = parseArgs({
     seeds: { type: 'string' },
     from: { type: 'string', default: '1' },
     planted: { type: 'boolean', default: false },
+    signed: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -68,7 +70,7 @@ async function runAll(from: number, seeds: number): Promise<boolean> {
 
 function* divide(from: number, seeds: number): Generator<SeedRange> {
   for (let first = from; first < from + seeds; first += SEEDS_PER_TASK) {
-    yield { from: first, seeds: Math.min(SEEDS_PER_TASK, from + seeds - first) };
+    yield { from: first, seeds: Math.min(SEEDS_PER_TASK, from + seeds - first), signed: values.signed };
   }
 }
 
@@ -76,36 +78,44 @@ function* divide(from: number, seeds: number): Generator<SeedRange> {
 function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): boolean {
   const wanted = Math.floor(seeds / SEEDS_PER_SITUATION);
   print('runs that came into a situation:');
-  for (const situation of SITUATIONS) {
+  const situations = values.signed ? [...SITUATIONS, ...SIGNED_SITUATIONS] : SITUATIONS;
+  for (const situation of situations) {
     const count = met.get(situation) ?? 0;
     print(`  ${String(count).padStart(7)}  ${situation}${count < wanted ? `  TOO FEW: ${wanted} are wanted` : ''}`);
   }
-  return SITUATIONS.every((situation) => (met.get(situation) ?? 0) >= wanted);
+  return situations.every((situation) => (met.get(situation) ?? 0) >= wanted);
 }
 
 async function explain({ seed, broken }: BrokenSeed, whole: boolean): Promise<void> {
   print(`seed ${seed}: ${broken}`);
-  print(`  to repeat it: npm run simulate -- --trace --from ${seed}`);
-  if (whole) print((await runSeed(seed, { tracing: true })).trace.join('\n'));
+  print(`  to repeat it: npm run simulate -- --trace --from ${seed}${values.signed ? ' --signed' : ''}`);
+  if (whole) print((await runSeed(seed, { tracing: true, signed: values.signed })).trace.join('\n'));
 }
 
 async function runPlanted(from: number, seeds: number): Promise<boolean> {
   let missed = 0;
-  const tasks = mistakes.map(({ name }): SeedRange => ({ from, seeds, planted: name }));
+  const tasks = [
+    ...(values.signed ? [] : mistakes).map(({ name }): SeedRange => ({ from, seeds, planted: name })),
+    ...signedMistakes.map(({ name }): SeedRange => ({ from, seeds, planted: name, signed: true })),
+  ];
   await runTasks(PROGRAM, tasks, ({ broken: [caught] }, { planted = '' }) => {
     if (caught === undefined) missed += 1;
     const verdict = caught === undefined ? `NOT CAUGHT in ${seeds} seeds` : `${caught.seed - from + 1} seeds`;
     print(`${planted.padEnd(56)} ${verdict.padEnd(12)} ${caught?.broken ?? ''}`);
   });
-  print(`${mistakes.length - missed} passed, ${missed} failed`);
+  print(`${tasks.length - missed} passed, ${missed} failed`);
   return missed === 0;
 }
 
 async function trace(seed: number): Promise<boolean> {
   const name = values.planted ? positionals.join(' ') : undefined;
-  const mistake = mistakes.find((candidate) => candidate.name === name);
+  const mistake = [...mistakes, ...signedMistakes].find((candidate) => candidate.name === name);
   if (name !== undefined && mistake === undefined) throw new Error(`There is no mistake named ${name}`);
-  const result = await runSeed(seed, { tracing: true, pieces: { ...soundPieces, ...mistake?.pieces } });
+  const result = await runSeed(seed, {
+    tracing: true,
+    signed: values.signed,
+    pieces: { ...soundPieces, ...mistake?.pieces },
+  });
   print(result.trace.join('\n'));
   print(result.broken ?? 'every promise was kept');
   return result.broken === undefined;

@@ -3,6 +3,7 @@ import { forgottenIn } from './forgetting.js';
 import { JournalFile } from './journal-file.js';
 import { nearBoundary, type Plan } from './plan.js';
 import type { Host, SimHosts } from './sim-hosts.js';
+import type { SimControl } from './signed/sim-control.js';
 import type { SimProcess } from './sim-process.js';
 import type { SimRedis } from './sim-redis.js';
 import type { World } from './world.js';
@@ -13,6 +14,8 @@ export interface ScheduledFaultsOptions {
   readonly injector: FaultInjector;
   readonly redis: SimRedis;
   readonly hosts: SimHosts;
+  /** In signed mode. */
+  readonly control?: SimControl | undefined;
 }
 
 /** Faults that come at some time, rather than with some command. */
@@ -73,7 +76,9 @@ export class ScheduledFaults {
     if (running.size === 0) return;
     const { process, worker } = random.pick([...running.values()]);
     if (random.chance(faults.wallJump)) {
-      process.wallOffsetMs += random.pick([-3_600_000, -1_000, 1_000, 3_600_000]);
+      const jumpMs = random.pick([-3_600_000, -1_000, 1_000, 3_600_000]);
+      process.wallOffsetMs =
+        this.#options.control?.withinTolerance(process.wallOffsetMs + jumpMs) ?? process.wallOffsetMs + jumpMs;
       this.#world.situations.wallClockJumped(process.name);
     } else if (random.chance(faults.stopCleanly)) {
       this.#world.note(() => `${process.name} is asked to end`);
@@ -128,6 +133,6 @@ export class ScheduledFaults {
     this.#world.note(() => `${host.dir} loses its DISK`);
     for (const { process } of [...host.running.values()]) process.kill();
     this.lostFiles.push(host.file);
-    host.file = new JournalFile(`${host.file.journalId}-next`);
+    host.file = new JournalFile(`${host.file.journalId}-next`, this.#options.control?.wallNow);
   }
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { soundPieces } from './pieces.js';
-import { mistakes } from './planted/index.js';
+import { mistakes, signedMistakes } from './planted/index.js';
 import { runSeed } from './simulation.js';
 import type { Situation } from './situations.js';
 
@@ -10,6 +10,7 @@ export interface SeedRange {
   readonly seeds: number;
   /** The name of a mistake to plant; then the range ends with the first seed that catches it. */
   readonly planted?: string;
+  readonly signed?: boolean;
 }
 
 export interface BrokenSeed {
@@ -27,8 +28,8 @@ export interface RangeResult {
   readonly situations: readonly (readonly [Situation, number])[];
 }
 
-export async function runSeeds({ from, seeds, planted }: SeedRange): Promise<RangeResult> {
-  const mistake = mistakes.find(({ name }) => name === planted);
+export async function runSeeds({ from, seeds, planted, signed = false }: SeedRange): Promise<RangeResult> {
+  const mistake = [...mistakes, ...signedMistakes].find(({ name }) => name === planted);
   const pieces = { ...soundPieces, ...mistake?.pieces };
   const broken: BrokenSeed[] = [];
   const met = new Map<Situation, number>();
@@ -37,7 +38,7 @@ export async function runSeeds({ from, seeds, planted }: SeedRange): Promise<Ran
   for (let seed = from; seed < from + seeds; seed += 1) {
     // Between two runs the event loop gets a turn, without which nothing that was collected is ever given free.
     await nextTurn();
-    const result = await runSeed(seed, { pieces });
+    const result = await runSeed(seed, { pieces, signed });
     arrivals += result.arrivals;
     virtualMs += result.endedAt;
     for (const situation of result.situations) met.set(situation, (met.get(situation) ?? 0) + 1);

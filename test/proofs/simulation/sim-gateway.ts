@@ -11,13 +11,19 @@ export type Verdict =
 /** The simulated gateway: stamps arrivals on true time and keeps the book of what it really paid. */
 export class SimGateway {
   readonly #world: Pick<World, 'now' | 'note' | 'fail'>;
+  readonly #mayBreak: (promise: 'pace' | 'once') => boolean;
   #lastArrival: { readonly at: number; readonly what: string } | undefined;
   /** By the recipient's wallet, of which each payout has its own. */
   readonly #payments = new Map<string, string>();
   arrivals = 0;
 
-  constructor(world: Pick<World, 'now' | 'note' | 'fail'>) {
+  /** @param mayBreak - whether a promise is not made in this run */
+  constructor(
+    world: Pick<World, 'now' | 'note' | 'fail'>,
+    mayBreak: (promise: 'pace' | 'once') => boolean = () => false,
+  ) {
     this.#world = world;
+    this.#mayBreak = mayBreak;
   }
 
   /** The transaction that paid to this wallet. */
@@ -31,12 +37,12 @@ export class SimGateway {
     this.#world.note(() => `gateway: ${what} arrives, ${rejects ? 'rejected' : 'PAID'}`);
     this.arrivals += 1;
     const last = this.#lastArrival;
-    if (last !== undefined && now - last.at < LIMIT_MS - 1e-6) {
+    if (last !== undefined && now - last.at < LIMIT_MS - 1e-6 && !this.#mayBreak('pace')) {
       this.#world.fail(`too fast: ${what} arrived ${(now - last.at).toFixed(3)} ms after ${last.what}`);
     }
     this.#lastArrival = { at: now, what };
     if (rejects) return { kind: 'rejected', message: 'not enough balance' };
-    if (this.#payments.has(addressTo)) this.#world.fail(`twice: ${what} was paid before`);
+    if (this.#payments.has(addressTo) && !this.#mayBreak('once')) this.#world.fail(`twice: ${what} was paid before`);
     const txhash = `tx-${this.arrivals}`;
     this.#payments.set(addressTo, txhash);
     return { kind: 'paid', txhash };

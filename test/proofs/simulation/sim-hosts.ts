@@ -5,6 +5,9 @@ import { JournalFile } from './journal-file.js';
 import { linkLedger } from './ledger-link.js';
 import type { Pieces } from './pieces.js';
 import type { Plan } from './plan.js';
+import type { Attacker } from './signed/attacker.js';
+import { FIRST_BIRTH, type SimControl } from './signed/sim-control.js';
+import { KEYRING, PLATFORM_ID } from './signed/sim-keys.js';
 import type { SimGateway } from './sim-gateway.js';
 import { SimJournal } from './sim-journal.js';
 import type { JournalFolder } from './sim-operator.js';
@@ -31,6 +34,9 @@ export interface SimHostsOptions {
   readonly injector: FaultInjector;
   readonly redis: SimRedis;
   readonly gateway: SimGateway;
+  /** In signed mode. */
+  readonly control?: SimControl | undefined;
+  readonly attacker?: Attacker | undefined;
 }
 
 /** The hosts with their journals, and the worker processes that run on them. */
@@ -44,10 +50,10 @@ export class SimHosts {
 
   constructor(options: SimHostsOptions) {
     this.#options = options;
-    const { plan } = options;
+    const { plan, control } = options;
     this.all = Array.from({ length: plan.hosts }, (_, number) => ({
       dir: `host${number}`,
-      file: new JournalFile(`journal${number}`),
+      file: new JournalFile(`journal${number}`, control === undefined ? undefined : FIRST_BIRTH),
       running: new Map(),
     }));
     for (let number = 0; number < plan.workers; number += 1) this.startLater(`w${number}`, this.#hostOf(number));
@@ -64,6 +70,13 @@ export class SimHosts {
   findSender(): Started | undefined {
     const started = this.all.flatMap(({ running }) => [...running.values()]);
     return started.find(({ process, worker }) => worker.isSender && !process.paused);
+  }
+
+  /** In signed mode, operators repair the clocks of hosts: what they sign has its time. */
+  setClocksRight(): void {
+    const { control } = this.#options;
+    if (control === undefined) return;
+    for (const { running } of this.all) for (const { process } of running.values()) process.wallOffsetMs = 0;
   }
 
   /** Lets every stopped process continue. */
@@ -94,6 +107,7 @@ export class SimHosts {
   #start(slot: string, host: Host): void {
     const { world, plan } = this.#options;
     const { random } = world;
+    const { control } = this.#options;
     const process = new SimProcess({
       world,
       name: `${slot}#${this.#workers.length + 1}`,
@@ -101,6 +115,7 @@ export class SimHosts {
       earlyTimers: plan.earlyTimers,
       wallOffsetMs: random.pick([0, 0, 0, -1_000, 1_000, -3_600_000, 3_600_000]),
     });
+    if (control !== undefined) process.wallOffsetMs = control.withinTolerance(process.wallOffsetMs);
     const worker = this.#makeWorker(process, host);
     this.#workers.push(worker);
     host.running.set(slot, { process, worker });
@@ -116,20 +131,23 @@ export class SimHosts {
   }
 
   #makeWorker(process: SimProcess, host: Host): SimWorker {
-    const { world, plan, pieces, injector, redis, gateway } = this.#options;
+    const { world, plan, pieces, injector, redis, gateway, control, attacker } = this.#options;
     const { settings, faults } = plan;
     const onBegin = (): void => {
       if (world.fault(0.2)) this.onBegin(process);
     };
-    const link = { process, plan, injector, onBegin };
+    const link = { process, plan, injector, onBegin, control, attacker, book: control?.book };
     const { intervalMs, inFlightMaxMs } = settings;
     const pacer = pieces.makePacer({ clock: process, intervalMs, inFlightMaxMs });
     const context = { clock: process, pacer, settings, ledgerOfRun: redis.ledger };
+    const journal = pieces.wrapJournal(new SimJournal({ ...link, file: host.file, ledger: redis.ledger }), context);
+    const signing = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock: process };
     return new SimWorker({
       process,
       ledger: pieces.wrapLedger(linkLedger({ ...link, redis }), context),
       gateway: pieces.wrapGateway(new GatewayLink({ ...link, gateway }), context),
-      journal: pieces.wrapJournal(new SimJournal({ ...link, file: host.file, ledger: redis.ledger }), context),
+      journal,
+      authority: control?.watch(pieces.makeAuthority(signing, context)),
       journalPlace: { host: host.dir, dir: host.dir },
       makeToken: (epoch) => pieces.makeToken(`t${(this.#tokens += 1)}`, epoch),
       pacer,

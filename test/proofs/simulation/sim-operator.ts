@@ -29,6 +29,8 @@ export interface SimOperatorOptions {
   readonly hasAllPayouts: () => boolean;
   /** A mistake that may be planted: adopts whatever is missing. */
   readonly adoptsWithoutProof: boolean;
+  /** In signed mode: what he signs when he resumes. */
+  readonly signResume?: (() => string) | undefined;
 }
 
 const ACTOR = { by: 'ann', reason: 'looked it up' };
@@ -69,7 +71,7 @@ export class SimOperator {
     const [program, verb, ...words] = command.split(' ');
     if (program !== 'payouts') throw new Error(`not a command: ${command}`);
     if (verb === 'resume') {
-      const resumed = this.#options.redis.ledger.resume();
+      const resumed = this.#options.redis.ledger.resume(this.#options.signResume?.());
       this.#options.world.note(() => `operator: resume ${String(resumed)}`);
     } else if (verb === 'adopt-ledger') {
       await this.#adopt(valuesOf('--journal', words), valuesOf('--give-up', words));

@@ -12,7 +12,8 @@ export interface SimProcessOptions {
   readonly wallOffsetMs: number;
 }
 
-const WALL_START = Date.UTC(2030, 0, 1);
+/** The time of day at which a run begins, ms. */
+export const WALL_START = Date.UTC(2030, 0, 1);
 
 /**
  * A process of the simulation: it has a clock of its own and can be stopped (SIGSTOP: nothing of it runs, its clock

@@ -26,6 +26,8 @@ export class SimRedis {
   beforeLease: LedgerSnapshot | undefined;
   /** Asked before anything is forgotten: whether it is within what the sending rules assume. */
   mayForget: (kept: LedgerSnapshot | undefined) => boolean = () => true;
+  /** Told of every command that was carried out. */
+  onExecuted: (name: string) => void = () => undefined;
 
   constructor(world: World, plan: Plan, ledger: MemoryLedger) {
     this.#world = world;
@@ -57,6 +59,7 @@ export class SimRedis {
   /** Called after a command of a sender has run. */
   executed(name: string, isQuiet: boolean): void {
     const { random } = this.#world;
+    this.onExecuted(name);
     if (name === 'beginSend' && this.#sendersToLose > 0 && this.#world.fault(0.5)) this.#loseSender();
     if (this.#rollbacksLeft === 0) return;
     if (random.chance(isQuiet ? 0.005 : 0.1)) this.takeSnapshot();

@@ -6,6 +6,7 @@ import type { Plan } from './plan.js';
 import type { SimGateway } from './sim-gateway.js';
 import { SimOperator, type JournalFolder } from './sim-operator.js';
 import { newPayout, walletOf } from './sim-payout.js';
+import type { SignedUsers } from './signed/signed-users.js';
 import type { SimRedis } from './sim-redis.js';
 import type { World } from './world.js';
 
@@ -18,6 +19,8 @@ export interface SimUsersOptions {
   /** The folders of the hosts of which a running worker refuses to send. */
   readonly refusing: () => readonly string[];
   readonly adoptsWithoutProof: boolean;
+  /** In signed mode. */
+  readonly signed?: SignedUsers | undefined;
 }
 
 const BY = { by: 'ann', reason: 'looked it up' };
@@ -35,7 +38,7 @@ export class SimUsers {
   constructor(options: SimUsersOptions) {
     this.#options = options;
     const hasAllPayouts = (): boolean => this.#wanted.every((payoutId) => this.#ledger.stateOf(payoutId) !== undefined);
-    this.#operator = new SimOperator({ ...options, hasAllPayouts });
+    this.#operator = new SimOperator({ ...options, hasAllPayouts, signResume: options.signed?.signResume });
     const { world, plan } = options;
     for (let number = 1; number <= plan.payouts; number += 1) {
       world.after(world.random.between(0, plan.enqueueWithinMs), () => {
@@ -57,16 +60,28 @@ export class SimUsers {
   get isDrained(): boolean {
     if (this.#wanted.length < this.#options.plan.payouts || this.#options.refusing().length > 0) return false;
     if (this.#ledger.isObjectedTo) return false;
-    return this.#wanted.every((payoutId) => !['queued', 'sending', undefined].includes(this.#ledger.stateOf(payoutId)));
+    const open = ['queued', 'sending', undefined, ...(this.#options.signed === undefined ? [] : ['held'])];
+    return this.#wanted.every((payoutId) => !open.includes(this.#ledger.stateOf(payoutId)));
   }
 
   #checkAgain(): void {
     const { world } = this.#options;
     world.after(world.random.between(1_000, 10_000), () => {
-      void this.#check().then(() => {
+      void this.#checkSafely().then(() => {
         this.#checkAgain();
       });
     });
+  }
+
+  /** Where an attacker struck, a command may end with an error: its operator comes back later. */
+  async #checkSafely(): Promise<void> {
+    const { signed, world } = this.#options;
+    try {
+      await this.#check();
+    } catch (error) {
+      if (signed?.isAttacked !== true) throw error;
+      world.note(() => `operator: ${(error as Error).message}`);
+    }
   }
 
   async #check(): Promise<void> {
@@ -80,12 +95,18 @@ export class SimUsers {
 
   #enqueue(): void {
     if (this.#options.redis.refuses) return;
-    for (const payoutId of this.#wanted) this.#ledger.enqueue(newPayout(payoutId));
+    const { signed } = this.#options;
+    for (const payoutId of this.#wanted) {
+      if (signed === undefined) this.#ledger.enqueue(newPayout(payoutId));
+      else signed.enqueue(payoutId);
+    }
   }
 
   #decide(): void {
-    const { world, plan } = this.#options;
+    const { world, plan, signed } = this.#options;
+    signed?.endKeptPause();
     for (const payout of this.#ledger.payouts()) {
+      if (payout.state === 'held') signed?.decideHeld(payout);
       if (payout.state === 'unknown' && world.fault(0.7)) this.#resolve(payout);
       if (payout.state === 'rejected' && world.fault(0.5)) this.#retry(payout);
       if (payout.state === 'queued' && plan.operatorCancels && world.fault(0.05))
@@ -105,8 +126,13 @@ export class SimUsers {
     this.#retries.set(payout.payoutId, retries + 1);
   }
 
-  #change({ payoutId, state: from }: Payout, change: Pick<StateChange, 'to' | 'txhash'>): void {
-    const rejection = this.#ledger.change({ payoutId, from, ...change, ...BY });
+  #change(payout: Payout, change: Pick<StateChange, 'to' | 'txhash'>): void {
+    const { payoutId, state: from } = payout;
+    const { signed } = this.#options;
+    if (change.to === 'queued' && signed?.mayStateUnsent(payout) === false) return;
+    const act = change.to === 'queued' ? signed?.signResend(payout) : undefined;
+    const acts = act === undefined ? {} : { act };
+    const rejection = this.#ledger.change({ payoutId, from, ...change, ...acts, ...BY });
     this.#options.world.note(() => `operator: ${payoutId} ${from} → ${change.to} ${rejection?.kind ?? ''}`);
   }
 }

@@ -3,6 +3,9 @@ import { mayForget } from './forgetting.js';
 import { soundPieces, type Pieces } from './pieces.js';
 import { makePlan, type Plan } from './plan.js';
 import { ScheduledFaults } from './scheduled-faults.js';
+import { Attacker } from './signed/attacker.js';
+import { SignedUsers } from './signed/signed-users.js';
+import { SimControl } from './signed/sim-control.js';
 import { SimGateway } from './sim-gateway.js';
 import { SimHosts } from './sim-hosts.js';
 import { walletOf } from './sim-payout.js';
@@ -15,6 +18,8 @@ export interface RunOptions {
   readonly pieces?: Pieces;
   /** Keeps every step, to be printed. */
   readonly tracing?: boolean;
+  /** Payouts are signed, and somebody may attack Redis. */
+  readonly signed?: boolean;
 }
 
 /** How a run ended. */
@@ -34,6 +39,9 @@ export interface RunResult {
 /** A worker that knows more than the ledger objects within this time, once there are no more faults. */
 const NOTICED_WITHIN_MS = 20_000;
 
+/** Where an attacker has struck, nothing has to drain: what he left behind gets this long to do harm. */
+const ATTACKED_FOR_MS = 60_000;
+
 /** One run of the whole system, decided by one seed. */
 export class Simulation {
   readonly #world: World;
@@ -42,11 +50,15 @@ export class Simulation {
   readonly #gateway: SimGateway;
   readonly #users: SimUsers;
   readonly #hosts: SimHosts;
+  readonly #control: SimControl | undefined;
+  readonly #attacker: Attacker | undefined;
 
-  constructor(seed: number, { pieces = soundPieces, tracing = false }: RunOptions = {}) {
+  constructor(seed: number, { pieces = soundPieces, tracing = false, signed = false }: RunOptions = {}) {
     const world = (this.#world = new World(seed, tracing));
     const plan = (this.#plan = makePlan(world.random));
     world.note(() => JSON.stringify(plan));
+    const control = signed ? new SimControl(seed, world, plan) : undefined;
+    this.#control = control;
     const injector = new FaultInjector(world, plan);
     let ledgers = 0;
     const ledger = pieces.makeLedger({
@@ -54,7 +66,11 @@ export class Simulation {
       nextLedgerId: () => `ledger-${(ledgers += 1)}`,
     });
     const redis = (this.#redis = new SimRedis(world, plan, ledger));
-    const gateway = (this.#gateway = new SimGateway(world));
+    const attacker = control?.hasAttacker === true ? new Attacker({ world, plan, redis, control }) : undefined;
+    this.#attacker = attacker;
+    const gateway = (this.#gateway = new SimGateway(world, this.#mayBreak));
+    const isAttacked = (): boolean => attacker?.hasStruck === true;
+    const { signsInDoubt } = pieces;
     this.#users = new SimUsers({
       world,
       plan,
@@ -63,9 +79,12 @@ export class Simulation {
       folders: () => hosts.all,
       refusing: () => hosts.refusing,
       adoptsWithoutProof: pieces.adoptsWithoutProof,
+      signed:
+        control &&
+        new SignedUsers({ world, redis, gateway, control, hosts: () => hosts.all, isAttacked, signsInDoubt }),
     });
-    const hosts = (this.#hosts = new SimHosts({ world, plan, pieces, injector, redis, gateway }));
-    const faults = new ScheduledFaults({ world, plan, injector, redis, hosts });
+    const hosts = (this.#hosts = new SimHosts({ world, plan, pieces, injector, redis, gateway, control, attacker }));
+    const faults = new ScheduledFaults({ world, plan, injector, redis, hosts, control });
     hosts.onBegin = (process) => {
       faults.depose(process);
     };
@@ -79,18 +98,29 @@ export class Simulation {
       await this.#world.run(() => false, faultsForMs);
       this.#endFaults();
       const waits = settings.leaseMs + settings.quarantineMs + settings.guardMs + 2 * settings.inFlightMaxMs;
-      const end = faultsForMs + 120_000 + 20 * waits;
+      const end = faultsForMs + 120_000 + 20 * waits + (this.#control === undefined ? 0 : 300_000);
       do {
-        if (!(await this.#world.run(() => this.#users.isDrained, end))) return this.#describeStuck();
+        if (
+          !(await this.#world.run(() => this.#users.isDrained, this.#isAttacked ? ATTACKED_FOR_MS + faultsForMs : end))
+        )
+          return this.#isAttacked ? undefined : this.#describeStuck();
         // Requests in flight must do no harm either, and a worker that knows more than the ledger gets the time to object.
         const rest = Math.max(settings.inFlightMaxMs + settings.leaseMs, NOTICED_WITHIN_MS);
         await this.#world.run(() => false, this.#world.now + rest);
       } while (!this.#users.isDrained);
-      return this.#findFalseState();
+      return this.#isAttacked ? undefined : this.#findFalseState();
     } catch (error) {
       return (error as Error).message;
     }
   }
+
+  get #isAttacked(): boolean {
+    return this.#attacker?.hasStruck === true;
+  }
+
+  /** What docs/guarantees.md does not promise where somebody writes to Redis. */
+  readonly #mayBreak = (promise: 'pace' | 'once'): boolean =>
+    this.#isAttacked && (promise === 'pace' ? this.#attacker?.breaksPace === true : this.#plan.hosts > 1);
 
   close(): void {
     this.#hosts.close();
@@ -107,6 +137,7 @@ export class Simulation {
     this.#world.calmUntil = 0;
     this.#redis.comeBack();
     this.#hosts.continueAll();
+    this.#hosts.setClocksRight();
   }
 
   #describeStuck(): string {

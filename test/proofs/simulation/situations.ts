@@ -25,7 +25,35 @@ export const SITUATIONS = [
   'a ledger is adopted, and a journal given up',
 ] as const;
 
-export type Situation = (typeof SITUATIONS)[number];
+/** Of signed mode. */
+export const SIGNED_SITUATIONS = [
+  'an attacker strikes',
+  'a payout is held',
+  'a payout is held: somebody altered it',
+  'a payout is held: it was sent before',
+  'a payout is held: it expired',
+  'a payout is held: it is older than the journal',
+  'a payout is renewed',
+  'a payout is released',
+  'a journal is declared complete',
+  'a journal forgets expired sends',
+  'a payout is held: the journal forgot sends that expired later',
+  'an act is used',
+  'a pause is kept',
+  'a kept pause is ended by an act',
+  'an act that ends no pause is refused',
+] as const;
+
+export type Situation = (typeof SITUATIONS)[number] | (typeof SIGNED_SITUATIONS)[number];
+
+/** By the reason of the hold. */
+const HELD_FOR: Readonly<Record<string, Situation>> = {
+  bad_signature: 'a payout is held: somebody altered it',
+  sent_before: 'a payout is held: it was sent before',
+  expired: 'a payout is held: it expired',
+  before_birth: 'a payout is held: it is older than the journal',
+  forgotten: 'a payout is held: the journal forgot sends that expired later',
+};
 
 interface Request {
   readonly process: string;
@@ -84,10 +112,19 @@ export class Situations {
         this.#beforeWrite.delete(process);
         this.meet('an attempt is put back');
         break;
+      case 'holdPayout':
+        this.#held(attempt);
+        break;
       case 'object':
         this.meet('a journal objects');
         break;
     }
+  }
+
+  #held(reason: string): void {
+    this.meet('a payout is held');
+    const situation = HELD_FOR[reason];
+    if (situation !== undefined) this.meet(situation);
   }
 
   #tookOver(epoch: number): void {

@@ -70,7 +70,8 @@ function blind(journal: SendJournal): SendJournal {
   });
 }
 
-function but(journal: SendJournal, changes: Partial<SendJournal>): SendJournal {
+/** A journal with some of its answers exchanged. */
+export function but(journal: SendJournal, changes: Partial<SendJournal>): SendJournal {
   return new Proxy(journal, {
     get: (target, name: keyof SendJournal) => {
       if (name in changes) return changes[name];

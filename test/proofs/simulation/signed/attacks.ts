@@ -1,0 +1,203 @@
+import { formatIntent } from '../../../../src/control/intent.js';
+import { signText } from '../../../../src/control/ed25519.js';
+import { intentOf } from '../../../../src/control/signed-payout.js';
+import type { Payout } from '../../../../src/ledger/payout.js';
+import type { LeaseView } from '../../../../src/ledger/sender-ledger.js';
+import type { LedgerSnapshot } from '../../../doubles/ledger/ledger-snapshot.js';
+import type { Random } from '../../../doubles/random.js';
+import { newPayout, walletOf } from '../sim-payout.js';
+import { KEYS, PLATFORM_ID, signAct, storeAct } from './sim-keys.js';
+
+/** What an attacker knows: all that Redis ever had, and a key of his own. */
+export interface Loot {
+  readonly random: Random;
+  readonly payouts: readonly Payout[];
+  /** Acts, as JSON. */
+  readonly acts: readonly string[];
+}
+
+export interface Attack {
+  readonly name: string;
+  /** Whether it can break the pace, as docs/guarantees.md says. */
+  readonly breaksPace?: true;
+  /** Writes to Redis. @returns whether there was something to write to */
+  readonly strike: (all: LedgerSnapshot, loot: Loot) => boolean;
+}
+
+const THIEF = { addressTo: 'wallet-thief', amount: '99' };
+
+/** What whoever can write to Redis may do there. */
+export const ATTACKS: readonly Attack[] = [
+  { name: 'requeues a payout', strike: onPayout((payout, { random }) => requeue(payout, random)) },
+  { name: 'requeues a payout as never sent', strike: requeueAsNew },
+  { name: 'alters a payout', strike: onPayout((payout, { random }) => alter(payout, random)) },
+  { name: 'puts an old record back', strike: putOldRecordBack },
+  { name: 'deletes a record', strike: deleteRecord },
+  { name: 'copies a payout', strike: copyPayout },
+  { name: 'invents a payout', strike: inventPayout },
+  { name: 'ends a pause', strike: endPause },
+  { name: 'attaches an act', strike: onPayout((payout, loot) => attachAct(payout, loot)) },
+  { name: 'has operators decide', strike: askOperators },
+  { name: 'ends objections', strike: endObjections },
+  { name: 'moves the sends', strike: moveSends, breaksPace: true },
+  { name: 'moves the lease', strike: moveLease, breaksPace: true },
+];
+
+/** What a reply of Redis may say instead of the record. */
+export function forgeReply(payout: Payout, random: Random): Payout {
+  return { ...payout, ...alter(payout, random) };
+}
+
+function onPayout(change: (payout: Payout, loot: Loot) => Partial<Payout>): Attack['strike'] {
+  return (all, loot) => {
+    const payout = pickPayout(all, loot);
+    if (payout !== undefined) all.book.alter(payout.payoutId, change(payout, loot));
+    return payout !== undefined;
+  };
+}
+
+function pickPayout(all: LedgerSnapshot, { random }: Loot): Payout | undefined {
+  const payouts = all.book.all();
+  return payouts.length === 0 ? undefined : random.pick(payouts);
+}
+
+/** The number of its attempt stays, falls or rises. */
+function requeue({ attempt }: Payout, random: Random): Partial<Payout> {
+  const moved = random.pick([attempt, attempt, attempt - 1, attempt - 2, attempt + 1, attempt + random.whole(2, 200)]);
+  return { state: 'queued', attempt: Math.max(0, moved) };
+}
+
+/** Nothing in the record tells of an attempt. */
+function requeueAsNew(all: LedgerSnapshot, loot: Loot): boolean {
+  const payout = pickPayout(all, loot);
+  if (payout === undefined) return false;
+  const { txhash, act, ...rest } = payout;
+  all.book.remove(payout.payoutId);
+  all.book.add({
+    ...rest,
+    ...(loot.random.chance(0.5) && act !== undefined ? { act } : {}),
+    state: 'queued',
+    attempt: 0,
+  });
+  if (txhash !== undefined) all.book.freeTxhash(txhash);
+  return true;
+}
+
+function alter(payout: Payout, random: Random): Partial<Payout> {
+  const { signed } = payout;
+  const [amount, addressTo] = [THIEF.amount, THIEF.addressTo];
+  return random.pick<() => Partial<Payout>>([
+    () => ({ amount }),
+    () => ({ addressTo }),
+    () => ({ amount, addressTo }),
+    () => ({ symbol: 'USD' }),
+    () => ({ paymentId: 8 }),
+    // The signature of a key that is in no keyring, under the name of one that is.
+    () => ({ addressTo, ...(signed === undefined ? {} : { signed: forge({ ...payout, addressTo }, signed) }) }),
+    () =>
+      signed === undefined
+        ? {}
+        : { signed: { ...signed, expiresAt: new Date(Date.parse(signed.expiresAt) + 600_000).toISOString() } },
+  ])();
+}
+
+function forge(payout: Payout, signed: NonNullable<Payout['signed']>): NonNullable<Payout['signed']> {
+  return { ...signed, signature: signText(formatIntent(intentOf(PLATFORM_ID, payout, signed)), KEYS.thief) };
+}
+
+function putOldRecordBack(all: LedgerSnapshot, { random, payouts }: Loot): boolean {
+  if (payouts.length === 0) return false;
+  const old = random.pick(payouts);
+  const state = random.chance(0.7) ? 'queued' : old.state;
+  if (all.book.get(old.payoutId) === undefined) all.book.add({ ...old, state });
+  else all.book.alter(old.payoutId, { ...old, state, act: old.act as string });
+  return true;
+}
+
+function deleteRecord(all: LedgerSnapshot, loot: Loot): boolean {
+  const payout = pickPayout(all, loot);
+  if (payout !== undefined) all.book.remove(payout.payoutId);
+  return payout !== undefined;
+}
+
+/** The same payment again, under an id of its own. */
+function copyPayout(all: LedgerSnapshot, loot: Loot): boolean {
+  const payout = pickPayout(all, loot);
+  if (payout === undefined) return false;
+  const payoutId = newId(all);
+  all.book.add({ ...payout, payoutId, state: 'queued', attempt: loot.random.pick([0, payout.attempt]) });
+  return true;
+}
+
+function inventPayout(all: LedgerSnapshot, loot: Loot): boolean {
+  const like = pickPayout(all, loot);
+  const payoutId = newId(all);
+  const addressTo = loot.random.pick([THIEF.addressTo, walletOf(payoutId)]);
+  const payout = { ...newPayout(payoutId), addressTo, notBefore: undefined, attempt: 0, requeueCount: 0 };
+  const signed = like?.signed && loot.random.chance(0.8) ? { signed: like.signed } : {};
+  all.book.add({ ...payout, ...signed, state: 'queued' });
+  return true;
+}
+
+function newId(all: LedgerSnapshot): string {
+  return `x${all.book.all().length + 1}`;
+}
+
+function endPause(all: LedgerSnapshot, { random, acts }: Loot): boolean {
+  if (all.pausedReason === undefined) return false;
+  all.pausedReason = undefined;
+  if (acts.length > 0 && random.chance(0.7)) all.resumeAct = random.pick(acts);
+  return true;
+}
+
+/** One that was signed for something else, one that was used, or one that no operator signed. */
+function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {
+  const at = payout.createdAt;
+  const expiresAt = new Date(Date.parse(at) + 600_000).toISOString();
+  const stated = {
+    act: 'resend',
+    payoutId: payout.payoutId,
+    attempt: Math.max(1, payout.attempt),
+    reason: 'x',
+  } as const;
+  const forged = signAct({ ...stated, intent: '0'.repeat(64), by: 'ann', at, expiresAt }, KEYS.thief);
+  return { act: acts.length > 0 && random.chance(0.8) ? random.pick(acts) : storeAct(forged).text, state: 'queued' };
+}
+
+/** Shows operators what is not so: they ask the gateway. */
+function askOperators(all: LedgerSnapshot, loot: Loot): boolean {
+  const payout = pickPayout(all, loot);
+  if (payout === undefined) return false;
+  all.book.alter(payout.payoutId, { state: loot.random.pick(['unknown', 'rejected', 'held'] as const) });
+  all.book.note(payout.payoutId, { doubtUntil: 0 });
+  return true;
+}
+
+function endObjections(all: LedgerSnapshot): boolean {
+  const { size } = all.objections;
+  all.objections = new Map();
+  return size > 0;
+}
+
+function moveSends(all: LedgerSnapshot, { random }: Loot): boolean {
+  if (random.chance(0.5)) all.sendCount = Math.max(0, all.sendCount + random.pick([-2, -1, 1]));
+  if (random.chance(0.5)) all.last = random.pick(['', 't1', 't2', 'x']);
+  if (random.chance(0.3)) all.journals = new Map();
+  if (random.chance(0.3)) all.awaitingAnswer = '';
+  return true;
+}
+
+function moveLease(all: LedgerSnapshot, { random }: Loot): boolean {
+  const { lease } = all;
+  if (lease === undefined) return false;
+  all.lease = random.pick<() => LeaseView | undefined>([
+    () => undefined,
+    () => ({ ...lease, released: true }),
+    () => ({ ...lease, owner: 'thief' }),
+    () => ({ ...lease, epoch: lease.epoch + 1 }),
+    () => ({ ...lease, heartbeat: 0 }),
+  ])();
+  if (random.chance(0.5)) all.awaitingAnswer = '';
+  if (random.chance(0.3)) all.inFlightMs = 0;
+  return true;
+}
