@@ -44,7 +44,8 @@ does not slow another. What an account does not set comes from the environment.
 Commands for operators work on one account: the only one of the file, that of \`GATEWAY_PLATFORM_ID\`, or that of \`--account ID\`.
 \`payouts worker\`, \`dashboard\`, \`notify\` and \`doctor\` serve all of the file, or with \`--account ID\` that one.
 
-\`secretKeyFile\` is relative to the accounts file. An account may set each of these:
+\`secretKeyFile\` is relative to the accounts file. So is \`signingKeyFile\`, which an account has together with \`signingKeyName\`, in
+place of \`PAYOUT_SIGNING_KEY_FILE\` and \`PAYOUT_SIGNING_KEY_NAME\`. An account may set each of these:
 
 ${Object.keys(ACCOUNT_SETTINGS)
   .map((name) => `- \`${name}\``)

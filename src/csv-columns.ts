@@ -12,9 +12,14 @@ export const CSV_COLUMNS = {
   metadata: 'metadata',
 } as const;
 
-export type CsvColumn = keyof typeof CSV_COLUMNS;
+export const CSV_COLUMN_NAMES = Object.keys(CSV_COLUMNS) as readonly (keyof typeof CSV_COLUMNS)[];
 
-export const CSV_COLUMN_NAMES = Object.keys(CSV_COLUMNS) as readonly CsvColumn[];
+/** What `payouts import` takes beside them. */
+export const INPUT_COLUMNS = { ...CSV_COLUMNS, requested_by: 'requestedBy' } as const;
+
+export type CsvColumn = keyof typeof INPUT_COLUMNS;
+
+export const INPUT_COLUMN_NAMES = Object.keys(INPUT_COLUMNS) as readonly CsvColumn[];
 
 export const REQUIRED_CSV_COLUMNS: readonly CsvColumn[] = ['payout_id', 'payment_id', 'amount', 'address_to'];
 
@@ -33,12 +38,12 @@ export const RESULT_COLUMNS = {
 export const RESULT_CSV_COLUMNS = Object.keys(RESULT_COLUMNS) as readonly (keyof typeof RESULT_COLUMNS)[];
 
 const COLUMN_OF_FIELD: ReadonlyMap<string, string> = new Map(
-  Object.entries({ ...CSV_COLUMNS, ...RESULT_COLUMNS }).map(([column, field]) => [field, column]),
+  Object.entries({ ...INPUT_COLUMNS, ...RESULT_COLUMNS }).map(([column, field]) => [field, column]),
 );
 
 /** The column that fills a field, for errors to name it as the file does. */
 export function toCsvColumn(field: string): string {
-  return CSV_COLUMN_NAMES.find((column) => CSV_COLUMNS[column] === field) ?? field;
+  return INPUT_COLUMN_NAMES.find((column) => INPUT_COLUMNS[column] === field) ?? field;
 }
 
 /** A column as it is called here, by either of its spellings: `payoutId`, the library's, is `payout_id`, the API's. */

@@ -4,6 +4,7 @@ export type ErrorCode =
   | 'INVALID_CONFIG'
   | 'NOT_FOUND'
   | 'CONFLICT'
+  | 'NOT_VERIFIED'
   | 'REDIS_UNAVAILABLE'
   | 'GATEWAY_REJECTED'
   | 'GATEWAY_UNAVAILABLE'
@@ -70,6 +71,13 @@ export class ConflictError extends PayoutError {
 
 /** A transaction is not the payment of the payout that it was given for, or the gateway does not know it. Nothing was changed. */
 export class TransactionMismatchError extends ConflictError {}
+
+/** A signature, or an approval, is missing or does not count. The message says which check failed. Nothing was changed. */
+export class NotVerifiedError extends PayoutError {
+  constructor(message: string) {
+    super('NOT_VERIFIED', message);
+  }
+}
 
 /** Redis did not respond in time or could not be reached. What was asked may or may not have happened; asking again is safe. */
 export class RedisUnavailableError extends PayoutError {

@@ -70,6 +70,17 @@ export const txhashField = z
   .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces')
   .refine((text) => text === '' || !NO_TRANSACTION.test(text), 'must be a real txhash, not "null", "0" or the like');
 
+/** The name of a signing key, which records and statements carry. */
+export const keyNameField = z
+  .string({ error: 'must be a string' })
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/, 'must be 1 to 32 of A-Z a-z 0-9 . _ - and begin with a letter or digit');
+
+/** A person in a keyring, and whom a producer names as requesting. It is signed, so it is one line of well-formed text. */
+export const personField = z
+  .string({ error: 'must be a string' })
+  .regex(/^[^\p{Cc}\p{Surrogate}\u2028\u2029]{1,64}$/u, 'must be 1 to 64 characters on one line')
+  .refine((text) => text.trim() === text && text !== '', 'must not begin or end with spaces');
+
 /** The caller's own key of a payout. */
 export const payoutIdField = z
   .string({ error: 'must be a string' })

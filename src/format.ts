@@ -9,6 +9,11 @@ export function shorten(text: string): string {
   return [isShort ? address : `${address.slice(0, SHOWN_ENDS)}…${address.slice(-SHOWN_ENDS)}`, ...tag].join(':');
 }
 
+/** `queued, held or rejected`. */
+export function formatAlternatives(names: readonly string[]): string {
+  return names.join(', ').replace(/, ([^,]*)$/, ' or $1');
+}
+
 /** The currency as `id/symbol`: the id says in what is paid, the symbol in what the account is kept. */
 export function formatCurrency({
   paymentId,

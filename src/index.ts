@@ -1,12 +1,24 @@
 /** The public names of the package, one by one. */
-export { PayoutProducer, type BulkEnqueue, type BulkResult, type EnqueuedPayout } from './producer/payout-producer.js';
-export type { PayoutProducerOptions } from './queues/open-ledger.js';
+export {
+  PayoutProducer,
+  type BulkEnqueue,
+  type BulkResult,
+  type EnqueuedPayout,
+  type PayoutProducerOptions,
+} from './producer/payout-producer.js';
+export type { SigningKeyOption } from './producer/payout-signer.js';
+export type { AccountConnectionOptions } from './queues/open-ledger.js';
+export type { IntentSignature, StoredSignature } from './control/signed-payout.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './operator/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/set-pause.js';
 export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-ledger.js';
 export type { Adoption, AdoptionPlan } from './operator/adoption.js';
 export type { Actor } from './ledger/actor.js';
+export type { ActSigner } from './control/act-signer.js';
+export { openActSigner, type ActSignerOptions } from './operator/open-act-signer.js';
+export type { Keyring } from './control/keyring.js';
+export { readKeyringFile } from './control/keyring-file.js';
 export type { EventsOptions } from './producer/events/event-group.js';
 export type { PayoutEventListener } from './producer/events/event-listeners.js';
 export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/events/payout-events.js';
@@ -22,6 +34,7 @@ export {
   InvalidConfigError,
   InvalidInputError,
   NotFoundError,
+  NotVerifiedError,
   PayoutError,
   RedisUnavailableError,
   StoppedError,

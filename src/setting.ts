@@ -11,6 +11,7 @@ export const SETTING_SECTIONS = {
   retention: 'Retention',
   serving: 'Health, dashboard and log',
   notifications: 'Notifications',
+  control: 'Control of money',
 } as const;
 
 /**

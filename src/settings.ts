@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { baseUrlField, millisecondsField, platformIdField, webhookUrlField, wholeNumberField } from './fields.js';
+import {
+  baseUrlField,
+  keyNameField,
+  millisecondsField,
+  platformIdField,
+  webhookUrlField,
+  wholeNumberField,
+} from './fields.js';
 import { parseRedisUrl } from './redis.js';
 import { explorersField, proxiesField } from './serving-fields.js';
 import type { SettingTable } from './setting.js';
@@ -345,10 +352,58 @@ export const NOTIFY_SETTINGS = {
   notifyHealthPort: { section: 'notifications', variable: 'NOTIFY_HEALTH_PORT', rule: port, default: 9_465 },
 } as const satisfies SettingTable;
 
+/** Keys: who signs what, and whose signatures count. Private keys are files of PKCS#8 PEM, made by `payouts keygen`. */
+export const CONTROL_SETTINGS = {
+  /**
+   * The private key with which `payouts enqueue`, `import` and `sign` sign payouts. Programs pass it as `signingKey` of
+   * `PayoutProducer`. Only with `PAYOUT_SIGNING_KEY_NAME`.
+   */
+  signingKeyFile: {
+    section: 'control',
+    variable: 'PAYOUT_SIGNING_KEY_FILE',
+    rule: text,
+    absent: 'payouts are not signed',
+  },
+  /** The name of that key in the keyring. Only with `PAYOUT_SIGNING_KEY_FILE`. */
+  signingKeyName: {
+    section: 'control',
+    variable: 'PAYOUT_SIGNING_KEY_NAME',
+    rule: keyNameField,
+    absent: 'payouts are not signed',
+  },
+  /**
+   * The keyring, YAML or JSON: the public keys of those whose signatures count. Only root and the user of the process may be
+   * able to write it, and its folder. With it a worker sends nothing that is not signed, and the commands that send again ask
+   * for the key of an operator (`--key`, `--ssh-key`).
+   */
+  keysFile: {
+    section: 'control',
+    variable: 'PAYOUT_KEYS_FILE',
+    rule: text,
+    absent: 'nothing is verified',
+    example: './keys.yaml',
+  },
+  /** The private key with which the worker signs final states. Only with `PAYOUT_WORKER_KEY_NAME`. */
+  workerKeyFile: {
+    section: 'control',
+    variable: 'PAYOUT_WORKER_KEY_FILE',
+    rule: text,
+    absent: 'final states are not signed',
+  },
+  /** The name of that key in the keyring. Only with `PAYOUT_WORKER_KEY_FILE`. */
+  workerKeyName: {
+    section: 'control',
+    variable: 'PAYOUT_WORKER_KEY_NAME',
+    rule: keyNameField,
+    absent: 'final states are not signed',
+  },
+} as const satisfies SettingTable;
+
 /** What programs do not pass as options: only the `payouts` command reads it. */
 export const COMMAND_SETTINGS = {
   ...WORKER_COMMAND_SETTINGS,
   ...SECRET_SETTINGS,
+  ...CONTROL_SETTINGS,
   ...DASHBOARD_SETTINGS,
   ...NOTIFY_SETTINGS,
 } as const;

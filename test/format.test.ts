@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  formatAlternatives,
   formatCount,
   formatCurrency,
   formatDuration,
@@ -12,6 +13,15 @@ import {
 } from '../src/format.js';
 
 const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+
+it.each([
+  [[], ''],
+  [['queued'], 'queued'],
+  [['queued', 'held'], 'queued or held'],
+  [['queued', 'held', 'rejected'], 'queued, held or rejected'],
+])('names the alternatives %j', (names, text) => {
+  expect(formatAlternatives(names)).toBe(text);
+});
 
 describe('shorten', () => {
   it.each([

@@ -88,6 +88,33 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     ],
   },
   {
+    heading: 'Keys:',
+    commands: [
+      {
+        usage: 'keygen [options] <name>',
+        description: 'make a signing key, and the entry of the keyring for it',
+        accounts: 'none',
+        load: async () => (await import('./commands/keygen-command.js')).defineKeygenCommand,
+      },
+      {
+        usage: 'keys',
+        description: 'check the keyring: whose signatures count',
+        accounts: 'none',
+        load: async () => (await import('./commands/keys-command.js')).defineKeysCommand,
+      },
+      {
+        usage: 'sign [options] [file]',
+        description: 'sign payouts in a file, without Redis, to enqueue them elsewhere',
+        load: async () => (await import('./commands/sign-command.js')).defineSignCommand,
+      },
+      {
+        usage: 'verify [options] <payoutId>',
+        description: 'verify the signature of a payout in the queue',
+        load: async () => (await import('./commands/verify-command.js')).defineVerifyCommand,
+      },
+    ],
+  },
+  {
     heading: 'Gateway:',
     commands: [
       {

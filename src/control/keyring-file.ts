@@ -5,10 +5,10 @@ import { readTrustedFile } from './trusted-file.js';
 
 /**
  * Reads a keyring, YAML or JSON.
- * @param field - the setting that names the file, for errors
+ * @param field - the setting that names the file, for errors; @defaultValue `keyring`
  * @throws InvalidConfigError when the file is missing, not trusted, or says something that makes no sense
  */
-export function readKeyringFile(path: string, field: string): Keyring {
+export function readKeyringFile(path: string, field = 'keyring'): Keyring {
   try {
     return Keyring.parse(parseYaml(checkPublic(readTrustedFile(path))));
   } catch (error) {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toProblem } from '../fields.js';
+import { keyNameField, personField, toProblem } from '../fields.js';
 import { InvalidConfigError, type Problem } from '../errors.js';
 import { bytesOf, publicKeyOf, verifyText } from './ed25519.js';
 import { parseSshKey, SSH_KEY_TYPES, type SshKey } from './ssh-key.js';
@@ -8,17 +8,6 @@ import { isSshSignature, verifySshText } from './ssh-signature.js';
 /** What a key may sign: payouts, approvals, acts, receipts. */
 export const KEY_ROLES = ['producer', 'approver', 'operator', 'worker'] as const;
 export type KeyRole = (typeof KEY_ROLES)[number];
-
-/** A name of a key, which records and statements carry. */
-export const keyNameField = z
-  .string({ error: 'must be a string' })
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/, 'must be 1 to 32 of A-Z a-z 0-9 . _ - and begin with a letter or digit');
-
-/** A person in a keyring, and whom a producer names as requesting. */
-export const personField = z
-  .string({ error: 'must be a string' })
-  .regex(/^[^\p{Cc}\u2028\u2029]{1,64}$/u, 'must be 1 to 64 characters on one line')
-  .refine((text) => text.trim() === text && text !== '', 'must not begin or end with spaces');
 
 /** The first word of a key that is given as its 32 bytes in base64. */
 const RAW_KEY = /^ed25519:([A-Za-z0-9+/_-]{43})=?$/;
@@ -64,7 +53,8 @@ const keyEntry = z.strictObject({
 });
 
 const validKey = keyEntry.superRefine(({ notBefore = -Infinity, notAfter = Infinity }, context) => {
-  if (notBefore <= notAfter) return;
+  // Not `>=`: of an entry with other problems, a time may be none yet.
+  if (!(notAfter < notBefore)) return;
   const input = new Date(notAfter).toISOString();
   context.addIssue({ code: 'custom', path: ['notAfter'], message: 'must not be before notBefore', input });
 });
@@ -94,7 +84,7 @@ export class Keyring {
    */
   static parse(content: unknown): Keyring {
     // It may be a file of another kind, and hold a secret: nothing of it is shown.
-    if (typeof content !== 'object' || content === null) {
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) {
       throw new InvalidConfigError([{ field: 'keyring', message: 'must be "version: 1" and a list "keys"' }]);
     }
     const parsed = keyringFile.safeParse(content, { reportInput: true });

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { publicKeyOf } from './ed25519.js';
+import { bytesOf, publicKeyOf } from './ed25519.js';
 import { SshReader } from './ssh-reader.js';
 
 /** A public key as OpenSSH writes it. One on a hardware key (`sk-`) is bound to an application, such as `ssh:`. */
@@ -28,4 +28,11 @@ export function parseSshKey(bytes: Buffer): SshKey {
   const application = reader.text();
   reader.end();
   return { type, key, application };
+}
+
+/** Whether both are the same key, for the same application. */
+export function isSameKey(one: SshKey, other: SshKey): boolean {
+  return (
+    one.type === other.type && one.application === other.application && bytesOf(one.key).equals(bytesOf(other.key))
+  );
 }

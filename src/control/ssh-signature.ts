@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { bytesOf, verifyBytes } from './ed25519.js';
-import { parseSshKey, type SshKey } from './ssh-key.js';
+import { verifyBytes } from './ed25519.js';
+import { isSameKey, parseSshKey, type SshKey } from './ssh-key.js';
 import { SshReader, sshField } from './ssh-reader.js';
 
 /**
@@ -75,10 +75,4 @@ function verifySignature(signed: Buffer, signature: SshReader, { type, key, appl
 
 function sha256(data: Buffer | string): Buffer {
   return createHash('sha256').update(data).digest();
-}
-
-function isSameKey(one: SshKey, other: SshKey): boolean {
-  return (
-    one.type === other.type && one.application === other.application && bytesOf(one.key).equals(bytesOf(other.key))
-  );
 }

@@ -1,6 +1,7 @@
 import { INTENT_LIFETIME_MS } from './intent-signer.js';
 import { formatIntent, type Intent } from './intent.js';
-import { isSignedBy, keyNameField, type Keyring, type KeyringKey } from './keyring.js';
+import { keyNameField } from '../fields.js';
+import { isSignedBy, type Keyring, type KeyringKey } from './keyring.js';
 import type { IntentSignature } from './signed-payout.js';
 import { hashText, parseStatementTime, StatementError } from './statement.js';
 
@@ -21,7 +22,7 @@ export type SignatureFault =
   | 'lifetime';
 
 /** What somebody altered or forged; the other faults come about in good faith too. */
-const TAMPERING: ReadonlySet<SignatureFault> = new Set(['fields', 'wrong_role', 'revoked_key', 'bad_signature']);
+const TAMPERING: ReadonlySet<SignatureFault> = new Set(['fields', 'wrong_role', 'bad_signature']);
 
 export type IntentVerdict =
   | { readonly kind: 'verified'; readonly intentHash: string; readonly signer: KeyringKey }

@@ -13,7 +13,7 @@ import {
 const HELD_SENDS = 200;
 
 /** No payout has more attempts. A number in Redis may say so, and must not hold up the process. */
-const MAX_ATTEMPTS = 10_000;
+const MAX_ATTEMPTS = 100;
 
 /**
  * What a journal's lines come to. Of the sends of the last two files it holds the keys, of the newest sends all: what is

@@ -151,6 +151,7 @@ export async function countSendablePayouts({ redis, keys }: LedgerConnection): P
  * @param token - for the line of sends that begins here; unique
  * @param journals - those that were read, with their last entries, and the ids of those given up
  * @param bookmarks - of {@link readBookmark}: what this ledger must still have
+ * @param act - the operator's signed act, as JSON
  * @throws ConflictError when Redis came back older since a bookmark: what was found out is about another state
  */
 export async function adoptLedger(
@@ -160,6 +161,7 @@ export async function adoptLedger(
   journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
   { by, reason }: Actor,
   bookmarks: readonly string[] = [],
+  act = '',
 ): Promise<RaisedLedger> {
   const { read, givenUp } = journals;
   const entries = read.flatMap((journal) => [journal.journalId, toHashValue(journal)]);
@@ -167,6 +169,7 @@ export async function adoptLedger(
     clock.wallNow(),
     toLine(by),
     toLine(reason),
+    act,
     highest.epoch,
     highest.sendCount,
     token,

@@ -8,8 +8,16 @@ import type { PayoutState } from './states.js';
 export interface ManyChanges {
   readonly from: PayoutState;
   readonly to: PayoutState;
-  /** The payouts, and of each the attempt that was decided about: one that was sent again since is left. */
-  readonly payouts: readonly { readonly payoutId: string; readonly attempt?: number }[];
+  readonly payouts: readonly ChangedPayout[];
+}
+
+/** One payout of many. */
+export interface ChangedPayout {
+  readonly payoutId: string;
+  /** The attempt that was decided about: a payout that was sent again since is left. */
+  readonly attempt?: number;
+  /** The operator's signed act, as JSON: of all payouts of a call, or of none. */
+  readonly act?: string;
 }
 
 /** Payouts of one script: keeps Redis busy for some 2 ms. A caller with more gives Redis time for others in between. */
@@ -29,7 +37,8 @@ export async function changePayouts(
 ): Promise<(Error | undefined)[]> {
   const { run, keys, clock } = ledger.connection;
   const attempts = payouts.map(({ attempt = '' }) => attempt);
-  const args = [clock.wallNow(), from, to, toLine(by), toLine(reason), ...attempts];
+  const acts = payouts.flatMap(({ act }) => (act === undefined ? [] : [act]));
+  const args = [clock.wallNow(), from, to, toLine(by), toLine(reason), ...attempts, ...acts];
   const records = payouts.map(({ payoutId }) => keys.payout(payoutId));
   const replies = (await ledger.confirmed(async () => run('change-states', args, records))) as unknown[];
   return payouts.map(({ payoutId }, index) => {

@@ -24,9 +24,10 @@ export function parseHeldField(text: string): HeldFor {
   return heldSchema.parse(parseJson(text));
 }
 
-function parseJson(text: string): object {
+function parseJson(text: string): unknown {
   try {
-    return Object(JSON.parse(text)) as object;
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
   } catch {
     return {};
   }

@@ -1,4 +1,5 @@
 import { ConflictError, NotFoundError } from '../errors.js';
+import { formatAlternatives } from '../format.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
 import type { LedgerKeys } from './keys.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
@@ -134,13 +135,14 @@ export class PayoutLedger {
   }
 
   /**
+   * @param act - the operator's signed act, as JSON: kept also where the ledger knows of no pause
    * @returns false when the account was not paused
    * @throws ConflictError while a send journal objects to the ledger: only an adoption ends that
    * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
    */
-  async resume(by: string, reason: string): Promise<boolean> {
+  async resume(by: string, reason: string, act = ''): Promise<boolean> {
     const { run, clock } = this.connection;
-    const args = [clock.wallNow(), toLine(by), toLine(reason)];
+    const args = [clock.wallNow(), toLine(by), toLine(reason), act];
     const reply = await this.confirmed(async () => run('resume-account', args));
     const rejection = parseRejection(reply);
     if (rejection?.kind === 'objected') {
@@ -245,7 +247,7 @@ export function wrongStateError(
   from: PayoutState | readonly PayoutState[],
   to: PayoutState,
 ): ConflictError {
-  const needed = [from].flat().join(' or ');
+  const needed = formatAlternatives([from].flat());
   if (found === undefined) return new ConflictError(`Payout ${payoutId} is not ${needed}`, ['state']);
   const allowed = reachableFrom(found).join(', ') || 'none, it is final';
   return new ConflictError(

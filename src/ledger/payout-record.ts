@@ -8,13 +8,15 @@ import { isPayoutState, type PayoutState } from './states.js';
 export type PayoutRecord = Readonly<Record<string, string>>;
 
 /** The input as fields and values for Redis; what is absent takes no room. */
-export function toRecordFields({ metadata, signed, ...plain }: Omit<NewPayout, 'payoutId'>): string[] {
+export function toRecordFields(payout: Omit<NewPayout, 'payoutId'>): string[] {
+  const { metadata, signed, requestedBy = signed?.requestedBy, ...plain } = payout;
   const fields = Object.entries(plain).flatMap(([field, value]) =>
     value === undefined || field === 'payoutId' ? [] : [field, String(value)],
   );
   return [
     ...fields,
     ...(metadata === undefined ? [] : ['metadata', JSON.stringify(metadata)]),
+    ...(requestedBy === undefined ? [] : ['requestedBy', requestedBy]),
     ...(signed === undefined ? [] : toSignatureFields(signed)),
   ];
 }
@@ -22,10 +24,9 @@ export function toRecordFields({ metadata, signed, ...plain }: Omit<NewPayout, '
 /** A value of over 64 bytes would make Redis store the whole record at twice its size: a signature takes two. */
 const SIGNATURE_PART = 64;
 
-function toSignatureFields({ key, signature, issuedAt, expiresAt, requestedBy }: IntentSignature): string[] {
+function toSignatureFields({ key, signature, issuedAt, expiresAt }: IntentSignature): string[] {
   const [first, rest] = [signature.slice(0, SIGNATURE_PART), signature.slice(SIGNATURE_PART)];
-  const fields = ['key', key, 'sig', first, 'sigRest', rest, 'iat', issuedAt, 'exp', expiresAt];
-  return requestedBy === undefined ? fields : [...fields, 'requestedBy', requestedBy];
+  return ['key', key, 'sig', first, 'sigRest', rest, 'iat', issuedAt, 'exp', expiresAt];
 }
 
 function parseSignature(record: PayoutRecord): StoredSignature | undefined {
@@ -86,7 +87,7 @@ function parseInputFields(record: PayoutRecord): Omit<ValidPayout, 'payoutId'> {
     paymentId: parsePaymentId(record),
     amount: record['amount'] ?? '',
     addressTo: record['addressTo'] ?? '',
-    ...pick(record, ['symbol', 'reference', 'notBefore', 'batch']),
+    ...pick(record, ['symbol', 'reference', 'notBefore', 'batch', 'requestedBy']),
     ...(priority === undefined ? {} : { priority: Number(priority) }),
     ...(metadata === undefined ? {} : { metadata: JSON.parse(metadata) as NonNullable<ValidPayout['metadata']> }),
   };

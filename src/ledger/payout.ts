@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { amountField, payoutIdField } from '../fields.js';
+import { amountField, payoutIdField, personField } from '../fields.js';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
 import { addressToField, paymentIdField, symbolField } from '../gateway/payment-fields.js';
+import { addSignatureProblems, signatureFields, takeSignature } from './signature-input.js';
 import type { PayoutState } from './states.js';
 
 /** BullMQ's highest priority number, which is its least urgent. */
@@ -15,7 +16,8 @@ export const lineField = z
   .trim()
   .min(1, 'must not be empty')
   .max(MAX_LINE_LENGTH, `must have at most ${MAX_LINE_LENGTH} characters`)
-  .refine((text) => !/\p{Cc}/u.test(text), 'must be one line without control characters');
+  .refine((text) => !/[\p{Cc}\u2028\u2029]/u.test(text), 'must be one line without control characters')
+  .refine((text) => text.isWellFormed(), 'must be well-formed Unicode, without lone surrogates');
 
 export const batchField = z
   .string({ error: 'must be a string' })
@@ -37,8 +39,8 @@ const metadataField = z
     `must be at most ${MAX_METADATA_BYTES} bytes as JSON`,
   );
 
-/** What an application says of a payout. */
-export const payoutInputSchema = z.strictObject({
+/** What a payout is, whoever signed it. */
+const payoutFields = z.strictObject({
   /** The caller's own key, 1 to 64 of `A-Z a-z 0-9 + / = - : . , _`. The same payoutId is the same payout forever. */
   payoutId: payoutIdField,
   /** The currency id of the gateway. */
@@ -63,14 +65,24 @@ export const payoutInputSchema = z.strictObject({
   metadata: metadataField.optional(),
   /** The name of a group of payouts that can be listed and counted together. */
   batch: batchField.optional(),
+  /** The person on whose request it is enqueued, as the keyring names persons. Signed, where payouts are signed. */
+  requestedBy: personField.optional(),
 });
 
-/** What an application gives to enqueue a payout. */
-export type PayoutInput = z.input<typeof payoutInputSchema>;
-export type ValidPayout = z.output<typeof payoutInputSchema>;
+/** The fields of a payout, valid and in the one form in which they are stored and signed. */
+export type ValidPayout = z.output<typeof payoutFields>;
 
 /** A payout as a producer gives it to the ledger, signed where the producer has a key. */
 export type NewPayout = ValidPayout & { readonly signed?: IntentSignature | undefined };
+
+/** What an application says of a payout; `key`, `signature`, `issuedAt` and `expiresAt` where it was signed before. */
+export const payoutInputSchema = payoutFields
+  .extend(signatureFields)
+  .superRefine(addSignatureProblems)
+  .transform((input): NewPayout => takeSignature(input));
+
+/** What an application gives to enqueue a payout. */
+export type PayoutInput = z.input<typeof payoutInputSchema>;
 
 /** One change in the life of a payout. */
 export interface HistoryEntry {

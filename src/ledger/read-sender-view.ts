@@ -44,6 +44,8 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
     lastJournalId: sender['journal'],
     awaitingAnswer: (sender['unanswered'] ?? '') !== '',
     inFlightMs: Number(sender['inFlightMs'] ?? 0),
+    resumeAct: ledger['resumeAct'],
+    adoptAct: ledger['adoptAct'],
     objections: parseObjections(objections),
     journals: parseJournals(journals),
   };

@@ -48,8 +48,9 @@ export interface SenderView {
   readonly inFlightMs: number;
   /** Why the account is paused; undefined when it is not. */
   readonly pausedReason: string | undefined;
-  /** The signed act with which the account was resumed last, as JSON. */
+  /** The signed act of the last `resume`, and of the last adoption, as JSON; undefined where none was signed. */
   readonly resumeAct?: string | undefined;
+  readonly adoptAct?: string | undefined;
   /** The journals that contradict this ledger, and why. While there is one, nothing is sent. */
   readonly objections: readonly Objection[];
   /** The last entry of each journal that has sends of this ledger, as far as the ledger knows. */

@@ -24,7 +24,7 @@ export interface Notification {
 
 /** No address and no metadata: a chat is not the place for them. */
 export type NotifiedPayout = Pick<Payout, 'payoutId' | 'state' | 'paymentId' | 'amount' | 'attempt'> &
-  Partial<Pick<Payout, 'symbol' | 'reference' | 'batch' | 'message' | 'txhash' | 'lateTxhash'>>;
+  Partial<Pick<Payout, 'symbol' | 'reference' | 'batch' | 'held' | 'message' | 'txhash' | 'lateTxhash'>>;
 
 const EVENT_NAMES: readonly PayoutEventName[] = [...PAYOUT_STATES, ...ACCOUNT_EVENTS];
 
@@ -77,8 +77,8 @@ export function describeEvent(
 
 function pickFields(payout: Payout): NotifiedPayout {
   const { payoutId, state, paymentId, amount, attempt } = payout;
-  const { symbol, reference, batch, message, txhash, lateTxhash } = payout;
-  const optional = { symbol, reference, batch, message, txhash, lateTxhash };
+  const { symbol, reference, batch, held, message, txhash, lateTxhash } = payout;
+  const optional = { symbol, reference, batch, held, message, txhash, lateTxhash };
   const known = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return { payoutId, state, paymentId, amount, attempt, ...known };
 }

@@ -1,4 +1,5 @@
 import { DEFAULT_ACCOUNT_SETTINGS } from '../account-settings.js';
+import type { ActSigner } from '../control/act-signer.js';
 import { ConflictError, InvalidInputError, PayoutError } from '../errors.js';
 import type { Actor } from '../ledger/actor.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
@@ -15,6 +16,7 @@ import {
 } from './adoption.js';
 import { openJournals, readJournals } from './open-journals.js';
 import { redisAdoptionLedger } from './redis-adoption-ledger.js';
+import { signAccountAct } from './sign-decision.js';
 
 /** Which journals an adoption reads, and what it gives up. */
 export interface AdoptLedgerOptions {
@@ -46,6 +48,7 @@ export async function adoptLedger(
   { ledger: payouts, clock }: LedgerAccess,
   { journalDirs, giveUp = [], inFlightMaxMs = DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs, review }: AdoptLedgerOptions,
   actor: Actor,
+  signer?: ActSigner,
 ): Promise<AdoptLedgerResult> {
   const { platformId } = payouts.connection;
   const ledger = redisAdoptionLedger(payouts);
@@ -54,10 +57,12 @@ export async function adoptLedger(
   if (plan.reasons.length === 0) return { plan, adoption: undefined };
   await review?.(plan);
   if (!isComplete(plan)) throw incompleteError(plan);
+  const act = await signAccountAct(signer, 'adopt', payouts, actor);
   const opened = await openJournals(journalDirs, platformId);
   try {
     const at = clock.wallNow();
-    return { plan, adoption: await carryOutAdoption(ledger, opened.journals, plan, { actor, at, inFlightMaxMs }) };
+    const context = { actor, at, inFlightMaxMs, act };
+    return { plan, adoption: await carryOutAdoption(ledger, opened.journals, plan, context) };
   } finally {
     await opened.close();
   }

@@ -20,6 +20,7 @@ export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findF
     journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
     actor: Actor,
     bookmarks: readonly string[],
+    act: string | undefined,
   ): Promise<RaisedLedger>;
   /** The last change of the ledger, which one that came back older has lost; '' where there is none. */
   readBookmark(): Promise<string>;
@@ -45,6 +46,8 @@ export interface AdoptionContext {
   readonly at: number;
   /** For how long a written request may be on its way, in ms. */
   readonly inFlightMaxMs: number;
+  /** The operator's signed act, as JSON. */
+  readonly act?: string | undefined;
 }
 
 /** A journal that may have forgotten sends, and was not read as a whole. */
@@ -186,7 +189,7 @@ export async function carryOutAdoption(
   ledger: AdoptionLedger,
   journals: readonly AdoptableJournal[],
   plan: AdoptionPlan,
-  { actor, at, inFlightMaxMs }: AdoptionContext,
+  { actor, at, inFlightMaxMs, act }: AdoptionContext,
 ): Promise<Adoption> {
   const view = await ledger.readSender();
   const doubtMs = onAnyClock(GUARD_MS + Math.max(inFlightMaxMs, view.inFlightMs));
@@ -214,7 +217,7 @@ export async function carryOutAdoption(
   const givenUp = [...new Set([...plan.giveUp, UNNAMED])];
   const places = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
   const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));
-  const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor, bookmarks);
+  const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor, bookmarks, act);
   const { epoch, sendCount, token } = raised;
   for (const journal of journals) {
     await journal.bind({ ledgerId: view.ledgerId, epoch, sends: sendCount, token, adopted: true });

@@ -1,20 +1,30 @@
+import type { ActSigner } from '../control/act-signer.js';
+import { ConflictError, NotFoundError } from '../errors.js';
 import type { Actor } from '../ledger/actor.js';
-import { changePayouts, type ManyChanges } from '../ledger/change-payouts.js';
+import { changePayouts, type ChangedPayout, type ManyChanges } from '../ledger/change-payouts.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import { readPayouts } from '../ledger/payout-queries.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
+import { signResend } from './sign-decision.js';
 
 /**
  * Carries out one decision about many payouts, in one short script. Those that are queued by it get their jobs; the jobs of
  * cancelled ones stay until {@link sweepCancelledJobs}.
+ * @param signer - signs of each payout that is to be sent again that its last attempt paid nothing
  * @returns for each payout, in order, undefined where it was changed, or the NotFoundError or ConflictError that says why not
- * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+ * @throws RedisUnavailableError when it may or may not have happened; asking again is safe; what the signer throws
  */
 export async function changeManyPayouts(
   { ledger, openQueues }: LedgerAccess,
   change: ManyChanges,
   actor: Actor,
+  signer?: ActSigner,
 ): Promise<(Error | undefined)[]> {
   const { relay } = await openQueues();
-  const errors = await changePayouts(ledger, change, actor);
+  const errors =
+    signer === undefined || change.to !== 'queued'
+      ? await changePayouts(ledger, change, actor)
+      : await changeSigned(ledger, change, actor, signer);
   if (change.to === 'queued') {
     const queued = change.payouts.filter((_, index) => errors[index] === undefined);
     await relay.tryDeliver(
@@ -22,6 +32,41 @@ export async function changeManyPayouts(
       queued.map(({ payoutId }) => payoutId),
     );
   }
+  return errors;
+}
+
+/** As {@link changePayouts}, with a signed act for each: those that cannot have one are left as they are. */
+async function changeSigned(
+  ledger: PayoutLedger,
+  { from, to, payouts }: ManyChanges,
+  actor: Actor,
+  signer: ActSigner,
+): Promise<(Error | undefined)[]> {
+  const read = await readPayouts(
+    ledger.connection,
+    payouts.map(({ payoutId }) => payoutId),
+  );
+  const found = new Map(read.map((payout) => [payout.payoutId, payout]));
+  const errors: (Error | undefined)[] = [];
+  const signed: (ChangedPayout & { readonly index: number })[] = [];
+  for (const [index, { payoutId, attempt }] of payouts.entries()) {
+    const payout = found.get(payoutId);
+    if (payout === undefined) {
+      errors[index] = new NotFoundError(`Payout ${payoutId} not found`);
+      continue;
+    }
+    try {
+      // One by one: a hardware key is touched for each.
+      const act = await signResend(signer, ledger, payout, { from, attempt }, actor);
+      signed.push({ index, payoutId, attempt: payout.attempt, act });
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error;
+      errors[index] = error;
+    }
+  }
+  if (signed.length === 0) return errors;
+  const replies = await changePayouts(ledger, { from, to, payouts: signed }, actor);
+  for (const [place, { index }] of signed.entries()) errors[index] = replies[place];
   return errors;
 }
 

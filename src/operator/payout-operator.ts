@@ -1,34 +1,42 @@
+import type { ActSigner } from '../control/act-signer.js';
 import { ClosedError } from '../errors.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import { parseActor, type Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import { cancelPayout } from '../queues/cancel-payout.js';
-import { openLedger, type LedgerAccess, type PayoutProducerOptions } from '../queues/open-ledger.js';
+import { openLedger, type LedgerAccess, type AccountConnectionOptions } from '../queues/open-ledger.js';
 import { adoptLedger, type AdoptLedgerOptions, type AdoptLedgerResult } from './adopt-ledger.js';
 import { requeuePayout } from './requeue-payout.js';
 import { resolvePayout, type DecidedPayout, type Resolution } from './resolve-payout.js';
 import { setPause, type PauseState } from './set-pause.js';
+import { signAccountAct } from './sign-decision.js';
 
 /** Which account an operator decides about, and how it reaches Redis and the gateway. */
-export interface PayoutOperatorOptions extends PayoutProducerOptions {
+export interface PayoutOperatorOptions extends AccountConnectionOptions {
   /**
    * Asked by {@link PayoutOperator.resolve} whether a transaction is a payout's payment. It stays open when the operator is
    * closed. @defaultValue none: a txhash is taken unchecked only
    */
   readonly gateway?: StatusGateway | undefined;
+  /**
+   * Signs `retry`, `resolve` as not sent, `resume` and `adoptLedger`: workers with a keyring send again only what an
+   * operator signed. See `openActSigner`. @defaultValue none: nothing is signed
+   */
+  readonly signer?: ActSigner | undefined;
 }
 
 /** An account that is open already, and stays open: for the commands of this package. */
 interface SharedAccount {
   readonly account: LedgerAccess;
   readonly gateway?: StatusGateway | undefined;
+  readonly signer?: ActSigner | undefined;
 }
 
 /**
  * What an operator may do to an account: decide about payouts that are `unknown`, `rejected` or `held`, cancel, pause, resume, and
  * adopt a ledger that forgot sends. The `payouts` commands do the same through it. Every change is recorded with the actor's
  * name and reason. It needs no running worker, and every call but an adoption fails within seconds when Redis is
- * unavailable.
+ * unavailable. With a `signer`, what the signer throws ends a call before anything is changed.
  * @example
  * const operator = new PayoutOperator({ platformId, redisUrl });
  * await operator.retry('invoice-77', { by: 'ann', reason: 'balance topped up' });
@@ -37,12 +45,14 @@ interface SharedAccount {
 export class PayoutOperator {
   readonly #account: LedgerAccess;
   readonly #gateway: StatusGateway | undefined;
+  readonly #signer: ActSigner | undefined;
   readonly #closeAccount: () => Promise<void>;
   #closing: Promise<void> | undefined;
 
   /** @throws InvalidConfigError when the options cannot be used */
   constructor(options: PayoutOperatorOptions | SharedAccount) {
     this.#gateway = options.gateway;
+    this.#signer = options.signer;
     if ('account' in options) {
       this.#account = options.account;
       this.#closeAccount = async () => Promise.resolve();
@@ -58,13 +68,14 @@ export class PayoutOperator {
    * @returns the payout, `queued`
    * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
    * @throws NotFoundError when there is no such payout
-   * @throws ConflictError when it is not `rejected`, or a payment was proved too late (`lateTxhash`)
+   * @throws ConflictError when it is not `rejected`, or a payment was proved too late (`lateTxhash`), or, with a signer, no
+   * producer signed it
    * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
    * @throws UnsupportedFormatError when the ledger was written by a newer version
    * @throws ClosedError after {@link close}
    */
   async retry(payoutId: string, actor: Actor): Promise<Payout> {
-    return requeuePayout(this.#use(), { payoutId, from: 'rejected' }, parseActor(actor));
+    return requeuePayout(this.#use(), { payoutId, from: 'rejected' }, parseActor(actor), this.#signer);
   }
 
   /**
@@ -91,7 +102,7 @@ export class PayoutOperator {
    * @throws InvalidConfigError when a txhash is to be checked and the operator has no gateway
    * @throws NotFoundError when there is no such payout
    * @throws ConflictError when it is not `unknown`, was sent again since, its request may still be on its way, or the txhash
-   * belongs to another payout
+   * belongs to another payout, or, of one that was not sent and with a signer, no producer signed it
    * @throws TransactionMismatchError when the gateway does not know the transaction, or its currency, address or amount are
    * not the payout's; a {@link ConflictError}
    * @throws GatewayUnavailableError when the gateway could not be asked
@@ -102,7 +113,8 @@ export class PayoutOperator {
    */
   async resolve(payout: string | DecidedPayout, resolution: Resolution, actor: Actor): Promise<Payout> {
     const decided = typeof payout === 'string' ? { payoutId: payout } : payout;
-    return resolvePayout(this.#use(), this.#gateway, decided, resolution, parseActor(actor));
+    const [gateway, signer] = [this.#gateway, this.#signer];
+    return resolvePayout(this.#use(), { gateway, signer }, decided, resolution, parseActor(actor));
   }
 
   /**
@@ -134,7 +146,8 @@ export class PayoutOperator {
   }
 
   /**
-   * Sends again after a pause. Settle its reason with the gateway first.
+   * Sends again after a pause. Settle its reason with the gateway first. What a signer signs is kept also where the account
+   * was not paused: a worker may keep a pause of its own.
    * @returns how the account stands; `changed` is false when it was not paused
    * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
    * @throws ConflictError while a send journal objects to the ledger: {@link adoptLedger} ends that
@@ -143,7 +156,9 @@ export class PayoutOperator {
    * @throws ClosedError after {@link close}
    */
   async resume(actor: Actor): Promise<PauseState> {
-    return setPause(this.#use().ledger, 'resume', parseActor(actor));
+    const { ledger } = this.#use();
+    const parsed = parseActor(actor);
+    return setPause(ledger, 'resume', parsed, await signAccountAct(this.#signer, 'resume', ledger, parsed));
   }
 
   /**
@@ -160,7 +175,7 @@ export class PayoutOperator {
    * @throws ClosedError after {@link close}
    */
   async adoptLedger(options: AdoptLedgerOptions, actor: Actor): Promise<AdoptLedgerResult> {
-    return adoptLedger(this.#use(), options, parseActor(actor));
+    return adoptLedger(this.#use(), options, parseActor(actor), this.#signer);
   }
 
   /** Ends the connection that the operator opened. Safe to call twice; never waits for a Redis that is unavailable. */

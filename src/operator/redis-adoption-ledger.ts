@@ -27,9 +27,9 @@ export function redisAdoptionLedger(payouts: PayoutLedger): AdoptionLedger {
     countSendable: async () => countSendablePayouts(connection),
     holdSendable: async (actor) => holdSendablePayouts(connection, actor),
     readBookmark: async () => readBookmark(connection),
-    adoptLedger: async (highest, journals, actor, bookmarks) => {
+    adoptLedger: async (highest, journals, actor, bookmarks, act) => {
       const token = randomBytes(TOKEN_BYTES).toString('base64url');
-      return payouts.confirmed(async () => adoptLedger(connection, highest, token, journals, actor, bookmarks));
+      return payouts.confirmed(async () => adoptLedger(connection, highest, token, journals, actor, bookmarks, act));
     },
   };
 }

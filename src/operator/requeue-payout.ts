@@ -1,7 +1,10 @@
+import type { ActSigner } from '../control/act-signer.js';
 import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
+import { signResend } from './sign-decision.js';
 
 /** The payout, the state that it is in, and the attempt, where a later one is not meant. */
 export interface Requeue {
@@ -12,17 +15,31 @@ export interface Requeue {
 
 /**
  * Puts a payout that was not paid back into the queue, with a new job.
+ * @param signer - signs that its last attempt paid nothing, for workers that require it
  * @throws NotFoundError
  * @throws ConflictError when it is not in the state `from`, was sent again since, or may still be on its way
- * @throws RedisUnavailableError
+ * @throws RedisUnavailableError; what the signer throws
  */
 export async function requeuePayout(
   { ledger, openQueues }: LedgerAccess,
   requeue: Requeue,
   actor: Actor,
+  signer?: ActSigner,
 ): Promise<Payout> {
   const { relay } = await openQueues();
-  await ledger.change({ ...requeue, to: 'queued', ...actor });
+  const signed = signer === undefined ? undefined : await sign(ledger, requeue, actor, signer);
+  await ledger.change({ ...requeue, ...signed, to: 'queued', ...actor });
   await relay.tryDeliver('queued', [requeue.payoutId]);
   return ledger.require(requeue.payoutId);
+}
+
+/** @returns the act, and the attempt that it names: it must not be stored with a later one */
+async function sign(
+  ledger: PayoutLedger,
+  requeue: Requeue,
+  actor: Actor,
+  signer: ActSigner,
+): Promise<{ readonly act: string; readonly attempt: number }> {
+  const payout = await ledger.require(requeue.payoutId);
+  return { act: await signResend(signer, ledger, payout, requeue, actor), attempt: payout.attempt };
 }

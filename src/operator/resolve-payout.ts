@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ActSigner } from '../control/act-signer.js';
 import { InvalidConfigError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import type { StatusGateway } from '../gateway/gateway.js';
@@ -33,6 +34,7 @@ export interface DecidedPayout {
 /**
  * Carries out what an operator decided about a payout that is `unknown`.
  * @param gateway - asked whether a transaction is the payout's
+ * @param signer - signs `not_sent`, for workers that require it
  * @returns the payout as it is now
  * @throws InvalidInputError when the txhash names no transaction
  * @throws InvalidConfigError when a txhash is to be checked and there is no gateway
@@ -41,11 +43,11 @@ export interface DecidedPayout {
  * @throws TransactionMismatchError when the transaction is not its payment
  * @throws RedisUnavailableError
  * @throws GatewayUnavailableError
- * @throws GatewayInvalidResponseError
+ * @throws GatewayInvalidResponseError; what the signer throws
  */
 export async function resolvePayout(
   account: LedgerAccess,
-  gateway: StatusGateway | undefined,
+  { gateway, signer }: { readonly gateway: StatusGateway | undefined; readonly signer: ActSigner | undefined },
   decided: DecidedPayout,
   resolution: Resolution,
   actor: Actor,
@@ -54,7 +56,7 @@ export async function resolvePayout(
     case 'sent':
       return resolveSent(account, gateway, decided, resolution, actor);
     case 'not_sent':
-      return requeuePayout(account, { ...decided, from: 'unknown' }, actor);
+      return requeuePayout(account, { ...decided, from: 'unknown' }, actor, signer);
     case 'write_off':
       await account.ledger.change({ ...decided, from: 'unknown', to: 'cancelled', ...actor });
       return account.ledger.require(decided.payoutId);

@@ -11,13 +11,18 @@ export interface PauseState extends Pick<
   readonly changed: boolean;
 }
 
-/** Pauses or resumes an account, and reads how it stands now. @throws as `PayoutLedger.pause` and `resume` do */
+/**
+ * Pauses or resumes an account, and reads how it stands now.
+ * @param act - the signed act of a resume, as JSON
+ * @throws as `PayoutLedger.pause` and `resume` do
+ */
 export async function setPause(
   ledger: PayoutLedger,
   verb: 'pause' | 'resume',
   { by, reason }: Actor,
+  act?: string,
 ): Promise<PauseState> {
-  const changed = await ledger[verb](by, reason);
+  const changed = verb === 'pause' ? await ledger.pause(by, reason) : await ledger.resume(by, reason, act);
   const { platformId, paused, pausedReason, pausedBy, pausedAt } = await readAccountStats(ledger.connection);
   return { platformId, changed, paused, pausedReason, pausedBy, pausedAt };
 }

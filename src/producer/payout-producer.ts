@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { systemClock } from '../clock.js';
 import { ClosedError, ConflictError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
@@ -7,13 +8,24 @@ import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/payout-queries.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
 import { cancelPayout } from '../queues/cancel-payout.js';
-import { openLedger, type LedgerAccess, type PayoutProducerOptions } from '../queues/open-ledger.js';
+
+import { openLedger, type AccountConnectionOptions, type LedgerAccess } from '../queues/open-ledger.js';
 import { readBatchStats, type BatchStats } from './batch-stats.js';
 import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
 import { eventsSchema, readGroupEvents, type EventsOptions } from './events/event-group.js';
 import { EventListeners, type PayoutEventListener } from './events/event-listeners.js';
 import type { PayoutEvent, PayoutEventName } from './events/payout-events.js';
+import { parseSigningKey, PayoutSigner, type SigningKeyOption } from './payout-signer.js';
 import { waitForPayout } from './wait-for-payout.js';
+
+/** Which account a producer enqueues for, how it reaches Redis, and how it signs. */
+export interface PayoutProducerOptions extends AccountConnectionOptions {
+  /**
+   * Signs every payout that is enqueued, so that a worker with a keyring (`PAYOUT_KEYS_FILE`) sends it.
+   * @defaultValue payouts are not signed
+   */
+  readonly signingKey?: SigningKeyOption | undefined;
+}
 
 /** A payout that the ledger has. */
 export interface EnqueuedPayout {
@@ -74,25 +86,32 @@ const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at lea
  */
 export class PayoutProducer {
   readonly #account: LedgerAccess;
+  readonly #signer: PayoutSigner | undefined;
   readonly #closed = new AbortController();
   #listeners: EventListeners | undefined;
   #closing: Promise<void> | undefined;
 
   /** @throws InvalidConfigError when the options cannot be used */
   constructor(options: PayoutProducerOptions) {
-    this.#account = openLedger(options);
+    const { signingKey, ...connection } = options;
+    // Before anything is opened that had to be closed again.
+    const key = signingKey === undefined ? undefined : parseSigningKey(signingKey);
+    this.#account = openLedger(connection);
+    const { platformId, clock = systemClock } = options;
+    this.#signer = key === undefined ? undefined : new PayoutSigner({ key, platformId, clock });
   }
 
   /**
    * Accepts a payout. The same payoutId with the same data is the same payout, however often and from wherever it is
-   * given, so a call whose outcome is unclear is simply made again.
+   * given, so a call whose outcome is unclear is simply made again. With a `signingKey` that renews the signature, as long as
+   * no send was begun. A payout that has a signature (`key`, `signature`, `issuedAt`, `expiresAt`) keeps it.
    * @throws InvalidInputError naming field, rule and value; ConflictError when the payoutId is there with other data,
    * naming the fields; RedisUnavailableError; ClosedError
    */
   async enqueue(input: PayoutInput): Promise<EnqueuedPayout> {
     const account = this.#use();
     const payout = parseInput(payoutInputSchema, input);
-    const [result] = (await enqueuePayouts(account, [payout])).map(toBulkResult);
+    const [result] = (await enqueuePayouts(account, [payout], this.#signer)).map(toBulkResult);
     if (result === undefined) throw new Error('The ledger returned no result for a payout');
     if (result.kind !== 'conflict') {
       const { payoutId, state, created } = result;
@@ -118,7 +137,7 @@ export class PayoutProducer {
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
     const account = this.#use();
-    const results = (await enqueuePayouts(account, parsePayouts(inputs))).map(toBulkResult);
+    const results = (await enqueuePayouts(account, parsePayouts(inputs, this.#signer), this.#signer)).map(toBulkResult);
     const count = (kind: BulkResult['kind']): number => results.filter((result) => result.kind === kind).length;
     return { results, created: count('created'), existing: count('existing'), conflicts: count('conflict') };
   }

@@ -11,8 +11,8 @@ import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../redis.js';
 import type { AccountQueues } from './account-queues.js';
 
-/** Which account a producer enqueues for, and how it reaches Redis. */
-export interface PayoutProducerOptions {
+/** Which account it is, and how Redis is reached. */
+export interface AccountConnectionOptions {
   /** The merchant account. */
   readonly platformId: number;
   /** Where the ledger is, in one of the forms of `REDIS_URL`. One of `redisUrl` and `connection`. */
@@ -37,7 +37,7 @@ export interface PayoutProducerOptions {
 }
 
 /** How changes are known to be kept, besides. */
-export interface OpenLedgerOptions extends PayoutProducerOptions {
+export interface OpenLedgerOptions extends AccountConnectionOptions {
   /** @defaultValue the replicas acknowledge them, as `redisReplicas` says */
   readonly confirmation?: Confirmation;
 }
@@ -105,7 +105,7 @@ function checkConnection(connection: RedisClient): RedisClient {
   throw invalid('connection', "has no commandTimeout, so a call could hang: use connectRedis(url, 'commands')");
 }
 
-function knowReplicas(redis: RedisClient, { redisReplicas, connection }: PayoutProducerOptions): KnownReplicas {
+function knowReplicas(redis: RedisClient, { redisReplicas, connection }: AccountConnectionOptions): KnownReplicas {
   try {
     return new KnownReplicas(redis, redisReplicas);
   } catch (error) {

@@ -30,7 +30,7 @@ describe('payouts completion bash', () => {
   it('completes commands, their options, and the values of options', async () => {
     expect(await complete('payouts', 'c')).toEqual(['cancel', 'completion']);
     expect(await complete('payouts', 'cancel', '--b')).toEqual(['--batch', '--by']);
-    expect(await complete('payouts', 'cancel', '--state', '')).toEqual(['queued', 'rejected']);
+    expect(await complete('payouts', 'cancel', '--state', '')).toEqual(['queued', 'held', 'rejected']);
     expect(await complete('payouts', 'list', '--a')).toEqual(['--address', '--amount', '--all', '--account']);
     expect(await complete('payouts', 'completion', '')).toEqual(['bash', 'zsh', 'fish', '--help']);
   });

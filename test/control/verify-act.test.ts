@@ -101,8 +101,8 @@ describe('parseAct', () => {
 
   it('reads what serializeAct wrote', () => {
     expect(parseAct(serializeAct(stored))).toEqual(stored);
-    const { attempt: _, ...without } = stored;
-    expect(parseAct(serializeAct({ ...without, attempt: undefined }))).toEqual({ ...without, attempt: undefined });
+    const withoutAttempt = { ...stored, attempt: undefined };
+    expect(parseAct(serializeAct(withoutAttempt))).toEqual(withoutAttempt);
   });
 
   it.each([

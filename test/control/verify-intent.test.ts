@@ -93,7 +93,15 @@ describe('verifyIntent', () => {
 
   it('a signature over a text of another type', () => {
     const at = { at: INTENT.issuedAt, expiresAt: INTENT.expiresAt };
-    const act = { act: 'resend', payoutId: 'invoice-77', intent: '', attempt: 1, reason: '', by: 'shop', ...at } as const;
+    const act = {
+      act: 'resend',
+      payoutId: 'invoice-77',
+      intent: '',
+      attempt: 1,
+      reason: '',
+      by: 'shop',
+      ...at,
+    } as const;
     const receipt = { payoutId: 'invoice-77', intent: '', state: 'completed', attempt: 1, txhash: '', at: at.at };
     for (const text of [formatAct(4242, act), formatReceipt(4242, receipt), `${formatIntent(INTENT)}\n`, '']) {
       expect(faultOf({ signature: signText(text, testKey(1)) })).toBe('bad_signature');

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { startLocalRedis } from '../../src/local-redis.js';
+import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { until } from '../support/until.js';
 import { SENDER, writeSampleWorker } from './support/live-account.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
@@ -37,6 +38,7 @@ describe('the overview', () => {
     );
     expect(tiles).toEqual([
       'queued: 3',
+      'held: 1',
       'sending: 1',
       'in progress: 1',
       'completed: 1',
@@ -45,7 +47,12 @@ describe('the overview', () => {
       'unknown: 1',
       'cancelled: 1',
     ]);
-    for (const message of ['no response within 60000 ms', 'Insufficient balance', 'the gateway reported a failure']) {
+    for (const message of [
+      'no response within 60000 ms',
+      'Insufficient balance',
+      'the gateway reported a failure',
+      HOLD.message,
+    ]) {
       expect(page).toContain(message);
     }
     const text = await readText();
@@ -53,6 +60,7 @@ describe('the overview', () => {
     expect(text).toContain('1 unknown the oldest for 2 min');
     expect(text).toContain('1 rejected the oldest for 1 min');
     expect(text).toContain('1 failed the last 3 min ago');
+    expect(text).toMatch(/1 held the oldest for \d+ s remove the cause, then release or cancel each/);
   });
 
   it('says what stops the account before everything else, and in the title', async () => {
@@ -146,12 +154,12 @@ describe('the overview', () => {
 
 describe('a ledger of a newer format', () => {
   it('is not shown, and every page says why', async () => {
-    await account.redis.hset(account.connection.keys.ledger, 'format', '3');
+    await account.redis.hset(account.connection.keys.ledger, 'format', '4');
     for (const path of ['/payouts', '/payouts?state=queued']) {
       const response = await dashboard.ask(path);
       expect(response.status).toBe(500);
       expect(await response.text()).toMatch(
-        /Ledger of a newer version[^]*has format 3; [^]*Run the version that wrote it/,
+        /Ledger of a newer version[^]*has format 4; [^]*Run the version that wrote it/,
       );
     }
   });

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { createDashboard } from '../../src/dashboard/index.js';
+import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
 import { openSampleAccount, type SampleAccount } from './support/sample-account.js';
 
@@ -101,6 +102,22 @@ describe('one payout', () => {
       'rejected',
     ]);
     expect(page).toContain(`payouts retry --account ${account.platformId} rich --reason WHY`);
+  });
+
+  it('says why a payout is held, beside what was said of an earlier attempt, and what to do', async () => {
+    await account.sendAs('kept', { kind: 'rejected', message: 'Insufficient balance' }, { batch: 'september' });
+    await account.ledger.change({ payoutId: 'kept', from: 'rejected', to: 'queued', by: 'ann', reason: 'topped up' });
+    await account.sender.holdPayout('kept', 1, HOLD);
+    const page = (await dashboard.read('/payouts/kept')).replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+    expect(page).toContain('Why it is held the signature expired signature: expired');
+    expect(page).toContain('Last message Insufficient balance');
+    expect(page).toContain(`payouts release --account ${account.platformId} kept --reason WHY`);
+    expect(page).toContain(`payouts cancel --account ${account.platformId} kept --reason WHY`);
+    const list = await dashboard.read('/payouts?state=held');
+    expect(list).toContain('the signature expired');
+    expect(list).not.toContain('Insufficient balance');
+    const batch = await dashboard.read('/payouts?batch=september');
+    expect(batch).toContain('the signature expired');
   });
 
   it.each(['a/b', 'a:b', 'a+b', 'a=b', '/', '//', '.', '..', '../x', 'a/../b', '-x', 'a,b'])(

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readActivity } from '../../src/ledger/activity.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../src/ledger/adopt-ledger.js';
 import { changePayouts } from '../../src/ledger/change-payouts.js';
-import { begin, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
+import { begin, HOLD, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
@@ -27,6 +27,14 @@ async function readAll(limit = 100): Promise<string[]> {
   } while (before !== undefined);
   return found;
 }
+
+it('does not note what the sender holds, however much it is: acts of operators stay', async () => {
+  await account.ledger.enqueue(['p', 'q'].map((payoutId) => aPayout(payoutId)));
+  for (const payoutId of ['p', 'q']) await account.sender.holdPayout(payoutId, 0, { ...HOLD, isTampering: true });
+  expect(await readAll()).toEqual([]);
+  await account.ledger.change({ payoutId: 'p', from: 'held', to: 'cancelled', ...ANN });
+  expect(await readAll()).toHaveLength(1);
+});
 
 /** Everything that the sender and an operator do to some payouts. */
 async function actOnAll(): Promise<void> {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readBatchSummary } from '../../src/ledger/batch-summary.js';
 import { openSampleAccount, type SampleAccount } from '../dashboard/support/sample-account.js';
+import { HOLD } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 
 let account: SampleAccount;
@@ -40,8 +41,13 @@ it('counts the messages of what needs an operator or failed, the most frequent f
   }
   await account.sendAs('u', { kind: 'unknown', reason: 'empty' }, { batch: 'b' });
   await account.ledger.change({ payoutId: 'r-0', from: 'rejected', to: 'queued', by: 'ann', reason: 'x' });
+  for (const payoutId of ['h-0', 'h-1', 'h-2']) {
+    await account.enqueue(payoutId, { batch: 'b' });
+    await account.sender.holdPayout(payoutId, 0, HOLD);
+  }
   const { messages } = await readBatchSummary(account.connection, 'b');
   expect(messages).toEqual([
+    { state: 'held', message: HOLD.message, count: 3 },
     { state: 'rejected', message: 'empty', count: 2 },
     { state: 'unknown', message: 'empty', count: 1 },
   ]);

@@ -37,6 +37,20 @@ describe('a stored payout', () => {
     });
   });
 
+  it('says why it is held only while it is', () => {
+    const held = '{"kind":"policy","reason":"day","message":"over the limit","isTampering":false}';
+    const record = { state: 'held', attempt: '0', n: '1', h0: `${AT}\theld`, held };
+    expect(parseRecord('p', record).held).toEqual({ kind: 'policy', reason: 'day', message: 'over the limit' });
+    expect(parseRecord('p', { ...record, state: 'queued' })).not.toHaveProperty('held');
+  });
+
+  it.each(['', 'null', '7', '[]', '{"kind":"no such"}', '{"rea'])('is held, whatever its field holds: %j', (held) => {
+    const record = { state: 'held', attempt: '0', n: '1', h0: `${AT}\theld`, held };
+    expect(parseRecord('p', record).held).toEqual({
+      ...{ kind: 'signature', reason: 'unreadable', message: expect.stringMatching(/somebody has altered/) },
+    });
+  });
+
   it('in a state that does not exist is refused', () => {
     expect(() => parseRecord('p', { state: 'paid', n: '0' })).toThrow(
       'The record of payout p in Redis cannot be read: there is no state "paid"',

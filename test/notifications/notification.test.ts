@@ -49,6 +49,21 @@ it('names the currency where the gateway told its name', () => {
   expect(text).toBe('Account 4242: payout invoice-77 is rejected — 12.5 USDT (TRC-20) — wallet <closed> & gone');
 });
 
+it('says of a payout that is held why, and that somebody altered it', () => {
+  const held = { kind: 'signature', reason: 'wrong', message: 'its amount was altered' } as const;
+  const payout = { ...PAYOUT, state: 'held', message: 'of an earlier attempt', held } as const;
+  const of = { eventId: '20-0', payoutId: 'invoice-77', to: 'held', at: AT } as const;
+  const notification = describeEvent(4242, { ...of, type: 'state', from: 'queued' }, 'held', payout);
+  expect(notification.payout).toMatchObject({ state: 'held', held });
+  expect(notification.text).toBe(
+    'Account 4242: payout invoice-77 is held — 12.5 (payment_id 6) — its amount was altered',
+  );
+  const reason = 'wrong: its amount was altered';
+  expect(describeEvent(4242, { ...of, type: 'tampering', reason }, 'tampering', payout).text).toBe(
+    'Account 4242: payout invoice-77 is held, because somebody has altered what is in Redis — 12.5 (payment_id 6) — wrong: its amount was altered',
+  );
+});
+
 it('says no message of a later state', () => {
   const event = { eventId: '19-0', type: 'state', payoutId: 'invoice-77', to: 'queued', at: AT } as const;
   expect(describeEvent(4242, event, 'queued', PAYOUT).text).toBe(

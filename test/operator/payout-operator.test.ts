@@ -82,7 +82,8 @@ describe('release', () => {
 
   it('is what retry and resolve name for a held payout', async () => {
     await hold();
-    const named = /that needs (rejected|unknown)\. Allowed from held: queued, cancelled\. It was not sent: `payouts release` queues/;
+    const named =
+      /that needs (rejected|unknown)\. Allowed from held: queued, cancelled\. It was not sent: `payouts release` queues/;
     await expect(rig.operator.retry('p', ANN)).rejects.toThrow(named);
     await expect(rig.operator.resolve('p', { kind: 'not_sent' }, ANN)).rejects.toThrow(named);
     await expect(rig.operator.resolve('p', { kind: 'write_off' }, ANN)).rejects.toThrow(named);
@@ -147,7 +148,7 @@ describe('cancel', () => {
   it('refuses what may have been paid, and what does not exist', async () => {
     await rig.bring('p', 'unknown');
     await expect(rig.operator.cancel('p', ANN)).rejects.toThrow(
-      /^Cannot move payout p from unknown to cancelled: that needs queued or held or rejected\. Allowed/,
+      /^Cannot move payout p from unknown to cancelled: that needs queued, held or rejected\. Allowed/,
     );
     await expect(rig.operator.cancel('nobody', ANN)).rejects.toThrow(NotFoundError);
   });

@@ -159,7 +159,9 @@ describe('cancel', () => {
       from = to;
     }
     await expect(producer.cancel('p-1')).rejects.toThrow(ConflictError);
-    await expect(producer.cancel('p-1')).rejects.toThrow(/from \w+ to cancelled: that needs queued or rejected\./);
+    await expect(producer.cancel('p-1')).rejects.toThrow(
+      /from \w+ to cancelled: that needs queued, held or rejected\./,
+    );
     expect((await producer.get('p-1'))?.state).toBe(from);
   });
 

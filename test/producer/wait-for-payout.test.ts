@@ -1,17 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../../src/errors.js';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import type { Payout } from '../../src/ledger/payout.js';
+import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { PAYOUT_STATES, SETTLED_STATES } from '../../src/ledger/states.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { waitForPayout } from '../../src/producer/wait-for-payout.js';
+import { closeRedis, connectRedis } from '../../src/redis.js';
+import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';
 
 let producer: PayoutProducer;
+let platformId: number;
 
 beforeEach(() => {
-  producer = new PayoutProducer({ platformId: newPlatformId(), redisUrl: testRedisUrl() });
+  platformId = newPlatformId();
+  producer = new PayoutProducer({ platformId, redisUrl: testRedisUrl() });
 });
 
 afterEach(async () => {
@@ -24,6 +30,19 @@ describe('waitFor', () => {
     const waiting = producer.waitFor('p-1', { timeoutMs: 10_000 });
     await producer.cancel('p-1');
     expect(await waiting).toMatchObject({ payoutId: 'p-1', state: 'cancelled' });
+  });
+
+  it('resolves once the payout is held, and says why', async () => {
+    await producer.enqueue(payoutInput());
+    const waiting = producer.waitFor('p-1', { timeoutMs: 10_000 });
+    const redis = connectRedis(testRedisUrl(), 'commands');
+    try {
+      const sender = new RedisSenderLedger(connectLedger(redis, platformId), 'reply');
+      expect(await sender.holdPayout('p-1', 0, HOLD)).toBe(true);
+    } finally {
+      await closeRedis(redis);
+    }
+    expect(await waiting).toMatchObject({ state: 'held', held: { kind: 'signature', reason: 'expired' } });
   });
 
   it('says the state that it found when the time is over', async () => {

@@ -1,4 +1,4 @@
-import { formatCount } from '../../format.js';
+import { formatAlternatives, formatCount } from '../../format.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { formatTotals } from '../import/describe-import.js';
@@ -10,7 +10,7 @@ export function describeSurvey(
   from: readonly PayoutState[],
   currencies: readonly Currency[],
 ): string {
-  const states = from.join(' or ');
+  const states = formatAlternatives(from);
   const left = Object.entries(others).map(([state, count]) => `, ${count} ${state} left as they are`);
   const table = chosen.length === 0 ? '' : formatTotals(totals, currencies);
   const again =

@@ -1,3 +1,4 @@
+import type { ActSigner } from '../../control/act-signer.js';
 import type { Actor } from '../../ledger/actor.js';
 import { PAYOUTS_PER_CHANGE } from '../../ledger/change-payouts.js';
 import { toLine, type Payout } from '../../ledger/payout.js';
@@ -7,16 +8,21 @@ import type { LedgerAccess } from '../../queues/open-ledger.js';
 import type { BulkChange } from './run-bulk.js';
 import type { ChosenPayout } from './survey-payouts.js';
 
-/** A change that needs nothing but the ledger: short scripts, between which Redis is free for the sender. */
+/**
+ * A change that needs nothing but the ledger: short scripts, between which Redis is free for the sender.
+ * @param signer - signs each payout that is to be sent again
+ */
 export function toLedgerChange(
   account: LedgerAccess,
   to: PayoutState,
   actor: Actor,
+  signer?: ActSigner,
 ): Pick<BulkChange, 'atOnce' | 'everyMs' | 'apply' | 'wasChanged'> {
   return {
-    atOnce: PAYOUTS_PER_CHANGE,
+    // What somebody touched a key for is not lost with the rest of a step.
+    atOnce: signer?.isInteractive === true ? 1 : PAYOUTS_PER_CHANGE,
     everyMs: 'rest',
-    apply: async (payouts) => changeByState(account, payouts, to, actor),
+    apply: async (payouts) => changeByState(account, payouts, to, actor, signer),
     wasChanged: (payout) => wasSentAgainBy(actor, payout),
   };
 }
@@ -26,11 +32,12 @@ async function changeByState(
   payouts: readonly ChosenPayout[],
   to: PayoutState,
   actor: Actor,
+  signer: ActSigner | undefined,
 ): Promise<(Error | undefined)[]> {
   const errors: (Error | undefined)[] = [];
   for (const from of new Set(payouts.map(({ state }) => state))) {
     const group = payouts.filter(({ state }) => state === from);
-    errors.push(...(await changeManyPayouts(account, { from, to, payouts: group }, actor)));
+    errors.push(...(await changeManyPayouts(account, { from, to, payouts: group }, actor, signer)));
   }
   return errors;
 }

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 import { InvalidInputError } from '../../errors.js';
-import { CSV_COLUMN_NAMES, RESULT_CSV_COLUMNS, toColumnName, unquoteFormula } from '../../csv-columns.js';
+import { INPUT_COLUMN_NAMES, RESULT_CSV_COLUMNS, toColumnName, unquoteFormula } from '../../csv-columns.js';
 import { readCsvRecords, type CsvValues } from '../import/read-csv-records.js';
 import { findRepeated } from '../import/read-csv-rows.js';
 import { unreadableRow, type Row } from '../import/row.js';
 
-const KNOWN_COLUMNS: readonly string[] = [...CSV_COLUMN_NAMES, ...RESULT_CSV_COLUMNS];
+const KNOWN_COLUMNS: readonly string[] = [...INPUT_COLUMN_NAMES, ...RESULT_CSV_COLUMNS];
 
 /**
  * Reads payouts that are there already from a CSV file: `payout_id`, and `txhash` where it is given. The other columns of

@@ -1,4 +1,5 @@
 import { readConfig } from '../../config.js';
+import type { ActSigner } from '../../control/act-signer.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Actor } from '../../ledger/actor.js';
 import { PayoutOperator } from '../../operator/payout-operator.js';
@@ -6,6 +7,7 @@ import type { Resolution } from '../../operator/resolve-payout.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import type { CliContext } from '../context/cli-context.js';
 import { nameFlags } from '../context/name-flags.js';
+import { describeSigning } from '../context/signing-options.js';
 import { withAccount } from '../context/with-account.js';
 import { withGateway } from '../context/with-gateway.js';
 import { toLedgerChange } from './ledger-change.js';
@@ -46,9 +48,15 @@ const UNCHECKED_AT_ONCE = 50;
 
 /**
  * Carries out one decision about many payouts that are `unknown`.
+ * @param signer - signs each payout that was not sent
  * @throws as `runBulk` and `PayoutOperator.resolve` do
  */
-export async function resolveMany(context: CliContext, options: ResolveManyOptions, actor: Actor): Promise<void> {
+export async function resolveMany(
+  context: CliContext,
+  options: ResolveManyOptions,
+  actor: Actor,
+  signer?: ActSigner,
+): Promise<void> {
   const { kind, force, file, dryRun } = options;
   requireSomebody(options, context);
   const signal = context.stopSignal();
@@ -59,11 +67,15 @@ export async function resolveMany(context: CliContext, options: ResolveManyOptio
       : { kind: 'named', payouts: await readSelectionFile(context, file, needs, signal) };
   const run = async (toSteps: (account: LedgerAccess) => Steps): Promise<void> =>
     withAccount(context, async (account) => {
-      const change: BulkChange = { from: ['unknown'], ...TEXTS[kind], ...toSteps(account) };
+      const { describe, describeDone } = TEXTS[kind];
+      const change: BulkChange = {
+        ...{ from: ['unknown'], describeDone, ...toSteps(account) },
+        describe: (payouts) => `${describe(payouts)}${describeSigning(signer)}`,
+      };
       await runBulk(context, account, change, { ...options, selection, signal });
     });
   if (kind !== 'sent') {
-    await run((account) => toLedgerChange(account, kind === 'not_sent' ? 'queued' : 'cancelled', actor));
+    await run((account) => toLedgerChange(account, kind === 'not_sent' ? 'queued' : 'cancelled', actor, signer));
   } else if (force || dryRun) {
     await run((account) =>
       toSentSteps(new PayoutOperator({ account }), { atOnce: UNCHECKED_AT_ONCE, everyMs: 0 }, true, actor),

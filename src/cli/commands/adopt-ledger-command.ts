@@ -12,9 +12,16 @@ import { formatTable } from '../output/format-table.js';
 import { formatTime, shorten } from '../../format.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
+import {
+  addSigningOptions,
+  describeSigning,
+  openSigner,
+  SIGNING_HELP,
+  type SigningFlags,
+} from '../context/signing-options.js';
 import { withOperator } from '../context/with-operator.js';
 
-interface Flags extends Actor {
+interface Flags extends Actor, SigningFlags {
   readonly journal?: readonly string[];
   readonly giveUp?: readonly string[];
   readonly yes?: true;
@@ -37,7 +44,7 @@ unknown, since any of them may have been sent. Let the application enqueue again
 
 Payouts that were accepted after that copy and never sent are gone: let the application enqueue them again. Those that
 are still there are found by their payoutId and not doubled.
-
+${SIGNING_HELP}
 Examples:
   payouts adopt-ledger
   payouts adopt-ledger --yes --reason "disk failure, backup of 03:00 restored"
@@ -47,7 +54,7 @@ Examples:
 
 /** Defines `payouts adopt-ledger`. */
 export function defineAdoptLedgerCommand(command: Command, context: CliContext): void {
-  addActorOptions(command, 'the ledger came back without the newest sends')
+  addActorOptions(addSigningOptions(command), 'the ledger came back without the newest sends')
     .option('--journal <dir...>', 'folder of a send journal, repeatable (default: SEND_JOURNAL_DIR)')
     .option('--give-up <id...>', `id of a journal that is lost for good, or ${UNWITNESSED}`)
     .option('-y, --yes', 'do not ask')
@@ -55,16 +62,19 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
       const actor = await readActor(flags);
+      const signer = await openSigner(context, flags);
       const { giveUp = [], json, yes } = flags;
       const journalDirs = flags.journal ?? (await defaultDirs(context, giveUp));
       const { IN_FLIGHT_MAX_MS: inFlightMaxMs } = readConfig(['IN_FLIGHT_MAX_MS'], context.environment);
       const review = async (plan: AdoptionPlan): Promise<void> => {
         context.writeError(describePlan(plan));
         if (!isComplete(plan)) throw incomplete(context, journalDirs, plan);
-        if (!yes) await confirm('Adopt this ledger?', { terminal: context.terminal });
+        if (!yes) await confirm(`Adopt this ledger${describeSigning(signer)}?`, { terminal: context.terminal });
       };
-      const { plan, adoption } = await withOperator(context, async (operator) =>
-        operator.adoptLedger({ journalDirs, giveUp, inFlightMaxMs, review }, actor),
+      const { plan, adoption } = await withOperator(
+        context,
+        async (operator) => operator.adoptLedger({ journalDirs, giveUp, inFlightMaxMs, review }, actor),
+        signer,
       );
       if (json) context.writeJson(adoption === undefined ? { mismatch: null, unknown: [] } : toJson(plan, adoption));
       else if (adoption === undefined) context.write('The send journals and the ledger agree: nothing to adopt.\n');

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { PayoutInput } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
+import { readEnvironmentKey } from '../context/signing-key.js';
 import { nameFlags } from '../context/name-flags.js';
 import { parsePayoutTexts, type PayoutTexts } from '../import/parse-payout-texts.js';
 import { withProducer } from '../context/with-producer.js';
@@ -12,6 +13,9 @@ interface Flags extends PayoutTexts {
 const HELP_AFTER = `
 The same payout id with the same data is the same payout: run the command again whenever you are not sure.
 With other data it is refused (exit code 4).
+
+With PAYOUT_SIGNING_KEY_FILE and PAYOUT_SIGNING_KEY_NAME the payout is signed; the signature holds for 7 days. Run the command
+again to renew it, as long as no send was begun.
 
 Examples:
   payouts enqueue --payout-id invoice-77 --payment-id 6 --amount 12.5 --address-to TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf
@@ -33,11 +37,14 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
     .option('--not-before <time>', 'do not send before this time, such as 2030-01-31T09:00:00Z')
     .option('--metadata <json>', 'JSON of your own, at most 4096 bytes')
     .option('--batch <name>', 'put it into a group that list and stats can follow')
+    .option('--requested-by <person>', 'the person on whose request you enqueue it, as the keyring names persons')
     .option('--json', 'print {payoutId, state, created} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async ({ json, ...texts }: Flags) => {
       const { payoutId, state, created } = await nameFlags(async () =>
-        withProducer(context, (producer) => producer.enqueue(parsePayoutTexts(texts) as unknown as PayoutInput)),
+        withProducer(context, (producer) => producer.enqueue(parsePayoutTexts(texts) as unknown as PayoutInput), {
+          signingKey: readEnvironmentKey(context.environment),
+        }),
       );
       if (json) context.writeJson({ payoutId, state, created });
       else if (created) context.write(`Payout ${payoutId} is ${state}.\n`);

@@ -3,6 +3,7 @@ import { NotFoundError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readCurrencies } from '../context/read-currencies.js';
 import { formatPayout } from '../output/format-payout.js';
+import { toPayoutJson } from '../output/payout-json.js';
 import { withProducer } from '../context/with-producer.js';
 
 const HELP_AFTER = `
@@ -30,7 +31,7 @@ export function defineGetCommand(command: Command, context: CliContext): void {
           txhash === undefined ? `Payout ${payoutId ?? ''} not found` : `No payout has txhash ${txhash}`,
         );
       }
-      if (json) context.writeJson(payout);
+      if (json) context.writeJson(toPayoutJson(payout));
       else context.write(formatPayout(payout, context.colours, await readCurrencies(context)));
     });
 }

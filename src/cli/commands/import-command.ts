@@ -5,6 +5,7 @@ import { parseInput } from '../../fields.js';
 import { batchField } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireTerminal, stdinIsTaken } from '../context/confirm.js';
+import { readEnvironmentKey } from '../context/signing-key.js';
 import { openSource, STDIN } from '../import/open-source.js';
 import { runImport } from '../import/run-import.js';
 
@@ -19,9 +20,12 @@ interface Flags {
 const HELP_AFTER = `
 Formats:
   CSV (UTF-8, commas). The first line names the columns, in any order. Required: payout_id, payment_id, amount,
-  address_to. Optional: destination_tag, symbol, reference, priority, not_before, metadata.
+  address_to. Optional: destination_tag, symbol, reference, priority, not_before, metadata, requested_by.
   JSON lines. One object a line, with the fields payoutId, paymentId, amount, addressTo and so on.
   The file's extension decides (.csv, .json, .jsonl, .ndjson), else the first character.
+
+With PAYOUT_SIGNING_KEY_FILE and PAYOUT_SIGNING_KEY_NAME the payouts are signed. JSON lines of \`payouts sign\` carry their signatures
+already (key, signature, issuedAt, expiresAt), which are kept; this host then needs no key.
 
 Every row is checked before anything is enqueued, and every error names its line. Exactly what was checked is enqueued,
 even if the file changes meanwhile: a private copy is kept in TMPDIR until then.
@@ -62,10 +66,11 @@ export function defineImportCommand(command: Command, context: CliContext): void
       ] as const;
       const { WITHDRAW_INTERVAL_MS: intervalMs } = readConfig(names, context.environment);
       // Before a large file is read, not after.
+      const key = readEnvironmentKey(context.environment);
       if (!yes && !dryRun) requireOperator(path, context);
       const signal = context.stopSignal();
       const source = await openSource(path, signal);
-      await runImport(context, source, { batch, dryRun, skipInvalid, yes, json, intervalMs, signal });
+      await runImport(context, source, { batch, dryRun, skipInvalid, yes, json, intervalMs, key, signal });
     });
 }
 

@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
 import { confirmSendAgain } from '../context/confirm-send-again.js';
+import type { ActSigner } from '../../control/act-signer.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
 import { resolveMany } from '../bulk/resolve-many.js';
@@ -8,10 +9,17 @@ import type { GatewayClient } from '../../gateway/gateway-client.js';
 import { PayoutOperator } from '../../operator/payout-operator.js';
 import type { Resolution } from '../../operator/resolve-payout.js';
 import { nameFlags } from '../context/name-flags.js';
+import {
+  addSigningOptions,
+  describeSigning,
+  openSigner,
+  SIGNING_HELP,
+  type SigningFlags,
+} from '../context/signing-options.js';
 import { withAccount } from '../context/with-account.js';
 import { withGateway } from '../context/with-gateway.js';
 
-interface Flags extends Actor {
+interface Flags extends Actor, SigningFlags {
   readonly sent?: boolean;
   readonly notSent?: boolean;
   readonly writeOff?: boolean;
@@ -35,15 +43,16 @@ GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE); with --for
 Many at once: --file names them, a CSV file with a column payout_id, and txhash for --sent, as \`payouts list --csv\` writes
 it, or JSON lines with payoutId and txhash; --state unknown takes all. They are counted and added up before anything is
 changed. Payouts that are not unknown any more are left as they are, so the same command continues where it stopped.
-
+${SIGNING_HELP.replace('the decision is', '--not-sent is')}
 Exit codes: 0 done. 1 stopped, or Redis or the gateway is unavailable: run it again. 2 wrong input, nothing was changed. 3 payout
-not found. 4 refused; of many, all others were resolved.
+not found. 4 refused; of many, all others were resolved. 5 a key is needed.
 
 Examples:
   payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"
   payouts resolve invoice-77 --not-sent --reason "the gateway never received it, ticket 812"
   payouts resolve invoice-77 --write-off --reason "paid by bank transfer"
   payouts list --state unknown --all --csv > unknown.csv
+  payouts resolve invoice-77 --not-sent --ssh-key ~/.ssh/id_ed25519_sk.pub --reason "never received, ticket 812"
   payouts resolve --file unknown.csv --not-sent --dry-run --reason "never received, ticket 812"
 `;
 
@@ -60,15 +69,25 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
     .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
     .option('--dry-run', 'with --file or --state: count and add up, change nothing')
     .option('-y, --yes', 'do not ask; with --file or --state needed where there is no terminal');
-  addActorOptions(command)
+  addActorOptions(addSigningOptions(command))
     .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
     .addHelpText('after', HELP_AFTER)
     .action(async (payoutId: string | undefined, flags: Flags) => {
       const kind = parseKind(flags, command);
       const actor = await readActor(flags);
-      if (payoutId === undefined) await resolveSeveral(context, kind, flags, actor, command);
-      else await resolveOne(context, payoutId, parseDecision(kind, flags, command), flags, actor);
+      const decision = payoutId === undefined ? undefined : parseDecision(kind, flags, command);
+      // A dry run changes nothing.
+      const signer = kind === 'not_sent' && !flags.dryRun ? await openSigner(context, flags) : undefined;
+      if (payoutId === undefined || decision === undefined) {
+        await resolveSeveral(context, kind, flags, { actor, signer }, command);
+      } else await resolveOne(context, payoutId, decision, flags, { actor, signer });
     });
+}
+
+/** Who decides, and the key with which that is signed. */
+interface Decider {
+  readonly actor: Actor;
+  readonly signer: ActSigner | undefined;
 }
 
 const OUTCOME: Readonly<Record<Resolution['kind'], string>> = {
@@ -82,17 +101,17 @@ async function resolveOne(
   payoutId: string,
   decision: Resolution,
   { force = false, yes = false, json }: Flags,
-  actor: Actor,
+  { actor, signer }: Decider,
 ): Promise<void> {
   const resolve = async (gateway?: GatewayClient): Promise<void> => {
     const payout = await withAccount(context, async (account) => {
       const asks = decision.kind === 'not_sent' && !yes && context.terminal.input.isTTY === true;
-      const decided = asks ? await confirmSendAgain(context, account.ledger, payoutId) : { payoutId };
-      const operator = new PayoutOperator({ account, gateway });
+      const decided = asks ? await confirmSendAgain(context, account.ledger, payoutId, signer) : { payoutId };
+      const operator = new PayoutOperator({ account, gateway, signer });
       return nameFlags(async () => operator.resolve(decided, decision, actor));
     });
     if (json) context.writeJson(payout);
-    else context.write(`Payout ${payoutId} is ${payout.state}: ${OUTCOME[decision.kind]}.\n`);
+    else context.write(`Payout ${payoutId} is ${payout.state}: ${OUTCOME[decision.kind]}${describeSigning(signer)}.\n`);
   };
   if (decision.kind !== 'sent' || force) await resolve();
   else await withGateway(context, resolve);
@@ -102,7 +121,7 @@ async function resolveSeveral(
   context: CliContext,
   kind: Resolution['kind'],
   { txhash, force = false, file, state, dryRun = false, yes = false, json = false }: Flags,
-  actor: Actor,
+  { actor, signer }: Decider,
   command: Command,
 ): Promise<void> {
   if ((file === undefined) === (state === undefined)) {
@@ -110,12 +129,15 @@ async function resolveSeveral(
   }
   if (txhash !== undefined) command.error('error: --txhash is for one payout: a file has a column txhash');
   if (file === undefined && kind === 'sent') command.error('error: --sent needs --file, with a column txhash');
-  await resolveMany(context, { kind, force, file, dryRun, yes, json }, actor);
+  await resolveMany(context, { kind, force, file, dryRun, yes, json }, actor, signer);
 }
 
-function parseKind({ sent, notSent, writeOff, force }: Flags, command: Command): Resolution['kind'] {
+function parseKind({ sent, notSent, writeOff, force, ...signing }: Flags, command: Command): Resolution['kind'] {
   if ([sent, notSent, writeOff].filter(Boolean).length !== 1) {
     command.error('error: give one of --sent, --not-sent and --write-off');
+  }
+  if (!notSent && [signing.key, signing.sshKey, signing.keyName].some((given) => given !== undefined)) {
+    command.error('error: --key, --ssh-key and --key-name belong to --not-sent: nothing else is signed');
   }
   if (sent) return 'sent';
   if (force) command.error('error: --force belongs to --sent');

@@ -4,7 +4,7 @@ import { untilAborted } from '../../clock.js';
 import { createLogger } from '../../create-logger.js';
 import { StoppedError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
-import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
+import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
 import {
   startHealthServer,
@@ -23,7 +23,7 @@ Several workers may run for one account: one sends, the others stand by and take
 
 Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR;
-  PAYOUT_ACCOUNTS_FILE for several accounts. docs/configuration.md lists all; \`payouts doctor\` checks them.
+  PAYOUT_ACCOUNTS_FILE for several accounts; PAYOUT_KEYS_FILE sends nothing that is not signed. docs/configuration.md lists all; \`payouts doctor\` checks them.
 
 Signals:
   SIGTERM and SIGINT begin no new send, wait for the response to the current one, then exit with 0. A second signal
@@ -44,7 +44,7 @@ export function defineWorkerCommand(command: Command, context: CliContext): void
 
 async function runWorker({ environment, stopSignal }: CliContext): Promise<void> {
   const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = readSettings(
-    { ...WORKER_SETTINGS, ...WORKER_COMMAND_SETTINGS },
+    { ...WORKER_SETTINGS, ...WORKER_COMMAND_SETTINGS, keysFile: CONTROL_SETTINGS.keysFile },
     environment,
   );
   const accounts = readWorkerAccounts(environment);

@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { readConfig, type Environment } from '../../config.js';
 import { InvalidConfigError, InvalidInputError } from '../../errors.js';
 import { parseInput, platformIdField } from '../../fields.js';
-import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS } from '../../settings.js';
+import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../../settings.js';
 import { z } from 'zod';
 import { parseAccountsFile } from './worker-accounts.js';
 
@@ -53,7 +53,7 @@ function chooseOnly(environment: Environment, chosen: number): Environment {
 
 function toEnvironment(
   environment: Environment,
-  { platformId, baseUrl, secretKeyFile, ...settings }: FileAccount,
+  { platformId, baseUrl, secretKeyFile, signingKeyFile, signingKeyName, ...settings }: FileAccount,
   file: string,
 ): Environment {
   const variables = Object.fromEntries(
@@ -62,11 +62,19 @@ function toEnvironment(
       String(value),
     ]),
   );
+  const signing =
+    signingKeyFile === undefined
+      ? {}
+      : {
+          [CONTROL_SETTINGS.signingKeyFile.variable]: resolve(dirname(file), signingKeyFile),
+          [CONTROL_SETTINGS.signingKeyName.variable]: signingKeyName,
+        };
   const secretKey = ACCOUNT_IDENTITY.secretKey.variable;
   return {
     ...environment,
     PAYOUT_ACCOUNTS_FILE: undefined,
     ...variables,
+    ...signing,
     [ACCOUNT_IDENTITY.platformId.variable]: String(platformId),
     [ACCOUNT_IDENTITY.baseUrl.variable]: baseUrl,
     [secretKey]: undefined,

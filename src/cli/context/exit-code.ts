@@ -1,13 +1,14 @@
 import { CommanderError } from 'commander';
 import { InvalidConfigError, InvalidInputError, PayoutError, type ErrorCode } from '../../errors.js';
 
-export const EXIT_CODES = { done: 0, failed: 1, usage: 2, notFound: 3, conflict: 4 } as const;
+export const EXIT_CODES = { done: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, notVerified: 5 } as const;
 
 const EXIT_CODE_OF: Partial<Record<ErrorCode, number>> = {
   INVALID_INPUT: EXIT_CODES.usage,
   INVALID_CONFIG: EXIT_CODES.usage,
   NOT_FOUND: EXIT_CODES.notFound,
   CONFLICT: EXIT_CODES.conflict,
+  NOT_VERIFIED: EXIT_CODES.notVerified,
 };
 
 /** A command finished and printed the problems that it found; it exits as failed. */

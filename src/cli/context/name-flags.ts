@@ -1,7 +1,11 @@
 import { ConflictError, InvalidInputError, TransactionMismatchError } from '../../errors.js';
 
 /** Options of the library that the command line calls otherwise. */
-const FLAGS: Readonly<Record<string, string>> = { journalDirs: '--journal' };
+const FLAGS: Readonly<Record<string, string>> = {
+  journalDirs: '--journal',
+  keyFile: '--key',
+  sshKeyFile: '--ssh-key',
+};
 
 /**
  * Runs `work` and names the options in its errors as an operator types them: `payoutId` becomes `--payout-id`.

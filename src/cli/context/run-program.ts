@@ -37,6 +37,7 @@ Exit codes:
   2  invalid usage, input or configuration
   3  not found
   4  conflict with the current state
+  5  not verified: a signature or an approval is missing or does not count
 
 Examples:
   payouts enqueue --payout-id invoice-77 --payment-id 6 --amount 12.5 --address-to TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf

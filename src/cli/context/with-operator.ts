@@ -1,3 +1,4 @@
+import type { ActSigner } from '../../control/act-signer.js';
 import { PayoutOperator } from '../../operator/payout-operator.js';
 import { readAccountOptions } from './account-options.js';
 import type { CliContext } from './cli-context.js';
@@ -5,13 +6,15 @@ import { nameFlags } from './name-flags.js';
 
 /**
  * Runs `use` with the operator of the environment's account, and closes it on every way out. Input errors name the flags.
+ * @param signer - signs what workers with a keyring require
  * @throws InvalidConfigError when the environment is not usable; what `use` throws
  */
 export async function withOperator<Result>(
   context: CliContext,
   use: (operator: PayoutOperator) => Promise<Result>,
+  signer?: ActSigner,
 ): Promise<Result> {
-  const operator = new PayoutOperator(readAccountOptions(context));
+  const operator = new PayoutOperator({ ...readAccountOptions(context), signer });
   try {
     return await nameFlags(async () => use(operator));
   } finally {

@@ -6,17 +6,27 @@ import { mayReadOpenSecrets, readConfig, readSettings, type Environment } from '
 import { InvalidConfigError } from '../../errors.js';
 import { toProblem } from '../../fields.js';
 import { readSecretFile } from '../../secret-file.js';
-import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS } from '../../settings.js';
+import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../../settings.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
 /** One account in an accounts file: its identity, and what differs from the environment. */
-const fileAccountSchema = z.strictObject({
-  platformId: ACCOUNT_IDENTITY.platformId.rule,
-  baseUrl: ACCOUNT_IDENTITY.baseUrl.rule,
-  /** Relative to the accounts file. */
-  secretKeyFile: z.string().min(1, 'must not be empty'),
-  ...partialAccountSettingsSchema.shape,
-});
+const fileAccountSchema = z
+  .strictObject({
+    platformId: ACCOUNT_IDENTITY.platformId.rule,
+    baseUrl: ACCOUNT_IDENTITY.baseUrl.rule,
+    /** Relative to the accounts file. */
+    secretKeyFile: z.string().min(1, 'must not be empty'),
+    /** Relative to the accounts file; in place of `PAYOUT_SIGNING_KEY_FILE`, and so is the name. */
+    signingKeyFile: CONTROL_SETTINGS.signingKeyFile.rule.optional(),
+    signingKeyName: CONTROL_SETTINGS.signingKeyName.rule.optional(),
+    ...partialAccountSettingsSchema.shape,
+  })
+  .superRefine(({ signingKeyFile, signingKeyName }, context) => {
+    if ((signingKeyFile === undefined) === (signingKeyName === undefined)) return;
+    const [given, missing] =
+      signingKeyName === undefined ? ['signingKeyFile', 'signingKeyName'] : ['signingKeyName', 'signingKeyFile'];
+    context.addIssue({ code: 'custom', path: [missing], message: `is required, because ${given} is set`, input: '' });
+  });
 
 const accountsFileSchema = z
   .array(fileAccountSchema)
@@ -47,6 +57,7 @@ export function readPlatformIds(environment: Environment): number[] {
 }
 
 function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[] {
+  // A worker signs no payouts: it passes over the signing key.
   return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({
     ...account,
     secretKey: readSecretKey(resolve(dirname(file), secretKeyFile), account.platformId, mayBeReadable),

@@ -1,7 +1,7 @@
 import { isAborted } from '../../clock.js';
 import { InvalidInputError, StoppedError, type Problem } from '../../errors.js';
 import { parseInput } from '../../fields.js';
-import { payoutInputSchema, type ValidPayout } from '../../ledger/payout.js';
+import { payoutInputSchema, type NewPayout } from '../../ledger/payout.js';
 import { differingFields, pairsToRecord, toRecordFields } from '../../ledger/payout-record.js';
 import { CurrencyTotals, type CurrencyTotal } from './currency-totals.js';
 import type { ImportSource } from './open-source.js';
@@ -26,6 +26,8 @@ export interface CheckRowsOptions {
   readonly batch: string | undefined;
   /** Receives each different payout that can be enqueued. */
   readonly spool: PayoutSpool;
+  /** What a payout must fulfil besides. @throws InvalidInputError */
+  readonly check?: (payout: NewPayout) => void;
   readonly onProblem: (line: number, problem: Problem) => void;
   /** Called every thousand rows. */
   readonly onProgress: (rows: number) => void;
@@ -40,7 +42,7 @@ const PROGRESS_EVERY_ROWS = 1_000;
  */
 export async function checkRows(
   { rows, nameField }: Pick<ImportSource, 'rows' | 'nameField'>,
-  { batch, spool, onProblem, onProgress, signal }: CheckRowsOptions,
+  { batch, spool, check, onProblem, onProgress, signal }: CheckRowsOptions,
 ): Promise<FileCheck> {
   const index = new SpoolIndex();
   const totals = new CurrencyTotals();
@@ -51,6 +53,7 @@ export async function checkRows(
     if (isAborted(signal)) throw new StoppedError('Stopped while checking; nothing was enqueued');
     try {
       const payout = parsePayout(row, batch);
+      check?.(payout);
       const earlier = findEarlier(payout.payoutId, index, spool);
       if (earlier === undefined) {
         index.add(payout.payoutId, spool.write({ line: row.line, payout }));
@@ -69,7 +72,7 @@ export async function checkRows(
   return { ...counts, totals: totals.list() };
 }
 
-function parsePayout(row: Row, batch: string | undefined): ValidPayout {
+function parsePayout(row: Row, batch: string | undefined): NewPayout {
   if ('problems' in row) throw new InvalidInputError(row.problems);
   const own = row.input['batch'];
   if (batch === undefined || own === batch) return parseInput(payoutInputSchema, row.input);
@@ -87,7 +90,7 @@ function findEarlier(payoutId: string, index: SpoolIndex, spool: PayoutSpool): S
 }
 
 /** The ledger's own rule decides whether two payouts are the same. @throws InvalidInputError */
-function requireSame(payout: ValidPayout, earlier: SpooledPayout, nameField: ImportSource['nameField']): void {
+function requireSame(payout: NewPayout, earlier: SpooledPayout, nameField: ImportSource['nameField']): void {
   const { payoutId, ...rest } = earlier.payout;
   const fields = differingFields(pairsToRecord(toRecordFields(rest)), payout).map(nameField);
   if (fields.length === 0) return;

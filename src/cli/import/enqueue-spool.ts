@@ -1,9 +1,10 @@
 import { isAborted } from '../../clock.js';
 import { StoppedError } from '../../errors.js';
-import type { ValidPayout } from '../../ledger/payout.js';
+import type { NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import { CHUNK_SIZE, enqueueChunks } from '../../producer/enqueue-payouts.js';
+import type { PayoutSigner } from '../../producer/payout-signer.js';
 import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 
 /** A payout that the ledger has with different data, or has removed. */
@@ -22,6 +23,8 @@ export interface EnqueueCounts {
 
 export interface EnqueueSpoolOptions {
   readonly account: LedgerAccess;
+  /** Undefined where payouts are not signed. */
+  readonly signer: PayoutSigner | undefined;
   /** Updated during the run, for the caller to know them also when it fails. */
   readonly counts: EnqueueCounts;
   readonly onConflict: (conflict: Conflict) => void;
@@ -35,15 +38,15 @@ export interface EnqueueSpoolOptions {
  * @throws RedisUnavailableError, StoppedError: the chunks before are done
  */
 export async function enqueueSpool(spool: PayoutSpool, options: EnqueueSpoolOptions): Promise<void> {
-  const { account, signal, onProgress } = options;
+  const { account, signer, signal, onProgress } = options;
   let chunk: readonly SpooledPayout[] = [];
-  const chunks = async function* (): AsyncGenerator<ValidPayout[]> {
+  const chunks = async function* (): AsyncGenerator<NewPayout[]> {
     for await (chunk of inChunks(spool.read())) {
       if (isAborted(signal)) throw new StoppedError('Stopped');
       yield chunk.map(({ payout }) => payout);
     }
   };
-  for await (const results of enqueueChunks(account, chunks())) {
+  for await (const results of enqueueChunks(account, chunks(), signer)) {
     countResults(chunk, results, options);
     onProgress();
   }

@@ -12,6 +12,7 @@ export interface PayoutTexts {
   readonly priority?: string | undefined;
   readonly notBefore?: string | undefined;
   readonly batch?: string | undefined;
+  readonly requestedBy?: string | undefined;
   /** JSON. */
   readonly metadata?: string | undefined;
 }
@@ -33,6 +34,7 @@ export function parsePayoutTexts(texts: PayoutTexts): Readonly<Record<string, un
     priority: parseInteger(texts.priority),
     notBefore: texts.notBefore,
     batch: texts.batch,
+    requestedBy: texts.requestedBy,
     metadata: parseJson(texts.metadata),
   };
 }

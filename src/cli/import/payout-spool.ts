@@ -3,13 +3,13 @@ import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StoppedError } from '../../errors.js';
-import type { ValidPayout } from '../../ledger/payout.js';
+import type { NewPayout } from '../../ledger/payout.js';
 import { splitLines } from './split-lines.js';
 
 /** A checked payout, and the line on which it stood. */
 export interface SpooledPayout {
   readonly line: number;
-  readonly payout: ValidPayout;
+  readonly payout: NewPayout;
 }
 
 const WRITE_AT_BYTES = 256 * 1024;
@@ -90,7 +90,7 @@ export class PayoutSpool {
 
 function parse(text: string): SpooledPayout {
   const end = text.indexOf(' ');
-  return { line: Number(text.slice(0, end)), payout: JSON.parse(text.slice(end + 1)) as ValidPayout };
+  return { line: Number(text.slice(0, end)), payout: JSON.parse(text.slice(end + 1)) as NewPayout };
 }
 
 function spoolFailure(error: unknown): StoppedError {

@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { InvalidInputError, type Problem } from '../../errors.js';
 import { parsePayoutTexts, type PayoutTexts } from './parse-payout-texts.js';
 import {
-  CSV_COLUMN_NAMES,
-  CSV_COLUMNS,
+  INPUT_COLUMN_NAMES,
+  INPUT_COLUMNS,
   REQUIRED_CSV_COLUMNS,
   RESULT_CSV_COLUMNS,
   toColumnName,
@@ -32,7 +32,7 @@ function parseHeader(record: CsvValues): readonly CsvColumn[] {
   const names = record.values.map(toColumnName);
   const problems: Problem[] = [
     ...names
-      .filter((name) => !(CSV_COLUMN_NAMES as readonly string[]).includes(name))
+      .filter((name) => !(INPUT_COLUMN_NAMES as readonly string[]).includes(name))
       .map((name) => ({ field: JSON.stringify(record.values[names.indexOf(name)]), message: describeUnknown(name) })),
     ...REQUIRED_CSV_COLUMNS.filter((name) => !names.includes(name)).map((field) => ({
       field,
@@ -60,7 +60,7 @@ export function findRepeated(given: readonly string[]): Problem[] {
 function describeUnknown(name: string): string {
   return (RESULT_CSV_COLUMNS as readonly string[]).includes(name)
     ? 'is a result column of `payouts list --csv`: these payouts were enqueued before. Remove the column to enqueue them'
-    : `is not a known column (${CSV_COLUMN_NAMES.join(', ')})`;
+    : `is not a known column (${INPUT_COLUMN_NAMES.join(', ')})`;
 }
 
 function parseRow(
@@ -73,7 +73,7 @@ function parseRow(
   const texts: { -readonly [Field in keyof PayoutTexts]: string } = {};
   for (const [position, column] of columns.entries()) {
     const value = unquoteFormula(values[position] ?? '');
-    if (value !== '') texts[CSV_COLUMNS[column]] = value;
+    if (value !== '') texts[INPUT_COLUMNS[column]] = value;
   }
   try {
     return { line, input: parsePayoutTexts(texts) };

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { CSV_COLUMNS } from '../../csv-columns.js';
+import { INPUT_COLUMNS } from '../../csv-columns.js';
 import { isUtf8, MAX_ROW_LENGTH, NOT_UTF8_MESSAGE, TOO_LONG_MESSAGE, unreadableRow, type Row } from './row.js';
 import { splitLines, type Line } from './split-lines.js';
 
@@ -22,7 +22,7 @@ function parseRow({ line, text, isCut }: Line): Row {
   }
 }
 
-const FIELD_OF_COLUMN: ReadonlyMap<string, string> = new Map(Object.entries(CSV_COLUMNS));
+const FIELD_OF_COLUMN: ReadonlyMap<string, string> = new Map(Object.entries(INPUT_COLUMNS));
 
 /** The fields as the library spells them: `payout_id` is `payoutId`. Both in one row are an error. */
 function nameFields(line: number, given: object): Row {

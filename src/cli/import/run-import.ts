@@ -3,6 +3,8 @@ import { readConfig } from '../../config.js';
 import { ConflictError, InvalidInputError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
+import type { SigningKey } from '../../control/signing-key-file.js';
+import { checkSignable, PayoutSigner } from '../../producer/payout-signer.js';
 import { formatCount } from '../../format.js';
 import { readCurrencies } from '../context/read-currencies.js';
 import { withAccount } from '../context/with-account.js';
@@ -23,6 +25,8 @@ export interface ImportOptions {
   readonly json: boolean;
   /** Between two sends of the account, ms. */
   readonly intervalMs: number;
+  /** Undefined where payouts are not signed. */
+  readonly key: SigningKey | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -70,6 +74,9 @@ async function checkSource({ context, source, options, spool }: ImportRun): Prom
       batch: options.batch,
       signal: options.signal,
       spool,
+      check: (payout) => {
+        if (options.key !== undefined) checkSignable(payout, Date.now());
+      },
       onProblem: (line, { field, message }) => {
         messages.add(`line ${line}: ${field}: ${message}`);
       },
@@ -114,6 +121,7 @@ async function askToEnqueue({ context, options }: ImportRun, { payouts }: FileCh
 }
 
 async function enqueueAll({ context, source, options, spool, counts }: ImportRun, total: number): Promise<void> {
+  const { key, signal } = options;
   const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
   const progress = startProgress('Enqueuing', total, context.terminal.output);
   const countDone = (): number => counts.created + counts.existing + counts.conflicts;
@@ -122,8 +130,9 @@ async function enqueueAll({ context, source, options, spool, counts }: ImportRun
     await withAccount(context, (account) =>
       enqueueSpool(spool, {
         account,
+        signer: key === undefined ? undefined : new PayoutSigner({ key, ...account.ledger.connection }),
         counts,
-        signal: options.signal,
+        signal,
         onConflict: (conflict) => {
           messages.add(describeConflict(conflict, source.nameField));
         },

@@ -4,13 +4,14 @@ import type { Currency } from '../../ledger/gateway-facts.js';
 import { lastMessage, type Payout } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/colour-state.js';
+import { toPayoutJson } from '../output/payout-json.js';
 import { formatTable } from '../output/format-table.js';
 
 /** Writes one page of payouts. */
 export type WritePayouts = (payouts: readonly Payout[], context: CliContext) => void;
 
 export function writeLines(payouts: readonly Payout[], context: CliContext): void {
-  for (const payout of payouts) context.writeJson(payout);
+  for (const payout of payouts) context.writeJson(toPayoutJson(payout));
 }
 
 /** The columns are named once, and only when Redis has replied. */

@@ -26,6 +26,9 @@ export function formatPayout(payout: Payout, colours: Colours, currencies: reado
     ['batch', payout.batch],
     ['priority', payout.priority],
     ['not before', payout.notBefore],
+    ['requested by', payout.requestedBy],
+    ['signed by', payout.signed?.key],
+    ['signed until', payout.signed?.expiresAt],
     ['metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata)],
   ];
   const rows = facts.flatMap(([name, value]) => (value === undefined ? [] : [['', colours.dim(name), String(value)]]));

@@ -10,8 +10,13 @@ local at, from, to, by, reason, txhash, attempt = unpack(ARGV, 1, 7)
 local payout = open(record)
 if not payout then return { -7 } end
 local refusal = check_change(payout, from, to, by, reason, attempt)
-if refusal then return refusal end
 local record_fields = { unpack(ARGV, 8) }
+if refusal == 1 then
+  for i = 1, #record_fields, 2 do
+    if record_fields[i] == 'act' then keep_act(payout, record_fields[i + 1]) end
+  end
+end
+if refusal then return refusal end
 local holder = txhash ~= '' and redis.call('HGET', bucket, txhash)
 if txhash ~= '' and to ~= 'unknown' then
   if holder and holder ~= payout.id then return { -8, holder } end

@@ -1,11 +1,13 @@
 -- Moves many payouts as an operator decided, in one act: cancel, retry, resolve without a transaction.
 -- KEYS: the payouts' records
--- ARGV: at, from, to, by, reason, then for each payout the attempt that was decided about ('' = any)
+-- ARGV: at, from, to, by, reason, then for each payout the attempt that was decided about ('' = any), then, where the
+--   operator signed them, for each payout the signed act (JSON)
 -- Returns a list: for each payout what change-state returns
 local at, from, to, by, reason = unpack(ARGV, 1, 5)
 if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
 is_one_act = true
 local replies, payouts, count, seen = {}, {}, 0, {}
+local first_act = 5 + #KEYS - OWN
 for i = 1, #KEYS - OWN do
   local record = KEYS[OWN + i]
   local payout = open(record)
@@ -14,6 +16,7 @@ for i = 1, #KEYS - OWN do
   local refusal = { -7 }
   if payout then refusal = check_change(payout, from, to, by, reason, ARGV[5 + i]) end
   if not refusal and to == 'queued' then refusal = check_requeue(payout) end
+  if refusal == 1 then keep_act(payout, ARGV[first_act + i]) end
   replies[i] = refusal or 1
   if not refusal then
     payouts[i] = payout
@@ -24,6 +27,13 @@ end
 if count > 0 then note_act(from, to, at, by, reason, count) end
 for i = 1, #KEYS - OWN do
   local payout = payouts[i]
-  if payout then move(payout, to, at, by, reason, to == 'queued' and requeue(payout) or {}) end
+  if payout then
+    local fields = to == 'queued' and requeue(payout) or {}
+    if ARGV[first_act + i] then
+      fields[#fields + 1] = 'act'
+      fields[#fields + 1] = ARGV[first_act + i]
+    end
+    move(payout, to, at, by, reason, fields)
+  end
 end
 return replies

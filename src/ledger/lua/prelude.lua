@@ -250,6 +250,11 @@ local function check_change(payout, from, to, by, reason, attempt)
   if attempt ~= '' and tonumber(attempt) ~= tonumber(payout.attempt) then return { -12, payout.attempt } end
 end
 
+-- A change that was made before, perhaps without a signature, is asked for again with one.
+local function keep_act(payout, act)
+  if act then redis.call('HSET', payout.record, 'act', act) end
+end
+
 -- Whether a payout may be sent by an operator's word. Returns nil, or why not: {code, …}
 local function check_requeue(payout)
   local lateTxhash = redis.call('HGET', payout.record, 'lateTxhash')

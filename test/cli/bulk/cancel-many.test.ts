@@ -55,7 +55,9 @@ describe('payouts cancel of many', () => {
     await importMay(4);
     const result = await account.run('cancel', '--batch', 'May', '--dry-run', ...WHY);
     expect(result).toMatchObject({ code: 0, stderr: '' });
-    expect(result.stdout).toMatch(/^4 payouts queued or rejected\n.*\n +6 +4 +50\nDry run: nothing was changed\.\n$/s);
+    expect(result.stdout).toMatch(
+      /^4 payouts queued, held or rejected\n.*\n +6 +4 +50\nDry run: nothing was changed\.\n$/s,
+    );
     expect(await stateOf('p-1')).toBe('queued');
     expect(await readJobs()).toHaveLength(4);
   });
@@ -67,7 +69,7 @@ describe('payouts cancel of many', () => {
     await account.force('p-5', 'in_progress');
     const result = await account.runProcess('cancel', '--batch', 'May', '--yes', ...WHY);
     expect(result).toMatchObject({ code: 0, stderr: '' });
-    expect(result.stdout).toMatch(/^7 payouts queued or rejected, 1 in_progress left as they are\n/);
+    expect(result.stdout).toMatch(/^7 payouts queued, held or rejected, 1 in_progress left as they are\n/);
     expect(result.stdout).toMatch(/7 payouts cancelled\.\n$/);
     expect(await Promise.all(['p-1', 'p-2', 'p-3', 'p-4', 'p-5', 'other'].map(stateOf))).toEqual([
       ...['cancelled', 'cancelled', 'cancelled', 'cancelled'],
@@ -134,7 +136,7 @@ describe('payouts cancel of many', () => {
       [['p-1', '--batch', 'May', ...WHY], /are for many payouts: leave the payoutId out/],
       [['--batch', 'May', '--file', 'x', '--yes', ...WHY], /--file or --batch, not both/],
       [['--batch', 'May', '--yes'], /many payouts need a --reason/],
-      [['--state', 'completed', '--yes', ...WHY], /Allowed choices are queued, rejected/],
+      [['--state', 'completed', '--yes', ...WHY], /Allowed choices are queued, held, rejected/],
       [['--message', ' ', '--yes', ...WHY], /--message: must not be empty/],
     ] as const) {
       const refused = await account.run('cancel', ...args);

@@ -23,7 +23,7 @@ describe('payouts cancel', () => {
     const again = await account.run('cancel', 'p-1', '--json');
     expect(again).toMatchObject({ code: 4, stdout: '' });
     expect(again.stderr).toMatch(
-      /^payouts: Cannot move payout p-1 from cancelled to cancelled: that needs queued or rejected\. .* it is final/,
+      /^payouts: Cannot move payout p-1 from cancelled to cancelled: that needs queued, held or rejected\. .* it is final/,
     );
     await account.enqueue('p-2');
     await account.force('p-2', 'rejected');

@@ -80,7 +80,7 @@ describe('payouts list', () => {
       code: 2,
       stderr: 'payouts: give --state, --batch, --address, --reference, --amount, --since or --until\n',
     });
-    expect((await account.run('list', '--state', 'gone')).stderr).toMatch(/Allowed choices are queued, sending/);
+    expect((await account.run('list', '--state', 'gone')).stderr).toMatch(/Allowed choices are queued, held, sending/);
     expect((await account.run('list', '--state', 'queued', '--limit', '0')).stderr).toMatch(
       /--limit: must be at least 1/,
     );

@@ -6,7 +6,7 @@ import type { LedgerSnapshot } from './ledger-snapshot.js';
 /** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */
 export function changeState(
   all: LedgerSnapshot,
-  { payoutId, from, to, attempt, by = '', reason = '', txhash, fee, message }: StateChange,
+  { payoutId, from, to, attempt, by = '', reason = '', txhash, fee, message, act }: StateChange,
 ): ScriptRejection | undefined {
   const entry = all.book.get(payoutId);
   if (entry === undefined) return { kind: 'not_found' };
@@ -14,6 +14,7 @@ export function changeState(
   if (payout.state !== from) {
     const last = payout.history.at(-1);
     const isRepeated = by !== '' && last?.to === to && last.by === toLine(by) && (last.reason ?? '') === toLine(reason);
+    if (isRepeated && act !== undefined) all.book.alter(payoutId, { act });
     return isRepeated ? undefined : { kind: 'wrong_state', state: payout.state, attempt: payout.attempt };
   }
   if (attempt !== undefined && attempt !== payout.attempt) return { kind: 'sent_since', attempt: payout.attempt };
@@ -29,6 +30,7 @@ export function changeState(
     set: {
       ...(fee === undefined ? {} : { fee }),
       ...(message === undefined ? {} : { message: toLine(message) }),
+      ...(act === undefined ? {} : { act }),
       requeueCount: payout.requeueCount + (to === 'queued' ? 1 : 0),
     },
   });

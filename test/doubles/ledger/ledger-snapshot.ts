@@ -14,6 +14,8 @@ export interface LedgerSnapshot {
   /** The token of the attempt that has no response. */
   awaitingAnswer: string;
   pausedReason: string | undefined;
+  resumeAct: string | undefined;
+  adoptAct: string | undefined;
   rejectionsInARow: number;
   unknownsInARow: number;
   /** The outcome that was counted last. */
@@ -38,6 +40,8 @@ export function emptyLedger(clock: Pick<Clock, 'wallNow'>): LedgerSnapshot {
     ...NO_SENDER,
     ledgerId: undefined,
     pausedReason: undefined,
+    resumeAct: undefined,
+    adoptAct: undefined,
     rejectionsInARow: 0,
     unknownsInARow: 0,
     counted: '',

@@ -66,7 +66,8 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   }
 
   readSender(): Promise<SenderView> {
-    const { lease, sendCount, last, lastJournalId, inFlightMs, awaitingAnswer, pausedReason } = this.#all;
+    const { lease, sendCount, last, lastJournalId, inFlightMs, awaitingAnswer } = this.#all;
+    const { pausedReason, resumeAct, adoptAct } = this.#all;
     const ledgerId = (this.#all.ledgerId ??= this.#nextLedgerId());
     return Promise.resolve({
       ledgerId,
@@ -77,6 +78,8 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
       inFlightMs,
       awaitingAnswer: awaitingAnswer !== '',
       pausedReason,
+      resumeAct,
+      adoptAct,
       objections: inOrder(this.#all.objections),
       journals: inOrder(this.#all.journals),
     });
@@ -206,8 +209,9 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   }
 
   /** @returns false when the account was not paused */
-  resume(): boolean | 'objected' {
+  resume(act?: string): boolean | 'objected' {
     if (this.isObjectedTo) return 'objected';
+    if (act !== undefined) this.#all.resumeAct = act;
     if (this.#all.pausedReason === undefined) return false;
     Object.assign(this.#all, { pausedReason: undefined, rejectionsInARow: 0, unknownsInARow: 0 });
     return true;
@@ -274,10 +278,12 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
     _actor?: unknown,
     bookmarks: readonly string[] = [],
+    act?: string,
   ): Promise<RaisedLedger> {
     if (!bookmarks.every((bookmark) => this.#all.book.hasBookmark(bookmark))) return Promise.reject(cameBackOlder());
     // Not part of the snapshot: a ledger that came back older must not give a token out again.
     const token = `adoption-${(this.#adoptions += 1)}`;
+    if (act !== undefined) this.#all.adoptAct = act;
     return Promise.resolve(adoptLedger(this.#all, token, highest, journals));
   }
 

@@ -26,7 +26,9 @@ export interface Move {
   readonly attempt?: { readonly attempt: number; readonly token: string };
   readonly doubtUntil?: number;
   /** A `message` of undefined removes the old one. */
-  readonly set?: Partial<Pick<Payout, 'requeueCount' | 'fee' | 'held'>> & { readonly message?: string | undefined };
+  readonly set?: Partial<Pick<Payout, 'requeueCount' | 'fee' | 'held' | 'act'>> & {
+    readonly message?: string | undefined;
+  };
 }
 
 type Newborn = Omit<Payout, 'createdAt' | 'updatedAt' | 'history'>;

@@ -1,0 +1,16 @@
+import { readConfig, type Environment } from '../../config.js';
+import { readKeyringFile } from '../../control/keyring-file.js';
+import type { Keyring } from '../../control/keyring.js';
+import { InvalidConfigError } from '../../errors.js';
+
+const FILE = 'PAYOUT_KEYS_FILE';
+
+/**
+ * The keyring of the environment.
+ * @throws InvalidConfigError when there is none, or it cannot be used
+ */
+export function requireKeyring(environment: Environment): Keyring {
+  const { [FILE]: path } = readConfig([FILE], environment);
+  if (path !== undefined) return readKeyringFile(path, FILE);
+  throw new InvalidConfigError([{ field: FILE, message: 'is required: the keyring, with the public keys that count' }]);
+}

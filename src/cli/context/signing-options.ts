@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import { mayReadOpenSecrets, readConfig } from '../../config.js';
+import type { ActSigner } from '../../control/act-signer.js';
+import { readKeyringFile } from '../../control/keyring-file.js';
+import { InvalidInputError, NotVerifiedError } from '../../errors.js';
+import type { CliContext } from './cli-context.js';
+import { nameFlags } from './name-flags.js';
+
+/** With which key an operator signs. */
+export interface SigningFlags {
+  readonly key?: string;
+  readonly sshKey?: string;
+  readonly keyName?: string;
+}
+
+/** The part of a command's help that is about signing. */
+export const SIGNING_HELP = `
+Where PAYOUT_KEYS_FILE is set, the decision is signed with the key of an operator: --key for a private key, as \`payouts keygen\`
+writes it, --ssh-key for the public file of a key in ssh-agent, on a hardware key (ed25519-sk) or beside it. Workers with a
+keyring act on nothing else. Without PAYOUT_KEYS_FILE, --key-name says what the workers' keyring calls the key.
+Exit code 5: no key was given, or its signature would not count; nothing was changed.
+`;
+
+/** Adds `--key`, `--ssh-key` and `--key-name` to a command. */
+export function addSigningOptions(command: Command): Command {
+  return command
+    .option('--key <file>', 'sign with this private key (PEM) of an operator')
+    .option('--ssh-key <file>', 'sign with the OpenSSH key of this public file, through ssh-agent or a hardware key')
+    .option('--key-name <name>', 'what the keyring calls the key (default: found by the key itself)');
+}
+
+/**
+ * Opens the key with which a decision is signed.
+ * @returns undefined where nothing is signed: no keyring, and no key given
+ * @throws NotVerifiedError when the keyring asks for a key and none is given, or its signature would not count
+ * @throws InvalidInputError when the key cannot be used; InvalidConfigError when the keyring cannot
+ */
+export async function openSigner(
+  { environment, writeError }: CliContext,
+  { key, sshKey, keyName }: SigningFlags,
+): Promise<ActSigner | undefined> {
+  const { PAYOUT_KEYS_FILE: keysFile } = readConfig(['PAYOUT_KEYS_FILE'], environment);
+  if (key === undefined && sshKey === undefined) {
+    if (keyName !== undefined) {
+      throw new InvalidInputError([
+        { field: '--key-name', message: 'belongs to --key or --ssh-key, which is missing' },
+      ]);
+    }
+    if (keysFile === undefined) return undefined;
+    throw new NotVerifiedError(
+      'PAYOUT_KEYS_FILE is set, so workers act only on what an operator signed: give --key FILE (a private key) or --ssh-key FILE.pub (ssh-agent, a hardware key). Nothing was changed',
+    );
+  }
+  const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'PAYOUT_KEYS_FILE');
+  // Most commands sign nothing.
+  const { openActSigner } = await import('../../operator/open-act-signer.js');
+  return nameFlags(() =>
+    openActSigner({
+      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, onMessage: writeError },
+      allowReadableSecrets: mayReadOpenSecrets(environment),
+    }),
+  );
+}
+
+/** Who signs, as a question or a result says it: `key ann-laptop (Ann)`. */
+export function describeSigner({ name, person }: ActSigner): string {
+  return person === undefined ? `key ${name}` : `key ${name} (${person})`;
+}
+
+/** What a question says behind the decision; empty where nothing is signed. */
+export function describeSigning(signer: ActSigner | undefined): string {
+  return signer === undefined ? '' : `, signed with ${describeSigner(signer)}`;
+}

@@ -1,0 +1,49 @@
+import type { KeyringKey } from '../../control/keyring.js';
+import { formatCount } from '../../format.js';
+
+const DAY_MS = 86_400_000;
+
+/** From when on an expiring key is warned of. */
+const EXPIRES_SOON_MS = 14 * DAY_MS;
+
+/** Whether what a key signs now counts. */
+export type KeyStatus = 'valid' | 'expires soon' | 'expired' | 'not valid yet' | 'revoked';
+
+/** A key of a keyring, as it is at this time. */
+export interface KeyView {
+  readonly name: string;
+  readonly role: string;
+  readonly person: string;
+  /** ISO 8601, UTC; absent where there is no such bound. */
+  readonly notBefore?: string | undefined;
+  readonly notAfter?: string | undefined;
+  readonly status: KeyStatus;
+}
+
+/** @param now - wall clock, ms */
+export function toKeyView(key: KeyringKey, now: number): KeyView {
+  const { name, role, person, notBefore, notAfter } = key;
+  return { name, role, person, notBefore: toIso(notBefore), notAfter: toIso(notAfter), status: judge(key, now) };
+}
+
+function judge({ notBefore = -Infinity, notAfter = Infinity, revoked }: KeyringKey, now: number): KeyStatus {
+  if (revoked) return 'revoked';
+  if (now > notAfter) return 'expired';
+  if (now < notBefore) return 'not valid yet';
+  return notAfter - now <= EXPIRES_SOON_MS ? 'expires soon' : 'valid';
+}
+
+/** What to do about keys that end, a line each. @param now - wall clock, ms */
+export function warnOfKeys(keys: readonly KeyView[], now: number): string {
+  const lines = keys
+    .filter(({ status }) => status === 'expires soon')
+    .map(({ name, notAfter = '' }) => {
+      const left = formatCount(Math.floor((Date.parse(notAfter) - now) / DAY_MS), 'day');
+      return `Warning: the key "${name}" expires in ${left}, at ${notAfter}. Add a new key before (\`payouts keygen\`).\n`;
+    });
+  return lines.join('');
+}
+
+function toIso(time: number | undefined): string | undefined {
+  return time === undefined ? undefined : new Date(time).toISOString();
+}

@@ -1,0 +1,91 @@
+import { KeyObject } from 'node:crypto';
+import type { Clock } from '../clock.js';
+import { IntentSigner, INTENT_LIFETIME_MS } from '../control/intent-signer.js';
+import { parsePrivateKey, type SigningKey } from '../control/signing-key-file.js';
+import { StatementError } from '../control/statement.js';
+import { InvalidConfigError, InvalidInputError } from '../errors.js';
+import { keyNameField } from '../fields.js';
+import type { NewPayout } from '../ledger/payout.js';
+
+/** The key with which a producer signs payouts. */
+export interface SigningKeyOption {
+  /** Its name in the keyring of the workers. */
+  readonly name: string;
+  /** An Ed25519 private key, or its PEM (PKCS#8), as `payouts keygen` writes it. */
+  readonly privateKey: KeyObject | string;
+}
+
+export interface PayoutSignerOptions {
+  readonly key: SigningKey;
+  readonly platformId: number;
+  readonly clock: Pick<Clock, 'wallNow'>;
+}
+
+/** Signs payouts in the form in which they are stored. */
+export class PayoutSigner {
+  readonly #signer: IntentSigner;
+  readonly #clock: Pick<Clock, 'wallNow'>;
+
+  constructor({ key, platformId, clock }: PayoutSignerOptions) {
+    this.#signer = new IntentSigner(key, platformId, clock);
+    this.#clock = clock;
+  }
+
+  /** @throws InvalidInputError when the signature would end before the payout may be sent */
+  check(payout: NewPayout): void {
+    checkSignable(payout, this.#clock.wallNow());
+  }
+
+  /**
+   * Signs a payout; one that is signed already keeps its signature. To be given to the ledger before anything else happens,
+   * for its metadata is the application's own object.
+   * @throws InvalidInputError
+   */
+  sign(payout: NewPayout): NewPayout {
+    if (payout.signed !== undefined) return payout;
+    this.check(payout);
+    const { metadata, requestedBy } = payout;
+    const text = metadata === undefined ? undefined : JSON.stringify(metadata);
+    try {
+      return { ...payout, signed: this.#signer.sign(payout, { metadata: text, requestedBy }) };
+    } catch (error) {
+      if (!(error instanceof StatementError)) throw error;
+      const message = 'must not contain control characters, line separators or lone surrogates';
+      throw new InvalidInputError([{ field: error.field, message }]);
+    }
+  }
+}
+
+const LIFETIME_DAYS = INTENT_LIFETIME_MS / 86_400_000;
+
+/**
+ * Whether a payout can be signed at this time: a worker never sends what has expired.
+ * @param now - wall clock, ms
+ * @throws InvalidInputError naming `notBefore`
+ */
+export function checkSignable({ notBefore, signed }: NewPayout, now: number): void {
+  if (notBefore === undefined || signed !== undefined || Date.parse(notBefore) < now + INTENT_LIFETIME_MS) return;
+  const message = `must be less than ${LIFETIME_DAYS} days from now, because the signature ends then and the payout would never be sent: enqueue it later (got "${notBefore}")`;
+  throw new InvalidInputError([{ field: 'notBefore', message }]);
+}
+
+/**
+ * Checks the key of a producer.
+ * @throws InvalidConfigError naming `signingKey`, never with the key
+ */
+export function parseSigningKey({ name, privateKey }: SigningKeyOption): SigningKey {
+  const parsed = keyNameField.safeParse(name);
+  if (!parsed.success) throw invalid('signingKey.name', parsed.error.issues[0]?.message ?? 'is not valid');
+  if (typeof privateKey !== 'string' && !(privateKey instanceof KeyObject)) {
+    throw invalid('signingKey.privateKey', 'must be a KeyObject, or the PEM of a key');
+  }
+  try {
+    return { name: parsed.data, privateKey: parsePrivateKey(privateKey) };
+  } catch (error) {
+    throw invalid('signingKey.privateKey', (error as Error).message);
+  }
+}
+
+function invalid(field: string, message: string): InvalidConfigError {
+  return new InvalidConfigError([{ field, message }]);
+}
