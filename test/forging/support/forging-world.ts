@@ -81,16 +81,17 @@ export class ForgingWorld {
     return account;
   }
 
-  /** Starts the real worker for every account. */
+  /** Starts the real worker, for every account where none are named. */
   async startWorker(
     change: Partial<PayoutWorkerOptions> = {},
     settings: PartialAccountSettings = {},
+    accounts: readonly ForgedAccount[] = this.accounts,
   ): Promise<PayoutWorker> {
     const worker = await createPayoutWorker({
       redisUrl: this.redis.url,
       journalDir: this.journalDir,
       keysFile: join(this.dir, 'keys.json'),
-      accounts: this.accounts.map(({ platformId }) => ({
+      accounts: accounts.map(({ platformId }) => ({
         ...QUICK,
         ...settings,
         platformId,
