@@ -75,10 +75,11 @@ it.each(ROWS.map((row, index) => ({ ...row, index })))('$name: nothing but what 
   } else {
     await until('it is held', async () => (await account.payout('P')).state === 'held');
     expect((await account.payout('P')).held?.reason).toBe(row.reason);
+    expect(proxy.altered).toBeGreaterThan(0);
+    proxy.alter = (reply) => reply;
     await enqueueHonest([account]);
     await until('the honest payout is paid', async () => (await account.payout('honest')).state === 'completed');
   }
-  expect(proxy.altered).toBeGreaterThan(0);
   judgeBook(world, account);
   const paid = world.sandbox.payments(platformId).filter(({ addressTo }) => addressTo === 'bc1qhonest0');
   expect(paid).toHaveLength(row.paidBefore === true ? 1 : 0);

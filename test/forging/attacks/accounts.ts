@@ -219,6 +219,25 @@ export const LEDGERS: readonly AccountAttack[] = [
 
 export const JOBS: readonly AccountAttack[] = [
   {
+    name: 'address altered and put back all the while that payouts wait for their slot',
+    attack: async ({ account }) => {
+      const ids = ['one', 'two', 'three', 'four'];
+      const address = (id: string): string => `bc1q${id}${account.platformId}`;
+      for (const payoutId of ids) {
+        await account.enqueue({ payoutId, paymentId: 6, amount: '3', addressTo: address(payoutId) });
+      }
+      let turn = 0;
+      again(7, async () => {
+        turn += 1;
+        for (const id of ids) {
+          if ((await account.redis.hget(account.keys.payout(id), 'state')) !== 'queued') continue;
+          await account.set(id, { addressTo: turn % 2 === 0 ? 'bc1qthief' : address(id) });
+        }
+      });
+    },
+    expect: 'either',
+  },
+  {
     name: 'jobs for a payout that was paid',
     attack: async ({ account }) => {
       for (let count = 0; count < 5; count += 1) await account.ring('first');
