@@ -120,7 +120,9 @@ export const PAUSES: readonly AccountAttack[] = [
       const { account } = scene;
       await block(scene, 'blocked');
       await delay(50);
-      await account.redis.hset(account.keys.ledger, { resumeAct: signAct(account.platformId, resume) });
+      // The operator's clock is ahead: by its time alone the act would also end the second pause.
+      const act = signAct(account.platformId, { ...resume, at: time(200_000), expiresAt: time(DAY_MS) });
+      await account.redis.hset(account.keys.ledger, { resumeAct: act });
       await removePause(scene);
       await block(scene, 'again');
       await delay(50);
@@ -221,7 +223,7 @@ export const JOBS: readonly AccountAttack[] = [
   {
     name: 'address altered and put back all the while that payouts wait for their slot',
     attack: async ({ account }) => {
-      const ids = ['one', 'two', 'three', 'four'];
+      const ids = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
       const address = (id: string): string => `bc1q${id}${account.platformId}`;
       for (const payoutId of ids) {
         await account.enqueue({ payoutId, paymentId: 6, amount: '3', addressTo: address(payoutId) });
