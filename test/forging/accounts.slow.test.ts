@@ -23,9 +23,9 @@ beforeAll(async () => {
     return states.every((state) => state === 'completed');
   });
   await Promise.all(
-    ATTACKS.map(async ({ attack }, index) => {
+    ATTACKS.map(async (row, index) => {
       try {
-        await attack({ world, account: world.account(index), other: world.account(ATTACKS.length + index) });
+        await row.attack({ world, account: world.account(index), other: world.account(ATTACKS.length + index) });
       } catch (error) {
         failures.set(index, error as Error);
       }

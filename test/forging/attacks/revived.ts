@@ -51,7 +51,7 @@ export const REVIVED: readonly Attack[] = [
       ...SENT_BEFORE,
     },
     attack: async ({ account, payoutId }) => {
-      const { state: _, ...record } = await account.record(payoutId);
+      const record = await account.record(payoutId);
       await account.invent(payoutId, { ...record, attempt: '1' });
     },
   },

@@ -46,7 +46,7 @@ export async function startForgingProxy(port: number): Promise<ForgingProxy> {
     },
     close: async () => {
       for (const socket of sockets) socket.destroy();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await new Promise((resolve) => server.close(resolve));
     },
   };
   return proxy;
