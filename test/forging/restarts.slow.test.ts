@@ -97,8 +97,7 @@ let world: ForgingWorld;
 
 async function copyKeys(account: ForgedAccount): Promise<Copy> {
   const names = await account.redis.keys(`${account.keys.prefix}:*`);
-  const entries = await Promise.all(names.map(async (name) => [name, await account.redis.dumpBuffer(name)] as const));
-  return new Map(entries.filter((entry): entry is [string, Buffer] => entry[1] !== null));
+  return new Map(await Promise.all(names.map(async (name) => [name, await account.redis.dumpBuffer(name)] as const)));
 }
 
 async function restore({ redis }: ForgedAccount, copy: Copy, names = /./): Promise<void> {
