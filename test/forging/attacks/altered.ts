@@ -1,0 +1,113 @@
+import type { PayoutInput } from '../../../src/ledger/payout.js';
+import type { Attack } from '../support/attack.js';
+
+/** Fields of a queued payout that the attacker alters, removes or adds. */
+
+const FULL: Partial<PayoutInput> = {
+  symbol: 'USD',
+  reference: 'INV 77',
+  metadata: { order: 77, list: [1, 'b'] },
+};
+const LATER = new Date(Date.now() + 500).toISOString();
+const TAMPERED = { expect: 'held', isTampering: true } as const;
+
+function altered(
+  name: string,
+  field: string,
+  value: string | ((before: string) => string),
+  reason = 'bad_signature',
+  input: Partial<PayoutInput> = FULL,
+): Attack {
+  return {
+    ...{ name, input, reason, ...TAMPERED },
+    sign: field === 'requestedBy' ? { requestedBy: 'Alice' } : {},
+    attack: async ({ account, payoutId }) => {
+      const before = (await account.record(payoutId))[field] ?? '';
+      await account.set(payoutId, { [field]: typeof value === 'string' ? value : value(before) });
+      // BullMQ takes no delay that is no number: the worker's own job is never due.
+      if (field === 'notBefore') await account.ring(payoutId);
+    },
+  };
+}
+
+function removed(name: string, fields: readonly string[], reason: string, input: Partial<PayoutInput> = FULL): Attack {
+  return {
+    ...{ name, input, reason, ...TAMPERED },
+    isTampering: reason !== 'unsigned',
+    attack: async ({ account, payoutId }) => account.unset(payoutId, ...fields),
+  };
+}
+
+const SIGNED_TEXTS = ['addressTo', 'amount', 'symbol', 'reference', 'iat', 'exp', 'key'] as const;
+
+export const ALTERED: readonly Attack[] = [
+  altered('address replaced', 'addressTo', 'bc1qthief000000000000000000000000000000'),
+  altered('address in another case', 'addressTo', (before) => before.toUpperCase()),
+  altered('space behind the address', 'addressTo', (before) => `${before} `),
+  altered('destination tag added', 'addressTo', (before) => `${before}:1`),
+  altered('amount raised', 'amount', '1250'),
+  altered('amount 12.5 → 12.50', 'amount', '12.50'),
+  altered('space behind the amount', 'amount', '12.5 '),
+  altered('amount as 1.25e1', 'amount', '1.25e1'),
+  altered('payment id replaced', 'paymentId', '1'),
+  altered('payment id 6 → 6.0', 'paymentId', '6.0'),
+  altered('payment id as 0x6', 'paymentId', '0x6'),
+  altered('symbol replaced', 'symbol', 'EUR'),
+  altered('symbol emptied', 'symbol', '', 'fields'),
+  removed('symbol removed', ['symbol'], 'bad_signature'),
+  altered('symbol added', 'symbol', 'EUR', 'bad_signature', {}),
+  altered('reference replaced', 'reference', 'INV 78'),
+  removed('reference removed', ['reference'], 'bad_signature'),
+  altered('metadata replaced', 'metadata', '{"order":78}'),
+  altered('metadata: the same JSON in other bytes', 'metadata', (before) => before.replace(':', ': ')),
+  removed('metadata removed', ['metadata'], 'bad_signature'),
+  altered('notBefore set to the past', 'notBefore', '2020-01-01T00:00:00.000Z', 'bad_signature', { notBefore: LATER }),
+  altered('notBefore that is no time', 'notBefore', 'now', 'bad_signature', { notBefore: LATER }),
+  removed('notBefore removed', ['notBefore'], 'bad_signature', { notBefore: LATER }),
+  altered('requestedBy replaced', 'requestedBy', 'Mallory'),
+  removed('signature removed', ['key', 'sig', 'sigRest', 'iat', 'exp'], 'unsigned'),
+  removed('half of the signature removed', ['sigRest'], 'bad_signature'),
+  removed('time of expiry removed', ['exp'], 'fields'),
+  altered('time of expiry moved', 'exp', (before) => before.replace(/^\d{4}/, '2999')),
+  altered('time of issue moved by a second', 'iat', (before) => new Date(Date.parse(before) - 1000).toISOString()),
+  altered('key named after a property of objects', 'key', 'constructor', 'unknown_key'),
+  ...SIGNED_TEXTS.flatMap((field) => [
+    altered(
+      `a line break and another field in ${field}`,
+      field,
+      (before) => `${before}\naddressTo=bc1qthief`,
+      'fields',
+    ),
+    altered(`a control character in ${field}`, field, (before) => `${before}\u0000`, 'fields'),
+  ]),
+  altered('a line break in requestedBy', 'requestedBy', 'Alice\nissuedAt=2020-01-01T00:00:00.000Z', 'fields'),
+  altered('a line break in notBefore', 'notBefore', (before) => `${before}\n`, 'fields', { notBefore: LATER }),
+].map((attack) => (attack.reason === 'unknown_key' ? { ...attack, isTampering: false } : attack));
+
+/** What is not signed: it decides about order and what is shown, and moves no money. */
+export const NOT_SIGNED: readonly Attack[] = [
+  {
+    name: 'priority, batch and requeue count altered',
+    attack: async ({ account, payoutId }) => account.set(payoutId, { priority: '1', batch: 'other', round: '7' }),
+    expect: 'paid once as signed',
+  },
+  {
+    name: 'the two parts of the signature joined',
+    attack: async ({ account, payoutId }) => {
+      const { sig = '', sigRest = '' } = await account.record(payoutId);
+      await account.set(payoutId, { sig: sig + sigRest });
+      await account.unset(payoutId, 'sigRest');
+    },
+    expect: 'paid once as signed',
+  },
+  {
+    name: 'attempt of a payout that was never sent raised',
+    attack: async ({ account, payoutId }) => account.set(payoutId, { attempt: '5' }),
+    expect: 'paid once as signed',
+  },
+  {
+    name: 'notBefore moved far ahead',
+    attack: async ({ account, payoutId }) => account.set(payoutId, { notBefore: '2999-01-01T00:00:00.000Z' }),
+    expect: 'waits',
+  },
+];

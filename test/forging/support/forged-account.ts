@@ -1,0 +1,138 @@
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { systemClock } from '../../../src/clock.js';
+import { hashIntent } from '../../../src/control/intent.js';
+import { intentOf } from '../../../src/control/signed-payout.js';
+import { LedgerKeys } from '../../../src/ledger/keys.js';
+import { connectLedger } from '../../../src/ledger/ledger-connection.js';
+import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
+import { payoutInputSchema, type NewPayout, type Payout, type PayoutInput } from '../../../src/ledger/payout.js';
+import { PAYOUT_STATES } from '../../../src/ledger/states.js';
+import { silentLogger } from '../../../src/logger.js';
+import { connectRedis, closeRedis, type RedisClient } from '../../../src/redis.js';
+import { signAct, signPayout, type KeyName, type SignOptions } from './signers.js';
+
+/** What a producer signed, as the judge compares payments with it. */
+export type SignedPayment = Pick<NewPayout, 'payoutId' | 'paymentId' | 'amount' | 'addressTo'>;
+
+/** One account: what an honest producer and an honest operator do, and what an attacker does with raw keys. */
+export class ForgedAccount {
+  readonly platformId: number;
+  readonly keys: LedgerKeys;
+  /** The attacker's connection. */
+  readonly redis: Redis;
+  readonly ledger: PayoutLedger;
+  /** What honest producers signed for this account. */
+  readonly signed: SignedPayment[] = [];
+  readonly #connection: RedisClient;
+  readonly #queue: Queue;
+  #jobs = 0;
+
+  constructor(platformId: number, redisUrl: string, redis: Redis) {
+    this.platformId = platformId;
+    this.redis = redis;
+    this.keys = new LedgerKeys(platformId);
+    this.#connection = connectRedis(redisUrl, 'commands', silentLogger);
+    this.ledger = new PayoutLedger(connectLedger(this.#connection, platformId, systemClock));
+    this.#queue = new Queue('withdraw', { connection: redis, prefix: this.keys.prefix });
+  }
+
+  /** An honest producer's payout, signed and enqueued. */
+  async enqueue(input: PayoutInput, options: SignOptions = {}): Promise<void> {
+    await this.enqueueAs(input, options);
+    const { payoutId, paymentId, amount, addressTo } = input;
+    this.signed.push({ payoutId, paymentId, amount, addressTo });
+  }
+
+  /** As {@link enqueue} for what no worker may send: its signature does not count. */
+  async enqueueAs(input: PayoutInput, options: SignOptions | 'unsigned' = {}): Promise<void> {
+    const valid = payoutInputSchema.parse(input);
+    if (options === 'unsigned') {
+      await this.ledger.enqueue([valid]);
+      return;
+    }
+    const metadata = valid.metadata === undefined ? {} : { metadata: JSON.stringify(valid.metadata) };
+    await this.ledger.enqueue([{ ...valid, signed: signPayout(this.platformId, valid, { ...metadata, ...options }) }]);
+  }
+
+  async payout(payoutId: string): Promise<Payout> {
+    return this.ledger.require(payoutId);
+  }
+
+  /** The hash of what the producer signed. */
+  async intentHash(payoutId: string): Promise<string> {
+    const payout = await this.payout(payoutId);
+    if (payout.signed === undefined) throw new Error(`${payoutId} is not signed`);
+    return hashIntent(intentOf(this.platformId, payout, payout.signed));
+  }
+
+  /** An act that states of the attempt that it paid nothing. */
+  async resendAct(payoutId: string, change: Partial<Parameters<typeof signAct>[1]> = {}): Promise<string> {
+    const intent = await this.intentHash(payoutId);
+    return signAct(this.platformId, { act: 'resend', payoutId, intent, attempt: 1, ...change });
+  }
+
+  /** The record as it stands in Redis. */
+  async record(payoutId: string): Promise<Record<string, string>> {
+    return this.redis.hgetall(this.keys.payout(payoutId));
+  }
+
+  async set(payoutId: string, fields: Readonly<Record<string, string>>): Promise<void> {
+    await this.redis.hset(this.keys.payout(payoutId), fields);
+  }
+
+  async unset(payoutId: string, ...fields: string[]): Promise<void> {
+    await this.redis.hdel(this.keys.payout(payoutId), ...fields);
+  }
+
+  /** Puts a record where none is, queued, with its job. */
+  async invent(payoutId: string, record: Readonly<Record<string, string>>): Promise<void> {
+    await this.redis.del(this.keys.payout(payoutId));
+    await this.revive(payoutId, { attempt: '0', n: '1', h0: `${Date.now()}\tqueued`, ...record });
+  }
+
+  /** Sets a payout back to `queued`, whatever it was, and rings for it. */
+  async revive(payoutId: string, change: Readonly<Record<string, string>> = {}): Promise<void> {
+    const { redis, keys } = this;
+    await redis.hdel(keys.payout(payoutId), 'held', 'pending');
+    await redis.hset(keys.payout(payoutId), { ...change, state: 'queued' });
+    await this.index(payoutId);
+    await this.ring(payoutId);
+  }
+
+  /** Makes the indexes say that the payout is queued. */
+  async index(payoutId: string): Promise<void> {
+    const { redis, keys } = this;
+    for (const state of PAYOUT_STATES) await redis.zrem(keys.state(state), payoutId);
+    await redis.zadd(keys.state('queued'), await redis.hincrby(keys.ledger, 'seq', 1), payoutId);
+  }
+
+  /** Adds a job that no producer added. */
+  async ring(payoutId: unknown, data: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    this.#jobs += 1;
+    await this.#queue.add('withdraw', { payoutId, ...data }, { jobId: `forged~${this.#jobs}` });
+  }
+
+  /** A key's own signature over the fields of a record, as the record stores it. */
+  signatureFields(
+    fields: SignedPayment,
+    options: SignOptions & { readonly key?: KeyName } = {},
+  ): Record<string, string> {
+    const { key, signature, issuedAt, expiresAt } = signPayout(this.platformId, fields, options);
+    return { key, sig: signature.slice(0, 64), sigRest: signature.slice(64), iat: issuedAt, exp: expiresAt };
+  }
+
+  /** The reasons of the tampering events. */
+  async tamperings(): Promise<readonly { readonly payoutId: string; readonly reason: string }[]> {
+    const entries = await this.redis.xrange(this.keys.events, '-', '+');
+    return entries.flatMap(([, pairs]) => {
+      const at = (name: string): string => pairs[pairs.indexOf(name) + 1] ?? '';
+      return at('type') === 'tampering' ? [{ payoutId: at('payoutId'), reason: at('reason') }] : [];
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+    await closeRedis(this.#connection);
+  }
+}

@@ -1,0 +1,121 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import type { PartialAccountSettings } from '../../../src/account-settings.js';
+import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
+import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
+import { noObserver } from '../../../src/worker/sender/worker-observer.js';
+import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/worker/payout-worker.js';
+import { ForgedAccount } from './forged-account.js';
+import { keyringFile } from './signers.js';
+
+const SECRET_KEY = 'k-forging-0123456789';
+const FIRST_PLATFORM = 7_000;
+
+/** The fastest that the settings allow, and a breaker that is in no test's way. */
+const QUICK: PartialAccountSettings = {
+  intervalMs: 1_010,
+  leaseMs: 1_000,
+  quarantineMs: 0,
+  inFlightMaxMs: 0,
+  pollMinMs: 200,
+  pollMaxMs: 1_000,
+  maxRejectionsInARow: 1_000,
+  maxUnknownsInARow: 1_000,
+  balanceEveryMs: 0,
+  currenciesEveryMs: 0,
+};
+
+/** What a worker said of a signature: reason, and whether it was tampering. */
+export interface Refusal {
+  readonly platformId: number;
+  readonly reason: string;
+  readonly isTampering: boolean;
+}
+
+/** A Redis of its own, a gateway that keeps the book, and workers with a keyring. */
+export class ForgingWorld {
+  readonly redis: LocalRedis;
+  readonly sandbox: Sandbox;
+  readonly accounts: readonly ForgedAccount[];
+  readonly attacker: Redis;
+  readonly dir: string;
+  readonly refusals: Refusal[] = [];
+  readonly #workers: PayoutWorker[] = [];
+
+  private constructor(parts: Pick<ForgingWorld, 'redis' | 'sandbox' | 'accounts' | 'attacker' | 'dir'>) {
+    this.redis = parts.redis;
+    this.sandbox = parts.sandbox;
+    this.accounts = parts.accounts;
+    this.attacker = parts.attacker;
+    this.dir = parts.dir;
+  }
+
+  static async open(count: number, options: Partial<SandboxOptions> = {}): Promise<ForgingWorld> {
+    const redis = await startLocalRedis();
+    const dir = await mkdtemp(join(tmpdir(), 'payouts-forging-'));
+    const attacker = new Redis(redis.url, { maxRetriesPerRequest: null });
+    const platforms = Array.from({ length: count }, (_, index) => FIRST_PLATFORM + index);
+    const sandbox = await startSandbox({
+      settleAfterMs: 100,
+      ...options,
+      accounts: platforms.map((platformId) => ({ platformId, secretKey: SECRET_KEY })),
+    });
+    await writeFile(join(dir, 'keys.json'), JSON.stringify(keyringFile(Date.now())), { mode: 0o600 });
+    // What was signed before a journal was begun is held.
+    for (const platformId of platforms)
+      await (await FileSendJournal.open({ dir: join(dir, 'journal'), platformId })).close();
+    const accounts = platforms.map((platformId) => new ForgedAccount(platformId, redis.url, attacker));
+    return new ForgingWorld({ redis, sandbox, accounts, attacker, dir });
+  }
+
+  get journalDir(): string {
+    return join(this.dir, 'journal');
+  }
+
+  account(index: number): ForgedAccount {
+    const account = this.accounts[index];
+    if (account === undefined) throw new Error(`There are ${this.accounts.length} accounts`);
+    return account;
+  }
+
+  /** Starts the real worker, for every account where none are named. */
+  async startWorker(
+    change: Partial<PayoutWorkerOptions> = {},
+    settings: PartialAccountSettings = {},
+    accounts: readonly ForgedAccount[] = this.accounts,
+  ): Promise<PayoutWorker> {
+    const worker = await createPayoutWorker({
+      redisUrl: this.redis.url,
+      journalDir: this.journalDir,
+      keysFile: join(this.dir, 'keys.json'),
+      accounts: accounts.map(({ platformId }) => ({
+        ...QUICK,
+        ...settings,
+        platformId,
+        baseUrl: this.sandbox.url,
+        secretKey: SECRET_KEY,
+      })),
+      observe: (platformId) => ({
+        ...noObserver,
+        signatureRefused: (reason, isTampering) => {
+          this.refusals.push({ platformId, reason, isTampering });
+        },
+      }),
+      ...change,
+    });
+    this.#workers.push(worker);
+    return worker;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#workers.map(async (worker) => worker.stop()));
+    await Promise.all(this.accounts.map(async (account) => account.close()));
+    await this.attacker.quit();
+    await this.sandbox.close();
+    await this.redis.stop();
+    await rm(this.dir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,98 @@
+import type { KeyObject } from 'node:crypto';
+import { formatAct, serializeAct, type Act } from '../../../src/control/act.js';
+import { signText } from '../../../src/control/ed25519.js';
+import { formatIntent } from '../../../src/control/intent.js';
+import { intentOf, type IntentSignature, type SignedFields } from '../../../src/control/signed-payout.js';
+import { keyEntry, testKey, type KeyEntry } from '../../control/support.js';
+
+const MINUTE_MS = 60_000;
+export const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** Keys that a worker's keyring knows, and one that it does not. Each is another. */
+const PRIVATE_KEYS = {
+  shop: testKey(1),
+  'shop-2': testKey(2),
+  olga: testKey(3),
+  ann: testKey(4),
+  wanda: testKey(5),
+  stolen: testKey(6),
+  former: testKey(7),
+  future: testKey(8),
+  foreign: testKey(9),
+} as const satisfies Record<string, KeyObject>;
+export type KeyName = keyof typeof PRIVATE_KEYS;
+
+/** The keyring of every worker of the suite: `foreign` is not in it. */
+export function keyringFile(now: number): { readonly version: 1; readonly keys: readonly KeyEntry[] } {
+  const at = (days: number): string => new Date(now + days * DAY_MS).toISOString();
+  const entry = (name: KeyName, change: Partial<KeyEntry> = {}): KeyEntry =>
+    keyEntry(PRIVATE_KEYS[name], { name, person: name, ...change });
+  return {
+    version: 1,
+    keys: [
+      entry('shop'),
+      entry('shop-2'),
+      entry('olga', { role: 'operator' }),
+      entry('ann', { role: 'approver' }),
+      entry('wanda', { role: 'worker' }),
+      entry('stolen', { revoked: true }),
+      entry('former', { notAfter: at(-1) }),
+      entry('future', { notBefore: at(1) }),
+    ],
+  };
+}
+
+/** How a signature differs from what an honest producer makes. */
+export interface SignOptions {
+  /** Whose private key signs. */
+  readonly key?: KeyName;
+  /** The name that the signature carries. @defaultValue the key's own */
+  readonly as?: string;
+  readonly platformId?: number;
+  /** Wall clock, ms. */
+  readonly issuedAt?: number;
+  readonly lifetimeMs?: number;
+  readonly requestedBy?: string;
+  readonly metadata?: string;
+}
+
+/** Signs a payout as a producer does, with whatever the options say. */
+export function signPayout(platformId: number, fields: SignedFields, options: SignOptions = {}): IntentSignature {
+  const { key = 'shop', issuedAt = Date.now(), lifetimeMs = DAY_MS, requestedBy, metadata } = options;
+  const times = {
+    issuedAt: new Date(issuedAt).toISOString(),
+    expiresAt: new Date(issuedAt + lifetimeMs).toISOString(),
+  };
+  const text = formatIntent(intentOf(options.platformId ?? platformId, fields, { ...times, metadata, requestedBy }));
+  const person = requestedBy === undefined ? {} : { requestedBy };
+  return { key: options.as ?? key, signature: signText(text, PRIVATE_KEYS[key]), ...times, ...person };
+}
+
+/** An act as an operator signs it, serialized; `change` alters it before, `key` signs instead. */
+export function signAct(
+  platformId: number,
+  { key = 'olga', ...change }: Partial<Act> & Pick<Act, 'act'> & { readonly key?: KeyName },
+): string {
+  const now = Date.now();
+  const act: Act = {
+    payoutId: '',
+    intent: '',
+    attempt: undefined,
+    reason: 'looked at it',
+    by: key,
+    at: new Date(now).toISOString(),
+    expiresAt: new Date(now + MINUTE_MS * 60).toISOString(),
+    ...change,
+  };
+  return serializeAct({ ...act, signature: signText(formatAct(platformId, act), PRIVATE_KEYS[key]) });
+}
+
+const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
+
+/** The same signature with S + L for S: a verifier that is careless takes it. */
+export function malleable(signature: string): string {
+  const bytes = Buffer.from(signature, 'base64url');
+  let s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`) + ORDER;
+  for (let index = 32; index < 64; index += 1, s >>= 8n) bytes.writeUInt8(Number(s & 0xffn), index);
+  return bytes.toString('base64url');
+}
