@@ -103,7 +103,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: async () => (await import('./commands/keys-command.js')).defineKeysCommand,
       },
       {
-        usage: 'sign [options] [file]',
+        usage: 'sign [file]',
         description: 'sign payouts in a file, without Redis, to enqueue them elsewhere',
         load: async () => (await import('./commands/sign-command.js')).defineSignCommand,
       },

@@ -66,6 +66,11 @@ export class JournalView {
       .sort((one, other) => one - other);
   }
 
+  /** Whether the gateway accepted this signed attempt. */
+  wasAccepted(payoutId: string, attempt: number): boolean {
+    return this.control.attempts.wasAccepted(payoutId, attempt);
+  }
+
   /** Whether another sender journaled the attempt of the same number: it may have been sent. */
   knowsFromAnother({ payoutId, attempt, token }: SendAttempt): boolean {
     return [...this.#entries.values()].some(

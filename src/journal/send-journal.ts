@@ -38,6 +38,8 @@ export interface SendJournal extends ReadableJournal {
    * out as not sent and those of which a signed act states that they paid nothing. A rejected one counts.
    */
   unclearedAttempts(payoutId: string, below: number): readonly number[];
+  /** Whether the gateway accepted this signed attempt: no act makes it unpaid. */
+  wasAccepted(payoutId: string, attempt: number): boolean;
   /** Whether a signed act was used before. @param act - its SHA-256, hexadecimal */
   hasAct(act: string): boolean;
   /** Notes that the worker stopped sending by itself. Resolves once it is on disk. */

@@ -3,7 +3,9 @@ import { identify, type OutcomeLine, type SendLine } from './journal-line.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The attempts of a payout: mostly one, which then takes no object of its own. */
+/**
+ * The attempts of a payout: mostly one, which then takes no object of its own. One that the gateway accepted is negative.
+ */
 type Numbers = number | readonly number[];
 
 /**
@@ -38,11 +40,21 @@ export class SentAttempts {
     const day = this.#undecided.get(identify(attempt));
     if (day === undefined || outcome.kind === 'unknown') return;
     this.#undecided.delete(identify(attempt));
-    if (outcome.kind === 'not_sent') this.#removeOne(day, attempt);
+    if (outcome.kind === 'not_sent') this.#replaceOne(day, attempt, []);
+    if (outcome.kind === 'accepted') this.#replaceOne(day, attempt, [-attempt.attempt]);
   }
 
   /** The numbers of the attempts that were sent, or may have been, also those that an act cleared. */
   numbersOf(payoutId: string): readonly number[] {
+    return this.#of(payoutId).map(Math.abs);
+  }
+
+  /** Whether the gateway accepted this attempt. */
+  wasAccepted(payoutId: string, attempt: number): boolean {
+    return this.#of(payoutId).includes(-attempt);
+  }
+
+  #of(payoutId: string): readonly number[] {
     return [...this.#days.values()].flatMap((attempts) => toList(attempts.get(payoutId) ?? []));
   }
 
@@ -63,11 +75,11 @@ export class SentAttempts {
   }
 
   /** Another sender may have journaled the same number: that one stays. */
-  #removeOne(day: number, { payoutId, attempt }: SendAttempt): void {
+  #replaceOne(day: number, { payoutId, attempt }: SendAttempt, by: readonly number[]): void {
     const attempts = this.#days.get(day);
     const numbers = [...toList(attempts?.get(payoutId) ?? [])];
     const index = numbers.indexOf(attempt);
-    if (index !== -1) numbers.splice(index, 1);
+    if (index !== -1) numbers.splice(index, 1, ...by);
     if (numbers.length === 0) attempts?.delete(payoutId);
     else attempts?.set(payoutId, numbers);
   }

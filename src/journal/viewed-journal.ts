@@ -15,6 +15,7 @@ type Viewed = Pick<
   | 'pausedAt'
   | 'pausedReason'
   | 'unclearedAttempts'
+  | 'wasAccepted'
   | 'hasAct'
 >;
 
@@ -52,6 +53,10 @@ export abstract class ViewedJournal implements Viewed {
 
   knowsFromAnother(attempt: SendAttempt): boolean {
     return this.view.knowsFromAnother(attempt);
+  }
+
+  wasAccepted(payoutId: string, attempt: number): boolean {
+    return this.view.wasAccepted(payoutId, attempt);
   }
 
   unclearedAttempts(payoutId: string, below: number): readonly number[] {

@@ -80,7 +80,8 @@ export class PayoutOperator {
 
   /**
    * Puts a payout that is held back into the queue, at its end. The worker checks it again before it is sent, and holds it
-   * again where the cause stands: nothing is granted by it.
+   * again where the cause stands: nothing is granted by it. Of a payout that was sent before, the signer signs that its last
+   * attempt paid nothing.
    * @returns the payout, `queued`
    * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
    * @throws NotFoundError when there is no such payout
@@ -90,7 +91,7 @@ export class PayoutOperator {
    * @throws ClosedError after {@link close}
    */
   async release(payoutId: string, actor: Actor): Promise<Payout> {
-    return requeuePayout(this.#use(), { payoutId, from: 'held' }, parseActor(actor));
+    return requeuePayout(this.#use(), { payoutId, from: 'held' }, parseActor(actor), this.#signer);
   }
 
   /**

@@ -27,7 +27,7 @@ export async function requeuePayout(
   signer?: ActSigner,
 ): Promise<Payout> {
   const { relay } = await openQueues();
-  const signed = signer === undefined ? undefined : await sign(ledger, requeue, actor, signer);
+  const signed = signer === undefined ? {} : await sign(ledger, requeue, actor, signer);
   await ledger.change({ ...requeue, ...signed, to: 'queued', ...actor });
   await relay.tryDeliver('queued', [requeue.payoutId]);
   return ledger.require(requeue.payoutId);
@@ -39,7 +39,9 @@ async function sign(
   requeue: Requeue,
   actor: Actor,
   signer: ActSigner,
-): Promise<{ readonly act: string; readonly attempt: number }> {
+): Promise<{ readonly act?: string; readonly attempt?: number }> {
   const payout = await ledger.require(requeue.payoutId);
+  // One that was held before any attempt needs nobody's word.
+  if (requeue.from === 'held' && payout.attempt === 0) return {};
   return { act: await signResend(signer, ledger, payout, requeue, actor), attempt: payout.attempt };
 }

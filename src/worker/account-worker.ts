@@ -241,7 +241,15 @@ export class AccountWorker {
           active,
           end,
         ),
-      ...(keyring && { authority: new SignedAuthority({ platformId, keyring, journal, clock }) }),
+      ...(keyring && {
+        authority: new SignedAuthority({
+          platformId,
+          keyring,
+          journal,
+          clock,
+          doubtMs: GUARD_MS + settings.inFlightMaxMs,
+        }),
+      }),
       observer,
       logger,
     });

@@ -13,9 +13,20 @@ import type { ResumeVerdict, SendAuthority, SendPermit } from './sender/send-aut
 export interface SignedAuthorityOptions {
   readonly platformId: number;
   readonly keyring: Keyring;
-  readonly journal: Pick<SendJournal, 'bornAt' | 'prunedUpTo' | 'unclearedAttempts' | 'hasAct'>;
+  readonly journal: Pick<
+    SendJournal,
+    'bornAt' | 'prunedUpTo' | 'unclearedAttempts' | 'wasAccepted' | 'hasAct' | 'lastSends'
+  >;
   readonly clock: Pick<Clock, 'wallNow'>;
+  /** For how long a request may be on its way after it was journaled, in ms. */
+  readonly doubtMs: number;
 }
+
+/** As many as a journal holds whole. */
+const NEWEST_SENDS = 200;
+
+const SENT_AND_EXPIRED =
+  'It expired after an attempt, and is not signed again. If it is to be paid, cancel it and enqueue the payment under a new payoutId.';
 
 /**
  * Grants what a producer of the keyring signed, unaltered, in its time, once: of sends before this one the journal on this
@@ -37,7 +48,8 @@ export class SignedAuthority implements SendAuthority {
     }
     const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keyring, clock.wallNow());
     if (verdict.kind === 'refused') {
-      const { fault: reason, message, isTampering } = verdict;
+      const { fault: reason, isTampering } = verdict;
+      const message = reason === 'expired' && payout.attempt > 0 ? SENT_AND_EXPIRED : verdict.message;
       return refuse({ kind: 'signature', reason, message, isTampering });
     }
     const [issuedAt, expiresAt] = [Date.parse(signed.issuedAt), Date.parse(signed.expiresAt)];
@@ -84,7 +96,7 @@ export class SignedAuthority implements SendAuthority {
     if (verdict.kind === 'accepted') {
       return { kind: 'granted', signed: { ...signed, act: verdict.actHash, clears: attempts } };
     }
-    const message = `The send journal has attempt ${attempts.join(', ')} of it as sent: ${verdict.message}. Where it paid nothing, an operator states that with \`payouts retry\` or \`payouts resolve --not-sent\`, and \`--key FILE\`; else cancel it.`;
+    const message = `The send journal has attempt ${attempts.join(', ')} of it as sent: ${verdict.message}. Where it paid nothing, an operator states that with \`payouts release --key FILE\`; else cancel it.`;
     return refuse({ kind: 'journal', reason: 'sent_before', message, isTampering: true });
   }
 
@@ -95,11 +107,27 @@ export class SignedAuthority implements SendAuthority {
     if (attempts.length > 1 || attempt === undefined) {
       return { kind: 'refused', message: 'an act states of one attempt that it paid nothing' };
     }
-    const wanted = { act: 'resend', payoutId: payout.payoutId, intent, attempt } as const;
+    const { payoutId } = payout;
+    if (journal.wasAccepted(payoutId, attempt)) {
+      return { kind: 'refused', message: 'the gateway accepted it, which no act makes undone' };
+    }
+    const wanted = { act: 'resend', payoutId, intent, attempt } as const;
     const verdict = verifyAct(platformId, act, wanted, keyring, clock.wallNow());
     if (verdict.kind === 'refused') return verdict;
     if (journal.hasAct(verdict.actHash)) return { kind: 'refused', message: 'the act was used before' };
+    if (Date.parse(act.at) < this.#decidableFrom(payoutId, attempt)) {
+      return { kind: 'refused', message: 'the act was signed while the request could still be on its way' };
+    }
     return { kind: 'accepted', actHash: verdict.actHash };
+  }
+
+  /** When an operator could know what became of an attempt, wall clock, ms. One that is not among the newest is long over. */
+  #decidableFrom(payoutId: string, attempt: number): number {
+    const { journal, doubtMs } = this.#options;
+    const sends = journal
+      .lastSends(NEWEST_SENDS)
+      .filter((send) => send.payoutId === payoutId && send.attempt === attempt);
+    return Math.max(0, ...sends.map(({ at }) => at + doubtMs));
   }
 }
 

@@ -8,10 +8,22 @@ import { runInProcess } from './support/in-process.js';
 
 /** Every command there is, with those under `gateway`, `journal` and `audit`. */
 const COMMANDS = [
-  ...['enqueue', 'import', 'get', 'list', 'cancel', 'retry', 'release', 'resolve', 'stats', 'events', 'pause', 'resume'],
+  ...[
+    'enqueue',
+    'import',
+    'get',
+    'list',
+    'cancel',
+    'retry',
+    'release',
+    'resolve',
+    'stats',
+    'events',
+    'pause',
+    'resume',
+  ],
   ...['adopt-ledger', 'gateway', 'worker', 'dashboard', 'sandbox', 'demo', 'doctor', 'activity', 'completion'],
-  ...['notify', 'journal', 'audit'],
-  ...['notify', 'keygen', 'keys', 'sign', 'verify'],
+  ...['notify', 'journal', 'audit', 'keygen', 'keys', 'sign', 'verify'],
 ];
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
 const JOURNAL_COMMANDS = ['journal adopt', 'journal upgrade', 'audit verify', 'audit export'];

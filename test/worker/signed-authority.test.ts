@@ -15,6 +15,7 @@ const PLATFORM_ID = 4242;
 const [SHOP, OPERATOR] = [testKey(1), testKey(2)];
 const KEYRING = keyringOf(keyEntry(SHOP), keyEntry(OPERATOR, { name: 'ann', role: 'operator', person: 'Ann' }));
 const DAY_MS = 86_400_000;
+const DOUBT_MS = 11_000;
 
 let clock: ManualClock;
 let journal: MemoryJournal;
@@ -22,7 +23,7 @@ let authority: SignedAuthority;
 beforeEach(() => {
   clock = new ManualClock();
   journal = new MemoryJournal();
-  authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring: KEYRING, journal, clock });
+  authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring: KEYRING, journal, clock, doubtMs: DOUBT_MS });
 });
 
 function aSignedPayout(given: Partial<Payout> = {}): Payout {

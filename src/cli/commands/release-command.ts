@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { ActSigner } from '../../control/act-signer.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addChoiceOptions, readChoice, requireIdsOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
 import { toLedgerChange } from '../bulk/ledger-change.js';
@@ -6,15 +7,17 @@ import { runBulk, type BulkChange } from '../bulk/run-bulk.js';
 import type { Selection } from '../bulk/survey-payouts.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
 import type { CliContext } from '../context/cli-context.js';
+import { addSigningOptions, describeSigning, openSigner, type SigningFlags } from '../context/signing-options.js';
 import { withAccount } from '../context/with-account.js';
 import { withOperator } from '../context/with-operator.js';
 
-type Flags = Actor & ChoiceFlags & { readonly json?: true };
+type Flags = Actor & ChoiceFlags & SigningFlags & { readonly json?: true };
 
 const HELP_AFTER = `
 A payout is held when the worker finds that it may not be sent: its signature, the send journal or the policy says so, and
 \`payouts get\` shows why. Nothing was sent. Remove the cause first: the worker checks a released payout again before it is
 sent, and holds it again where the cause stands. What should not be paid: \`payouts cancel\`.
+One that is held because it was sent before, and paid nothing, is released with the key of an operator, who signs that.
 
 Many at once: --batch, --message and --file (CSV with a column payout_id, as \`payouts list --csv\` writes it, or JSON
 lines with payoutId) choose them, or --state held all of them; of several, a payout must meet all. They are counted and added up
@@ -27,6 +30,7 @@ Examples:
   payouts release invoice-77 --reason "the producer's key is in the keyring now"
   payouts release invoice-77 invoice-78 --reason "the journal was adopted"
   payouts release --batch 2030-01-salaries --dry-run --reason "the limit was raised"
+  payouts release invoice-77 --key /etc/payouts/ann.pem --reason "the gateway has no payment of it"
   payouts release --state held --yes --reason "the journal was adopted"
 `;
 
@@ -35,21 +39,30 @@ const HELD = ['held'] as const;
 /** Defines `payouts release`. */
 export function defineReleaseCommand(command: Command, context: CliContext): void {
   addChoiceOptions(command.argument('[payoutIds...]', 'the payouts; without them those that the options choose'), HELD);
-  addActorOptions(command)
+  addActorOptions(addSigningOptions(command))
     .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
     .addHelpText('after', HELP_AFTER)
     .action(async (given: readonly string[], flags: Flags) => {
       const payoutIds = requireIdsOrMany(given, flags, command);
       const actor = await readActor(flags);
+      const signer = isSigned(flags) ? await openSigner(context, flags) : undefined;
       const [payoutId] = payoutIds;
       if (payoutId === undefined || payoutIds.length > 1) {
-        await releaseMany(context, payoutIds, flags, actor);
+        await releaseMany(context, payoutIds, flags, actor, signer);
         return;
       }
-      const payout = await withOperator(context, async (operator) => operator.release(payoutId, actor));
+      const payout = await withOperator(context, async (operator) => operator.release(payoutId, actor), signer);
       if (flags.json) context.writeJson(payout);
-      else context.write(`Payout ${payoutId} is queued again; the worker checks it before it is sent.\n`);
+      else {
+        const done = `Payout ${payoutId} is queued again${describeSigning(signer)}`;
+        context.write(`${done}; the worker checks it before it is sent.\n`);
+      }
     });
+}
+
+/** Most releases need no key: what was never sent needs nobody's word. */
+function isSigned({ key, sshKey, keyName, dryRun }: Flags): boolean {
+  return dryRun !== true && [key, sshKey, keyName].some((flag) => flag !== undefined);
 }
 
 async function releaseMany(
@@ -57,6 +70,7 @@ async function releaseMany(
   payoutIds: readonly string[],
   flags: Flags,
   actor: Actor,
+  signer: ActSigner | undefined,
 ): Promise<void> {
   const signal = context.stopSignal();
   // Who names each payout has decided: only what options choose is asked about.
@@ -70,7 +84,7 @@ async function releaseMany(
       ...{ from: choice.from, matches: choice.matches },
       describe: (payouts) => `Release ${payouts}`,
       describeDone: (payouts) => `${payouts} queued again`,
-      ...toLedgerChange(account, 'queued', actor),
+      ...toLedgerChange(account, 'queued', actor, signer),
     };
     await runBulk(context, account, change, {
       ...{ selection: isNamed ? named : choice.selection, dryRun, yes, json, signal },

@@ -1,7 +1,9 @@
 import type { Clock } from '../../clock.js';
+import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
+import { blockedReasonOf } from './blocked-reason.js';
 import type { SendAuthority } from './send-authority.js';
 import type { WorkerObserver } from './worker-observer.js';
 
@@ -10,6 +12,7 @@ export interface KeptPauseOptions {
   readonly ledger: Pick<SenderLedger, 'readSender'>;
   readonly journal: SendJournal;
   readonly authority: SendAuthority;
+  readonly settings: { readonly maxRejectionsInARow: number; readonly maxUnknownsInARow: number };
   readonly observer: Pick<WorkerObserver, 'signatureRefused'>;
   readonly logger: Logger;
 }
@@ -23,6 +26,8 @@ export class KeptPause {
   #noting: Promise<void> = Promise.resolve();
   /** What was reported last, so that the same is reported once. */
   #reported: string | undefined;
+  /** The same outcome, this often in a row. */
+  #inARow: { readonly kind: WithdrawOutcome['kind']; readonly count: number } | undefined;
 
   constructor(options: KeptPauseOptions) {
     this.#options = options;
@@ -35,6 +40,25 @@ export class KeptPause {
       .catch((error: unknown) => {
         this.#options.logger.error({ error: (error as Error).message }, 'the pause could not be journaled');
       });
+  }
+
+  /**
+   * What the account's breaker makes of an outcome, counted here as well: Redis could be made to count otherwise. Only the
+   * sends of this process are counted.
+   */
+  noteOutcome(outcome: WithdrawOutcome): void {
+    const { kind } = outcome;
+    const count = this.#inARow?.kind === kind ? this.#inARow.count + 1 : 1;
+    this.#inARow = { kind, count };
+    const { maxRejectionsInARow, maxUnknownsInARow } = this.#options.settings;
+    const limit = kind === 'rejected' ? maxRejectionsInARow : kind === 'unknown' ? maxUnknownsInARow : Infinity;
+    const reason = blockedReasonOf(outcome) ?? (count < limit ? undefined : `${count} ${kind} in a row`);
+    if (reason !== undefined) this.note(reason);
+  }
+
+  /** Why the account is paused as this worker saw it, whatever Redis says; undefined when it is not. */
+  get reason(): string | undefined {
+    return this.#options.journal.pausedReason;
   }
 
   async #write(reason: string): Promise<void> {
@@ -58,6 +82,7 @@ export class KeptPause {
     if (verdict.kind === 'refused') return this.#refuse(verdict.message);
     await journal.noteResumed({ at: this.#options.clock.wallNow(), act: verdict.actHash });
     this.#reported = undefined;
+    this.#inARow = undefined;
     return undefined;
   }
 

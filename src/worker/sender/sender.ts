@@ -152,6 +152,8 @@ export class Sender {
     // Before the ledger is touched: a begin that is put back would count the payout's attempts up and hide the fault.
     const conflict = await this.#check.judgeJournal();
     if (conflict !== undefined) return conflict;
+    const { pause } = this.#options;
+    if (pause?.reason !== undefined) return { kind: 'paused', reason: pause.reason };
     // Time has passed, and the journal may have been read again.
     const permit = authority?.permit(payout);
     if (permit?.kind === 'refused') return await this.#hold(payout, permit.hold);
@@ -240,6 +242,7 @@ export class Sender {
 
     if (outcome.kind === 'unknown') pacer.afterNoResponse();
     else pacer.afterResponse();
+    this.#options.pause?.noteOutcome(outcome);
     // Recorded before anybody else hears of it: a logger or an observer that throws must not cost the response.
     await this.#attempts.finish(attempt, outcome);
     logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');

@@ -86,7 +86,7 @@ export const FORGED: readonly Attack[] = [
       return moved;
     },
   },
-  signedWith('signed by a revoked key', { key: 'stolen' }, 'revoked_key', true),
+  signedWith('signed by a revoked key', { key: 'stolen' }, 'revoked_key', false),
   signedWith('signed by a key whose time is over', { key: 'former' }, 'key_not_valid'),
   signedWith('signed by a key whose time has not begun', { key: 'future' }, 'key_not_valid'),
   signedWith("signed by an approver's key", { key: 'ann' }, 'wrong_role', true),

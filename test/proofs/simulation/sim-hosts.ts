@@ -141,7 +141,8 @@ export class SimHosts {
     const pacer = pieces.makePacer({ clock: process, intervalMs, inFlightMaxMs });
     const context = { clock: process, pacer, settings, ledgerOfRun: redis.ledger };
     const journal = pieces.wrapJournal(new SimJournal({ ...link, file: host.file, ledger: redis.ledger }), context);
-    const signing = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock: process };
+    const doubtMs = settings.guardMs + inFlightMaxMs;
+    const signing = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock: process, doubtMs };
     return new SimWorker({
       process,
       ledger: pieces.wrapLedger(linkLedger({ ...link, redis }), context),

@@ -21,6 +21,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],
   'find-forgotten-sends': [CONTRACT, ADOPTION],
   'finish-send': [CONTRACT],
+  'hold-payout': [CONTRACT, 'cli/commands/release-command.test.ts'],
   'hold-payouts': [CONTRACT, ADOPTION],
   'object-to-ledger': [CONTRACT, 'ledger/account-stats.test.ts'],
   'pause-account': [PAYOUTS, ADOPTION, EVENTS],
