@@ -83,6 +83,11 @@ export interface JournaledLedger {
   readonly token: string;
   /** An adoption has the number `sends` for itself: nothing was sent under it. */
   readonly adopted?: true | undefined;
+  /**
+   * That adoption gave up sends which nobody knows, and so put every payout that could be sent in doubt: a ledger that has
+   * forgotten the adoption has forgotten the doubt.
+   */
+  readonly gaveUp?: true | undefined;
 }
 
 /** A send that is about to be written, with all that is needed to make its payout known again to a ledger that forgot it. */

@@ -63,6 +63,7 @@ const ledgerLine = z
     sends: z.int(),
     token: z.string().optional(),
     adopted: z.literal(true).exactOptional(),
+    gaveUp: z.literal(true).exactOptional(),
   })
   .transform(({ token = '', ...ledger }) => ({ ...ledger, token }));
 const peersLine = z.object({

@@ -219,8 +219,9 @@ export async function carryOutAdoption(
   const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));
   const raised = await ledger.adoptLedger(plan.highest, { read, givenUp }, actor, bookmarks, act);
   const { epoch, sendCount, token } = raised;
+  const binding = { ledgerId: view.ledgerId, epoch, sends: sendCount, token, adopted: true } as const;
   for (const journal of journals) {
-    await journal.bind({ ledgerId: view.ledgerId, epoch, sends: sendCount, token, adopted: true });
+    await journal.bind({ ...binding, ...(plan.holdsSendable ? { gaveUp: true } : {}) });
     const peers = read.filter(({ journalId }) => journalId !== journal.journalId);
     if (peers.length > 0) await journal.notePeers(peers);
   }

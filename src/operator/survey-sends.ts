@@ -18,7 +18,10 @@ export interface SendSurvey {
   readonly forgotten: number;
   /** Some of them, to be shown. */
   readonly firstForgotten: readonly ForgottenSend<JournalEntry>[];
-  /** Sends of the same line that none of the journals has, and the ledger does not know either. */
+  /**
+   * Sends of the same line that none of the journals has, and the ledger does not know either; also those that an adoption
+   * gave up which the ledger has forgotten.
+   */
   readonly unwitnessed: readonly NumberRange[];
   /** Other journals that the journals know of. */
   readonly peers: readonly JournalPeer[];
@@ -43,23 +46,31 @@ export async function surveySends(
   const firstForgotten: ForgottenSend<JournalEntry>[] = [];
   const loose = new Map<string, JournalEntry>();
   const peers = new Map<string, JournalPeer>();
+  const givenUp: JournaledLedger[] = [];
   let forgotten = 0;
   for (const journal of journals) {
     let before: JournalEntry | JournaledLedger | undefined;
+    let forgottenAdoptions: JournaledLedger[] = [];
     for await (const step of inSteps(journal)) {
       const found = await ledger.findForgottenSends(step.filter(isSend));
       const unknown = new Set(found.map(({ send }) => send));
       for (const item of step) {
         if (isSend(item) && unknown.has(item) && !follows(item, before)) loose.set(keyBefore(item), item);
         if (isSend(item) || isAdoption(item)) before = item;
+        // A ledger that knows a later send has the adoption, and the doubt that it left.
+        if (isSend(item) && !unknown.has(item)) forgottenAdoptions = [];
+        if (isGivingUp(item) && item.token !== line.last) forgottenAdoptions.push(item);
         if ('peers' in item) for (const peer of item.peers) peers.set(peer.journalId, peer);
       }
       const sent = found.filter(({ send }) => wasSent(send));
       forgotten += sent.length;
       firstForgotten.push(...sent.slice(0, SHOWN_SENDS - firstForgotten.length));
     }
+    givenUp.push(...forgottenAdoptions);
   }
   const unwitnessed = await findUnwitnessed(ledger, journals, line, loose);
+  const again = Math.max(0, ...givenUp.map(({ sends }) => sends));
+  if (again > 0) unwitnessed.push({ first: 1, last: again });
   return { forgotten, firstForgotten, unwitnessed, peers: [...peers.values()] };
 }
 
@@ -115,6 +126,10 @@ export function isSend(item: JournalItem): item is JournalEntry {
 
 function isAdoption(item: JournalItem): item is JournaledLedger {
   return 'adopted' in item;
+}
+
+function isGivingUp(item: JournalItem): item is JournaledLedger {
+  return 'gaveUp' in item;
 }
 
 /** Whether a send's predecessor is the entry before it in the same journal. */

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RedisUnavailableError } from '../../src/errors.js';
-import { UNWITNESSED } from '../../src/operator/adoption.js';
+import { isComplete, UNWITNESSED, type AdoptableJournal } from '../../src/operator/adoption.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';
+import { JournalFile } from '../proofs/simulation/journal-file.js';
 import { aJournal, makeOlderLedger, sendOf, type OlderLedger } from './support/older-ledger.js';
 
 let older: OlderLedger;
@@ -36,6 +37,34 @@ describe('an adoption that gives up sends that no journal has, interrupted', () 
     await older.adopt([journal], [UNWITNESSED]);
     expect((await older.view()).objections).toEqual([]);
     expect(await older.stateOf('p2')).toBe('unknown');
+  });
+});
+
+describe('an adoption that gave up sends, and was forgotten by Redis', () => {
+  it('has to give them up again: the doubt that it left is gone as well', async () => {
+    for (const id of ['p1', 'p2']) await older.enqueue(id);
+    const ledgerId = await older.rollBackTo(0);
+    const file = new JournalFile('j-one');
+    file.lines.push({ ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p3', 3));
+    const journal = (): AdoptableJournal => file.toAdoptable({ host: 'host-one', dir: '/j-one' });
+    await older.adopt([journal()], [UNWITNESSED]);
+    expect(await older.stateOf('p2')).toBe('unknown');
+    expect((await older.plan([journal()])).unwitnessed).toEqual([]);
+
+    await older.rollBackTo(0, 'older');
+    const plan = await older.plan([journal()]);
+    expect([plan.isOlder, isComplete(plan), plan.unwitnessed]).toEqual([true, false, [{ first: 1, last: 4 }]]);
+    expect((await older.plan([journal()], [UNWITNESSED])).holdsSendable).toBe(true);
+  });
+
+  it('asks for nothing where the ledger knows a send that followed it', async () => {
+    const ledgerId = await older.rollBackTo(0);
+    const adoption = { ledgerId, epoch: 2, sends: 4, token: 'adoption', adopted: true, gaveUp: true } as const;
+    const lines = [{ ledgerId, epoch: 1, sends: 0, token: '' }, adoption];
+    const next = sendOf('p9', 5, { after: { sends: 4, token: 'adoption' } });
+    expect((await older.plan([aJournal('j-one', ...lines)])).unwitnessed).toEqual([{ first: 1, last: 4 }]);
+    await older.adoptable.adoptSends([next], { by: 'ann', reason: 'it was sent', doubtMs: 0 });
+    expect((await older.plan([aJournal('j-one', ...lines, next)])).unwitnessed).toEqual([]);
   });
 });
 
