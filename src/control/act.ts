@@ -29,7 +29,7 @@ export interface SignedAct extends Act {
 const ACT_TYPE = 'payout-queue act v1';
 
 /**
- * The nine lines that are signed.
+ * The ten lines that are signed.
  * @throws StatementError when a value cannot stand on one line
  */
 export function formatAct(platformId: number, act: Act): string {

@@ -94,7 +94,10 @@ function judgeTimes({ issuedAt, expiresAt }: Intent, now: number): IntentVerdict
     return refuse('issued_in_future', `It was issued at ${issuedAt}, which is in the future: compare the clocks.`);
   }
   if (!(now < expires)) {
-    return refuse('expired', `It expired at ${expiresAt}. Enqueue the same payout again, which renews its signature.`);
+    return refuse(
+      'expired',
+      `It expired at ${expiresAt}. Before any attempt, enqueueing the same payout again renews its signature.`,
+    );
   }
   if (!(expires - issued <= INTENT_LIFETIME_MS)) {
     return refuse('lifetime', `It is signed for longer than ${INTENT_LIFETIME_MS / 86_400_000} days.`);

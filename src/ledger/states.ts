@@ -37,7 +37,7 @@ const STATES = {
     tone: 'active',
   },
   held: {
-    meaning: 'not sent: a check of its signature or of the policy holds it',
+    meaning: 'not sent now: a check of its signature or of the send journal holds it',
     final: false,
     needsJob: false,
     queue: null,

@@ -19,7 +19,7 @@ export const TRANSITIONS: readonly Transition[] = [
   {
     from: 'queued',
     to: 'held',
-    when: 'the sender finds that it may not be sent: signature, journal or policy',
+    when: 'the sender finds that it may not be sent: signature or journal',
   },
   {
     from: 'held',

@@ -33,6 +33,9 @@ const HELD_CAUSE: Readonly<Record<HeldFor['kind'], string>> = {
   policy: 'The message names the rule that holds it.',
 };
 
+/** A release that states something is signed. */
+const KEY_OF: Readonly<Record<string, readonly string[]>> = { sent_before: ['--key', 'FILE'] };
+
 function stepsOf(payout: PayoutSituation): readonly NextStep[] {
   const { payoutId, state, held, txhash, lateTxhash } = payout;
   if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
@@ -67,7 +70,7 @@ function stepsOf(payout: PayoutSituation): readonly NextStep[] {
       return [
         {
           when: `The cause is gone: it is queued again, and checked again before it is sent. ${HELD_CAUSE[held?.kind ?? 'signature']}`,
-          command: toCommand('release', payoutId, ['--reason', 'WHY']),
+          command: toCommand('release', payoutId, [...(KEY_OF[held?.reason ?? ''] ?? []), '--reason', 'WHY']),
         },
         {
           when: 'It should not be paid, or nobody knows where it came from: cancel it. It is never sent.',

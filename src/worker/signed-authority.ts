@@ -25,8 +25,11 @@ export interface SignedAuthorityOptions {
 /** As many as a journal holds whole. */
 const NEWEST_SENDS = 200;
 
-const SENT_AND_EXPIRED =
-  'It expired after an attempt, and is not signed again. If it is to be paid, cancel it and enqueue the payment under a new payoutId.';
+const UNSIGNED = 'It is not signed. Enqueue it again with a producer that has a signing key.';
+const NEW_PAYOUT_ID =
+  'Ask the gateway whether it was paid. If it is still to be paid, cancel it and enqueue the payment under a new payoutId.';
+const SENT_AND_UNSIGNED = `It is not signed, and after an attempt it cannot be signed any more. ${NEW_PAYOUT_ID}`;
+const SENT_AND_EXPIRED = `It expired after an attempt, and cannot be signed again. ${NEW_PAYOUT_ID}`;
 
 /**
  * Grants what a producer of the keyring signed, unaltered, in its time, once: of sends before this one the journal on this
@@ -43,7 +46,7 @@ export class SignedAuthority implements SendAuthority {
     const { platformId, keyring, clock } = this.#options;
     const { signed } = payout;
     if (signed === undefined) {
-      const message = 'It is not signed. Enqueue it again with a producer that has a signing key.';
+      const message = payout.attempt > 0 ? SENT_AND_UNSIGNED : UNSIGNED;
       return refuse({ kind: 'signature', reason: 'unsigned', message, isTampering: false });
     }
     const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keyring, clock.wallNow());
@@ -96,7 +99,11 @@ export class SignedAuthority implements SendAuthority {
     if (verdict.kind === 'accepted') {
       return { kind: 'granted', signed: { ...signed, act: verdict.actHash, clears: attempts } };
     }
-    const message = `The send journal has attempt ${attempts.join(', ')} of it as sent: ${verdict.message}. Where it paid nothing, an operator states that with \`payouts release --key FILE\`; else cancel it.`;
+    const isOneOpen = attempts.length === 1 && !attempts.some((number) => this.#wasAccepted(payout, number));
+    const advice = isOneOpen
+      ? 'Where it paid nothing, an operator states that with `payouts release --key FILE`; else cancel it.'
+      : NEW_PAYOUT_ID;
+    const message = `The send journal has attempt ${attempts.join(', ')} of it as sent: ${verdict.message}. ${advice}`;
     return refuse({ kind: 'journal', reason: 'sent_before', message, isTampering: true });
   }
 
@@ -108,7 +115,7 @@ export class SignedAuthority implements SendAuthority {
       return { kind: 'refused', message: 'an act states of one attempt that it paid nothing' };
     }
     const { payoutId } = payout;
-    if (journal.wasAccepted(payoutId, attempt)) {
+    if (this.#wasAccepted(payout, attempt)) {
       return { kind: 'refused', message: 'the gateway accepted it, which no act makes undone' };
     }
     const wanted = { act: 'resend', payoutId, intent, attempt } as const;
@@ -119,6 +126,10 @@ export class SignedAuthority implements SendAuthority {
       return { kind: 'refused', message: 'the act was signed while the request could still be on its way' };
     }
     return { kind: 'accepted', actHash: verdict.actHash };
+  }
+
+  #wasAccepted({ payoutId }: Payout, attempt: number): boolean {
+    return this.#options.journal.wasAccepted(payoutId, attempt);
   }
 
   /** When an operator could know what became of an attempt, wall clock, ms. One that is not among the newest is long over. */

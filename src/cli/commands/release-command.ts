@@ -14,8 +14,8 @@ import { withOperator } from '../context/with-operator.js';
 type Flags = Actor & ChoiceFlags & SigningFlags & { readonly json?: true };
 
 const HELP_AFTER = `
-A payout is held when the worker finds that it may not be sent: its signature, the send journal or the policy says so, and
-\`payouts get\` shows why. Nothing was sent. Remove the cause first: the worker checks a released payout again before it is
+A payout is held when the worker finds that it may not be sent: its signature or the send journal says so, and
+\`payouts get\` shows why. Remove the cause first: the worker checks a released payout again before it is
 sent, and holds it again where the cause stands. What should not be paid: \`payouts cancel\`.
 One that is held because it was sent before, and paid nothing, is released with the key of an operator, who signs that.
 
@@ -24,12 +24,12 @@ lines with payoutId) choose them, or --state held all of them; of several, a pay
 before anything is changed. One that was released for the same reason before, and held again, is left: give another reason.
 
 Exit codes: 0 done. 1 stopped, or Redis is unavailable: run it again. 2 wrong input, nothing was changed. 3 payout or batch not
-found. 4 refused; of many, all others were queued again.
+found. 4 refused; of many, all others were queued again. 5 the signature of the key would not count.
 
 Examples:
   payouts release invoice-77 --reason "the producer's key is in the keyring now"
   payouts release invoice-77 invoice-78 --reason "the journal was adopted"
-  payouts release --batch 2030-01-salaries --dry-run --reason "the limit was raised"
+  payouts release --batch 2030-01-salaries --dry-run --reason "the key is in the keyring"
   payouts release invoice-77 --key /etc/payouts/ann.pem --reason "the gateway has no payment of it"
   payouts release --state held --yes --reason "the journal was adopted"
 `;

@@ -20,7 +20,7 @@ type Flags = Actor & ChoiceFlags & SigningFlags & { readonly json?: true };
 
 const HELP_AFTER = `
 Only a payout that the gateway rejected can be retried. One that is unknown may have been paid: see \`payouts resolve\`.
-One that is held was not sent: see \`payouts release\`.
+One that is held waits for a check: see \`payouts release\`.
 
 Many at once: --batch, --state, --message and --file (CSV with a column payout_id, as \`payouts list --csv\` writes it, or JSON
 lines with payoutId) choose them; of several, a payout must meet all. They are counted and added up before anything is

@@ -17,7 +17,7 @@ export interface SigningFlags {
 export const SIGNING_HELP = `
 Where PAYOUT_KEYS_FILE is set, the decision is signed with the key of an operator: --key for a private key, as \`payouts keygen\`
 writes it, --ssh-key for the public file of a key in ssh-agent, on a hardware key (ed25519-sk) or beside it. Workers with a
-keyring act on nothing else. Without PAYOUT_KEYS_FILE, --key-name says what the workers' keyring calls the key.
+keyring send again, and end a pause that they keep, on nothing else. Without PAYOUT_KEYS_FILE, --key-name says what the workers' keyring calls the key.
 Exit code 5: no key was given, or its signature would not count; nothing was changed.
 `;
 
@@ -48,7 +48,7 @@ export async function openSigner(
     }
     if (keysFile === undefined) return undefined;
     throw new NotVerifiedError(
-      'PAYOUT_KEYS_FILE is set, so workers act only on what an operator signed: give --key FILE (a private key) or --ssh-key FILE.pub (ssh-agent, a hardware key). Nothing was changed',
+      'PAYOUT_KEYS_FILE is set, so decisions are signed by an operator: give --key FILE (a private key) or --ssh-key FILE.pub (ssh-agent, a hardware key). Nothing was changed',
     );
   }
   const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'PAYOUT_KEYS_FILE');

@@ -87,9 +87,9 @@ export class KeptPause {
   }
 
   #refuse(message: string): string {
-    const reason = `The pause in the send journal of this worker was not ended by a signed act: ${message}. Run \`payouts pause\`, and then \`payouts resume --key FILE\`.`;
+    const reason = `The pause in the send journal of this worker was not ended by a signed act: ${message}. Run \`payouts resume --key FILE\`.`;
     if (reason !== this.#reported) {
-      this.#options.logger.error({ reason }, 'the account was resumed without a valid signature');
+      this.#options.logger.error({ reason }, 'a pause in the send journal was not ended by a signed act');
       this.#options.observer.signatureRefused('resume', true);
     }
     this.#reported = reason;
