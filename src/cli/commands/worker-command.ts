@@ -24,7 +24,8 @@ Several workers may run for one account: one sends, the others stand by and take
 
 Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR;
-  PAYOUT_ACCOUNTS_FILE for several accounts; PAYOUT_KEYS_FILE sends nothing that is not signed. docs/configuration.md lists all; \`payouts doctor\` checks them, \`payouts keys check\` the keys.
+  PAYOUT_ACCOUNTS_FILE for several accounts; PAYOUT_KEYS_FILE sends nothing that is not signed.
+  docs/configuration.md lists all; \`payouts doctor\` checks them, \`payouts keys check\` the keys.
 
 Signals:
   SIGTERM and SIGINT begin no new send, wait for the response to the current one, then exit with 0. A second signal
