@@ -20,10 +20,17 @@ export class RecordedFs {
   readonly #before: Patched = { ...fs.promises };
   readonly #open: FileHandle[] = [];
   #killedAt = Infinity;
+  #noteKilled: () => void = () => undefined;
+
+  /** The process has come to the call that it does not make any more. */
+  killed = new Promise<void>(() => undefined);
 
   /** The process is killed after this many calls: what it calls then has no effect and never returns. */
   killAfter(calls: number): void {
     this.#killedAt = calls;
+    this.killed = new Promise((resolve) => {
+      this.#noteKilled = resolve;
+    });
   }
 
   /** The next process starts. */
@@ -72,7 +79,9 @@ export class RecordedFs {
   }
 
   async #live(): Promise<void> {
-    if (this.calls.length >= this.#killedAt) await new Promise(() => undefined);
+    if (this.calls.length < this.#killedAt) return;
+    this.#noteKilled();
+    await new Promise(() => undefined);
   }
 
   #record(handle: FileHandle, { path, inode }: { readonly path: string; readonly inode: number }): FileHandle {

@@ -62,8 +62,8 @@ async function record({ files }: Scenario, dir: string, killedAfter: number): Pr
   disk.start();
   try {
     disk.killAfter(killedAfter);
-    // A killed process never ends: its turn is over when nothing of it happens any more.
-    await Promise.race([work('p', sent, disk, dir), untilStill(disk)]);
+    // A killed process never ends: its turn is over when nothing of it happens any more. One that is only slow is not killed.
+    await Promise.race([work('p', sent, disk, dir), disk.killed.then(async () => untilStill(disk))]);
     disk.revive();
     await work('q', sent, disk, dir);
   } finally {
