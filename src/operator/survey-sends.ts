@@ -47,6 +47,7 @@ export async function surveySends(
   const loose = new Map<string, JournalEntry>();
   const peers = new Map<string, JournalPeer>();
   const givenUp: JournaledLedger[] = [];
+  const remembered = new Set<string>();
   let forgotten = 0;
   for (const journal of journals) {
     let before: JournalEntry | JournaledLedger | undefined;
@@ -57,10 +58,13 @@ export async function surveySends(
       for (const item of step) {
         if (isSend(item) && unknown.has(item) && !follows(item, before)) loose.set(keyBefore(item), item);
         if (isSend(item) || isAdoption(item)) before = item;
-        // A ledger that knows a later send has the adoption, and the doubt that it left.
-        if (isSend(item) && !unknown.has(item)) forgottenAdoptions = [];
-        if (isGivingUp(item) && item.token !== line.last) forgottenAdoptions.push(item);
         if ('peers' in item) for (const peer of item.peers) peers.set(peer.journalId, peer);
+        if (isGivingUp(item)) forgottenAdoptions.push(item);
+        // A ledger that knows what follows an adoption has the adoption, and the doubt that it left, also for other journals.
+        const isKnown = isSend(item) ? !unknown.has(item) : isAdoption(item) && item.token === line.last;
+        if (!isKnown) continue;
+        for (const { token } of forgottenAdoptions) remembered.add(token);
+        forgottenAdoptions = [];
       }
       const sent = found.filter(({ send }) => wasSent(send));
       forgotten += sent.length;
@@ -69,7 +73,8 @@ export async function surveySends(
     givenUp.push(...forgottenAdoptions);
   }
   const unwitnessed = await findUnwitnessed(ledger, journals, line, loose);
-  const again = Math.max(0, ...givenUp.map(({ sends }) => sends));
+  const forgottenGiveUps = givenUp.filter(({ token }) => !remembered.has(token));
+  const again = Math.max(0, ...forgottenGiveUps.map(({ sends }) => sends));
   if (again > 0) unwitnessed.push({ first: 1, last: again });
   return { forgotten, firstForgotten, unwitnessed, peers: [...peers.values()] };
 }

@@ -64,7 +64,10 @@ describe('an adoption that gave up sends, and was forgotten by Redis', () => {
     const next = sendOf('p9', 5, { after: { sends: 4, token: 'adoption' } });
     expect((await older.plan([aJournal('j-one', ...lines)])).unwitnessed).toEqual([{ first: 1, last: 4 }]);
     await older.adoptable.adoptSends([next], { by: 'ann', reason: 'it was sent', doubtMs: 0 });
-    expect((await older.plan([aJournal('j-one', ...lines, next)])).unwitnessed).toEqual([]);
+    const busy = aJournal('j-one', ...lines, next);
+    expect((await older.plan([busy])).unwitnessed).toEqual([]);
+    // Another journal that was bound by the same adoption, and sent nothing since.
+    expect((await older.plan([busy, aJournal('j-two', ...lines)])).unwitnessed).toEqual([]);
   });
 });
 
