@@ -57,8 +57,7 @@ async function changeSigned(
     }
     try {
       // One by one: a hardware key is touched for each.
-      const isUnsent = from === 'held' && payout.attempt === 0;
-      const act = isUnsent ? '' : await signResend(signer, ledger, payout, { from, attempt }, actor);
+      const act = payout.attempt === 0 ? '' : await signResend(signer, ledger, payout, { from, attempt }, actor);
       signed.push({ index, payoutId, attempt: payout.attempt, act });
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;

@@ -41,7 +41,7 @@ async function sign(
   signer: ActSigner,
 ): Promise<{ readonly act?: string; readonly attempt?: number }> {
   const payout = await ledger.require(requeue.payoutId);
-  // One that was held before any attempt needs nobody's word.
-  if (requeue.from === 'held' && payout.attempt === 0) return {};
+  // One without any attempt, held or made unknown by an adoption, needs nobody's word.
+  if (payout.attempt === 0) return {};
   return { act: await signResend(signer, ledger, payout, requeue, actor), attempt: payout.attempt };
 }
