@@ -85,6 +85,9 @@ export class RedisSenderLedger implements SenderLedger {
     const reply = await run('begin-send', [...args, ...rest], [keys.payout(payoutId)]);
     const rejection = parseRejection(reply);
     if (rejection !== undefined) return rejection;
+    // The number goes into the journal, where one that is none could not be read again.
+    if (!Number.isSafeInteger(reply))
+      throw new Error(`begin-send replied with ${String(reply)}, not a number of sends`);
     await write.confirm();
     return { kind: 'begun', sendCount: Number(reply) };
   }

@@ -44,7 +44,11 @@ export class SignedAuthority implements SendAuthority {
 
   permit(payout: Payout): SendPermit {
     const { platformId, keyring, clock } = this.#options;
-    const { signed } = payout;
+    const { signed, attempt } = payout;
+    if (!Number.isSafeInteger(attempt) || attempt < 0) {
+      const message = `A field was altered: attempt (${attempt}) must be a whole number.`;
+      return refuse({ kind: 'signature', reason: 'fields', message, isTampering: true });
+    }
     if (signed === undefined) {
       const message = payout.attempt > 0 ? SENT_AND_UNSIGNED : UNSIGNED;
       return refuse({ kind: 'signature', reason: 'unsigned', message, isTampering: false });
