@@ -2,7 +2,7 @@ import { readFileSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Files that say what may be done: whoever can change one decides. As sshd does, such a file is used only where nobody but
+ * Files that say what may be done: who can change one decides. As sshd does, such a file is used only where nobody but
  * root and the user of this process can write it, or put another in its place.
  */
 

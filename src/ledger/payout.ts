@@ -40,7 +40,7 @@ const metadataField = z
     `must be at most ${MAX_METADATA_BYTES} bytes as JSON`,
   );
 
-/** What a payout is, whoever signed it. */
+/** What a payout is, apart from who signed it. */
 const payoutFields = z.strictObject({
   /** The caller's own key, 1 to 64 of `A-Z a-z 0-9 + / = - : . , _`. The same payoutId is the same payout forever. */
   payoutId: payoutIdField,

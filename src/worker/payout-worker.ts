@@ -165,7 +165,7 @@ function requireValid(options: PayoutWorkerOptions): void {
 /** @throws InvalidConfigError when the file is missing, not trusted, or makes no sense */
 function readKeyring({ keysFile }: PayoutWorkerOptions, logger: Logger): Keyring | undefined {
   if (keysFile === undefined) {
-    logger.warn({}, 'PAYOUT_KEYS_FILE is not set: whoever can write to Redis can pay himself; see docs/control.md');
+    logger.warn({}, 'PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself; see docs/control.md');
     return undefined;
   }
   const keyring = readKeyringFile(keysFile, 'PAYOUT_KEYS_FILE');
