@@ -86,7 +86,7 @@ const ROWS: readonly Row[] = [
       await restore(account, paid);
       await account.revive('P', { attempt: '-1' });
     },
-    ...{ expect: 'held', reason: 'sent_before' },
+    ...{ expect: 'held', reason: 'fields' },
   },
 ];
 /** The last two accounts: what they were signed for is over when the second worker runs. */

@@ -143,12 +143,14 @@ export const STOPPING: readonly Attack[] = [
     from: 'completed',
     attack: async ({ account, payoutId }) => account.revive(payoutId, { attempt: '-3' }),
     ...SENT_BEFORE,
+    reason: 'fields',
   },
   {
     name: 'attempt of a paid payout set between two numbers',
     from: 'completed',
     attack: async ({ account, payoutId }) => account.revive(payoutId, { attempt: '0.5' }),
     ...SENT_BEFORE,
+    reason: 'fields',
   },
   {
     name: 'attempt of a paid payout that is no number',
