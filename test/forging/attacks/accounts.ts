@@ -212,9 +212,11 @@ export const LEDGERS: readonly AccountAttack[] = [
       await account.redis.del(...(await account.redis.keys(`${account.keys.prefix}:*`)));
       for (const name of names) {
         // A worker that runs may have removed one of BullMQ's keys meanwhile.
-        await account.redis.rename(name, name.replace(other.keys.prefix, account.keys.prefix)).catch((error: unknown) => {
-          if (!(error as Error).message.includes('no such key')) throw error;
-        });
+        await account.redis
+          .rename(name, name.replace(other.keys.prefix, account.keys.prefix))
+          .catch((error: unknown) => {
+            if (!(error as Error).message.includes('no such key')) throw error;
+          });
       }
       await account.ring('first');
     },
