@@ -51,13 +51,16 @@ async function block({ world, account }: Scene, payoutId: string): Promise<void>
   );
 }
 
+/** How late a slow response is: long enough that Redis can be altered before it, also on a busy machine. */
+const SLOW_MS = 4_000;
+
 async function sendTo(
   { world, account }: Pick<Scene, 'world' | 'account'>,
   payoutId: string,
   kind: 'block' | 'latency-after',
 ): Promise<void> {
   const addressTo = `bc1q${payoutId}${account.platformId}`;
-  const delayMs = kind === 'block' ? {} : { delayMs: 1_500 };
+  const delayMs = kind === 'block' ? {} : { delayMs: SLOW_MS };
   world.sandbox.addFaults([{ kind, addresses: [addressTo], ...delayMs }]);
   await account.enqueue({ payoutId, paymentId: 6, amount: '2', addressTo });
   await account.ring(payoutId);
@@ -296,6 +299,8 @@ export const JOBS: readonly AccountAttack[] = [
       await until('it is being sent', async () => (await account.payout('slow')).state === 'sending');
       await account.revive('slow', { attempt: '0' });
       await account.unset('slow', 'tokens');
+      // What is enqueued behind it before the response comes is sent as signed.
+      await until('the worker objects', async () => (await account.redis.exists(account.keys.objections)) === 1);
     },
     expect: 'stopped',
   },
