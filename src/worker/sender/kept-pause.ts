@@ -35,8 +35,10 @@ export class KeptPause {
 
   /** The account is paused in the ledger. Never throws: where it cannot be noted, the next try to send notes it. */
   note(reason: string): void {
+    // An act that is signed before this does not end the pause, however late the journal takes it.
+    const at = this.#options.clock.wallNow();
     this.#noting = this.#noting
-      .then(async () => this.#write(reason))
+      .then(async () => this.#write({ at, reason }))
       .catch((error: unknown) => {
         this.#options.logger.error({ error: (error as Error).message }, 'the pause could not be journaled');
       });
@@ -44,7 +46,8 @@ export class KeptPause {
 
   /**
    * What the account's breaker makes of an outcome, counted here as well: Redis could be made to count otherwise. Only the
-   * sends of this process are counted.
+   * sends of this process are counted, also across leases: whoever writes to Redis can move a lease, and must not begin the
+   * count anew by that.
    */
   noteOutcome(outcome: WithdrawOutcome): void {
     const { kind } = outcome;
@@ -61,9 +64,9 @@ export class KeptPause {
     return this.#options.journal.pausedReason;
   }
 
-  async #write(reason: string): Promise<void> {
-    const { journal, clock } = this.#options;
-    if (journal.pausedAt === undefined) await journal.notePaused({ at: clock.wallNow(), reason });
+  async #write(paused: { readonly at: number; readonly reason: string }): Promise<void> {
+    const { journal } = this.#options;
+    if (journal.pausedAt === undefined) await journal.notePaused(paused);
   }
 
   /**

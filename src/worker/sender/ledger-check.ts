@@ -96,6 +96,11 @@ export class LedgerCheck {
     return lease?.owner === owner && lease.epoch === epoch;
   }
 
+  /** Whether this process has read what another wrote to the journal, and has not judged it yet. */
+  get hasUnjudged(): boolean {
+    return this.#judged !== this.#distrusts;
+  }
+
   /** From now on nothing begins before what another process wrote to the journal was judged. */
   distrustJournal(): void {
     this.#distrusts += 1;
@@ -127,7 +132,7 @@ export class LedgerCheck {
    */
   async judgeJournal(): Promise<LedgerConflict | undefined> {
     const { ledger, journal } = this.#options;
-    if (this.#judged === this.#distrusts && !(await journal.changedByOthers())) return undefined;
+    if (!this.hasUnjudged && !(await journal.changedByOthers())) return undefined;
     this.distrustJournal();
     // What is read beside this by another part of the process, from now on, is judged the next time.
     const distrusts = this.#distrusts;

@@ -38,6 +38,7 @@ export async function sendUntilDecided(
   stop: AbortSignal,
 ): Promise<SendDecision> {
   const { clock, onMismatch, observer, logger } = active;
+  let toldReason: string | undefined;
   for (let delayMs = RETRY_MIN_MS; !isAborted(stop); delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
     const report = await trySend(payoutId, active, stop);
     switch (report.kind) {
@@ -52,7 +53,9 @@ export async function sendUntilDecided(
         break;
       case 'paused':
       case 'objected':
-        logger.warn({ payoutId, reason: report.reason }, WAITS[report.kind]);
+        // A pause that stands in the send journal only is found again at each try.
+        if (report.reason !== toldReason) logger.warn({ payoutId, reason: report.reason }, WAITS[report.kind]);
+        toldReason = report.reason;
         await waitUntilResumed(active, stop);
         break;
       case 'ledger_mismatch':

@@ -174,7 +174,8 @@ export class Sender {
       const { epoch } = heldLease.lease;
       await journal.append({ ...attempt, epoch, sends, after: this.#after, request, at, ...signed });
       this.#after = { sends, token: attempt.token };
-      hasOthers = await journal.changedByOthers();
+      // The recovery, which runs beside this, may have read what another process wrote.
+      hasOthers = (await journal.changedByOthers()) || this.#check.hasUnjudged;
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }

@@ -172,6 +172,25 @@ describe('a journal to which another process writes while a send begins', () => 
     expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
   });
 
+  it('writes nothing either where the recovery has read what came in the meantime', async () => {
+    let whileSending = rig.ledger.snapshot();
+    whileItBegins(() => {
+      whileSending = rig.ledger.snapshot();
+      rig.journal.othersWrite(STILL_TRUE);
+    });
+    await rig.send('q');
+    rig.journal.onAppend = async () => {
+      rig.journal.onAppend = () => undefined;
+      rig.journal.othersWrite(STILL_TRUE);
+      // A Redis that comes back older has `q` as being sent: the recovery reads the journal before it puts that back.
+      rig.ledger.restore(whileSending);
+      await rig.sender.recovery.resolveLeftovers();
+      expect(await rig.journal.changedByOthers()).toBe(false);
+    };
+    expect(await rig.send('p')).toEqual(refused('it knows 1 sends, this process 2'));
+    rig.expectNothingSent();
+  });
+
   it('is a mismatch at once where the ledger does not know what came', async () => {
     whileItBegins(() => {
       rig.journal.othersWrite(journaled({ ...THEIRS, payoutId: 'q' }));

@@ -1,0 +1,114 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { WithdrawOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import { silentLogger } from '../../../src/logger.js';
+import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
+import type { ResumeVerdict } from '../../../src/worker/sender/send-authority.js';
+import { ManualClock } from '../../doubles/manual-clock.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
+
+/** The pause that a worker keeps in its journal, whatever Redis says. */
+
+const REJECTED: WithdrawOutcome = { kind: 'rejected', message: 'no', durationMs: 5 };
+const UNKNOWN: WithdrawOutcome = { kind: 'unknown', reason: 'timed out', durationMs: 5 };
+const ACCEPTED: WithdrawOutcome = { kind: 'accepted', txhash: 'tx-1', durationMs: 5 };
+const BLOCKED: WithdrawOutcome = { kind: 'rejected', message: 'Account is blocked', durationMs: 5 };
+
+let clock: ManualClock;
+let journal: MemoryJournal;
+let verdict: ResumeVerdict;
+let asked: { readonly act: string | undefined; readonly pausedAt: number }[];
+let reported: number;
+let inRedis: { pausedReason?: string; resumeAct?: string };
+let pause: KeptPause;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  journal = new MemoryJournal();
+  verdict = { kind: 'refused', message: 'there is no signed act' };
+  [asked, reported, inRedis] = [[], 0, {}];
+  pause = new KeptPause({
+    clock,
+    journal,
+    ledger: { readSender: async () => Promise.resolve(inRedis as never) },
+    authority: {
+      permit: () => {
+        throw new Error('not asked');
+      },
+      judgeResume: (act, pausedAt) => {
+        asked.push({ act, pausedAt });
+        return verdict;
+      },
+    },
+    settings: { maxRejectionsInARow: 3, maxUnknownsInARow: 2 },
+    observer: { signatureRefused: () => (reported += 1) },
+    logger: silentLogger,
+  });
+});
+
+async function outcomes(...found: readonly WithdrawOutcome[]): Promise<void> {
+  for (const outcome of found) pause.noteOutcome(outcome);
+  await pause.find();
+}
+
+describe('what pauses', () => {
+  it.each<[string, readonly WithdrawOutcome[], RegExp]>([
+    ['as many rejections in a row as are allowed', [REJECTED, REJECTED, REJECTED], /3 rejected in a row/],
+    ['as many unknowns', [UNKNOWN, UNKNOWN], /2 unknown in a row/],
+    ['an account that the gateway blocked', [BLOCKED], /blocked/],
+  ])('%s', async (_, found, reason) => {
+    await outcomes(...found);
+    expect(pause.reason).toMatch(reason);
+  });
+
+  it.each<[string, readonly WithdrawOutcome[]]>([
+    ['one fewer', [REJECTED, REJECTED]],
+    ['with an accepted one between', [REJECTED, REJECTED, ACCEPTED, REJECTED]],
+    ['of two kinds', [REJECTED, UNKNOWN, REJECTED, REJECTED]],
+  ])('not: %s', async (_, found) => {
+    await outcomes(...found);
+    expect(pause.reason).toBeUndefined();
+  });
+
+  it('is noted once, as of the moment it was seen, however late the journal takes it', async () => {
+    const seenAt = clock.wallNow();
+    pause.note('the first');
+    clock.wallOffsetMs += 5_000;
+    pause.note('the second');
+    await pause.find();
+    expect(journal.lines.filter((line) => 'paused' in line)).toEqual([{ paused: { at: seenAt, reason: 'the first' } }]);
+  });
+});
+
+describe('a kept pause that Redis does not know', () => {
+  beforeEach(async () => {
+    await outcomes(BLOCKED);
+    asked = [];
+  });
+
+  it('stands, and is reported once', async () => {
+    expect(await pause.find()).toMatch(/was not ended by a signed act: there is no signed act/);
+    expect(await pause.find()).toMatch(/payouts resume --key/);
+    expect(reported).toBe(1);
+    expect(journal.pausedReason).toBeDefined();
+  });
+
+  it('ends by the act that counts, which the journal notes; the count begins anew', async () => {
+    verdict = { kind: 'accepted', actHash: 'a'.repeat(64) };
+    inRedis = { resumeAct: '{"act":"resume"}' };
+    expect(await pause.find()).toBeUndefined();
+    expect(asked).toEqual([{ act: '{"act":"resume"}', pausedAt: journal.lines.flatMap(pausedAtOf)[0] }]);
+    expect(journal.lines.at(-1)).toEqual({ resumed: { at: clock.wallNow(), act: 'a'.repeat(64) } });
+    await outcomes(REJECTED, REJECTED);
+    expect(pause.reason).toBeUndefined();
+  });
+
+  it('is the reason of Redis while that has one: nobody is asked for an act', async () => {
+    inRedis = { pausedReason: 'balance' };
+    expect(await pause.find()).toBe('balance');
+    expect(asked).toEqual([]);
+  });
+});
+
+function pausedAtOf(line: object): readonly number[] {
+  return 'paused' in line ? [(line as { paused: { at: number } }).paused.at] : [];
+}
