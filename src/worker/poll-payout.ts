@@ -23,8 +23,8 @@ type Verdict =
   | {
       readonly state: 'completed' | 'failed';
       readonly fee?: string;
-      /** How the status contradicts the payout, where an operator gave the txhash in spite of it. */
-      readonly contradiction?: string;
+      /** Why the status does not show that the payment is this payout's: what it leaves out, or contradicts. */
+      readonly doubt?: string;
     }
   /** The status cannot be this payout's, whatever it says. */
   | { readonly state: 'unknown'; readonly reason: string };
@@ -64,15 +64,16 @@ export async function pollPayout(payoutId: string, options: PollOptions): Promis
  * txhash in spite of it.
  */
 function judge(status: PaymentStatus, payout: Payout): Verdict {
-  const contradictions = comparePayment(status, payout).filter(({ actual }) => actual !== undefined);
+  const differences = comparePayment(status, payout);
+  const contradictions = differences.filter(({ actual }) => actual !== undefined);
   const isVouchedFor = payout.vouchedTxhash === payout.txhash;
-  const contradiction = contradictions.length === 0 ? undefined : describeDifferences(contradictions);
-  if (contradiction !== undefined && !isVouchedFor) {
-    return { state: 'unknown', reason: `the gateway's status is about another payment: ${contradiction}` };
+  if (contradictions.length > 0 && !isVouchedFor) {
+    const reason = `the gateway's status is about another payment: ${describeDifferences(contradictions)}`;
+    return { state: 'unknown', reason };
   }
   const { kind, fee } = status;
   if (kind === 'pending') return { state: 'in_progress' };
-  const doubt = contradiction === undefined ? {} : { contradiction };
+  const doubt = differences.length === 0 ? {} : { doubt: describeDifferences(differences) };
   return { state: FINAL_STATE[kind], ...(fee === undefined ? {} : { fee }), ...doubt };
 }
 
@@ -103,18 +104,18 @@ function feeOf({ fee }: FinalVerdict): { readonly fee?: string } {
 
 /**
  * A worker signs what it found out itself. An operator's word that a payment is this payout's, against what the gateway says,
- * stands in Redis only.
+ * stands in Redis only; so does a txhash whose status does not say whom it paid.
  */
 function sign(
   payout: Payout,
-  { state, contradiction }: FinalVerdict,
+  { state, doubt }: FinalVerdict,
   receipts: ReceiptSigner,
   logger: Logger,
 ): StoredReceipt | undefined {
   const result =
-    contradiction === undefined
+    doubt === undefined
       ? receipts.sign(payout, state)
-      : ({ kind: 'refused', message: "the gateway's status is about another payment" } as const);
+      : ({ kind: 'refused', message: "the gateway's status does not show that it is this payment" } as const);
   if (result.kind === 'signed') return result.receipt;
   const { payoutId, txhash } = payout;
   logger.warn({ payoutId, state, txhash, reason: result.message }, 'payout ends without a receipt');

@@ -54,17 +54,17 @@ const ITS_OWN = { payment_id: '7', amount: '12.500', address_to: 'wallet-1:7' };
 
 describe('a status of the payout’s own payment', () => {
   it.each([
-    ['everything', ITS_OWN],
-    ['nothing but approve', {}],
-    ['empty fields', { payment_id: null, amount: '', address_to: null }],
-  ])('is believed, with %s', async (_name, said) => {
+    ['everything', ITS_OWN, true],
+    ['all but the recipient', { ...ITS_OWN, address_to: undefined }, false],
+    ['nothing but approve', {}, false],
+    ['empty fields', { payment_id: null, amount: '', address_to: null }, false],
+  ])('is believed, with %s; a worker signs what says whom it paid', async (_name, said, hasReceipt) => {
     await bring('p');
     expect(await poll({ approve: 0, ...said })).toEqual({ kind: 'polled', state: 'in_progress' });
     expect(await poll({ approve: '1', fee: '0.10', ...said })).toMatchObject({ kind: 'polled', state: 'completed' });
-    expect(await account.ledger.get('p')).toMatchObject({
-      ...{ state: 'completed', fee: '0.1', txhash: 'h-1' },
-      receipt: { key: 'worker-1' },
-    });
+    const payout = await account.ledger.get('p');
+    expect(payout).toMatchObject({ state: 'completed', fee: '0.1', txhash: 'h-1' });
+    expect(payout?.receipt?.key).toBe(hasReceipt ? 'worker-1' : undefined);
   });
 
   it('may end in an error', async () => {
@@ -120,7 +120,7 @@ it('a status of another payment is believed where an operator gave the txhash in
   expect(await poll({ approve: 1, ...other })).toEqual({
     kind: 'polled',
     state: 'completed',
-    contradiction: 'amount is 9 at the gateway, 12.5 in the payout',
+    doubt: 'amount is 9 at the gateway, 12.5 in the payout',
   });
   // The operator's word stands in Redis only: the worker cannot sign it.
   expect(await account.ledger.get('p')).not.toHaveProperty('receipt');
