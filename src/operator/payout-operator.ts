@@ -1,5 +1,5 @@
 import type { ActSigner } from '../control/act-signer.js';
-import { ClosedError } from '../errors.js';
+import { ClosedError, InvalidInputError } from '../errors.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import { parseActor, type Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
@@ -80,18 +80,26 @@ export class PayoutOperator {
 
   /**
    * Puts a payout that is held back into the queue, at its end. The worker checks it again before it is sent, and holds it
-   * again where the cause stands: nothing is granted by it. Of a payout that was sent before, the signer signs that its last
+   * again where the cause stands: nothing is granted by it. Of a payout that was sent before, the signer signs that an
    * attempt paid nothing.
+   * @param options - `unpaidAttempt`: the number of that attempt, as the worker's message names it. A crash, or whoever
+   * writes to Redis, can leave another number as the payout's last. @defaultValue the payout's last
    * @returns the payout, `queued`
-   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
+   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line, or `unpaidAttempt` is no
+   * whole number from 1 on, or there is no signer to state it
    * @throws NotFoundError when there is no such payout
    * @throws ConflictError when it is not `held`, or a payment was proved too late (`lateTxhash`)
    * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
    * @throws UnsupportedFormatError when the ledger was written by a newer version
    * @throws ClosedError after {@link close}
    */
-  async release(payoutId: string, actor: Actor): Promise<Payout> {
-    return requeuePayout(this.#use(), { payoutId, from: 'held' }, parseActor(actor), this.#signer);
+  async release(
+    payoutId: string,
+    actor: Actor,
+    { unpaidAttempt }: { readonly unpaidAttempt?: number | undefined } = {},
+  ): Promise<Payout> {
+    if (unpaidAttempt !== undefined) this.#checkUnpaidAttempt(unpaidAttempt);
+    return requeuePayout(this.#use(), { payoutId, from: 'held', unpaidAttempt }, parseActor(actor), this.#signer);
   }
 
   /**
@@ -183,6 +191,15 @@ export class PayoutOperator {
   async close(): Promise<void> {
     this.#closing ??= this.#closeAccount();
     await this.#closing;
+  }
+
+  #checkUnpaidAttempt(unpaidAttempt: number): void {
+    const message = !(Number.isSafeInteger(unpaidAttempt) && unpaidAttempt >= 1)
+      ? `must be a whole number from 1 on, not ${unpaidAttempt}`
+      : this.#signer === undefined
+        ? 'is stated under signature: give the operator a signer'
+        : undefined;
+    if (message !== undefined) throw new InvalidInputError([{ field: 'unpaidAttempt', message }]);
   }
 
   #use(): LedgerAccess {

@@ -11,11 +11,13 @@ export interface Requeue {
   readonly payoutId: string;
   readonly from: PayoutState;
   readonly attempt?: number;
+  /** The attempt of which the signer states that it paid nothing. @defaultValue the payout's last */
+  readonly unpaidAttempt?: number | undefined;
 }
 
 /**
  * Puts a payout that was not paid back into the queue, with a new job.
- * @param signer - signs that its last attempt paid nothing, for workers that require it
+ * @param signer - signs that an attempt paid nothing, for workers that require it
  * @throws NotFoundError
  * @throws ConflictError when it is not in the state `from`, was sent again since, or may still be on its way
  * @throws RedisUnavailableError; what the signer throws
@@ -27,13 +29,15 @@ export async function requeuePayout(
   signer?: ActSigner,
 ): Promise<Payout> {
   const { relay } = await openQueues();
+  const { payoutId, from, attempt } = requeue;
   const signed = signer === undefined ? {} : await sign(ledger, requeue, actor, signer);
-  await ledger.change({ ...requeue, ...signed, to: 'queued', ...actor });
-  await relay.tryDeliver('queued', [requeue.payoutId]);
-  return ledger.require(requeue.payoutId);
+  const decided = attempt === undefined ? {} : { attempt };
+  await ledger.change({ payoutId, from, ...decided, ...signed, to: 'queued', ...actor });
+  await relay.tryDeliver('queued', [payoutId]);
+  return ledger.require(payoutId);
 }
 
-/** @returns the act, and the attempt that it names: it must not be stored with a later one */
+/** @returns the act, and the payout's last attempt: the act must not be stored with a later one */
 async function sign(
   ledger: PayoutLedger,
   requeue: Requeue,
@@ -42,6 +46,6 @@ async function sign(
 ): Promise<{ readonly act?: string; readonly attempt?: number }> {
   const payout = await ledger.require(requeue.payoutId);
   // One without any attempt, held or made unknown by an adoption, needs nobody's word.
-  if (payout.attempt === 0) return {};
+  if (payout.attempt === 0 && requeue.unpaidAttempt === undefined) return {};
   return { act: await signResend(signer, ledger, payout, requeue, actor), attempt: payout.attempt };
 }

@@ -8,15 +8,17 @@ import type { Payout } from '../ledger/payout.js';
 import { toChangeError, wrongStateError, type PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';
 
-/** A payout whose last attempt an operator takes for not paid. */
+/** A payout that an operator takes for not paid. */
 export interface ResendDecision {
   readonly from: PayoutState;
   /** The attempt that was decided about, where a later one is not meant. */
   readonly attempt?: number | undefined;
+  /** The attempt of which the act states that it paid nothing, where that is not the payout's last. */
+  readonly unpaidAttempt?: number | undefined;
 }
 
 /**
- * Signs that the last attempt of a payout paid nothing, so that a worker with a keyring sends it again.
+ * Signs that an attempt of a payout paid nothing, so that a worker with a keyring sends it again.
  * @returns the signed act, as JSON
  * @throws ConflictError when the payout is in another state, was sent again since, or carries no producer's signature
  * @throws InvalidInputError when the reason cannot be signed; what the signer throws
@@ -25,19 +27,19 @@ export async function signResend(
   signer: ActSigner,
   { connection: { platformId, clock } }: PayoutLedger,
   payout: Payout,
-  { from, attempt }: ResendDecision,
+  { from, attempt, unpaidAttempt = payout.attempt }: ResendDecision,
   { reason }: Actor,
 ): Promise<string> {
   const { payoutId, state, signed } = payout;
   // One that is queued may be so by this very decision, whose reply was lost. Nobody signs for nothing.
-  const isSent = (state === from || state === 'queued') && payout.attempt > 0;
+  const isSent = (state === from || state === 'queued') && unpaidAttempt > 0;
   if (!isSent) throw wrongStateError(payoutId, state, from, 'queued');
   if (attempt !== undefined && attempt !== payout.attempt) {
     throw toChangeError({ kind: 'sent_since', attempt: payout.attempt }, { payoutId, from, to: 'queued' });
   }
   if (signed === undefined) throw unsignedError(payout);
   const intent = hashPayout(platformId, payout, signed);
-  const content = { act: 'resend', payoutId, intent, attempt: payout.attempt, reason } as const;
+  const content = { act: 'resend', payoutId, intent, attempt: unpaidAttempt, reason } as const;
   return signAct(signer, platformId, content, clock.wallNow());
 }
 

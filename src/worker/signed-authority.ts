@@ -105,7 +105,7 @@ export class SignedAuthority implements SendAuthority {
     }
     const isOneOpen = attempts.length === 1 && !attempts.some((number) => this.#wasAccepted(payout, number));
     const advice = isOneOpen
-      ? 'Where it paid nothing, an operator states that with `payouts release --key FILE`; else cancel it.'
+      ? `Where it paid nothing, an operator states that with \`payouts release --attempt ${attempts.join()} --key FILE\`; else cancel it.`
       : NEW_PAYOUT_ID;
     const message = `The send journal has attempt ${attempts.join(', ')} of it as sent: ${verdict.message}. ${advice}`;
     return refuse({ kind: 'journal', reason: 'sent_before', message, isTampering: true });

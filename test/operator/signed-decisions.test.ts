@@ -71,6 +71,26 @@ describe('an operator with a key', () => {
     expect(verify(act, await wantedOf('p', 2))).toMatchObject({ kind: 'verified' });
   });
 
+  it('signs of a held payout the attempt that it is told, whatever the ledger has as the last', async () => {
+    await sendSigned(account.ledger, 'rejected', 'p');
+    const { redis, keys: ledgerKeys } = account.connection;
+    await redis.hset(ledgerKeys.payout('p'), { state: 'held', attempt: '0' });
+    const payout = await operator.release('p', ANN, { unpaidAttempt: 1 });
+    expect(verify(payout.act, await wantedOf('p', 1))).toMatchObject({ kind: 'verified' });
+  });
+
+  it.each([0, -1, 1.5, NaN])('signs of no attempt %d', async (unpaidAttempt) => {
+    await expect(operator.release('p', ANN, { unpaidAttempt })).rejects.toThrow(
+      `unpaidAttempt: must be a whole number from 1 on, not ${unpaidAttempt}`,
+    );
+  });
+
+  it('without a key states nothing of an attempt', async () => {
+    const unsigned = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl() });
+    await expect(unsigned.release('p', ANN, { unpaidAttempt: 1 })).rejects.toThrow(/unpaidAttempt: .* a signer/);
+    await unsigned.close();
+  });
+
   it('asked again, signs what was queued without a signature', async () => {
     await sendSigned(account.ledger, 'rejected', 'p');
     const unsigned = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl() });

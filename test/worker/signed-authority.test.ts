@@ -133,6 +133,16 @@ describe('a payout that the journal has as sent', () => {
     expect(authority.permit({ ...payout, attempt })).toEqual(refusedFor('sent_before', true));
   });
 
+  it('is held with the command that names the attempt which the journal has, not that of Redis', async () => {
+    const payout = aSignedPayout();
+    await sent(payout, 1);
+    const act = anAct({ intent: intentHashOf(payout), attempt: 2 });
+    const permit = authority.permit({ ...payout, attempt: 2, act });
+    expect(permit).toMatchObject({ hold: { message: expect.stringContaining('release --attempt 1 --key FILE') } });
+    const named = anAct({ intent: intentHashOf(payout), attempt: 1 });
+    expect(authority.permit({ ...payout, attempt: 2, act: named }).kind).toBe('granted');
+  });
+
   it('is let pass once it is proved that it was not sent', async () => {
     const payout = aSignedPayout();
     await sent(payout, 1);

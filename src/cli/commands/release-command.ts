@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
 import type { ActSigner } from '../../control/act-signer.js';
+import { InvalidInputError } from '../../errors.js';
 import type { Actor } from '../../ledger/actor.js';
+import type { Payout } from '../../ledger/payout.js';
+import type { PayoutOperator } from '../../operator/payout-operator.js';
 import { addChoiceOptions, readChoice, requireIdsOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
 import { toLedgerChange } from '../bulk/ledger-change.js';
 import { runBulk, type BulkChange } from '../bulk/run-bulk.js';
@@ -11,13 +14,14 @@ import { addSigningOptions, describeSigning, openSigner, type SigningFlags } fro
 import { withAccount } from '../context/with-account.js';
 import { withOperator } from '../context/with-operator.js';
 
-type Flags = Actor & ChoiceFlags & SigningFlags & { readonly json?: true };
+type Flags = Actor & ChoiceFlags & SigningFlags & { readonly attempt?: string; readonly json?: true };
 
 const HELP_AFTER = `
 A payout is held when the worker finds that it may not be sent: its signature or the send journal says so, and
 \`payouts get\` shows why. Remove the cause first: the worker checks a released payout again before it is
 sent, and holds it again where the cause stands. What should not be paid: \`payouts cancel\`.
-One that is held because it was sent before, and paid nothing, is released with the key of an operator, who signs that.
+One that is held because it was sent before, and paid nothing, is released with the key of an operator, who signs that. The
+message names the attempt; --attempt states it where it is not the payout's last.
 
 Many at once: --batch, --message and --file (CSV with a column payout_id, as \`payouts list --csv\` writes it, or JSON
 lines with payoutId) choose them, or --state held all of them; of several, a payout must meet all. They are counted and added up
@@ -31,6 +35,7 @@ Examples:
   payouts release invoice-77 invoice-78 --reason "the journal was adopted"
   payouts release --batch 2030-01-salaries --dry-run --reason "the key is in the keyring"
   payouts release invoice-77 --key /etc/payouts/ann.pem --reason "the gateway has no payment of it"
+  payouts release invoice-77 --attempt 1 --key /etc/payouts/ann.pem --reason "attempt 1 paid nothing, attempt 2 never left"
   payouts release --state held --yes --reason "the journal was adopted"
 `;
 
@@ -40,24 +45,41 @@ const HELD = ['held'] as const;
 export function defineReleaseCommand(command: Command, context: CliContext): void {
   addChoiceOptions(command.argument('[payoutIds...]', 'the payouts; without them those that the options choose'), HELD);
   addActorOptions(addSigningOptions(command))
+    .option('--attempt <number>', 'of one payout, with a key: the attempt that paid nothing (default: its last)')
     .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
     .addHelpText('after', HELP_AFTER)
     .action(async (given: readonly string[], flags: Flags) => {
       const payoutIds = requireIdsOrMany(given, flags, command);
       const actor = await readActor(flags);
+      const unpaidAttempt = readAttempt(flags);
       const signer = isSigned(flags) ? await openSigner(context, flags) : undefined;
       const [payoutId] = payoutIds;
       if (payoutId === undefined || payoutIds.length > 1) {
+        if (unpaidAttempt !== undefined) command.error('error: --attempt goes with one payoutId', { exitCode: 2 });
         await releaseMany(context, payoutIds, flags, actor, signer);
         return;
       }
-      const payout = await withOperator(context, async (operator) => operator.release(payoutId, actor), signer);
+      const release = async (operator: PayoutOperator): Promise<Payout> =>
+        operator.release(payoutId, actor, { unpaidAttempt });
+      const payout = await withOperator(context, release, signer);
       if (flags.json) context.writeJson(payout);
       else {
         const done = `Payout ${payoutId} is queued again${describeSigning(signer)}`;
         context.write(`${done}; the worker checks it before it is sent.\n`);
       }
     });
+}
+
+function readAttempt({ attempt, key, sshKey }: Flags): number | undefined {
+  if (attempt === undefined) return undefined;
+  const number = Number(attempt);
+  const message = !/^[1-9]\d{0,8}$/.test(attempt)
+    ? `must be a whole number from 1 on, not ${JSON.stringify(attempt)}`
+    : key === undefined && sshKey === undefined
+      ? 'states under signature that an attempt paid nothing: give --key or --ssh-key too'
+      : undefined;
+  if (message !== undefined) throw new InvalidInputError([{ field: '--attempt', message }]);
+  return number;
 }
 
 /** Most releases need no key: what was never sent needs nobody's word. */

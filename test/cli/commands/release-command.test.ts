@@ -76,6 +76,18 @@ describe('payouts release', () => {
     expect(await states()).toEqual(expected);
   });
 
+  it.each([
+    [['p-1', '--attempt', '1'], /--attempt: states under signature/],
+    [['p-1', '--attempt', '0', '--key', 'ann.pem'], /--attempt: must be a whole number from 1 on, not "0"/],
+    [['p-1', '--attempt', '1e3', '--key', 'ann.pem'], /not "1e3"/],
+  ])('refuses %j', async (options, message) => {
+    await hold('p-1');
+    const refused = await account.run('release', ...options, ...WHY);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(message);
+    expect((await account.ledger.get('p-1'))?.state).toBe('held');
+  });
+
   it('refuses what is not held, and names the command that is meant', async () => {
     await account.enqueue('p-1');
     await account.force('p-1', 'rejected');
