@@ -140,6 +140,20 @@ describe('enqueueing again', () => {
     expect(await ledger.get('p-1')).not.toHaveProperty('requestedBy');
   });
 
+  it('keeps the newer signature where an older one comes again, and asks nobody to check it again', async () => {
+    const signer = new PayoutSigner({ key: { name: 'shop', privateKey }, platformId, clock: ago(8 * DAY_MS) });
+    const { signed, ...fields } = signer.sign(payoutInputSchema.parse(FULL));
+    const older = JSON.parse(JSON.stringify({ ...fields, ...signed })) as PayoutInput;
+    await open({ signingKey: undefined }).enqueue(older);
+    await open().enqueue(FULL);
+    await open({ signingKey: undefined }).enqueue(older);
+    expect(await verify()).toMatchObject({ kind: 'verified' });
+    const { redis, keys } = ledger.connection;
+    await redis.hset(keys.payout('p-1'), 'state', 'held');
+    await open({ signingKey: undefined }).enqueue(older);
+    expect((await ledger.get('p-1'))?.state).toBe('held');
+  });
+
   it('signs a payout that was queued without a signature', async () => {
     await open({ signingKey: undefined }).enqueue(FULL);
     expect(await verify()).toMatchObject({ fault: 'unsigned' });
