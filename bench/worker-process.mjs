@@ -12,14 +12,16 @@ const QUICK_START = { leaseMs: 2_000, quarantineMs: 1_000, inFlightMaxMs: 1_000 
 /**
  * Starts a payout worker in a process of its own.
  * @param accounts - `{ platformId, secretKey, baseUrl }` each
+ * @param keys - `keysFile` and `receiptKey`, where payouts are signed
  */
-export async function startWorkerProcess({ redisUrl, accounts, allowVolatileRedis = false }) {
+export async function startWorkerProcess({ redisUrl, accounts, allowVolatileRedis = false, ...keys }) {
   const journalDir = await mkdtemp(join(tmpdir(), 'payouts-bench-'));
   const child = fork(CHILD);
   const options = {
     redisUrl,
     journalDir,
     allowVolatileRedis,
+    ...keys,
     accounts: accounts.map((account) => ({ ...QUICK_START, ...account })),
   };
   child.send({ kind: 'start', options });

@@ -1,5 +1,6 @@
 import { PayoutProducer } from '../../dist/index.js';
 import { startSandbox } from '../../dist/sandbox/index.js';
+import { makeBenchKeys } from '../bench-keys.mjs';
 import { startMeasuredRedis } from '../measured-redis.mjs';
 import { figure } from '../report.mjs';
 import { newAccount, samplePayouts } from '../sample-payouts.mjs';
@@ -10,9 +11,37 @@ import { startWorkerProcess } from '../worker-process.mjs';
 /** The first sends load code and open connections. */
 const WARM_UP = 3;
 
-/** What a payout costs above the interval and its own request: time, CPU and Redis commands, status polls included. */
+/**
+ * What a payout costs above the interval and its own request: time, CPU and Redis commands, status polls included; the same
+ * with signed payouts, which another worker with keys sends at the same time, on a Redis of its own.
+ */
 export async function run({ quick }) {
   const payouts = quick ? 10 : 120;
+  const keys = await makeBenchKeys();
+  try {
+    const [plain, signed] = await Promise.all([measure('without keys', payouts), measure('signed', payouts, keys)]);
+    return {
+      rows: [plain, signed],
+      figures: [
+        ...limits(plain),
+        ...limits(signed),
+        figure('period with keys / without', signed.meanPeriodMs / plain.meanPeriodMs, { atMost: 1.05 }),
+      ],
+    };
+  } finally {
+    await keys.close();
+  }
+}
+
+function limits({ name, medianOverheadMs, p99OverheadMs, tooClose }) {
+  return [
+    figure(`median overhead ${name}, ms`, medianOverheadMs, { atMost: 5 }),
+    figure(`99th percentile ${name}, ms`, p99OverheadMs, { atMost: 15 }),
+    figure(`gaps under 1000 ms ${name}`, tooClose, { atMost: 0 }),
+  ];
+}
+
+async function measure(name, payouts, keys) {
   const redis = await startMeasuredRedis();
   const account = newAccount();
   const sandbox = await startSandbox({
@@ -23,33 +52,28 @@ export async function run({ quick }) {
   const worker = await startWorkerProcess({
     redisUrl: redis.url,
     accounts: [{ ...account, baseUrl: sandbox.url, pollMinMs: 1_500 }],
+    ...keys?.worker,
   });
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId: account.platformId });
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId: account.platformId, ...keys?.producer });
   try {
+    // What was signed before the worker's journal was begun is held.
+    await until('the worker sends', async () => (await producer.stats()).sender !== null);
     await producer.enqueueMany(samplePayouts(payouts + WARM_UP));
     await until('the first were sent', () => sandbox.stats().arrivals >= WARM_UP);
     const before = { ...(await worker.report()), commands: await redis.countCommands() };
     await until('all are completed', async () => (await producer.stats()).completed === payouts + WARM_UP);
     const after = { ...(await worker.report()), commands: await redis.countCommands() };
     const overheadsMs = after.overheadsMs.slice(WARM_UP - 1);
-    const row = {
-      payouts,
+    const gapsMs = gapsOf(sandbox.stats().arrivalsAtMs);
+    return {
+      ...{ name, payouts },
       medianOverheadMs: quantile(overheadsMs, 0.5),
       p99OverheadMs: quantile(overheadsMs, 0.99),
-      meanPeriodMs: mean(gapsOf(sandbox.stats().arrivalsAtMs.slice(WARM_UP - 1))),
+      meanPeriodMs: mean(gapsMs.slice(WARM_UP - 1)),
+      tooClose: gapsMs.filter((gapMs) => gapMs < 1_000).length,
       cpuMsPerPayout: (after.cpuMs - before.cpuMs) / payouts,
       redisCommandsPerPayout: (after.commands - before.commands) / payouts,
       overheadsMs,
-    };
-    return {
-      rows: [row],
-      figures: [
-        figure('median overhead, ms', row.medianOverheadMs, { atMost: 5 }),
-        figure('99th percentile of the overhead, ms', row.p99OverheadMs, { atMost: 15 }),
-        figure('gaps under 1000 ms', gapsOf(sandbox.stats().arrivalsAtMs).filter((gapMs) => gapMs < 1_000).length, {
-          atMost: 0,
-        }),
-      ],
     };
   } finally {
     await producer.close();
