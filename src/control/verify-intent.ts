@@ -22,7 +22,7 @@ export type SignatureFault =
   | 'lifetime';
 
 /** What somebody altered or forged; the other faults come about in good faith too. */
-const TAMPERING: ReadonlySet<SignatureFault> = new Set(['fields', 'wrong_role', 'bad_signature']);
+export const TAMPERING_FAULTS: ReadonlySet<SignatureFault> = new Set(['fields', 'wrong_role', 'bad_signature']);
 
 export type IntentVerdict =
   | { readonly kind: 'verified'; readonly intentHash: string; readonly signer: KeyringKey }
@@ -106,5 +106,5 @@ function judgeTimes({ issuedAt, expiresAt }: Intent, now: number): IntentVerdict
 }
 
 function refuse(fault: SignatureFault, message: string): IntentVerdict {
-  return { kind: 'refused', fault, message, isTampering: TAMPERING.has(fault) };
+  return { kind: 'refused', fault, message, isTampering: TAMPERING_FAULTS.has(fault) };
 }

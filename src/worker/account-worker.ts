@@ -149,6 +149,11 @@ export class AccountWorker {
     return this.#options.judgement;
   }
 
+  /** Whose signatures count, the same for all its accounts; undefined where the ledger alone decides what is sent. */
+  get keyring(): Pick<Keyring, 'keys'> | undefined {
+    return this.#options.keyring;
+  }
+
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;

@@ -25,14 +25,15 @@ export function openReceiptKey(
 ): SigningKey | undefined {
   if (option === undefined) return undefined;
   const key = parseSigningKey(option, 'receiptKey');
-  const problem = context.keyring && findProblem(key, context.keyring);
+  const problem = context.keyring && findReceiptKeyProblem(key, context.keyring);
   if (problem !== undefined) throw new InvalidConfigError([{ field: 'PAYOUT_WORKER_KEY_NAME', message: problem }]);
   warnOfTime(key, context);
   context.logger.info({ key: key.name }, 'final states are signed');
   return key;
 }
 
-function findProblem({ name, privateKey }: SigningKey, keyring: Keyring): string | undefined {
+/** Why those with the keyring could not believe what the key signs; undefined where they can. Says nothing of its time. */
+export function findReceiptKeyProblem({ name, privateKey }: SigningKey, keyring: Keyring): string | undefined {
   const entry = keyring.find(name);
   if (entry === undefined)
     return `must be a key of the keyring (PAYOUT_KEYS_FILE), which has none of that name (got "${name}")`;

@@ -94,6 +94,8 @@ it('has a rule for everything that needs an operator', () => {
     'payouts_log_failures_total',
     'payouts_jobs_recreated_total',
     'payouts_dashboard_login_failures_total',
+    'payouts_signature_failures_total',
+    'payouts_key_not_after_timestamp_seconds',
   ]) {
     expect(watched).toContain(metric);
   }

@@ -54,7 +54,7 @@ it('tells nobody anything about a payout that waits for its notBefore', async ()
   expect(await judgeAlerts(extrapolate({ before, since, now }, A_DAY_MINUTES), A_DAY_MINUTES, [])).toBeUndefined();
 });
 
-/** How fast a busy test machine is decides about two of them. */
+/** How fast a busy test machine is decides about two of them; without a keyring every run warns of that. */
 function isFinding({ name, status }: CheckResult): boolean {
-  return status === 'problem' || (status === 'warning' && name !== 'journal folder' && name !== 'Redis latency');
+  return status === 'problem' || (status === 'warning' && !['journal folder', 'Redis latency', 'keys'].includes(name));
 }

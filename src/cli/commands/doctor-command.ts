@@ -1,17 +1,19 @@
 import type { Command } from 'commander';
-import { readSettings } from '../../config.js';
+import { readConfig, readSettings } from '../../config.js';
 import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { CheckResult } from '../doctor/check-result.js';
 import { runChecks, type DoctorOptions } from '../doctor/run-checks.js';
 import { CommandFailedError } from '../context/exit-code.js';
 import { formatCount } from '../../format.js';
+import { readWorkerKey } from '../context/signing-key.js';
 import { readWorkerAccounts } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
 Checks Redis, the gateway, the journal, the queues and the account with the environment of \`payouts worker\`. It changes
 nothing and can run beside a worker at any time.
 
+With PAYOUT_KEYS_FILE it also checks the keys, and whether the journal lets signed payouts be sent; without, it warns of that.
 Where HEALTH_PORT is set, it also asks the worker that serves there.
 
 Exit code 1 when a line begins with ✗: payouts cannot be sent, or a safeguard is missing.
@@ -56,7 +58,9 @@ function readOptions({ environment }: CliContext): DoctorOptions {
   const { healthHost: host, healthPort: port, ...settings } = readSettings(DOCTOR_SETTINGS, environment);
   // Where the port was not set, no worker may be meant to serve there; 0 tells nobody where it does.
   const isKnown = Boolean(environment['HEALTH_PORT']) && port !== 0;
-  return { ...settings, accounts, worker: isKnown ? { host, port } : undefined };
+  const { PAYOUT_KEYS_FILE: file } = readConfig(['PAYOUT_KEYS_FILE'], environment);
+  const keys = { file, readWorkerKey: () => readWorkerKey(environment) };
+  return { ...settings, accounts, keys, worker: isKnown ? { host, port } : undefined };
 }
 
 function formatCheck(

@@ -5,6 +5,7 @@ import { STATES_WITH_JOB } from '../../ledger/states.js';
 import { silentLogger, type Logger } from '../../logger.js';
 import { openAccount } from '../../queues/open-account.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
+import type { Keyring } from '../../control/keyring.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { checkPause, checkSender, checkUnknown } from './check-account.js';
 import { checkBalance } from './check-balance.js';
@@ -13,6 +14,7 @@ import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } f
 import { checkJobs, JOB_CHECK_NAMES } from './check-jobs.js';
 import { checkJournalAgreement } from './check-journal.js';
 import { checkJournalFolder } from './check-journal-folder.js';
+import { checkKeys, type KeysToCheck } from './check-keys.js';
 import { checkNotifications } from './check-notifications.js';
 import { checkOutbox } from './check-outbox.js';
 import { checkQueue } from './check-queue.js';
@@ -23,6 +25,7 @@ import {
   checkRedisReplicas,
   checkRedisWrites,
 } from './check-redis.js';
+import { checkSignedJournal } from './check-signed-journal.js';
 import { problem, type CheckResult } from './check-result.js';
 import { checkWorker, type WorkerPlace } from './check-worker.js';
 
@@ -32,6 +35,7 @@ export interface DoctorOptions {
   readonly allowVolatileRedis: boolean;
   readonly redisReplicas?: number | undefined;
   readonly accounts: readonly AccountOptions[];
+  readonly keys: KeysToCheck;
   /** Where the worker serves its health, if it is known. */
   readonly worker?: WorkerPlace | undefined;
   /** @defaultValue the machine's clock */
@@ -43,7 +47,16 @@ const GATEWAY_TIMEOUT_MS = 10_000;
 
 /** Checks everything that a worker with these options needs, and changes nothing. What cannot be reached is skipped. */
 export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckResult> {
-  const { redisUrl, redisReplicas, journalDir, allowVolatileRedis, accounts, worker, clock = systemClock } = options;
+  const {
+    redisUrl,
+    redisReplicas,
+    journalDir,
+    allowVolatileRedis,
+    accounts,
+    keys,
+    worker,
+    clock = systemClock,
+  } = options;
   let trouble: string | undefined;
   const listener: Logger = {
     ...silentLogger,
@@ -62,6 +75,8 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
     }
     yield await attempt('system clock', async () => checkClock(clock, there));
     yield await checkJournalFolder(journalDir, clock);
+    const { keyring, results } = checkKeys(keys, clock);
+    yield* results;
     if (worker !== undefined) {
       const platformIds = accounts.map(({ platformId }) => platformId);
       yield* await checkWorker(worker, platformIds);
@@ -70,7 +85,8 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
       const { platformId } = account;
       for await (const result of checkGateway(account, clock)) yield { ...result, platformId };
       if (there === undefined) continue;
-      for await (const result of checkLedger(there, platformId, journalDir, clock)) yield { ...result, platformId };
+      for await (const result of checkLedger(there, platformId, { journalDir, keyring, clock }))
+        yield { ...result, platformId };
     }
   } finally {
     await closeRedis(redis);
@@ -99,17 +115,26 @@ async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenera
   }
 }
 
+interface LedgerCheckOptions {
+  readonly journalDir: string;
+  /** Undefined where nothing has to be signed. */
+  readonly keyring: Keyring | undefined;
+  readonly clock: Clock;
+}
+
 async function* checkLedger(
   redis: RedisClient,
   platformId: number,
-  journalDir: string,
-  clock: Clock,
+  { journalDir, keyring, clock }: LedgerCheckOptions,
 ): AsyncGenerator<CheckResult> {
   const account = openAccount({ platformId, connection: redis, confirmation: 'reply', readOnly: true, clock });
   const { queues } = account;
   const { connection } = account.ledger;
   try {
     yield await attempt('journal and ledger', async () => checkJournalAgreement(journalDir, connection));
+    if (keyring !== undefined) {
+      yield await attempt('signed journal', async () => checkSignedJournal(journalDir, connection, keyring));
+    }
     for (const queue of [queues.withdraw, queues.transactionstatus]) {
       yield await attempt(`${queue.name} queue`, async () => checkQueue(queue, connection));
     }

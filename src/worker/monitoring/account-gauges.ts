@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
+import { createKeyGauges } from './key-gauges.js';
 import { createMoneyGauges, setMoneyGauges } from './money-gauges.js';
 import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
 
@@ -14,10 +15,12 @@ export function createAccountGauges(
   stuckAfterMs: number,
 ): (accounts: readonly WatchedAccount[]) => Promise<void> {
   const gauges = createGauges(registry);
+  const setKeyGauges = createKeyGauges(registry);
   return async (accounts) => {
     const views = await Promise.all(accounts.map(async (account) => viewAccount(account, stuckAfterMs)));
     // From here on without a pause: two readers at the same time must not see half of it.
     for (const gauge of Object.values(gauges)) gauge.reset();
+    setKeyGauges(accounts[0]?.keyring);
     gauges.mayForget.set(accounts.some(({ redis }) => redis.mayForget) ? 1 : 0);
     gauges.replicasMissing.set(Math.max(0, ...accounts.map(({ redis }) => redis.missingReplicas)));
     gauges.redisUp.set(views.length > 0 && views.every(({ redisIsUp }) => redisIsUp) ? 1 : 0);

@@ -18,7 +18,10 @@ import { toRedisError } from '../../redis.js';
 import type { AccountStatus, AccountWorker } from '../account-worker.js';
 
 /** The part of an account's worker that is looked at from outside. */
-export type WatchedAccount = Pick<AccountWorker, 'platformId' | 'status' | 'redis' | 'ledger' | 'queues' | 'work'>;
+export type WatchedAccount = Pick<
+  AccountWorker,
+  'platformId' | 'status' | 'redis' | 'keyring' | 'ledger' | 'queues' | 'work'
+>;
 
 /** What can be said of an account: this process always, Redis only while it is available. */
 export interface AccountView extends Pick<WatchedAccount, 'platformId' | 'status' | 'work'> {

@@ -2,6 +2,7 @@ import { sinceWatcherFailureMs, watcherFailures } from '../../failsafe.js';
 import { formatCount, formatDuration, formatMs } from '../../format.js';
 import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/clock-offset.js';
 import { NOTIFICATIONS_LATE_MS } from '../../ledger/notification-lag.js';
+import { forAccount } from '../../operator/next-steps.js';
 import type { AccountDetails, AccountView } from './account-snapshot.js';
 
 const MINUTE_MS = 60_000;
@@ -38,6 +39,14 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
     const waitsMs = Math.min(stats.oldestAgeMs.queued ?? 0, sinceLastSendMs);
     if (stats.sender === null || stats.paused || due === 0 || waitsMs < STANDS_STILL_AFTER_MS) return undefined;
     return `${formatCount(due, 'payout')} could be sent, but this process has sent none for ${formatDuration(waitsMs)}: run \`payouts doctor --account ${stats.platformId}\`.`;
+  },
+  function keptPause({ stats }, { resumeWasRefused }) {
+    if (!resumeWasRefused || stats.paused) return undefined;
+    return `A pause is gone from Redis, and no operator signed that: nothing is sent until \`${forAccount('payouts resume --key FILE --reason WHY', stats.platformId)}\`.`;
+  },
+  function held({ stats }) {
+    if (stats.held === 0) return undefined;
+    return `${formatCount(stats.held, 'payout')} held, and not sent: see \`payouts list --account ${stats.platformId} --state held\` for the reasons.`;
   },
   function unknown({ stats }) {
     if (stats.unknown === 0) return undefined;

@@ -37,6 +37,7 @@ export class RecentWork {
   #syncsMs: readonly number[] = [];
   #jobsRecreated: Repair | undefined;
   #workersReplaced: Repair | undefined;
+  #resumeWasRefused = false;
 
   /** @param observer - what is told as well */
   constructor(clock: Clock, observer: WorkerObserver) {
@@ -48,6 +49,7 @@ export class RecentWork {
         this.#lastSentAt = clock.now();
         this.#wasUnanswered = outcome === 'unknown';
         this.#notSent = undefined;
+        this.#resumeWasRefused = false;
         observer.sent(outcome, durationMs);
       },
       notSent: (reason, retryInMs) => {
@@ -62,6 +64,10 @@ export class RecentWork {
       journalSynced: (durationMs) => {
         this.#syncsMs = [...this.#syncsMs, durationMs].slice(-SYNCS);
         observer.journalSynced(durationMs);
+      },
+      signatureRefused: (reason, isTampering) => {
+        if (reason === 'resume') this.#resumeWasRefused = true;
+        observer.signatureRefused(reason, isTampering);
       },
       jobsRecreated: (state, count) => {
         this.#jobsRecreated = { count: this.jobsRecreated + count, at: clock.now() };
@@ -91,6 +97,11 @@ export class RecentWork {
   /** Tries to send a payout since the last send, each of which ended before anything was written. */
   get notSent(): NotSent | undefined {
     return this.#notSent;
+  }
+
+  /** Whether a pause was gone from Redis that no operator had ended, since the last send. */
+  get resumeWasRefused(): boolean {
+    return this.#resumeWasRefused;
   }
 
   /** Whether the last send had no trustworthy response. */

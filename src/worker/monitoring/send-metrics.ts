@@ -1,4 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
+import { TAMPERING_FAULTS } from '../../control/verify-intent.js';
 import { STATES_WITH_JOB } from '../../ledger/states.js';
 import { QUEUE_NAMES } from '../../queues/payout-queues.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
@@ -10,6 +11,8 @@ const WAIT_BUCKETS = [0.01, 0.1, 0.25, 0.5, 0.75, 1, 1.02, 1.05, 1.1, 1.25, 1.5,
 const SYNC_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 const SEND_OUTCOMES = ['accepted', 'rejected', 'unknown'] as const;
+/** Beside what is wrong with a signature: an attempt of before, and a resume, that no operator signed. */
+const TAMPERING_REASONS = [...TAMPERING_FAULTS, 'sent_before', 'resume'];
 const POLL_RESULTS = ['in_progress', 'completed', 'failed', 'unknown', 'error'] as const;
 
 /**
@@ -83,6 +86,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     for (const outcome of SEND_OUTCOMES) sends.inc({ ...account, outcome }, 0);
     notSent.inc(account, 0);
     for (const result of POLL_RESULTS) polls.inc({ ...account, result }, 0);
+    for (const reason of TAMPERING_REASONS) refusals.inc({ ...account, reason, tampering: 'true' }, 0);
     for (const state of STATES_WITH_JOB) recreatedJobs.inc({ ...account, state }, 0);
     for (const queue of Object.values(QUEUE_NAMES)) replacedWorkers.inc({ ...account, queue }, 0);
     for (const each of [sendDuration, sendGap, pacerWait, journalSync]) each.zero(account);

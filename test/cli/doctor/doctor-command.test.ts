@@ -34,8 +34,11 @@ describe('payouts doctor', () => {
       'unknown payouts',
     ]);
     expect(out).toContain('! sender                   no process sends for the account\n');
+    expect(out).toContain(
+      '! keys                     PAYOUT_KEYS_FILE is not set: whoever can write to Redis can pay himself\n',
+    );
     expect(out).toContain('\n                           → Start `payouts worker`.\n');
-    expect(lines.at(-1)).toBe('No problems found; 1 warning.');
+    expect(lines.at(-1)).toBe('No problems found; 2 warnings.');
     expect(await doctor.client.keys(`${doctor.prefix}*`)).toEqual([]);
     expect(await readdir(doctor.dir)).toEqual([]);
   });
@@ -64,7 +67,7 @@ describe('payouts doctor', () => {
       const { code, out } = await doctor.run();
       expect(out).toMatch(/✓ sender {19}\S+:\d+:\w+ \(epoch 1\), heartbeat received within \d\.\d s\n/);
       expect(out).toMatch(/✓ journal and ledger {7}they agree on 0 sends\n/);
-      expect([code, out.trimEnd().split('\n').at(-1)]).toEqual([0, 'No problems found.']);
+      expect([code, out.trimEnd().split('\n').at(-1)]).toEqual([0, 'No problems found; 1 warning.']);
       expect(await readFile(journal, 'utf8')).toBe(before);
       expect(await readdir(journalDir)).toEqual([`${doctor.platformId}.journal`]);
     } finally {

@@ -126,7 +126,7 @@ export class Rig {
         return response === undefined ? [] : [{ instance: `host-${index + 1}:9464`, text: response.body }];
       }),
     );
-    return { at: performance.now() / 1_000, scrapes: scrapes.flat() };
+    return { at: performance.now() / 1_000, wallAt: Date.now() / 1_000, scrapes: scrapes.flat() };
   }
 
   /** `payouts doctor` as an operator runs it on the host of the first worker. */

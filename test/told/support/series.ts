@@ -8,6 +8,8 @@ export interface Scrape {
 export interface Snapshot {
   /** Seconds on any clock. */
   readonly at: number;
+  /** Seconds since 1970, for gauges that are times. @defaultValue 0 */
+  readonly wallAt?: number;
   readonly scrapes: readonly Scrape[];
 }
 
@@ -29,6 +31,9 @@ export interface InputSeries {
 /** For this long all was as in the first scrape. */
 export const MINUTES_BEFORE = 15;
 
+/** Gauges that are times. Simulated time begins with 1970. */
+const TIME = /_timestamp_seconds$/;
+
 /** Gauges that grow by themselves for as long as nothing changes. */
 const AGES = ['payouts_oldest_age_seconds'];
 
@@ -42,15 +47,21 @@ const MINUTE_S = 60;
 export function extrapolate({ before, since, now }: Observation, minutes: number): InputSeries[] {
   const [old, first, last] = [before, since, now].map(readSamples) as [Samples, Samples, Samples];
   const betweenS = now.at - since.at;
+  const agoS = (now.wallAt ?? 0) - MINUTES_BEFORE * MINUTE_S;
   const names = new Set([...old.keys(), ...last.keys()]);
   return [...names].map((series) => {
-    const beforeIt = old.get(series);
+    const beforeIt = shift(old.get(series), agoS);
     const start = beforeIt === undefined ? `_x${MINUTES_BEFORE}` : `${beforeIt.value}+0x${MINUTES_BEFORE - 1}`;
-    const sample = last.get(series);
+    const sample = shift(last.get(series), agoS);
     if (sample === undefined) return { series, values: `${start} stale` };
     const change = sample.value - (first.get(series)?.value ?? sample.value);
     return { series, values: `${start} ${sample.value}+${risePerMinute(sample, change, betweenS)}x${minutes}` };
   });
+}
+
+/** A time as it is on the simulated clock. */
+function shift(sample: Sample | undefined, agoS: number): Sample | undefined {
+  return sample && TIME.test(sample.name) ? { ...sample, value: sample.value - agoS } : sample;
 }
 
 function risePerMinute({ name, type }: Sample, change: number, betweenS: number): number {

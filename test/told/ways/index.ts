@@ -5,6 +5,7 @@ import { JOURNAL_WAYS } from './journal.js';
 import { LOG_WAYS } from './log.js';
 import { QUEUE_WAYS } from './queues.js';
 import { REDIS_WAYS } from './redis.js';
+import { SIGNED_WAYS } from './signed.js';
 import { WORKER_WAYS } from './worker.js';
 
 /** All rows of the table in docs/operations.md, in its order. */
@@ -13,6 +14,7 @@ export const WAYS = [
   ...GATEWAY_WAYS,
   ...ACCOUNT_WAYS,
   ...JOURNAL_WAYS,
+  ...SIGNED_WAYS,
   ...QUEUE_WAYS,
   ...WORKER_WAYS,
   ...CLOCK_WAYS,

@@ -1,0 +1,99 @@
+import type { Clock } from '../../clock.js';
+import { readKeyringFile } from '../../control/keyring-file.js';
+import type { Keyring, KeyRole } from '../../control/keyring.js';
+import type { SigningKey } from '../../control/signing-key-file.js';
+import { InvalidConfigError } from '../../errors.js';
+import { formatCount } from '../../format.js';
+import { findReceiptKeyProblem } from '../../worker/receipt-key.js';
+import { toKeyView, type KeyView } from '../keys/describe-keys.js';
+import { ok, problem, warning, type CheckResult } from './check-result.js';
+
+/** What the worker knows of keys. */
+export interface KeysToCheck {
+  /** The keyring; undefined where nothing has to be signed. */
+  readonly file: string | undefined;
+  /** Reads the key with which the worker signs final states. @throws InvalidConfigError when it cannot be used */
+  readonly readWorkerKey: () => SigningKey | undefined;
+}
+
+export interface KeysCheck {
+  /** Undefined where there is none, or it cannot be used. */
+  readonly keyring: Keyring | undefined;
+  readonly results: readonly CheckResult[];
+}
+
+const NAME = 'keys';
+const FILE = 'PAYOUT_KEYS_FILE';
+const KEYGEN = 'payouts keygen NAME --person PERSON --out FILE --role';
+
+/** Whether only what is signed is sent, and the keyring and the worker's own key can be used now and in the next weeks. */
+export function checkKeys({ file, readWorkerKey }: KeysToCheck, clock: Pick<Clock, 'wallNow'>): KeysCheck {
+  if (file === undefined) {
+    const detail = `${FILE} is not set: whoever can write to Redis can pay himself`;
+    const fix = `To have only signed payouts sent, follow docs/control.md: it begins with \`${KEYGEN} producer\`.`;
+    return { keyring: undefined, results: [warning(NAME, detail, fix), ...checkWorkerKey(readWorkerKey, undefined)] };
+  }
+  let keyring: Keyring;
+  try {
+    keyring = readKeyringFile(file, FILE);
+  } catch (error) {
+    if (!(error instanceof InvalidConfigError)) throw error;
+    const detail = error.problems.map(({ message }) => message).join('; ');
+    const fix = `No worker starts with it. Correct it (\`payouts keys check\` reads it again); \`${KEYGEN} producer\` prints an entry.`;
+    return { keyring: undefined, results: [problem(NAME, detail, fix)] };
+  }
+  const findings = [...judgeKeys(keyring, file, clock.wallNow()), ...checkWorkerKey(readWorkerKey, keyring)];
+  const count = formatCount(keyring.keys.length, 'key');
+  const results = findings.length > 0 ? findings : [ok(NAME, `only signed payouts are sent; ${count} in ${file}`)];
+  return { keyring, results };
+}
+
+function* judgeKeys(keyring: Keyring, file: string, now: number): Generator<CheckResult> {
+  const views = keyring.keys.map((key) => toKeyView(key, now));
+  if (!views.some((key) => key.role === 'producer' && isValid(key))) {
+    const detail = `${file} has no key of a producer that is valid now: every payout is held`;
+    yield problem(NAME, detail, describeNext('producer', "the producer's host"));
+  }
+  if (!views.some((key) => key.role === 'operator' && isValid(key))) {
+    const detail = `${file} has no key of an operator that is valid now: nobody can retry, resolve as not sent, or resume`;
+    yield warning(NAME, detail, describeNext('operator', "the operator's machine"));
+  }
+  for (const key of views) yield* judgeEnd(key, views);
+}
+
+function describeNext(role: KeyRole, where: string): string {
+  return `Run \`${KEYGEN} ${role}\` on ${where}, add the entry that it prints, then restart the workers.`;
+}
+
+/** One that has ended is wanted in the keyring, for what it signed before; but another has to be there. */
+function* judgeEnd(key: KeyView, views: readonly KeyView[]): Generator<CheckResult> {
+  const { name, role, person, status, notAfter = '' } = key;
+  const hasSuccessor = views.some((other) => other.role === role && other.person === person && isValid(other));
+  if (status === 'expires soon') {
+    const fix = `Unless another key takes its place, run \`${KEYGEN} ${role}\` and add the entry before.`;
+    yield warning(NAME, `the key "${name}" (${role}) ends at ${notAfter}`, fix);
+  }
+  if (status === 'expired' && !hasSuccessor) {
+    const fix = `Run \`${KEYGEN} ${role}\` and add the entry, where ${person} is still to sign.`;
+    yield warning(NAME, `the key "${name}" (${role}) ended at ${notAfter}, and ${person} has no other`, fix);
+  }
+}
+
+function isValid({ status }: KeyView): boolean {
+  return status === 'valid' || status === 'expires soon';
+}
+
+function* checkWorkerKey(
+  readWorkerKey: KeysToCheck['readWorkerKey'],
+  keyring: Keyring | undefined,
+): Generator<CheckResult> {
+  const fix = `No worker starts with it. \`${KEYGEN} worker\` makes a key, and prints the entry for the keyring; PAYOUT_WORKER_KEY_NAME is its name there.`;
+  try {
+    const key = readWorkerKey();
+    const found = key && keyring && findReceiptKeyProblem(key, keyring);
+    if (found !== undefined) yield problem(NAME, `PAYOUT_WORKER_KEY_NAME ${found}`, fix);
+  } catch (error) {
+    if (!(error instanceof InvalidConfigError)) throw error;
+    yield problem(NAME, error.problems.map(({ field, message }) => `${field} ${message}`).join('; '), fix);
+  }
+}
