@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { createFile, setAside } from '../../src/journal/journal-files.js';
+import { createFile, listFiles, setAside } from '../../src/journal/journal-files.js';
 import { JournalReader } from '../../src/journal/journal-reader.js';
 import { toChainedLines } from '../../src/journal/line-chain.js';
 import { readJournal } from '../../src/journal/read-journal.js';
@@ -8,7 +8,7 @@ import { aSend, HEADER, lastHash, LEDGER, makeJournalFolder, type JournalFolder 
 
 /** What processes read while another one begins new files as fast as it can. */
 
-const ROTATIONS = 80;
+const ROTATIONS = 50;
 
 let folder: JournalFolder;
 let sends = 0;
@@ -24,7 +24,8 @@ async function rotate(): Promise<void> {
   for (let count = 0; count < ROTATIONS; count += 1) {
     const prev = lastHash(await folder.text());
     await setAside(folder.path());
-    await createFile(folder.path(), toChainedLines([HEADER, LEDGER, aSend('p', (sends += 1))], prev));
+    await createFile(folder.path(), toChainedLines([HEADER, LEDGER, aSend('p', sends + 1)], prev));
+    sends += 1;
   }
   isOver = true;
 }
@@ -54,6 +55,16 @@ describe('while another process begins new files', () => {
     expect(reader.view.lastSends(Infinity).map((send) => send.sends)).toEqual(
       Array.from({ length: ROTATIONS + 1 }, (_, index) => index + 1),
     );
+  });
+
+  it('a listing has every file that there was when it began', async () => {
+    const list = async (): Promise<void> => {
+      const before = sends;
+      expect((await listFiles(folder.path())).length).toBeGreaterThanOrEqual(before);
+    };
+    await readBeside(async () => {
+      await Promise.all(Array.from({ length: 4 }, list));
+    });
   });
 
   it('an audit finds nothing missing, and every send is read once', async () => {
