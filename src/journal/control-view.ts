@@ -3,26 +3,38 @@ import { SentAttempts } from './sent-attempts.js';
 
 /** What a journal's lines say about signatures and what an operator decided, of all files that are kept. */
 export class ControlView {
-  readonly attempts = new SentAttempts();
+  readonly attempts: SentAttempts;
   #bornAt: number | undefined;
   #complete: CompleteNote | undefined;
   #prunedUpTo = 0;
+  /** As {@link prunedUpTo}, of files that are there and were not read. */
+  #unreadUpTo = 0;
   #pause: PausedLine['paused'] | undefined;
   readonly #acts = new Set<string>();
+
+  /** @param holdsUnsigned - see {@link SentAttempts} */
+  constructor(holdsUnsigned = false) {
+    this.attempts = new SentAttempts(holdsUnsigned);
+  }
 
   /** Wall clock, ms: what was sent before may be unknown to this journal; 0 where nothing is. */
   get bornAt(): number {
     return this.#complete === undefined ? (this.#bornAt ?? 0) : 0;
   }
 
-  /** The highest `expiresAt` (ms) of the signed sends that were forgotten with their files; 0 for none. */
+  /** Until when the intents of sends may be valid (ms) that are in no file any more, or in one that was not read; 0 for none. */
   get prunedUpTo(): number {
-    return this.#prunedUpTo;
+    return Math.max(this.#prunedUpTo, this.#unreadUpTo);
   }
 
   /** The pause that no act has ended. */
   get pause(): PausedLine['paused'] | undefined {
     return this.#pause;
+  }
+
+  /** A file was too old to be read. @param expiresAt - until when an intent that it names may be valid, ms */
+  skip(expiresAt: number): void {
+    this.#unreadUpTo = Math.max(expiresAt, this.#unreadUpTo);
   }
 
   /** For the next header. @param now - wall clock, ms: the birth of a journal that has none yet */

@@ -28,6 +28,7 @@ import { JournalReader } from './journal-reader.js';
 import { JournalRetention, removeFiles } from './journal-retention.js';
 import type { JournalView } from './journal-view.js';
 import { toChainedLines, toChainedText } from './line-chain.js';
+import { parseLine } from './parse-line.js';
 import { readItems } from './read-journal.js';
 import type { SendJournal } from './send-journal.js';
 import { ViewedJournal } from './viewed-journal.js';
@@ -42,6 +43,11 @@ export interface FileSendJournalOptions {
   readonly platformId: number;
   /** Files that were full are kept for this many days, for an adoption to read. @defaultValue as long as they are there */
   readonly keepDays?: number;
+  /**
+   * Payouts have to be signed: of sends without a signature all are known that a valid intent may have.
+   * @defaultValue false
+   */
+  readonly holdsUnsigned?: boolean;
   /** Told how long each write of a send took to be on disk, in ms. */
   readonly onSynced?: (durationMs: number) => void;
   /** Told when an outcome could not be noted. */
@@ -67,10 +73,11 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   /** Writes are serialized, those of outcomes too, for which nobody waits. */
   #queue: Promise<unknown> = Promise.resolve();
 
-  private constructor({ dir, platformId, keepDays = Infinity, onSynced, onTrouble }: FileSendJournalOptions) {
+  private constructor(options: FileSendJournalOptions) {
     super();
+    const { dir, platformId, keepDays = Infinity, holdsUnsigned = false, onSynced, onTrouble } = options;
     this.#path = journalPath(dir, platformId);
-    this.#reader = new JournalReader(this.#path);
+    this.#reader = new JournalReader(this.#path, holdsUnsigned);
     this.#retention = new JournalRetention(this.#path, keepDays * DAY_MS);
     this.#onSynced = onSynced ?? (() => undefined);
     this.#onTrouble = onTrouble ?? (() => undefined);
@@ -230,7 +237,8 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     const old = await this.#retention.findOld(Date.now());
     if (old.length === 0) return;
     const prunedUpTo = Math.max(...old.map(({ expiresAt }) => expiresAt));
-    if (prunedUpTo > this.prunedUpTo) await this.#write({ ...this.#header(this.journalId), prunedUpTo });
+    const { prunedUpTo: noted = 0 } = this.view.control.marksAt(0);
+    if (prunedUpTo > noted) await this.#write({ ...this.#header(this.journalId), prunedUpTo });
     await removeFiles(old);
   }
 
@@ -258,6 +266,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     if (this.#file === undefined) throw new Error('The journal is closed');
     const prev = this.#reader.tips;
     const text = toChainedText(line, prev);
+    this.#refuseUnreadable(line, text);
     const bytes = Buffer.from(`${text}\n`);
     try {
       const { bytesWritten } = await this.#file.write(bytes);
@@ -269,6 +278,18 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     } catch (error) {
       this.#mustReopen = true;
       throw new Error(`The send journal ${this.#path} cannot be written: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** A line that no reader accepts, for example since Redis gave no number, would keep everything after it from being read. */
+  #refuseUnreadable(line: JournalLine, text: string): void {
+    try {
+      parseLine(text, this.#path);
+    } catch (error) {
+      const name = 'payoutId' in line ? `payout ${line.payoutId}` : Object.keys(line).join(', ');
+      throw new Error(`A line of ${name} was not written to the send journal: nobody could read it again.`, {
         cause: error,
       });
     }

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { constants, link, lstat, mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { TORN_MARK } from './parse-line.js';
 
 /**
@@ -18,6 +18,8 @@ export interface JournalFile {
   readonly changedAt: number;
 }
 
+type ListedFile = Pick<JournalFile, 'path' | 'inode'>;
+
 /** Addresses and amounts stand in it. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -30,16 +32,27 @@ export async function makeFolder(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true, mode: FOLDER_MODE });
 }
 
-/** The files, the oldest first; the present one, where there is one, is the last. */
+/**
+ * The files, the oldest first; the present one, where there is one, is the last. All are of one moment: another process may
+ * set the present one aside meanwhile.
+ */
 export async function listFiles(path: string): Promise<JournalFile[]> {
-  const names = await readNames(dirname(path));
-  const prefix = `${path.slice(dirname(path).length + 1)}.`;
-  const former = names
+  for (;;) {
+    const former = await findFormer(path);
+    const files = await Promise.all([...former, path].map(describe));
+    // One that was set aside in between has neither its former name nor, in the list, its new one.
+    if ((await findFormer(path)).at(-1) === former.at(-1)) return files.filter((file) => file !== undefined);
+  }
+}
+
+/** The paths of the files that were full, the oldest first. */
+async function findFormer(path: string): Promise<string[]> {
+  const prefix = `${basename(path)}.`;
+  return (await readNames(dirname(path)))
     .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
     .map((name) => Number(name.slice(prefix.length)))
-    .sort((one, other) => one - other);
-  const files = await Promise.all([...former.map((number) => `${path}.${number}`), path].map(describe));
-  return files.filter((file) => file !== undefined);
+    .sort((one, other) => one - other)
+    .map((number) => `${path}.${number}`);
 }
 
 async function readNames(dir: string): Promise<string[]> {
@@ -164,9 +177,10 @@ const LINE_BREAK = 0x0a;
 /**
  * The whole lines of a file from an offset on, with the offset behind each. What stands behind the last line break is left
  * out: it is being written, or was torn by a crash before its send.
+ * @param listed - is read also where it was set aside since it was listed
  */
-export async function* readLines(path: string, offset: number): AsyncGenerator<{ text: string; end: number }> {
-  const file = await open(path, 'r');
+export async function* readLines(listed: ListedFile, offset: number): AsyncGenerator<{ text: string; end: number }> {
+  const file = await openListed(listed);
   try {
     let rest = Buffer.alloc(0);
     let position = offset;
@@ -185,5 +199,30 @@ export async function* readLines(path: string, offset: number): AsyncGenerator<{
     }
   } finally {
     await file.close();
+  }
+}
+
+/** @throws Error with the code ENOENT where it was removed, or another file took its place */
+async function openListed({ path, inode }: ListedFile): Promise<FileHandle> {
+  for (let name: string | undefined = path; name !== undefined; name = await findName(path, inode)) {
+    const file = await openIfThere(name);
+    if (file === undefined) continue;
+    if ((await file.stat()).ino === inode) return file;
+    await file.close();
+  }
+  throw Object.assign(new Error(`${path} was removed or replaced before it could be read`), { code: 'ENOENT' });
+}
+
+/** A file keeps its inode where it is set aside. */
+async function findName(path: string, inode: number): Promise<string | undefined> {
+  return (await listFiles(path)).find((listed) => listed.inode === inode)?.path;
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
   }
 }

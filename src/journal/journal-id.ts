@@ -11,7 +11,8 @@ export function randomId(): string {
 /** The id of a journal of format 1, which stored none: every process derives the same one from its first line. */
 export async function formerId(path: string): Promise<string> {
   const [oldest] = await listFiles(path);
-  for await (const { text } of readLines(oldest?.path ?? path, 0)) {
+  if (oldest === undefined) return randomId();
+  for await (const { text } of readLines(oldest, 0)) {
     return createHash('sha256').update(text).digest('hex').slice(0, ID_LENGTH);
   }
   return randomId();

@@ -1,7 +1,8 @@
 import { isMissing, listFiles, readLines, type JournalFile } from './journal-files.js';
+import { isExpired, latestExpiry } from './journal-retention.js';
 import { JournalView } from './journal-view.js';
 import { hashLine, LineChain } from './line-chain.js';
-import { isTorn, parseLine, type StoredLine } from './parse-line.js';
+import { isTorn, parseLine, parseWrittenLine, type StoredLine } from './parse-line.js';
 import { JournalDamagedError } from './send-journal.js';
 
 /** Up to where a process has read and written: the file, its size then, and the end of its last whole line. */
@@ -24,10 +25,14 @@ const RECENT_FILES = 2;
 /** Reads the files of a journal, and follows what this and other processes append to them. */
 export class JournalReader {
   readonly #path: string;
-  #reading = startReading();
+  readonly #holdsUnsigned: boolean;
+  #reading: Reading;
 
-  constructor(path: string) {
+  /** @param holdsUnsigned - see `SentAttempts` */
+  constructor(path: string, holdsUnsigned = false) {
     this.#path = path;
+    this.#holdsUnsigned = holdsUnsigned;
+    this.#reading = startReading(holdsUnsigned);
   }
 
   /** What the lines come to that were read or written. */
@@ -59,7 +64,7 @@ export class JournalReader {
     const files = await listFiles(this.#path);
     const { place } = this.#reading;
     if (place === undefined) {
-      this.#reading = await readAll(this.#path, files);
+      this.#reading = await this.#readAll(files);
       return;
     }
     const index = files.findIndex(({ inode }) => inode === place.inode);
@@ -95,16 +100,16 @@ export class JournalReader {
   async #readOn(files: readonly JournalFile[], [present, ...later]: JournalFile[], end: number): Promise<void> {
     if (present === undefined) return;
     try {
-      await readFile(this.#reading, present, end, true);
+      await readFile(this.#reading, present, end, 'all');
       for (const file of later) {
         startFile(this.#reading);
-        await readFile(this.#reading, file, 0, true);
+        await readFile(this.#reading, file, 0, 'all');
       }
       this.#reading.chain.trim();
     } catch (error) {
       if (!(error instanceof JournalDamagedError)) throw error;
       // A process that was stopped for long names a line that this one has forgotten.
-      this.#reading = await readAll(this.#path, files);
+      this.#reading = await this.#readAll(files);
     }
   }
 
@@ -112,17 +117,46 @@ export class JournalReader {
   async #readReplaced(files: readonly JournalFile[]): Promise<void> {
     const before = this.#reading.view;
     const last = before.lastSends(1)[0];
-    const reading = await readAll(this.#path, files);
+    const reading = await this.#readAll(files);
     const isSame = reading.view.journalId === before.journalId && (last === undefined || reading.view.has(last));
     if (!isSame || files.length === 0) {
       throw damaged(files.length === 0 ? `${this.#path} was deleted` : `${this.#path} was replaced by another file`);
     }
     this.#reading = reading;
   }
+
+  /**
+   * Of the older files only what they say of sends and acts is held; the rest is for an adoption to read. Those that say nothing
+   * that is valid still are not read.
+   */
+  async #readAll(files: readonly JournalFile[]): Promise<Reading> {
+    const reading = startReading(this.#holdsUnsigned);
+    const [recentFrom, now] = [files.length - RECENT_FILES, Date.now()];
+    let isSkipping = true;
+    for (const [index, file] of files.entries()) {
+      const isRecent = index >= recentFrom;
+      // None is left out between two: each names the one before it.
+      isSkipping &&= !isRecent && isExpired(file, now);
+      if (isSkipping) {
+        reading.view.control.skip(latestExpiry(file));
+        continue;
+      }
+      startFile(reading);
+      try {
+        await readFile(reading, file, 0, isRecent ? 'all' : this.#holdsUnsigned ? 'attempts' : 'signed');
+      } catch (error) {
+        // Another process has just removed the file, which was old.
+        if (isMissing(error) && !isRecent) return this.#readAll(await listFiles(this.#path));
+        throw error;
+      }
+    }
+    reading.chain.trim();
+    return reading;
+  }
 }
 
-function startReading(): Reading {
-  return { view: new JournalView(), chain: new LineChain(), place: undefined };
+function startReading(holdsUnsigned: boolean): Reading {
+  return { view: new JournalView(holdsUnsigned), chain: new LineChain(), place: undefined };
 }
 
 function startFile({ view, chain }: Reading): void {
@@ -130,46 +164,27 @@ function startFile({ view, chain }: Reading): void {
   chain.startFile();
 }
 
-/** Of the older files only what they say of signed sends and acts is held; the rest is for an adoption to read. */
-async function readAll(path: string, files: readonly JournalFile[]): Promise<Reading> {
-  const reading = startReading();
-  for (const [index, file] of files.entries()) {
-    const isRecent = index >= files.length - RECENT_FILES;
-    startFile(reading);
-    try {
-      await readFile(reading, file, 0, isRecent);
-    } catch (error) {
-      // Another process has just removed the file, which was old.
-      if (isMissing(error) && !isRecent) return readAll(path, await listFiles(path));
-      throw error;
-    }
-  }
-  reading.chain.trim();
-  return reading;
-}
+/** What of a file is held. Without `attempts`, an unsigned send of an old file is not. */
+type Held = 'all' | 'attempts' | 'signed';
 
-async function readFile(
-  reading: Reading,
-  { path, inode, size }: JournalFile,
-  from: number,
-  isRecent: boolean,
-): Promise<void> {
+async function readFile(reading: Reading, file: JournalFile, from: number, held: Held): Promise<void> {
+  const { path, inode, size } = file;
   const { view, chain } = reading;
   let number = 0;
   let position = from;
-  for await (const { text, end } of readLines(path, from)) {
+  for await (const { text, end } of readLines(file, from)) {
     number += 1;
     const place = from === 0 ? `${path}:${number}` : `${path}, byte ${position}`;
     position = end;
-    if (!isRecent && !chain.isChained && !text.includes('"prev":')) {
-      // A former format, in which an older file says nothing that is held.
+    if (held === 'signed' && !chain.isChained && !text.includes('"prev":')) {
+      // A former format, which knew no signatures.
       if (!isTorn(text)) failOn(chain.add(hashLine(text), undefined), place);
       continue;
     }
-    const stored = parseLine(text, place);
+    const stored = held === 'all' ? parseLine(text, place) : parseWrittenLine(text, place);
     if (stored === undefined) continue;
     failOn(chain.add(hashLine(text), stored), place);
-    if (isRecent) view.note(stored.line);
+    if (held === 'all') view.note(stored.line);
     else view.control.note(stored.line);
   }
   reading.place = { inode, size: Math.max(size, position), end: position };

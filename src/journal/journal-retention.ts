@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { listFiles, readLines, type JournalFile } from './journal-files.js';
 import type { JournalLine } from './journal-line.js';
 import { parseLine } from './parse-line.js';
+import { INTENT_VALID_AT_MOST_MS } from './sent-attempts.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** A signed act is valid for at most this long after it was used. */
@@ -9,10 +10,20 @@ const ACT_LIFETIME_MS = 7 * DAY_MS;
 /** So much later a clock may be wrong by without an intent being taken for a new one. */
 const GRACE_MS = DAY_MS;
 
+/** Until when (ms) an intent, or an act, may be valid that was sent with, or used, when the file was written to. */
+export function latestExpiry({ changedAt }: JournalFile): number {
+  return Math.ceil(changedAt) + INTENT_VALID_AT_MOST_MS;
+}
+
+/** Whether nothing that a full file says can be valid still. @param now - wall clock, ms */
+export function isExpired(file: JournalFile, now: number): boolean {
+  return latestExpiry(file) + GRACE_MS < now;
+}
+
 /** A file that may be removed. */
 export interface OldFile {
   readonly path: string;
-  /** The latest time (ms) at which an intent or an act that it names expires; 0 without any. */
+  /** The latest time (ms) at which an intent or an act that it names expires; of an unsigned send, may expire. */
   readonly expiresAt: number;
 }
 
@@ -38,7 +49,7 @@ export class JournalRetention {
     const old: OldFile[] = [];
     const former = (await listFiles(this.#path)).filter((file) => file.path !== this.#path).slice(0, -1);
     for (const file of former) {
-      if (file.changedAt >= now - this.#keepMs) break;
+      if (file.changedAt >= now - this.#keepMs || !isExpired(file, now)) break;
       const expiresAt = await this.#findExpiry(file);
       if (expiresAt + GRACE_MS >= now) break;
       old.push({ path: file.path, expiresAt });
@@ -46,10 +57,10 @@ export class JournalRetention {
     return old;
   }
 
-  async #findExpiry({ path, inode }: JournalFile): Promise<number> {
-    const found = this.#expiries.get(inode) ?? (await readExpiry(path));
-    this.#expiries.set(inode, found);
-    return found;
+  async #findExpiry(file: JournalFile): Promise<number> {
+    const found = this.#expiries.get(file.inode) ?? (await readExpiry(file));
+    this.#expiries.set(file.inode, found);
+    return Math.max(found, latestExpiry(file));
   }
 }
 
@@ -57,11 +68,11 @@ export async function removeFiles(files: readonly OldFile[]): Promise<void> {
   for (const { path } of files) await rm(path, { force: true });
 }
 
-async function readExpiry(path: string): Promise<number> {
+async function readExpiry(file: JournalFile): Promise<number> {
   let latest = 0;
-  for await (const { text } of readLines(path, 0)) {
+  for await (const { text } of readLines(file, 0)) {
     if (!/"(?:signed|resumed|ledgerAdopted)":/.test(text)) continue;
-    const line = parseLine(text, path)?.line;
+    const line = parseLine(text, file.path)?.line;
     if (line !== undefined) latest = Math.max(latest, expiryOf(line));
   }
   return latest;

@@ -12,7 +12,7 @@ import {
 /** The newest sends are held whole: with them journal and ledger are compared. */
 const HELD_SENDS = 200;
 
-/** No payout has more attempts. A number in Redis may say so, and must not hold up the process. */
+/** So many numbers are looked up among the keys. Where payouts are signed, {@link SentAttempts} has the others too. */
 const MAX_ATTEMPTS = 100;
 
 /**
@@ -20,8 +20,8 @@ const MAX_ATTEMPTS = 100;
  * older is on disk, for an adoption to read.
  */
 export class JournalView {
-  /** Unlike the rest, of all files that are kept. */
-  readonly control = new ControlView();
+  /** Unlike the rest, of all files that were read. */
+  readonly control: ControlView;
   #journalId: string | undefined;
   #ledger: JournaledLedger | undefined;
   /** `payoutId attempt` of what was sent, or may have been: the file before, and the present one. */
@@ -30,6 +30,11 @@ export class JournalView {
   readonly #entries = new Map<string, JournalEntry>();
 
   readonly #peers = new Map<string, JournalPeer>();
+
+  /** @param holdsUnsigned - see `SentAttempts` */
+  constructor(holdsUnsigned = false) {
+    this.control = new ControlView(holdsUnsigned);
+  }
 
   /** Undefined before the header was read. */
   get journalId(): string | undefined {
@@ -53,17 +58,20 @@ export class JournalView {
 
   /**
    * The numbers below `below` of the payout's attempts that were sent, or may have been, and that no act has cleared, in order:
-   * signed ones of all files that are kept, others of the last two.
+   * those that `SentAttempts` has of all files, others of the last two.
    */
   unclearedAttempts(payoutId: string, below: number): readonly number[] {
     const { attempts } = this.control;
     const numbers = new Set(attempts.numbersOf(payoutId));
-    for (let number = 1; number < Math.min(below, MAX_ATTEMPTS); number += 1) {
+    for (let number = 1; number < MAX_ATTEMPTS; number += 1) {
       if (this.#isRecent(payoutId, number)) numbers.add(number);
     }
-    return [...numbers]
-      .filter((number) => number < below && !attempts.isCleared(payoutId, number))
-      .sort((one, other) => one - other);
+    return (
+      [...numbers]
+        // Not `<`: of a number that is none (NaN), all are below.
+        .filter((number) => !(number >= below) && !attempts.isCleared(payoutId, number))
+        .sort((one, other) => one - other)
+    );
   }
 
   /** Whether the gateway accepted this signed attempt. */

@@ -45,7 +45,7 @@ export async function* readItems(path: string): AsyncGenerator<JournalItem> {
   const waiting = new Map<string, JournalItem>();
   for (const file of await listFiles(path)) {
     let number = 0;
-    for await (const { text } of readLines(file.path, 0)) {
+    for await (const { text } of readLines(file, 0)) {
       const place = `${file.path}:${(number += 1)}`;
       const line = parseLine(text, place)?.line;
       if (line === undefined || 'v' in line || isControlLine(line)) continue;

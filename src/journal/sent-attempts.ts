@@ -3,13 +3,17 @@ import { identify, type OutcomeLine, type SendLine } from './journal-line.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+/** For so long after a send its intent may be valid: for seven days, by the clock of a signer that is five minutes ahead. */
+export const INTENT_VALID_AT_MOST_MS = 7 * DAY_MS + 5 * 60 * 1000;
+
 /**
  * The attempts of a payout: mostly one, which then takes no object of its own. One that the gateway accepted is negative.
  */
 type Numbers = number | readonly number[];
 
 /**
- * The signed attempts of all files that are kept, by payout. An attempt stays until it was proved not to be sent, until an
+ * The attempts of all files that are kept, by payout: the signed ones, and where payouts have to be signed also those that a
+ * process without keys sent, whose intents may be valid still. An attempt stays until it was proved not to be sent, until an
  * operator's act states that it paid nothing, or until its intent is long expired: an expired intent is never sent.
  *
  * At most 86,400 sends a day are held for as long as intents last: about 100 bytes each.
@@ -21,14 +25,20 @@ export class SentAttempts {
   readonly #undecided = new Map<string, number>();
   /** The attempts that an act cleared, by payoutId. */
   readonly #cleared = new Map<string, Set<number>>();
+  readonly #holdsUnsigned: boolean;
 
-  noteSend({ payoutId, attempt, token, signed }: SendLine): void {
-    if (signed === undefined) return;
-    for (const number of signed.clears ?? []) this.#clear(payoutId, number);
+  /** @param holdsUnsigned - without keys nothing asks for unsigned attempts of old files, and they take no room */
+  constructor(holdsUnsigned = false) {
+    this.#holdsUnsigned = holdsUnsigned;
+  }
+
+  noteSend({ payoutId, attempt, token, at, signed }: SendLine): void {
+    if (signed === undefined && !this.#holdsUnsigned) return;
+    for (const number of signed?.clears ?? []) this.#clear(payoutId, number);
     this.#cleared.get(payoutId)?.delete(attempt);
     const key = identify({ payoutId, attempt, token });
     if (this.#undecided.has(key)) return;
-    const day = Math.floor(signed.expiresAt / DAY_MS);
+    const day = Math.floor((signed?.expiresAt ?? at + INTENT_VALID_AT_MOST_MS) / DAY_MS);
     const attempts = this.#days.get(day) ?? new Map<string, Numbers>();
     this.#days.set(day, attempts);
     const before = attempts.get(payoutId);

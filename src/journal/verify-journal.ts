@@ -85,11 +85,12 @@ class JournalCheck {
     };
   }
 
-  async readFile({ path: file }: JournalFile): Promise<void> {
+  async readFile(listed: JournalFile): Promise<void> {
+    const { path: file } = listed;
     this.#chain.startFile();
     this.#places = new Map();
     let line = 0;
-    for await (const { text } of readLines(file, 0)) {
+    for await (const { text } of readLines(listed, 0)) {
       line += 1;
       if (!isTorn(text)) this.#check(text, { file, line });
     }

@@ -231,6 +231,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
       dir: options.journalDir,
       platformId,
       keepDays: journalDays,
+      holdsUnsigned: keyring !== undefined,
       onSynced: (durationMs) => {
         work.observer.journalSynced(durationMs);
       },

@@ -258,3 +258,24 @@ async function aHandle(): Promise<FileHandle> {
   await file.close();
   return Object.getPrototypeOf(file) as FileHandle;
 }
+
+describe('a line that nobody could read again', () => {
+  const nameless = { ledgerId: 'ledger', epoch: NaN, sends: 0, token: '' };
+
+  it('is never written, and what follows is', async () => {
+    const troubles: string[] = [];
+    const journal = await folder.open({ onTrouble: (error) => troubles.push(error.message) });
+    await journal.bind(LEDGER);
+    const before = await folder.text();
+    const refused = 'A line of payout p was not written to the send journal: nobody could read it again.';
+    await expect(journal.append(aSend('p', 1, { attempt: NaN }))).rejects.toThrow(refused);
+    await expect(journal.append(aSend('p', 1, { attempt: 1.5 }))).rejects.toThrow(refused);
+    await expect(journal.bind(nameless)).rejects.toThrow('A line of ledgerId, epoch, sends, token was not written');
+    journal.noteOutcome(aSend('p', 1, { attempt: NaN }), { kind: 'accepted', txhash: 'h' }, 5);
+    await journal.append(aSend('q', 1));
+    expect(troubles).toEqual([refused]);
+    const added = (await folder.text()).slice(before.length);
+    expect(added.trimEnd().split('\n')).toHaveLength(1);
+    expect((await folder.open()).knows('q', 1)).toBe(true);
+  });
+});

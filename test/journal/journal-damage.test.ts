@@ -2,6 +2,7 @@ import { cp, readdir, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { JournalDamagedError } from '../../src/journal/send-journal.js';
+import { verifyJournal } from '../../src/journal/verify-journal.js';
 import { aSend, HEADER, LEDGER, makeJournalFolder, toFileText, type JournalFolder } from './support/journal-folder.js';
 
 let folder: JournalFolder;
@@ -95,6 +96,24 @@ describe('a journal that was damaged while a process had it open', () => {
     await journal.reload();
     expect(await journal.changedByOthers()).toBe(false);
     expect(journal.lastSends(9).map(({ payoutId }) => payoutId)).toEqual(['p', 'q']);
+  });
+});
+
+describe('a full file that was deleted while nobody had the journal open', () => {
+  it.each([
+    [2, '1.journal.3:1'],
+    [4, '1.journal:1'],
+  ])('is missed by the next one, unless it was the oldest: number %d', async (number, place) => {
+    await journal.close();
+    await folder.write([HEADER, LEDGER, aSend('p', 1)], 1);
+    for (const next of [2, 3, 4]) await folder.write([HEADER, LEDGER, aSend(`p-${next}`, next)], next);
+    await folder.write([HEADER, LEDGER, aSend('q', 5)]);
+    await (await folder.open()).close();
+    await rm(folder.path(number));
+    await expect(folder.open()).rejects.toThrow(JournalDamagedError);
+    await expect(folder.open()).rejects.toThrow(`${place}: a line that it follows is not there`);
+    const faults = (await verifyJournal(folder.dir, 1))?.faults;
+    expect(faults?.map(({ file, line }) => `${file.slice(folder.dir.length + 1)}:${line}`)).toEqual([place]);
   });
 });
 

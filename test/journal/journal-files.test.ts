@@ -27,7 +27,7 @@ const names = async (): Promise<string[]> => (await listFiles(path)).map((file) 
 
 async function linesOf(offset = 0): Promise<{ text: string; end: number }[]> {
   const lines: { text: string; end: number }[] = [];
-  for await (const line of readLines(path, offset)) lines.push(line);
+  for await (const line of readLines({ path, inode: (await stat(path)).ino }, offset)) lines.push(line);
   return lines;
 }
 
@@ -131,6 +131,23 @@ describe('setAside', () => {
 });
 
 describe('readLines', () => {
+  it('reads the file that was listed, also where it was set aside since, and no other of its name', async () => {
+    await writeFile(path, 'listed\n');
+    const [listed] = await listFiles(path);
+    if (listed === undefined) throw new Error('not listed');
+    const textsOf = async (): Promise<string[]> => {
+      const texts: string[] = [];
+      for await (const { text } of readLines(listed, 0)) texts.push(text);
+      return texts;
+    };
+    await setAside(path);
+    expect(await textsOf()).toEqual(['listed']);
+    await createFile(path, 'next\n');
+    expect(await textsOf()).toEqual(['listed']);
+    await rm(`${path}.1`);
+    await expect(textsOf()).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
   it('gives whole lines with the place behind each, from an offset on', async () => {
     await writeFile(path, 'one\n\nzwei ü\ntorn');
     expect(await linesOf()).toEqual([
@@ -155,7 +172,7 @@ describe('readLines', () => {
   it('closes the file when its reader stops in the middle', async () => {
     await writeFile(path, 'one\ntwo\n');
     const before = (await readdir('/proc/self/fd')).length;
-    for await (const { text } of readLines(path, 0)) if (text === 'one') break;
+    for await (const { text } of readLines({ path, inode: (await stat(path)).ino }, 0)) if (text === 'one') break;
     expect((await readdir('/proc/self/fd')).length).toBe(before);
   });
 
