@@ -17,11 +17,11 @@ export interface DemoGround {
    * A worker that is not started yet.
    * @param name - of its log file, in `dir`
    */
-  addWorker(name: string, environment: Readonly<Record<string, string>>): DemoWorker;
+  readonly addWorker: (name: string, environment: Readonly<Record<string, string>>) => DemoWorker;
   /** Called when the demo closes; what was added last is called first. */
-  onClose(closer: () => unknown): void;
+  readonly onClose: (closer: () => unknown) => void;
   /** Stops everything and removes the files. Safe to call twice. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Valid for the demo's own sandbox only, while it runs. */
