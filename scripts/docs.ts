@@ -1,6 +1,7 @@
 /** Writes the documents that are made from the source: `npm run docs`. With `--check` it only says which are not current. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { readApi, renderApiDoc } from './api-doc.js';
+import { renderAttacks } from './attacks-doc.js';
 import { renderEnvExample, renderSettingsDoc } from './settings-docs.js';
 import { renderStatesDoc } from './states-doc.js';
 import { renderTold } from './told-doc.js';
@@ -8,6 +9,7 @@ import { renderTold } from './told-doc.js';
 const api = readApi();
 const documents = {
   'docs/api.md': await renderApiDoc(api),
+  'docs/attacks.md': renderAttacks(read('docs/attacks.md')),
   'docs/configuration.md': renderSettingsDoc(),
   'docs/operations.md': renderTold(read('docs/operations.md')),
   'docs/states.md': renderStatesDoc(),

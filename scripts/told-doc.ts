@@ -1,5 +1,6 @@
 import type { Way } from '../test/told/way.js';
 import { WAYS } from '../test/told/ways/index.js';
+import { replaceBetween } from './between-marks.js';
 import { markdownTable } from './markdown-table.js';
 
 const BEGIN = '<!-- told: made by `npm run docs` from test/told -->\n';
@@ -7,16 +8,8 @@ const END = '<!-- /told -->';
 
 /** The same text with the current table of who tells an operator that payouts stand still. */
 export function renderTold(text: string): string {
-  const [head, rest] = split(text, BEGIN);
-  const [, tail] = split(rest, END);
   const table = markdownTable(['what is wrong', 'alerts', '`/readyz`', '`payouts doctor`'], WAYS.map(describe));
-  return `${head}${BEGIN}\n${table}\n\n${END}${tail}`;
-}
-
-function split(text: string, mark: string): [before: string, after: string] {
-  const at = text.indexOf(mark);
-  if (at < 0) throw new Error(`the mark ${mark.trim()} is missing`);
-  return [text.slice(0, at), text.slice(at + mark.length)];
+  return replaceBetween(text, BEGIN, END, table);
 }
 
 function describe({ name, told: { alerts, readyz, doctor } }: Way): string[] {

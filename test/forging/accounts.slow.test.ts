@@ -1,7 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { until } from '../support/until.js';
-import { endRepeated, JOBS, LEDGERS, PAUSES } from './attacks/accounts.js';
+import { JOBS } from './attacks/jobs.js';
+import { LEDGERS } from './attacks/ledger-keys.js';
+import { PAUSES } from './attacks/pauses.js';
+import { endRepeated } from './support/account-attack.js';
 import { ForgingWorld } from './support/forging-world.js';
 import { enqueueHonest, judgeBook } from './support/run-attacks.js';
 

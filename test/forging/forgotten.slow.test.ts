@@ -2,6 +2,7 @@ import { rename, readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { until } from '../support/until.js';
+import { FORGOTTEN } from './attacks/forgotten.js';
 import { ForgingWorld } from './support/forging-world.js';
 import { judgeBook } from './support/run-attacks.js';
 import { DAY_MS } from './support/signers.js';
@@ -41,7 +42,7 @@ afterAll(async () => {
   await world.close();
 });
 
-it('a payout whose send the journal has forgotten is held, whatever the clock says', async () => {
+it(`${FORGOTTEN.name}: held`, async () => {
   const account = world.account(0);
   travel(0);
   const worker = await world.startWorker({ journalDays: 1 });
@@ -56,7 +57,8 @@ it('a payout whose send the journal has forgotten is held, whatever the clock sa
   await account.revive('old');
   await world.startWorker({ journalDays: 1 });
   await until('it is held', async () => (await account.payout('old')).state === 'held');
-  expect((await account.payout('old')).held?.reason).toBe('forgotten');
+  expect((await account.payout('old')).held?.reason).toBe(FORGOTTEN.expect.held);
+  expect(await account.tamperings()).toEqual([]);
   judgeBook(world, account);
   expect(world.sandbox.payments(account.platformId)).toHaveLength(2);
 });

@@ -1,8 +1,10 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import picocolors from 'picocolors';
 import { InvalidInputError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { DemoView } from '../demo/demo-view.js';
+import { formatForge } from '../demo/forge/format-forge.js';
+import { runForge } from '../demo/forge/run-forge.js';
 import { callersOf, formatHints, formatKept } from '../demo/format-hints.js';
 import { formatSummary } from '../demo/format-summary.js';
 import { createLineView } from '../demo/line-view.js';
@@ -19,9 +21,14 @@ nothing else.
 
 Exit code 0: all payouts completed (with --chaos: or unknown), none less than 1000 ms after another, none twice.
 
+With --forge it sends payouts of its own, and somebody who can write to Redis attacks them: in an account without keys,
+and in one with them. The gateway's book shows what was paid in each. Exit code 0: each attack succeeded without keys, none
+with them.
+
 Examples:
   payouts demo
   payouts demo --chaos
+  payouts demo --forge
   payouts demo --payouts 60 --json
   payouts demo --keep
 `;
@@ -31,6 +38,7 @@ const MOST_PAYOUTS = 1_000;
 interface Flags {
   readonly payouts?: string;
   readonly chaos?: true;
+  readonly forge?: true;
   readonly keep?: true;
   readonly json?: true;
 }
@@ -40,11 +48,18 @@ export function defineDemoCommand(command: Command, context: CliContext): void {
   command
     .option('--payouts <number>', 'how many payouts; the file is repeated as needed (default: the whole file)')
     .option('--chaos', 'kill the worker with SIGKILL at random moments and start it again')
+    .addOption(
+      new Option('--forge', 'attack payouts in Redis, with and without signing keys').conflicts([
+        'payouts',
+        'chaos',
+        'keep',
+      ]),
+    )
     .option('--keep', 'keep everything running after the summary, until Ctrl-C')
     .option('--json', 'print the summary as one JSON object')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
-      await demonstrate(context, flags);
+      await (flags.forge ? demonstrateForge(context, flags) : demonstrate(context, flags));
     });
 }
 
@@ -68,6 +83,19 @@ async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: 
     },
   });
   if (!ok) throw new CommandFailedError('The promises did not hold');
+}
+
+async function demonstrateForge(context: CliContext, { json }: Flags): Promise<void> {
+  const summary = await runForge({
+    path: context.environment['PATH'] ?? '',
+    note: (line) => {
+      context.writeError(`${line}\n`);
+    },
+    stop: stopSignal(context),
+  });
+  if (json) context.writeJson(summary);
+  else context.write(formatForge(summary, context.colours));
+  if (!summary.ok) throw new CommandFailedError('The attacks did not come out as they must');
 }
 
 function parseCount(text: string): number {

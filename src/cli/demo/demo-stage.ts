@@ -1,15 +1,12 @@
-import { DEMO_PLATFORM_ID } from './demo-account.js';
-import { rmSync } from 'node:fs';
-import { mkdir, mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RedisUnavailableError } from '../../errors.js';
 import { connectLedger, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import { findFreePort, type LocalRedis } from '../../local-redis.js';
 import { PayoutProducer } from '../../producer/payout-producer.js';
 import { closeRedis, connectRedis } from '../../redis.js';
-import { findFreePort, startLocalRedis, type LocalRedis } from '../../local-redis.js';
-import { startSandbox, type Sandbox } from '../../sandbox/index.js';
-import { DemoWorker } from './demo-worker.js';
+import type { Sandbox } from '../../sandbox/index.js';
+import { DEMO_PLATFORM_ID } from './demo-account.js';
+import { createEnvironment, openGround, type DemoGround } from './demo-ground.js';
+import type { DemoWorker } from './demo-worker.js';
 
 /** Everything that the demo starts: its own Redis, gateway and worker, and access to the account. */
 export interface DemoStage {
@@ -29,20 +26,7 @@ export interface DemoStage {
 /** Milliseconds until a request arrives, and until its response does: a network that makes pacing hard. */
 export const JITTER = { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: { min: 20, max: 80 } };
 
-/** Valid for this sandbox only, while it runs. */
-const SECRET_KEY = 'secret-of-the-demo';
 const SETTLE_AFTER_MS = 2_000;
-
-/** Short: a takeover takes seconds. The interval between sends is the real one. */
-const SHORT_TIMES = {
-  LEASE_MS: '1500',
-  TAKEOVER_QUARANTINE_MS: '1000',
-  IN_FLIGHT_MAX_MS: '500',
-  STATUS_POLL_MIN_MS: '500',
-  STATUS_POLL_MAX_MS: '1000',
-};
-
-type OnClose = (closer: () => unknown) => void;
 
 /**
  * Starts Redis and the sandbox; the worker is created but not started.
@@ -50,74 +34,26 @@ type OnClose = (closer: () => unknown) => void;
  * @throws RedisUnavailableError when `redis-server` cannot be started, saying how to get it
  */
 export async function openStage(path: string): Promise<DemoStage> {
-  const dir = await mkdtemp(join(tmpdir(), 'payouts-demo-'));
-  const closers: (() => unknown)[] = [];
-  const onClose: OnClose = (closer) => void closers.push(closer);
-  const close = async (): Promise<void> => {
-    for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
-  };
-  let worker: DemoWorker | undefined;
-  // For a process that exits without `close`: only synchronous work is possible then. Redis is stopped in the same way.
-  const closeAtOnce = (): void => {
-    worker?.killNow();
-    rmSync(dir, { recursive: true, force: true });
-  };
-  process.once('exit', closeAtOnce);
-  onClose(() => process.removeListener('exit', closeAtOnce));
-  onClose(closeAtOnce);
+  const ground = await openGround([DEMO_PLATFORM_ID], { settleAfterMs: SETTLE_AFTER_MS, ...JITTER });
   try {
-    const { redis, sandbox } = await startServers(dir, onClose);
-    const connection = connectRedis(redis.url, 'commands');
-    onClose(async () => closeRedis(connection));
-    const producer = new PayoutProducer({ platformId: DEMO_PLATFORM_ID, connection });
-    onClose(async () => producer.close());
-
-    const environment = createEnvironment(redis.url, sandbox.url, join(dir, 'journal'));
-    const healthPort = await findFreePort();
-    worker = new DemoWorker({
-      environment: { PATH: path, HEALTH_PORT: String(healthPort), ...environment },
-      logFile: join(dir, 'worker.log'),
-    });
-    onClose(async () => worker?.stop());
-    const ledger = connectLedger(connection, DEMO_PLATFORM_ID);
-    const healthUrl = `http://127.0.0.1:${healthPort}`;
-    return { redis, sandbox, worker, producer, ledger, environment, healthUrl, close };
+    return await setStage(ground, path);
   } catch (error) {
-    await close();
+    await ground.close();
     throw error;
   }
 }
 
-async function startServers(dir: string, onClose: OnClose): Promise<{ redis: LocalRedis; sandbox: Sandbox }> {
-  const redis = await startRedis(join(dir, 'redis'));
-  onClose(async () => redis.stop());
-  const account = { platformId: DEMO_PLATFORM_ID, secretKey: SECRET_KEY };
-  const sandbox = await startSandbox({ accounts: [account], settleAfterMs: SETTLE_AFTER_MS, ...JITTER });
-  onClose(async () => sandbox.close());
-  return { redis, sandbox };
-}
+async function setStage(ground: DemoGround, path: string): Promise<DemoStage> {
+  const { dir, redis, sandbox, close } = ground;
+  const connection = connectRedis(redis.url, 'commands');
+  ground.onClose(async () => closeRedis(connection));
+  const producer = new PayoutProducer({ platformId: DEMO_PLATFORM_ID, connection });
+  ground.onClose(async () => producer.close());
 
-function createEnvironment(redisUrl: string, gatewayUrl: string, journalDir: string): DemoStage['environment'] {
-  return {
-    REDIS_URL: redisUrl,
-    GATEWAY_BASE_URL: gatewayUrl,
-    GATEWAY_PLATFORM_ID: String(DEMO_PLATFORM_ID),
-    GATEWAY_SECRET_KEY: SECRET_KEY,
-    SEND_JOURNAL_DIR: journalDir,
-    ...SHORT_TIMES,
-  };
-}
-
-async function startRedis(dir: string): Promise<LocalRedis> {
-  await mkdir(dir);
-  try {
-    return await startLocalRedis({ dir });
-  } catch (error) {
-    const { cause } = error as { cause?: NodeJS.ErrnoException };
-    if (cause?.code !== 'ENOENT') throw new RedisUnavailableError((error as Error).message, { cause: error });
-    throw new RedisUnavailableError(
-      'The demo starts its own Redis, but redis-server is not installed. Install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis; Alpine: apk add redis), or run `npm run demo` in a clone with REDIS_URL unset, which installs it.',
-      { cause: error },
-    );
-  }
+  const environment = createEnvironment(ground, DEMO_PLATFORM_ID, join(dir, 'journal'));
+  const healthPort = await findFreePort();
+  const worker = ground.addWorker('worker', { PATH: path, HEALTH_PORT: String(healthPort), ...environment });
+  const ledger = connectLedger(connection, DEMO_PLATFORM_ID);
+  const healthUrl = `http://127.0.0.1:${healthPort}`;
+  return { redis, sandbox, worker, producer, ledger, environment, healthUrl, close };
 }

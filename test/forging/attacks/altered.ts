@@ -1,5 +1,6 @@
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import type { Attack } from '../support/attack.js';
+import type { Reason } from '../support/outcome.js';
 
 /** Fields of a queued payout that the attacker alters, removes or adds. */
 
@@ -15,7 +16,7 @@ function altered(
   name: string,
   field: string,
   value: string | ((before: string) => string),
-  reason = 'bad_signature',
+  reason: Reason = 'bad_signature',
   input: Partial<PayoutInput> = FULL,
 ): Attack {
   return {
@@ -30,7 +31,7 @@ function altered(
   };
 }
 
-function removed(name: string, fields: readonly string[], reason: string, input: Partial<PayoutInput> = FULL): Attack {
+function removed(name: string, fields: readonly string[], reason: Reason, input: Partial<PayoutInput> = FULL): Attack {
   return {
     ...{ name, input, reason, ...TAMPERED },
     isTampering: reason !== 'unsigned',

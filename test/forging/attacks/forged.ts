@@ -1,5 +1,6 @@
 import { signPayout, malleable, DAY_MS, type SignOptions } from '../support/signers.js';
 import type { Attack, Target } from '../support/attack.js';
+import type { Reason } from '../support/outcome.js';
 
 /** Payouts that the attacker invents, copies, or signs with a key that may not. */
 
@@ -16,7 +17,7 @@ function textFields(invented: ReturnType<typeof invention>): Record<string, stri
 }
 
 /** Signed with a key that the attacker has, or by itself valid and out of its time. */
-function signedWith(name: string, options: SignOptions, reason: string, isTampering = false): Attack {
+function signedWith(name: string, options: SignOptions, reason: Reason, isTampering = false): Attack {
   return {
     ...{ name, reason, isTampering, expect: 'held' },
     attack: async (target) => {

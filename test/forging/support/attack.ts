@@ -1,5 +1,6 @@
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import type { ForgedAccount } from './forged-account.js';
+import type { Reason } from './outcome.js';
 import type { SignOptions } from './signers.js';
 
 /** What an attack is aimed at: a payout that an honest producer signed, for an amount and an address of its own. */
@@ -19,9 +20,8 @@ export type Reached = 'queued' | 'cancelled' | 'completed' | 'failed' | 'rejecte
  * - `paid once as signed`: what was altered is not signed and moves no money
  * - `waits`: it is not sent, and not held: the attacker made it wait
  * - `stopped`: the account sends nothing more until an operator has looked
- * - `nothing`: there is nothing that could be sent
  */
-export type Expected = 'held' | 'paid once as signed' | 'waits' | 'stopped' | 'nothing';
+export type Expected = 'held' | 'paid once as signed' | 'waits' | 'stopped';
 
 export interface Attack {
   readonly name: string;
@@ -33,18 +33,8 @@ export interface Attack {
   /** @returns the payoutId that the attacker wants to be paid, where it is another than the target's */
   attack(target: Target): Promise<unknown>;
   readonly expect: Expected;
-  /** The word that a hold has. */
-  readonly reason?: string;
+  /** The word that a hold has; or that a journal objects, where the account stops. */
+  readonly reason?: Reason | 'objection';
   /** Whether an event `tampering` says so. */
   readonly isTampering?: boolean;
-}
-
-/** An attack of which nothing but the words is needed, for a table in the docs. */
-export function describeAttack({ name, from = 'queued', expect, reason, isTampering = false }: Attack): {
-  readonly name: string;
-  readonly from: Reached;
-  readonly what: string;
-} {
-  const because = reason === undefined ? '' : ` (${reason})`;
-  return { name, from, what: `${expect}${because}${isTampering ? ', event tampering' : ''}` };
 }
