@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { SandboxStats } from '../../../src/sandbox/sandbox-account.js';
+import type { FaultRule } from '../../../src/sandbox/fault-rule.js';
 import type { Arrival } from '../../../src/sandbox/arrival-log.js';
 import type { Payment } from '../../../src/sandbox/payment-book.js';
 import { PLATFORM_ID, SECRET_KEY } from './account.js';
@@ -10,6 +11,13 @@ import type { Plan } from './plan.js';
 
 const PROCESS = fileURLToPath(new URL('gateway-process.mjs', import.meta.url));
 const SETTLE_AFTER_MS = 200;
+
+/** With keys: each way to come to a decision that an operator signs. */
+const SIGNED_FAULTS: readonly FaultRule[] = [
+  { kind: 'reject', every: 5, times: 2 },
+  { kind: 'drop-before', every: 7, times: 1 },
+  { kind: 'drop-after', every: 9, times: 1 },
+];
 
 /** What the gateway has seen: the judge of the promises. */
 export interface GatewayBook {
@@ -28,13 +36,14 @@ export class Gateway {
     this.url = url;
   }
 
-  static async start({ seed, timing }: Plan, dir: string): Promise<Gateway> {
+  static async start({ seed, timing, signed }: Plan, dir: string): Promise<Gateway> {
     const options = {
       accounts: [{ platformId: PLATFORM_ID, secretKey: SECRET_KEY }],
       minGapMs: timing.minGapMs,
       latencyBeforeMs: timing.latencyBeforeMs,
       latencyAfterMs: timing.latencyAfterMs,
       settleAfterMs: SETTLE_AFTER_MS,
+      faults: signed ? SIGNED_FAULTS : [],
       seed,
     };
     const child = startChild([PROCESS, JSON.stringify(options)], {
@@ -77,8 +86,11 @@ export class Gateway {
   async readBook(): Promise<GatewayBook> {
     const stats = await this.readStats();
     const { arrivals } = (await this.#control('arrivals')) as Pick<GatewayBook, 'arrivals'>;
-    const { payments } = (await this.#control('payments')) as Pick<GatewayBook, 'payments'>;
-    return { stats, arrivals, payments };
+    return { stats, arrivals, payments: await this.readPayments() };
+  }
+
+  async readPayments(): Promise<readonly Payment[]> {
+    return ((await this.#control('payments')) as Pick<GatewayBook, 'payments'>).payments;
   }
 
   async end(): Promise<void> {

@@ -3,7 +3,8 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
 import { findBuiltProgram } from '../../support/built-program.js';
-import { PLATFORM_ID } from './account.js';
+import type { KeyFiles } from '../signing.js';
+import { PLATFORM_ID, SECRET_KEY } from './account.js';
 
 export interface OperatorOptions {
   readonly redisUrl: string;
@@ -12,8 +13,14 @@ export interface OperatorOptions {
   readonly journalDir: string;
   /** The dashboard, where the operator reads what to do there rather than from `payouts stats`. */
   readonly dashboardUrl: string | undefined;
+  readonly gatewayUrl: string;
+  /** Where payouts are signed. */
+  readonly keys: KeyFiles | undefined;
   readonly note: (text: string) => void;
 }
+
+/** Whether a command states something that is signed; `forgotten`: it should have been, and the keyring is not known there. */
+type Signing = 'signed' | 'unsigned' | 'forgotten';
 
 const COMMAND_WITHIN_MS = 30_000;
 
@@ -40,15 +47,38 @@ export class Operator {
     if (next !== undefined && next !== command) await this.#follow(next);
   }
 
+  /** Resumes an account of which a worker says that it keeps a pause. */
+  async endKeptPause(): Promise<void> {
+    await this.#follow('payouts resume --reason WHY');
+  }
+
+  /** Runs a command about a payout. */
+  async decide(command: string, signing: Signing): Promise<void> {
+    await this.#runSigned(`${command} --by chaos --reason 'asked the gateway'`, signing);
+  }
+
+  /** Whether the send journals in a folder are as they were written. */
+  async verifyJournal(dir: string): Promise<boolean> {
+    const { code } = await this.#run(`export SEND_JOURNAL_DIR='${dir}'\npayouts audit verify`);
+    return code === 0;
+  }
+
   /** Runs a command with words of the operator's own. */
   async #follow(command: string): Promise<string> {
     const isAdoption = command.includes(' adopt-ledger ');
     const filledIn = `${command.replace(/\bWHY$/, "'as it says'")} --by chaos${isAdoption ? ' --yes' : ''}`;
-    const { code, text } = await this.#run(filledIn);
-    this.#options.note(`operator: ${filledIn}: exit code ${code}`);
+    const { code, text } = await this.#runSigned(filledIn, 'signed');
     if (isAdoption && code === 0) this.adoptions += 1;
     if (isAdoption && /no journal has/.test(text)) this.lacking.push(text.trim());
     return text;
+  }
+
+  async #runSigned(command: string, signing: Signing): Promise<{ code: number; text: string }> {
+    const { keys, note } = this.#options;
+    const signed = keys === undefined || signing !== 'signed' ? command : `${command} --key '${keys.operatorKeyFile}'`;
+    const result = await this.#run(signing === 'forgotten' ? `unset PAYOUT_KEYS_FILE\n${signed}` : signed);
+    note(`operator: ${command}${signing === 'forgotten' ? ' (not signed)' : ''}: exit code ${result.code}`);
+    return result;
   }
 
   async #readCommand(): Promise<string | undefined> {
@@ -66,14 +96,17 @@ export class Operator {
 
   /** As a shell runs it, with `payouts` as the program that is tried here. */
   async #run(command: string): Promise<{ code: number; text: string }> {
-    const { redisUrl, dir, journalDir } = this.#options;
+    const { redisUrl, dir, journalDir, gatewayUrl, keys } = this.#options;
     const script = `payouts() { '${process.execPath}' '${findBuiltProgram()}' "$@"; }\n${command}`;
     const env = {
       PATH: process.env['PATH'],
       NO_COLOR: '1',
       REDIS_URL: redisUrl,
       GATEWAY_PLATFORM_ID: String(PLATFORM_ID),
+      GATEWAY_BASE_URL: gatewayUrl,
+      GATEWAY_SECRET_KEY: SECRET_KEY,
       SEND_JOURNAL_DIR: journalDir,
+      ...(keys === undefined ? {} : { PAYOUT_KEYS_FILE: keys.keysFile }),
     };
     return new Promise((resolve) => {
       execFile('sh', ['-c', script], { env, timeout: COMMAND_WITHIN_MS }, (error, stdout, stderr) => {

@@ -79,13 +79,17 @@ export interface Plan {
   readonly readsPage: boolean;
   readonly maxUnknownsInARow: number;
   readonly faults: readonly Fault[];
+  /** Payouts are signed, and workers have a keyring. */
+  readonly signed: boolean;
+  /** With keys: the operator once forgets to sign. */
+  readonly forgetsKey: boolean;
 }
 
 export function forgets({ faults }: Plan): boolean {
   return faults.some(({ kind }) => FORGETTING.has(kind));
 }
 
-export function drawPlan(seed: number): Plan {
+export function drawPlan(seed: number, signed: boolean): Plan {
   const draw = new Draw(seed);
   const timing = seed % REAL_EVERY === 0 ? REAL : SCALED;
   const first = KINDS[seed % KINDS.length] as Kind;
@@ -111,6 +115,8 @@ export function drawPlan(seed: number): Plan {
     maxUnknownsInARow: draw.one([2, 99]),
     sharedJournal,
     readsPage: draw.chance(0.4),
+    signed,
+    forgetsKey: draw.chance(0.4),
   };
   return plan;
 }

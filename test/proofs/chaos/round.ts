@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startDashboard, type DashboardServer } from '../../../src/dashboard/index.js';
 import { until } from '../../support/until.js';
+import type { AccountStats } from '../../../src/ledger/account-stats.js';
 import type { Payout } from '../../../src/ledger/payout.js';
+import { adoptJournal, UNSIGNED, writeKeyFiles, type KeyFiles } from '../signing.js';
 import { PLATFORM_ID, SECRET_KEY } from './account.js';
 import { describeFault, strike, type Stage } from './faults.js';
 import { Gateway, type GatewayBook } from './gateway.js';
@@ -11,11 +13,14 @@ import { Users } from './users.js';
 import { forgets, WORKERS, type Fault, type Plan } from './plan.js';
 import { RedisServer } from './redis-server.js';
 import { TcpProxy } from './tcp-proxy.js';
+import { findBrokenSigning, findUnexplainedHolds } from './signed-verdict.js';
 import { findBroken } from './verdict.js';
 import { WorkerHost } from './worker-host.js';
 
 const FIRST_SEND_WITHIN_MS = 30_000;
 const DRAINED_WITHIN_MS = 90_000;
+/** With an operator who runs a command for each payout that is open. */
+const DECIDED_WITHIN_MS = 180_000;
 
 export interface RoundResult {
   readonly broken: readonly string[];
@@ -53,6 +58,7 @@ export class Round {
       book = await stage.gateway.readBook();
       this.#broken.push(...findBroken(book, payouts, this.#plan.timing.minGapMs));
       this.#broken.push(...stage.users.operator.lacking);
+      if (this.#plan.signed) this.#broken.push(...(await this.#judgeSigning(stage, book, payouts)));
       if (stage.users.operator.adoptions > 0 && !forgets(this.#plan)) {
         this.#broken.push('the worker refused a Redis that had forgotten nothing');
       }
@@ -68,6 +74,20 @@ export class Round {
       arrivals: book?.arrivals.length ?? 0,
       smallestGapMs: book?.stats.smallestGapMs ?? null,
     };
+  }
+
+  async #judgeSigning(
+    { hosts, users: { producer, operator, decisions } }: Stage,
+    book: GatewayBook,
+    payouts: ReadonlyMap<string, Payout | undefined>,
+  ): Promise<string[]> {
+    const broken = findBrokenSigning(book, payouts, await producer.get(UNSIGNED.payoutId));
+    const unsigned = new Set([UNSIGNED.payoutId, ...(decisions?.unsigned ?? [])]);
+    broken.push(...findUnexplainedHolds(await readLogs(hosts), unsigned));
+    for (const dir of this.#journalDirs()) {
+      if (!(await operator.verifyJournal(dir))) broken.push(`${dir} is not as it was written, see operator.log`);
+    }
+    return broken;
   }
 
   /** A round that gets stuck is judged all the same: what the gateway saw may say why. */
@@ -94,6 +114,8 @@ export class Round {
     const gateway = await Gateway.start(this.#plan, this.#dir);
     this.#opened.push(async () => gateway.end());
     const dashboard = this.#plan.readsPage ? await this.#startDashboard(redis.url) : undefined;
+    const keys = this.#plan.signed ? await this.#openKeys() : undefined;
+    const hosts: WorkerHost[] = [];
     const users = new Users({
       redisUrl: redis.url,
       dashboardUrl: dashboard?.url,
@@ -102,16 +124,20 @@ export class Round {
       enqueueAtMs: this.#plan.enqueueAtMs,
       sinceChaosMs: () => (this.#chaosBeganAt === undefined ? -1 : performance.now() - this.#chaosBeganAt),
       note,
+      gatewayUrl: gateway.url,
+      keys,
+      forgetsKey: this.#plan.forgetsKey,
+      readPayments: async () => gateway.readPayments(),
+      countKeptPauses: async () => countKeptPauses(hosts),
     });
     this.#opened.push(async () => users.stop());
     users.start();
     const links: TcpProxy[] = [];
-    const hosts: WorkerHost[] = [];
     for (let worker = 0; worker < WORKERS; worker += 1) {
       const link = await TcpProxy.start(redis.port);
       links.push(link);
       this.#opened.push(async () => link.close());
-      const host = this.#startHost(worker, link, gateway);
+      const host = this.#startHost(worker, link, { gateway, keys });
       hosts.push(host);
       this.#opened.push(async () => host.kill());
     }
@@ -124,7 +150,11 @@ export class Round {
     return dashboard;
   }
 
-  #startHost(worker: number, link: TcpProxy, gateway: Gateway): WorkerHost {
+  #startHost(
+    worker: number,
+    link: TcpProxy,
+    { gateway, keys }: { readonly gateway: Gateway; readonly keys: KeyFiles | undefined },
+  ): WorkerHost {
     const { timing, maxUnknownsInARow } = this.#plan;
     return new WorkerHost({
       name: `worker ${worker}`,
@@ -139,9 +169,20 @@ export class Round {
         GATEWAY_PLATFORM_ID: String(PLATFORM_ID),
         GATEWAY_SECRET_KEY: SECRET_KEY,
         SEND_JOURNAL_DIR: this.#journalDir(worker),
+        ...keys?.workerEnvironment,
       },
       onDefect: (defect) => this.#broken.push(defect),
     });
+  }
+
+  /** Keys, and journals that count as complete. */
+  async #openKeys(): Promise<KeyFiles> {
+    for (const dir of this.#journalDirs()) await adoptJournal(dir, PLATFORM_ID);
+    return writeKeyFiles(this.#dir);
+  }
+
+  #journalDirs(): string[] {
+    return [...new Set(Array.from({ length: WORKERS }, (_, worker) => this.#journalDir(worker)))];
   }
 
   #journalDir(worker: number): string {
@@ -180,9 +221,10 @@ export class Round {
         if (stats === undefined || !users.haveAskedForAll || stats.paused) return false;
         if (stats.objections.length > 0) return false;
         const { queued, sending, in_progress: inProgress } = stats;
-        return queued + sending + inProgress === 0;
+        if (queued + sending + inProgress > 0) return false;
+        return !this.#plan.signed || (await isDecided(stats, users));
       },
-      DRAINED_WITHIN_MS,
+      this.#plan.signed ? DECIDED_WITHIN_MS : DRAINED_WITHIN_MS,
     );
     this.#note('nothing is under way any more');
   }
@@ -198,6 +240,22 @@ async function readPayouts({ producer, payoutIds }: Users): Promise<Map<string, 
   const payouts = new Map<string, Payout | undefined>();
   for (const payoutId of payoutIds) payouts.set(payoutId, await producer.get(payoutId));
   return payouts;
+}
+
+/** With keys, whether an operator has nothing to decide any more. */
+async function isDecided({ unknown, rejected, held }: AccountStats, { producer }: Users): Promise<boolean> {
+  const unsigned = await producer.get(UNSIGNED.payoutId);
+  return unknown + rejected + held === (unsigned?.state === 'held' ? 1 : 0);
+}
+
+/** A pause that a worker keeps is told each time that it would send. */
+async function countKeptPauses(hosts: readonly WorkerHost[]): Promise<number> {
+  const logs = await readLogs(hosts);
+  return logs.reduce((count, log) => count + log.split('was not ended by a signed act: ').length - 1, 0);
+}
+
+async function readLogs(hosts: readonly WorkerHost[]): Promise<string[]> {
+  return Promise.all(hosts.map(async (host) => host.readLog()));
 }
 
 function countStates(payouts: Iterable<Payout | undefined>): Record<string, number> {

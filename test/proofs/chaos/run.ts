@@ -7,7 +7,7 @@ import { print, runCommand } from '../command-line.js';
 import { drawPlan, type Plan } from './plan.js';
 import { Round, type RoundResult } from './round.js';
 
-const USAGE = `npm run chaos -- [--rounds N] [--from SEED] [--jobs N] [--keep]
+const USAGE = `npm run chaos -- [--signed] [--rounds N] [--from SEED] [--jobs N] [--keep]
 
 Each round starts three workers for one account, a Redis, a link to it for each worker, and a gateway. While payouts are
 sent, what the round's seed has drawn goes wrong: workers are killed, stopped for longer than the lease, or ended in good
@@ -19,6 +19,7 @@ promises. Every tenth round runs at the real interval, the others at an eighth o
   --from SEED   the first round's seed; each round takes the next (1)
   --seed SEED   one round: the same as --from SEED --rounds 1
   --jobs N      rounds at the same time (2)
+  --signed      payouts are signed, and the workers have a keyring; an operator signs, too, and decides whatever is open
   --keep        keep the logs of rounds that passed, too
 
 A seed decides which faults strike and when; what they meet depends on the machine, so a failure may take some repeats.
@@ -30,6 +31,7 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
     jobs: { type: 'string', default: '2' },
+    signed: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -65,7 +67,7 @@ async function main(): Promise<boolean> {
 }
 
 async function runRound(seed: number, tally: Tally): Promise<void> {
-  const plan = drawPlan(seed);
+  const plan = drawPlan(seed, values.signed);
   const dir = await mkdtemp(join(tmpdir(), `payouts-chaos-${seed}-`));
   const startedAt = performance.now();
   const result = await new Round(plan, dir).run();
@@ -100,11 +102,11 @@ function describe({ seed, timing, faults }: Plan, result: RoundResult, seconds: 
   ].join('  ');
 }
 
-function explain({ seed, sharedJournal }: Plan, { broken, trace, states }: RoundResult): void {
+function explain({ seed, sharedJournal, signed }: Plan, { broken, trace, states }: RoundResult): void {
   for (const text of broken) print(`  ${text}`);
   print(`  payouts: ${JSON.stringify(states)}; journals: ${sharedJournal ? 'one for all hosts' : 'one for each host'}`);
   for (const line of trace) print(`  ${line}`);
-  print(`  to repeat it: npm run chaos -- --seed ${seed}`);
+  print(`  to repeat it: npm run chaos -- ${signed ? '--signed ' : ''}--seed ${seed}`);
 }
 
 function wholeNumber(text: string): number {

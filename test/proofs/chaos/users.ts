@@ -1,7 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { RedisUnavailableError } from '../../../src/errors.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
-import { addressOf, PLATFORM_ID } from './account.js';
+import type { Payment } from '../../../src/sandbox/payment-book.js';
+import { SIGNING_KEY, UNSIGNED } from '../signing.js';
+import { addressOf, amountOf, PLATFORM_ID } from './account.js';
+import { Decisions } from './decisions.js';
 import { Operator, type OperatorOptions } from './operator.js';
 
 const CHECK_EVERY_MS = 150;
@@ -10,6 +14,12 @@ export interface UsersOptions extends OperatorOptions {
   /** When each payout is enqueued, in ms since the chaos began. */
   readonly enqueueAtMs: readonly number[];
   readonly sinceChaosMs: () => number;
+  /** What the gateway's support tells. */
+  readonly readPayments: () => Promise<readonly Payment[]>;
+  /** How often the workers' logs say that one keeps a pause which Redis has forgotten. */
+  readonly countKeptPauses: () => Promise<number>;
+  /** With keys: see `Plan`. */
+  readonly forgetsKey: boolean;
 }
 
 /** The application that enqueues, and the operator who runs the command that is shown when an account is stopped. */
@@ -20,12 +30,20 @@ export class Users {
   readonly #accepted = new Set<string>();
   readonly #stopped = new AbortController();
   readonly operator: Operator;
+  /** With keys, he decides about payouts, too. */
+  readonly decisions: Decisions | undefined;
+  #keptPauses = 0;
   #working: Promise<void> | undefined;
 
   constructor(options: UsersOptions) {
     this.#options = options;
     this.operator = new Operator(options);
-    this.producer = new PayoutProducer({ redisUrl: options.redisUrl, platformId: PLATFORM_ID });
+    const { redisUrl, keys, readPayments, forgetsKey } = options;
+    const signing = keys === undefined ? {} : { signingKey: SIGNING_KEY, keysFile: keys.keysFile };
+    this.producer = new PayoutProducer({ redisUrl, platformId: PLATFORM_ID, ...signing });
+    const ignored = [UNSIGNED.payoutId];
+    const { producer, operator } = this;
+    this.decisions = keys && new Decisions({ producer, operator, readPayments, ignored, forgetsKey });
     this.payoutIds = options.enqueueAtMs.map((_, index) => `P-${index + 1}`);
   }
 
@@ -54,12 +72,39 @@ export class Users {
   }
 
   async #work(): Promise<void> {
+    if (this.#options.keys !== undefined) await this.#enqueueUnsigned();
     while (!this.#stopped.signal.aborted) {
       await this.#enqueueWhatIsDue();
       const stats = await this.readStats();
-      if (stats !== undefined) await this.operator.endStop(stats);
+      if (stats !== undefined) await this.#operate(stats);
       await delay(CHECK_EVERY_MS);
     }
+  }
+
+  async #operate(stats: AccountStats): Promise<void> {
+    await this.operator.endStop(stats);
+    if (this.decisions === undefined || stats.objections.length > 0) return;
+    try {
+      await this.decisions.decide();
+    } catch (error) {
+      if (!(error instanceof RedisUnavailableError)) throw error;
+      return;
+    }
+    if (!stats.paused) await this.#endKeptPause();
+  }
+
+  /** Only the worker knows of a pause that Redis has forgotten: its log says what to run. */
+  async #endKeptPause(): Promise<void> {
+    const count = await this.#options.countKeptPauses();
+    if (count === this.#keptPauses) return;
+    await this.operator.endKeptPause();
+    this.#keptPauses = await this.#options.countKeptPauses();
+  }
+
+  async #enqueueUnsigned(): Promise<void> {
+    const stranger = new PayoutProducer({ redisUrl: this.#options.redisUrl, platformId: PLATFORM_ID });
+    await stranger.enqueue(UNSIGNED);
+    await stranger.close();
   }
 
   async #enqueueWhatIsDue(): Promise<void> {
@@ -70,7 +115,7 @@ export class Users {
     if (due.length === 0) return;
     try {
       await this.producer.enqueueMany(
-        due.map((payoutId) => ({ payoutId, paymentId: 1, amount: '0.01', addressTo: addressOf(payoutId) })),
+        due.map((payoutId) => ({ payoutId, paymentId: 1, amount: amountOf(payoutId), addressTo: addressOf(payoutId) })),
       );
       for (const payoutId of due) this.#accepted.add(payoutId);
     } catch {

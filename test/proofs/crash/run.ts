@@ -12,7 +12,8 @@ import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
-import { openSignedAccount, SIGNING_KEY, UNSIGNED } from './signed-account.js';
+import { SIGNING_KEY, UNSIGNED } from '../signing.js';
+import { openSignedAccount } from './signed-account.js';
 
 const PRELOAD = new URL('crash-everywhere.mjs', import.meta.url).href;
 const SECRET_KEY = 'k-crash-points';
@@ -178,9 +179,9 @@ async function findBroken({ sandbox, producer }: Run): Promise<string | undefine
     if (payout?.state === 'completed' && !paid.has(payout.addressTo)) return `P-${index} is completed but was not paid`;
   }
   if (!values.signed) return undefined;
-  const { state } = (await producer.get(UNSIGNED)) ?? {};
-  const isSent = sandbox.payments().some(({ addressTo }) => addressTo === 'bc1qunsigned');
-  return state === 'held' && !isSent ? undefined : `${UNSIGNED}, which nobody signed, is ${String(state)}`;
+  const { payoutId, addressTo } = UNSIGNED;
+  const { state } = (await producer.get(payoutId)) ?? {};
+  return state === 'held' && !paid.has(addressTo) ? undefined : `${payoutId}, which nobody signed, is ${String(state)}`;
 }
 
 async function main(): Promise<number> {

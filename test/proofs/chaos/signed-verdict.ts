@@ -1,0 +1,57 @@
+import type { Payout } from '../../../src/ledger/payout.js';
+import { UNSIGNED } from '../signing.js';
+import { amountOf, addressOf } from './account.js';
+import type { GatewayBook } from './gateway.js';
+
+/**
+ * What a round with keys promises beyond the others: only what was signed is paid, as it was signed, and every payout that
+ * was signed ends paid, with a receipt.
+ * @param unsigned - what nobody signed, as the ledger has it in the end; a Redis that came back older may have forgotten it
+ * @returns what was broken
+ */
+export function findBrokenSigning(
+  { payments, stats }: GatewayBook,
+  payouts: ReadonlyMap<string, Payout | undefined>,
+  unsigned: Payout | undefined,
+): string[] {
+  // An account that was blocked for its pace pays nothing more, which is reported already.
+  if (stats.blocked) return [];
+  const broken: string[] = [];
+  const signed = new Map([...payouts.keys()].map((payoutId) => [addressOf(payoutId), amountOf(payoutId)]));
+  for (const { addressTo, amount, paymentId } of payments) {
+    if (signed.get(addressTo) === amount && paymentId === 1) continue;
+    broken.push(`UNSIGNED: ${amount} of currency ${paymentId} to ${addressTo} was paid, which nobody signed`);
+  }
+  for (const [payoutId, payout] of payouts) {
+    if (payout?.state !== 'completed') {
+      broken.push(`NOT PAID: ${payoutId} is ${payout?.state ?? 'missing'} in the end: ${describeCause(payout)}`);
+    } else if (payout.verified !== true)
+      broken.push(`NO RECEIPT: that ${payoutId} is completed was signed by no worker`);
+  }
+  if (unsigned !== undefined && unsigned.state !== 'held') {
+    broken.push(`UNSIGNED: ${UNSIGNED.payoutId}, which nobody signed, is ${unsigned.state}`);
+  }
+  return broken;
+}
+
+/**
+ * What the workers held although nothing in the round explains it.
+ * @param logs - of the workers
+ * @param unsigned - payouts that nobody signed, or that were to be sent again without a signed act
+ */
+export function findUnexplainedHolds(logs: readonly string[], unsigned: ReadonlySet<string>): string[] {
+  const lines = logs.flatMap((log) => log.split('\n')).filter((line) => line.includes('"msg":"payout held'));
+  return lines.flatMap((line) => {
+    const { payoutId, reason } = JSON.parse(line) as { readonly payoutId: string; readonly reason: string };
+    if (unsigned.has(payoutId) && UNSIGNED_HOLD.test(reason)) return [];
+    // The operator does not know for how long a request may be on its way: the worker says that he was too early.
+    return TOO_EARLY.test(reason) ? [] : [`HELD without a cause: ${payoutId}: ${reason}`];
+  });
+}
+
+const UNSIGNED_HOLD = /^It is not signed|there is no signed act/;
+const TOO_EARLY = /the act was signed while the request could still be on its way/;
+
+function describeCause(payout: Payout | undefined): string {
+  return payout?.held?.message ?? payout?.message ?? 'nothing says why';
+}

@@ -1,0 +1,74 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KeyObject } from 'node:crypto';
+import { signText } from '../../src/control/ed25519.js';
+import type { ActSigner } from '../../src/control/act-signer.js';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { journalPath } from '../../src/journal/journal-files.js';
+import type { PayoutInput } from '../../src/ledger/payout.js';
+import { keyEntry, testKey } from '../control/support.js';
+
+/** What proofs on real processes need where payouts are signed: keys in files, and journals that are complete. */
+
+const [SHOP, ANN, WORKER] = [testKey(1), testKey(2), testKey(3)];
+
+/** With which the application signs. */
+export const SIGNING_KEY = { name: 'shop', privateKey: SHOP };
+
+/** The operator's key, for a program. */
+export const OPERATOR: ActSigner = {
+  name: 'ann',
+  sign: async (text) => Promise.resolve(signText(text, ANN)),
+};
+
+/** Nobody signs it: it has to be held, and never sent. */
+export const UNSIGNED: PayoutInput = { payoutId: 'P-unsigned', paymentId: 1, amount: '1', addressTo: 'bc1qunsigned' };
+
+export interface KeyFiles {
+  readonly keysFile: string;
+  /** The operator's private key. */
+  readonly operatorKeyFile: string;
+  readonly workerEnvironment: Readonly<Record<string, string>>;
+}
+
+/** Writes the keyring, and the private keys that processes read. */
+export async function writeKeyFiles(dir: string): Promise<KeyFiles> {
+  const keys = [
+    keyEntry(SHOP),
+    keyEntry(ANN, { name: 'ann', role: 'operator', person: 'Ann' }),
+    keyEntry(WORKER, { name: 'worker', role: 'worker', person: 'Worker' }),
+  ];
+  const keysFile = await writeSecret(dir, 'keyring.json', JSON.stringify({ version: 1, keys }));
+  return {
+    keysFile,
+    operatorKeyFile: await writeSecret(dir, 'ann.pem', toPem(ANN)),
+    workerEnvironment: {
+      PAYOUT_KEYS_FILE: keysFile,
+      PAYOUT_WORKER_KEY_FILE: await writeSecret(dir, 'worker.pem', toPem(WORKER)),
+      PAYOUT_WORKER_KEY_NAME: 'worker',
+    },
+  };
+}
+
+/** As `payouts journal adopt` on the host of a journal. */
+export async function adoptJournal(dir: string, platformId: number): Promise<void> {
+  const journal = await FileSendJournal.open({ dir, platformId });
+  await journal.noteComplete({ at: Date.now(), by: 'ann', reason: 'nothing was sent yet' });
+  await journal.close();
+}
+
+/** Whether a journal has a pause that no signed act has ended. */
+export async function keepsPause(dir: string, platformId: number): Promise<boolean> {
+  const text = await readFile(journalPath(dir, platformId), 'utf8');
+  return text.lastIndexOf('"paused":') > text.lastIndexOf('"resumed":');
+}
+
+async function writeSecret(dir: string, name: string, text: string): Promise<string> {
+  const file = join(dir, name);
+  await writeFile(file, text, { mode: 0o600 });
+  return file;
+}
+
+function toPem(key: KeyObject): string {
+  return key.export({ format: 'pem', type: 'pkcs8' }).toString();
+}
