@@ -12,7 +12,7 @@ export async function copyKeys({ redis, keys }: ForgedAccount): Promise<KeyCopy>
 
 /** BullMQ's limiter expires: a key that was listed may be gone. */
 async function findDump(redis: Redis, name: string): Promise<Buffer | undefined> {
-  const value: Buffer | null = await redis.dumpBuffer(name);
+  const value = (await redis.dumpBuffer(name)) as Buffer | null;
   return value ?? undefined;
 }
 
