@@ -37,7 +37,7 @@ export async function playAccount(account: ForgeAccount, play: ForgePlay): Promi
   play.note(`the shop orders ${FIRST_ORDERS.length} payouts`);
   await attack('queued', account, play);
   worker.start();
-  play.note('the worker starts');
+  play.note('the worker starts: it makes sure that no other one sends, then sends one payout a second');
   await waitUntil(account, 'sending the payouts', async () => areDecided(account, DECIDED_FIRST), play.stop);
 
   await attack('paid', account, play);
