@@ -24,9 +24,7 @@ export type WatchedAccount = Pick<
 >;
 
 /** What can be said of an account: this process always, Redis only while it is available. */
-export interface AccountView extends Pick<WatchedAccount, 'platformId' | 'status' | 'work'> {
-  /** Whether only signed payouts are sent. */
-  readonly isSigned: boolean;
+export interface AccountView extends Pick<WatchedAccount, 'platformId' | 'status' | 'work' | 'keyring'> {
   readonly redisIsUp: boolean;
   /** Why Redis takes no writes. */
   readonly writeRefusal: WriteRefusal | undefined;
@@ -68,8 +66,7 @@ const RESPOND_WITHIN_MS = GUARD_MS;
 /** @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck */
 export async function viewAccount(account: WatchedAccount, stuckAfterMs: number): Promise<AccountView> {
   const { platformId, status, keyring, ledger, queues, work } = account;
-  const isSigned = keyring !== undefined;
-  const view = { platformId, status, work, isSigned, redisIsUp: true, writeRefusal: undefined, details: undefined };
+  const view = { platformId, status, work, keyring, redisIsUp: true, writeRefusal: undefined, details: undefined };
   try {
     const { connection } = ledger;
     const found = await whileRedisIsAvailable(

@@ -101,9 +101,9 @@ async function readReadiness(accounts: readonly WatchedAccount[], stuckAfterMs: 
 }
 
 function describeAccount(view: AccountView): AccountReadiness {
-  const { platformId, status, details, isSigned } = view;
+  const { platformId, status, details, keyring } = view;
   const { stats } = details ?? {};
-  const advice = stats === undefined ? [] : adviseAccount(stats, { isSigned });
+  const advice = stats === undefined ? [] : adviseAccount(stats, { isSigned: keyring !== undefined });
   return {
     platformId,
     ...status,

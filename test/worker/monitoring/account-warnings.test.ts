@@ -74,7 +74,7 @@ function warnings(details: Partial<AccountDetails> | undefined, work = newWork()
   return warnAbout({
     platformId: 7,
     status: { role: 'standby' },
-    isSigned: false,
+    keyring: undefined,
     redisIsUp: true,
     writeRefusal: undefined,
     details: details && { ...WELL, ...details },
