@@ -69,6 +69,9 @@ export type KeyringKey = z.output<typeof keyEntry>;
 
 export { SSH_KEY_TYPES };
 
+/** All that verifying a signature needs of a keyring. */
+export type KeyFinder = Pick<Keyring, 'find'>;
+
 /** The public keys of those whose signatures count. */
 export class Keyring {
   readonly #keys: ReadonlyMap<string, KeyringKey>;

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import { signText } from './ed25519.js';
-import type { Keyring } from './keyring.js';
+import type { KeyFinder } from './keyring.js';
 import { formatReceipt, receiptOf, type PaidPayout, type ReceiptState, type StoredReceipt } from './receipt.js';
 import { intentOf } from './signed-payout.js';
 import type { SigningKey } from './signing-key-file.js';
@@ -11,7 +11,7 @@ export interface ReceiptSignerOptions {
   readonly key: SigningKey;
   readonly platformId: number;
   /** Whose signatures count; undefined where the worker sends unsigned payouts too. */
-  readonly keyring: Keyring | undefined;
+  readonly keyring: KeyFinder | undefined;
   readonly clock: Pick<Clock, 'wallNow'>;
 }
 

@@ -1,5 +1,5 @@
 import { formatAct, type Act, type SignedAct } from './act.js';
-import { isSignedBy, type Keyring } from './keyring.js';
+import { isSignedBy, type KeyFinder } from './keyring.js';
 import { hashText, parseStatementTime, StatementError } from './statement.js';
 import { CLOCK_TOLERANCE_MS } from './verify-intent.js';
 
@@ -21,7 +21,7 @@ export function verifyAct(
   platformId: number,
   act: SignedAct,
   wanted: WantedAct,
-  keyring: Keyring,
+  keyring: KeyFinder,
   now: number,
 ): ActVerdict {
   let text: string;

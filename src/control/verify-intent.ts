@@ -1,7 +1,7 @@
 import { INTENT_LIFETIME_MS } from './intent-signer.js';
 import { formatIntent, type Intent } from './intent.js';
 import { keyNameField } from '../fields.js';
-import { isSignedBy, type Keyring, type KeyringKey } from './keyring.js';
+import { isSignedBy, type KeyFinder, type KeyringKey } from './keyring.js';
 import type { IntentSignature } from './signed-payout.js';
 import { hashText, parseStatementTime, StatementError } from './statement.js';
 
@@ -42,7 +42,7 @@ export type IntentVerdict =
 export function verifyIntent(
   intent: Intent,
   signature: Pick<IntentSignature, 'key' | 'signature'> | undefined,
-  keyring: Keyring,
+  keyring: KeyFinder,
   now: number,
 ): IntentVerdict {
   if (signature === undefined) {

@@ -22,6 +22,8 @@ export interface AccountRoutesOptions {
   readonly stuckAfterMs: number;
   /** Block explorers by payment_id. */
   readonly explorers: ReadonlyMap<number, string>;
+  /** Whether operators sign their decisions. */
+  readonly isSigned: boolean;
   readonly logger: Logger;
 }
 
@@ -36,7 +38,7 @@ export interface ShownAccount {
 
 /** Makes what shows an account, and watches it while somebody looks. */
 export function showAccount(account: AccountAccess, options: AccountRoutesOptions): ShownAccount {
-  const { platformIds, stuckAfterMs, explorers, logger } = options;
+  const { platformIds, stuckAfterMs, explorers, isSigned, logger } = options;
   const { ledger, queues } = account;
   const { connection } = ledger;
   const watch = new AccountWatch(account, systemClock);
@@ -44,6 +46,7 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
     const { tone, headline } = judgePulse(watch.observation);
     return {
       ...toSite(request, connection.platformId, platformIds),
+      isSigned,
       alarm: tone === 'bad' ? headline : undefined,
     };
   };

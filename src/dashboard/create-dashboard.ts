@@ -28,6 +28,8 @@ export interface DashboardOptions {
   readonly user?: string | undefined;
   /** Block explorers by payment_id, to which a txhash is linked: `https://…/{txhash}`. @defaultValue no links */
   readonly explorers?: ReadonlyMap<number, string> | undefined;
+  /** Whether workers have a keyring: the commands that it shows then have the key that they need. @defaultValue false */
+  readonly isSigned?: boolean | undefined;
   /** A payout in progress for longer than this, in ms, is shown as stuck. @defaultValue a day */
   readonly stuckAfterMs?: number;
   /** @defaultValue a logger that says nothing */
@@ -55,7 +57,11 @@ const DEFAULT_USER = 'payouts';
  * @throws InvalidConfigError when the options cannot be used
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { stuckAfterMs = WORKER_COMMAND_SETTINGS.stuckAfterMs.default, explorers = new Map() } = options;
+  const {
+    stuckAfterMs = WORKER_COMMAND_SETTINGS.stuckAfterMs.default,
+    explorers = new Map(),
+    isSigned = false,
+  } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   const login = toLogin(options);
   const accounts = openAccounts(options, logger);
@@ -69,7 +75,9 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   router.get('/metrics', async (_, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
-  const shown = accounts.map((account) => showAccount(account, { platformIds, stuckAfterMs, explorers, logger }));
+  const shown = accounts.map((account) =>
+    showAccount(account, { platformIds, stuckAfterMs, explorers, isSigned, logger }),
+  );
   for (const { platformId, router: account } of shown) router.use(accountPath(platformIds, platformId) || '/', account);
   if (accounts.length > 1) router.use(createAccountsPages(shown, logger));
 

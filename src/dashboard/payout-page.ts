@@ -41,7 +41,7 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown): string {
               <p><bdi>${message}</bdi></p>
             </section>`
       }
-      ${nextStepsSection(nextSteps(payout, site.platformId))}
+      ${nextStepsSection(nextSteps(payout, site.platformId, site))}
       <div class="columns">${dataSection(site, payout, shown)} ${historySection(payout.history)}</div>`,
   );
 }

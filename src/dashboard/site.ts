@@ -13,6 +13,8 @@ export interface Site extends DashboardSite {
   /** The path before the account's `/payouts` and `/board`: `root`, where the dashboard shows one account only. */
   readonly base: string;
   readonly platformId: number;
+  /** Whether operators sign their decisions. */
+  readonly isSigned?: boolean;
   /** Why nothing is sent, in a few words, for the top of every page; undefined where that is not known to be so. */
   readonly alarm?: string | undefined;
 }

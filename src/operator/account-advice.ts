@@ -2,6 +2,7 @@ import type { AccountStats } from '../ledger/account-stats.js';
 import type { KnownJournal } from '../ledger/sender-ledger.js';
 import { findKnownJournals, UNNAMED } from './adoption.js';
 import { forAccount, shellQuote } from './next-steps.js';
+import { withKey, type AdviceOptions } from './signed-command.js';
 
 /** Something that stops an account until an operator ends it. */
 export interface AccountAdvice {
@@ -22,9 +23,10 @@ export interface AccountAdvice {
  */
 export function adviseAccount(
   stats: Pick<AccountStats, 'platformId' | 'objections' | 'journals' | 'paused' | 'pausedReason'>,
+  options: AdviceOptions = {},
 ): readonly AccountAdvice[] {
   const { objections, paused, pausedReason } = stats;
-  if (objections.length > 0) return [adviseObjection(stats)];
+  if (objections.length > 0) return [adviseObjection(stats, options)];
   if (!paused) return [];
   const first = 'Remove the cause first.';
   return [
@@ -32,18 +34,17 @@ export function adviseAccount(
       kind: 'pause',
       problem: `paused: ${pausedReason ?? ''}`,
       first,
-      command: forAccount(RESUME_COMMAND, stats.platformId),
+      command: withKey(forAccount(RESUME_COMMAND, stats.platformId), options),
     },
   ];
 }
 
 const RESUME_COMMAND = 'payouts resume --reason WHY';
 
-function adviseObjection({
-  platformId,
-  objections,
-  journals,
-}: Pick<AccountStats, 'platformId' | 'objections' | 'journals'>): AccountAdvice {
+function adviseObjection(
+  { platformId, objections, journals }: Pick<AccountStats, 'platformId' | 'objections' | 'journals'>,
+  options: AdviceOptions,
+): AccountAdvice {
   const problem = objections
     .map(({ journalId, host, reason }) => `send journal ${journalId}${host === '' ? '' : ` on ${host}`}: ${reason}`)
     .join(' ');
@@ -59,9 +60,10 @@ function adviseObjection({
     platformId,
     foldersOf(readable),
     isOlder ? lost.map(({ journalId }) => journalId) : damaged,
+    options,
   );
   const placed = known.filter(({ journalId, dir }) => damaged.includes(journalId) && dir !== '');
-  const putBack = adoptCommand(platformId, foldersOf(placed), []);
+  const putBack = adoptCommand(platformId, foldersOf(placed), [], options);
   return {
     kind: 'objection',
     problem,
@@ -85,10 +87,16 @@ export function foldersOf(journals: readonly KnownJournal[], read: readonly stri
 }
 
 /** The command that adopts a ledger by the journals in these folders, without those that are given up. */
-export function adoptCommand(platformId: number, dirs: readonly string[], giveUp: readonly string[]): string {
+export function adoptCommand(
+  platformId: number,
+  dirs: readonly string[],
+  giveUp: readonly string[],
+  options: AdviceOptions = {},
+): string {
   const words = [
     ...[...new Set(dirs)].flatMap((dir) => ['--journal', dir]),
     ...[...new Set(giveUp)].flatMap((journalId) => ['--give-up', journalId]),
   ];
-  return forAccount(['payouts', 'adopt-ledger', ...words, '--reason', 'WHY'].map(shellQuote).join(' '), platformId);
+  const command = ['payouts', 'adopt-ledger', ...words, '--reason', 'WHY'].map(shellQuote).join(' ');
+  return withKey(forAccount(command, platformId), options);
 }

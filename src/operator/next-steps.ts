@@ -1,5 +1,6 @@
 import type { HeldFor } from '../ledger/payout.js';
 import type { Payout } from '../ledger/payout.js';
+import { withKey, type AdviceOptions } from './signed-command.js';
 import { UNSENT_STATES, type PayoutState } from '../ledger/states.js';
 
 /** Something that an operator may decide or check about a payout, and the command that does it; none, where only waiting helps. */
@@ -13,12 +14,16 @@ export type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
   Partial<Pick<Payout, 'held' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
 
 /** What an operator can do about a payout in its present state. */
-export function nextSteps(payout: PayoutSituation, platformId: number): readonly NextStep[] {
-  return stepsOf(payout).map((step) => stepForAccount(step, platformId));
+export function nextSteps(
+  payout: PayoutSituation,
+  platformId: number,
+  options: AdviceOptions = {},
+): readonly NextStep[] {
+  return stepsOf(payout).map((step) => stepForAccount(step, platformId, options));
 }
 
-function stepForAccount({ when, command }: NextStep, platformId: number): NextStep {
-  return command === undefined ? { when } : { when, command: forAccount(command, platformId) };
+function stepForAccount({ when, command }: NextStep, platformId: number, options: AdviceOptions): NextStep {
+  return command === undefined ? { when } : { when, command: withKey(forAccount(command, platformId), options) };
 }
 
 /** A `payouts` command for this account, wherever the environment of its reader leads. */
@@ -125,6 +130,7 @@ export function batchSteps(
   batch: string,
   counts: Readonly<Record<PayoutState, number>>,
   platformId: number,
+  options: AdviceOptions = {},
 ): readonly NextStep[] {
   const steps: readonly (NextStep & { readonly state: PayoutState })[] = [
     {
@@ -148,7 +154,7 @@ export function batchSteps(
       command: toWords('list', '--batch', batch, '--state', 'unknown', '--all', '--csv'),
     },
   ];
-  return steps.flatMap(({ state, ...step }) => (counts[state] > 0 ? [stepForAccount(step, platformId)] : []));
+  return steps.flatMap(({ state, ...step }) => (counts[state] > 0 ? [stepForAccount(step, platformId, options)] : []));
 }
 
 function statusCommand(txhash: string | undefined): { command?: string } {

@@ -3,7 +3,6 @@ import { hostname } from 'node:os';
 import type { Telemetry } from 'bullmq';
 import { GUARD_MS, type AccountSettings } from '../account-settings.js';
 import type { Clock } from '../clock.js';
-import type { Keyring } from '../control/keyring.js';
 import { ReceiptSigner } from '../control/receipt-signer.js';
 import type { SigningKey } from '../control/signing-key-file.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
@@ -23,6 +22,7 @@ import type { RedisJudgement } from './redis-watch.js';
 import { SenderLoop } from './sender/sender-loop.js';
 import type { SenderStatus } from './sender/sender-status.js';
 import type { JobWorkerContext } from './job-worker.js';
+import type { CurrentKeyring } from './current-keyring.js';
 import { describeWorker } from './describe-worker.js';
 import { reportWorker } from './report-worker.js';
 import { SignedAuthority } from './signed-authority.js';
@@ -55,7 +55,7 @@ export interface AccountWorkerOptions {
   /** For how many days its files are kept. */
   readonly journalDays: number;
   /** Whose signatures count; undefined where the ledger alone decides what is sent. */
-  readonly keyring?: Keyring | undefined;
+  readonly keyring?: CurrentKeyring | undefined;
   /** Signs final states; undefined where they are not signed. */
   readonly receiptKey?: SigningKey | undefined;
   readonly clock: Clock;
@@ -150,7 +150,7 @@ export class AccountWorker {
   }
 
   /** Whose signatures count, the same for all its accounts; undefined where the ledger alone decides what is sent. */
-  get keyring(): Pick<Keyring, 'keys'> | undefined {
+  get keyring(): Pick<CurrentKeyring, 'keys' | 'reloadTrouble'> | undefined {
     return this.#options.keyring;
   }
 

@@ -3,8 +3,6 @@ import type { Telemetry } from 'bullmq';
 import { completeSettings, type PartialAccountSettings } from '../account-settings.js';
 import { checkSettings } from '../check-settings.js';
 import { systemClock, untilAborted, type Clock } from '../clock.js';
-import { readKeyringFile } from '../control/keyring-file.js';
-import type { Keyring } from '../control/keyring.js';
 import type { SigningKey } from '../control/signing-key-file.js';
 import type { SigningKeyOption } from '../control/signing-key-option.js';
 import { InvalidConfigError, StoppedError, type Problem } from '../errors.js';
@@ -19,6 +17,7 @@ import { closeRedis, connectRedis, toRedisError, type RedisClient } from '../red
 import type { PartialSettings, Settings } from '../setting.js';
 import { ACCOUNT_SETTINGS, WORKER_SETTINGS, type ACCOUNT_IDENTITY } from '../settings.js';
 import { AccountWorker, type WorkerConfirmations, type WorkerConnections } from './account-worker.js';
+import { CurrentKeyring } from './current-keyring.js';
 import { RecentWork } from './monitoring/recent-work.js';
 import { openReceiptKey } from './receipt-key.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
@@ -59,16 +58,19 @@ export class PayoutWorker {
   readonly accounts: readonly AccountWorker[];
   readonly #connections: WorkerConnections;
   readonly #watch: RedisWatch | undefined;
+  readonly #keyring: CurrentKeyring | undefined;
   #stopping: Promise<void> | undefined;
 
   private constructor(
     connections: WorkerConnections,
     accounts: readonly AccountWorker[],
     watch: RedisWatch | undefined,
+    keyring: CurrentKeyring | undefined,
   ) {
     this.#connections = connections;
     this.accounts = accounts;
     this.#watch = watch;
+    this.#keyring = keyring;
   }
 
   /**
@@ -103,7 +105,7 @@ export class PayoutWorker {
         openAccount(account, { options, keyring, receiptKey, connections, confirmations, judgement, logger, clock }),
       );
       watch?.start();
-      return new PayoutWorker(connections, accounts, watch);
+      return new PayoutWorker(connections, accounts, watch, keyring);
     } catch (error) {
       await closeAll(connections);
       throw error;
@@ -112,6 +114,14 @@ export class PayoutWorker {
 
   start(): void {
     for (const account of this.accounts) account.start();
+  }
+
+  /**
+   * Reads the file of the keyring again, where there is one: it counts for what is checked from then on. One that cannot be
+   * used is logged as an error and shown at /readyz, and the keyring before goes on to count.
+   */
+  reloadKeys(): void {
+    this.#keyring?.reload();
   }
 
   /** Ends every account in good order: no new send, responses in progress are awaited, the leases released. */
@@ -163,17 +173,12 @@ function requireValid(options: PayoutWorkerOptions): void {
 }
 
 /** @throws InvalidConfigError when the file is missing, not trusted, or makes no sense */
-function readKeyring({ keysFile }: PayoutWorkerOptions, logger: Logger): Keyring | undefined {
+function readKeyring({ keysFile }: PayoutWorkerOptions, logger: Logger): CurrentKeyring | undefined {
   if (keysFile === undefined) {
     logger.warn({}, 'PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself; see docs/control.md');
     return undefined;
   }
-  const keyring = readKeyringFile(keysFile, 'PAYOUT_KEYS_FILE');
-  logger.info(
-    { keysFile, keys: keyring.keys.map(({ name, role }) => `${name} (${role})`) },
-    'only signed payouts are sent',
-  );
-  return keyring;
+  return new CurrentKeyring(keysFile, logger);
 }
 
 /** A Redis that is unavailable at the start is waited for; one that may forget is refused. */
@@ -210,7 +215,7 @@ async function requireDurableRedis(
 
 interface OpenAccountContext {
   readonly options: PayoutWorkerOptions;
-  readonly keyring: Keyring | undefined;
+  readonly keyring: CurrentKeyring | undefined;
   readonly receiptKey: SigningKey | undefined;
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;

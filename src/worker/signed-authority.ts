@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import { parseAct, type SignedAct } from '../control/act.js';
-import type { Keyring } from '../control/keyring.js';
+import type { KeyFinder } from '../control/keyring.js';
 import { intentOf } from '../control/signed-payout.js';
 import { verifyAct } from '../control/verify-act.js';
 import { verifyIntent } from '../control/verify-intent.js';
@@ -12,7 +12,7 @@ import type { ResumeVerdict, SendAuthority, SendPermit } from './sender/send-aut
 
 export interface SignedAuthorityOptions {
   readonly platformId: number;
-  readonly keyring: Keyring;
+  readonly keyring: KeyFinder;
   readonly journal: Pick<
     SendJournal,
     'bornAt' | 'prunedUpTo' | 'unclearedAttempts' | 'wasAccepted' | 'hasAct' | 'lastSends'

@@ -96,6 +96,7 @@ it('has a rule for everything that needs an operator', () => {
     'payouts_dashboard_login_failures_total',
     'payouts_signature_failures_total',
     'payouts_key_not_after_timestamp_seconds',
+    'payouts_keys_reload_failed',
   ]) {
     expect(watched).toContain(metric);
   }

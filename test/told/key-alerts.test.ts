@@ -15,6 +15,11 @@ const WALL_AT = Date.parse('2030-01-31T09:00:00Z') / 1_000;
 const REFUSALS = 'payouts_signature_failures_total';
 const UP = 'payouts_build_info{version="1"} 1\n';
 
+/** A keyring that was read. */
+function read(...keys: readonly KeyEntry[]): Parameters<ReturnType<typeof createKeyGauges>>[0] {
+  return { keys: keyringOf(...keys).keys, reloadTrouble: undefined };
+}
+
 function snapshot(at: number, text: string): Snapshot {
   return { at, wallAt: WALL_AT + at, scrapes: [{ instance: 'host-1:9464', text: `${UP}${text}` }] };
 }
@@ -28,7 +33,7 @@ async function alertsOf(
   const registry = new Registry();
   const notAfter = new Date((WALL_AT + endsInS) * 1_000).toISOString();
   const shop = keyEntry(testKey(1), { notAfter, ...changes });
-  createKeyGauges(registry)(keyringOf(shop, keyEntry(testKey(2), { name: 'ann', role: 'operator' })));
+  createKeyGauges(registry)(read(shop, keyEntry(testKey(2), { name: 'ann', role: 'operator' })));
   const text = await registry.metrics();
   const series = extrapolate({ before: snapshot(0, text), since: snapshot(0, text), now: snapshot(1, text) }, MINUTES);
   return judgeAlerts(series, MINUTES, expected);
@@ -45,17 +50,25 @@ it('a key that ends within 14 days is told, and until a day after', async () => 
 it('a key that is revoked or has no end is not', async () => {
   expect(await alertsOf(DAY_S, [], { revoked: true })).toBeUndefined();
   const registry = new Registry();
-  createKeyGauges(registry)(keyringOf(keyEntry(testKey(1))));
-  expect(await registry.metrics()).not.toContain('{');
+  createKeyGauges(registry)(read(keyEntry(testKey(1))));
+  expect(await registry.metrics()).not.toContain('{key=');
 });
 
 it('no key of a keyring before is left', async () => {
   const registry = new Registry();
   const set = createKeyGauges(registry);
-  set(keyringOf(keyEntry(testKey(1), { notAfter: '2030-02-01T00:00:00Z' })));
+  set(read(keyEntry(testKey(1), { notAfter: '2030-02-01T00:00:00Z' })));
   expect(await registry.metrics()).toContain('{key="shop",role="producer"} 1896134400');
   set(undefined);
   expect(await registry.metrics()).not.toContain('shop');
+});
+
+it('a keyring that could not be read again is told', async () => {
+  const registry = new Registry();
+  createKeyGauges(registry)({ keys: [], reloadTrouble: 'is no YAML' });
+  const text = await registry.metrics();
+  const series = extrapolate({ before: snapshot(0, ''), since: snapshot(0, text), now: snapshot(1, text) }, MINUTES);
+  expect(await judgeAlerts(series, MINUTES, ['PayoutsKeysReloadFailed'])).toBeUndefined();
 });
 
 /** What a worker counts before and after; Prometheus reads it once a minute. */

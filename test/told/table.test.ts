@@ -4,7 +4,7 @@ import { WAYS } from './ways/index.js';
 
 /** Alerts about what has happened to money or access, or about other alerts, while payouts go out. */
 const OF_EVENTS = [
-  ...['PayoutsPaidLate', 'PayoutsSentTooClose', 'PayoutsFailed'],
+  ...['PayoutsPaidLate', 'PayoutsSentTooClose', 'PayoutsFailed', 'PayoutsKeysReloadFailed'],
   ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate'],
 ];
 

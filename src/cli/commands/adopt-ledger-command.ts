@@ -8,6 +8,7 @@ import { isComplete, UNWITNESSED, type Adoption, type AdoptionPlan } from '../..
 import { readJournals } from '../../operator/open-journals.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
+import { hasKeyring } from '../context/keyring.js';
 import { formatTable } from '../output/format-table.js';
 import { formatTime, shorten } from '../../format.js';
 import type { Actor } from '../../ledger/actor.js';
@@ -98,7 +99,9 @@ function incomplete({ environment }: CliContext, dirs: readonly string[], plan: 
   const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
   const { unread, unwitnessed, giveUp } = plan;
   const readable = unread.filter(({ dir, readTo }) => dir !== '' && readTo === undefined);
-  const command = adoptCommand(platformId, [...dirs, ...foldersOf(readable, dirs)], giveUp);
+  const command = adoptCommand(platformId, [...dirs, ...foldersOf(readable, dirs)], giveUp, {
+    isSigned: hasKeyring(environment),
+  });
   const lost = [...unread.map(({ journalId }) => journalId), ...(unwitnessed.length > 0 ? [UNWITNESSED] : [])];
   const way =
     readable.length > 0

@@ -4,6 +4,7 @@ import { readConfig } from '../../config.js';
 import type { DashboardServer } from '../../dashboard/index.js';
 import { InvalidConfigError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
+import { hasKeyring } from '../context/keyring.js';
 import { readPlatformIds } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
@@ -14,7 +15,8 @@ pages show the command to run.
 Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID (or PAYOUT_ACCOUNTS_FILE), DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000),
   DASHBOARD_USER (payouts); DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can
-  reach, with at least 12 characters there; DASHBOARD_TRUSTED_PROXIES; PAYOUT_EXPLORERS (links from a txhash to a block explorer).
+  reach, with at least 12 characters there; DASHBOARD_TRUSTED_PROXIES; PAYOUT_EXPLORERS (links from a txhash to a block explorer);
+  PAYOUT_KEYS_FILE (the commands it shows then have --key).
 
 It serves plain HTTP: put a TLS proxy in front of it on a network that you do not control.
 
@@ -68,6 +70,7 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
       password: config.DASHBOARD_PASSWORD,
       trustedProxies: config.DASHBOARD_TRUSTED_PROXIES,
       explorers: config.PAYOUT_EXPLORERS,
+      isSigned: hasKeyring(environment),
       logger,
     });
   } catch (error) {

@@ -6,9 +6,11 @@ import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '
 import { readStatistics } from '../../ledger/statistics.js';
 import { watchHeartbeat, type SenderLife } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
+import type { AdviceOptions } from '../../operator/signed-command.js';
 import { colourState } from '../output/colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { describePace, formatSums, toJsonFields, type MoneyFacts } from '../output/format-money-facts.js';
+import { hasKeyring } from '../context/keyring.js';
 import { formatTable } from '../output/format-table.js';
 import { formatDuration, formatSeconds, formatTime } from '../../format.js';
 import { withAccount } from '../context/with-account.js';
@@ -50,7 +52,9 @@ async function showAccount(context: CliContext, json: true | undefined): Promise
     if (json) context.writeJson({ ...stats, ...toJsonFields(money) });
     else {
       const life = await watchHeartbeat(connection, systemClock, WATCH_MS);
-      context.write(formatAccount(money, life, context.colours));
+      context.write(
+        formatAccount(money, life, { colours: context.colours, isSigned: hasKeyring(context.environment) }),
+      );
     }
   });
 }
@@ -63,11 +67,16 @@ async function showBatch(context: CliContext, batch: string, json: true | undefi
   });
 }
 
-function formatAccount(money: MoneyFacts, life: SenderLife, colours: Colours): string {
+interface StatsOptions extends AdviceOptions {
+  readonly colours: Colours;
+}
+
+function formatAccount(money: MoneyFacts, life: SenderLife, options: StatsOptions): string {
   const { stats } = money;
+  const { colours } = options;
   const { oldestAgeMs } = stats;
   const facts = [
-    ['', 'sending', describeSending(stats, colours)],
+    ['', 'sending', describeSending(stats, options)],
     ['', 'sender', describeSender(life, colours)],
     ['', 'sends begun', String(stats.sends)],
     ...describePace(money, life),
@@ -91,8 +100,8 @@ function describeSender(life: SenderLife, colours: Colours): string {
   return `${who}: ${silent}. It has ended or hangs: start \`payouts worker\`, or wait until a standby takes over`;
 }
 
-function describeSending(stats: AccountStats, colours: Colours): string {
-  const [advice] = adviseAccount(stats);
+function describeSending(stats: AccountStats, { colours, ...options }: StatsOptions): string {
+  const [advice] = adviseAccount(stats, options);
   if (advice === undefined) return 'not paused';
   const { pausedBy, pausedAt } = stats;
   const since = pausedAt === null ? '' : `, ${formatTime(pausedAt)} UTC`;

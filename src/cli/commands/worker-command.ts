@@ -30,6 +30,7 @@ Environment:
 Signals:
   SIGTERM and SIGINT begin no new send, wait for the response to the current one, then exit with 0. A second signal
   exits at once; a send without its response then becomes unknown.
+  SIGHUP reads PAYOUT_KEYS_FILE again, where it is set.
 
 Examples:
   payouts worker
@@ -56,6 +57,8 @@ async function runWorker({ environment, stopSignal }: CliContext): Promise<void>
   const stop = stopSignal();
   const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs });
   let worker: PayoutWorker | undefined;
+  // Without a keyring it ends the process, as it ends any.
+  if (keysFile !== undefined) process.on('SIGHUP', () => worker?.reloadKeys());
   const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
   const health = await serveHealth({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   try {

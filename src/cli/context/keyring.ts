@@ -5,6 +5,11 @@ import { InvalidConfigError } from '../../errors.js';
 
 const FILE = 'PAYOUT_KEYS_FILE';
 
+/** Whether operators sign their decisions here. @throws InvalidConfigError when the setting is not usable */
+export function hasKeyring(environment: Environment): boolean {
+  return readConfig([FILE], environment)[FILE] !== undefined;
+}
+
 /**
  * The keyring of the environment.
  * @throws InvalidConfigError when there is none, or it cannot be used

@@ -3,6 +3,7 @@ import type { AccountStats } from '../../ledger/account-stats.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { watchHeartbeat } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
+import type { AdviceOptions } from '../../operator/signed-command.js';
 import { formatCount, formatDuration, formatSeconds } from '../../format.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
@@ -32,9 +33,9 @@ export async function checkSender(
 }
 
 /** Whether the account may send. */
-export function checkPause(stats: AccountStats): CheckResult {
+export function checkPause(stats: AccountStats, options: AdviceOptions): CheckResult {
   const name = 'pause';
-  const [advice] = adviseAccount(stats);
+  const [advice] = adviseAccount(stats, options);
   if (advice === undefined) return ok(name, 'the account is not paused, and no journal objects');
   const by = advice.kind === 'pause' && stats.pausedBy !== null ? ` (by ${stats.pausedBy})` : '';
   return problem(name, `nothing is sent: ${advice.problem}${by}`, `${advice.first} ${advice.command}`);

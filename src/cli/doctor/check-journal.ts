@@ -8,13 +8,19 @@ import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { peekSenderView } from '../../ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
 import type { KnownJournal, SenderView } from '../../ledger/sender-ledger.js';
+import { adoptCommand } from '../../operator/account-advice.js';
+import type { AdviceOptions } from '../../operator/signed-command.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 const NAME = 'journal and ledger';
 const WITHOUT_SENDS = 'A worker on this host would start a journal without the earlier sends.';
 
 /** Whether the journal of this host and the ledger agree on the sends. Both are only read. */
-export async function checkJournalAgreement(journalDir: string, connection: LedgerConnection): Promise<CheckResult> {
+export async function checkJournalAgreement(
+  journalDir: string,
+  connection: LedgerConnection,
+  options: AdviceOptions,
+): Promise<CheckResult> {
   const dir = resolve(journalDir);
   let journal: ReadableJournal | undefined;
   try {
@@ -23,7 +29,7 @@ export async function checkJournalAgreement(journalDir: string, connection: Ledg
     return problem(NAME, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
   }
   const view = await peekSenderView(connection);
-  if (journal?.ledger === undefined) return judgeMissing(connection.platformId, dir, view);
+  if (journal?.ledger === undefined) return judgeMissing(connection.platformId, dir, view, options);
   const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
   if (mismatch !== undefined) {
     return problem(NAME, mismatch.reason, 'See docs/operations.md, "The worker refuses to send".');
@@ -34,12 +40,12 @@ export async function checkJournalAgreement(journalDir: string, connection: Ledg
   return warning(
     NAME,
     `they agree, but the journal of this host began later: the one before it (${replaced.journalId}) is gone`,
-    `Without it a Redis that comes back older may forget sends unnoticed. Restore it to a folder of its own for \`payouts adopt-ledger --account ${connection.platformId}\`, or ${giveUp(connection.platformId, [replaced])}.`,
+    `Without it a Redis that comes back older may forget sends unnoticed. Restore it to a folder of its own for \`payouts adopt-ledger --account ${connection.platformId}\`, or ${giveUp(connection.platformId, [replaced], options)}.`,
   );
 }
 
 /** No journal, or one without a send. Only what the ledger knows tells whether there should be one. */
-function judgeMissing(platformId: number, dir: string, view: SenderView): CheckResult {
+function judgeMissing(platformId: number, dir: string, view: SenderView, options: AdviceOptions): CheckResult {
   const own = findOwn(view);
   if (own.length > 0) {
     const elsewhere = own.filter((known) => known.dir !== '' && known.dir !== dir);
@@ -49,7 +55,7 @@ function judgeMissing(platformId: number, dir: string, view: SenderView): CheckR
     return problem(
       NAME,
       `the ledger knows a journal of this host that has sends (${toIds(own)}), but in ${dir} it is missing or empty`,
-      `${WITHOUT_SENDS}${where.join('')} Restore the file; if it is permanently lost, ${giveUp(platformId, own)}.`,
+      `${WITHOUT_SENDS}${where.join('')} Restore the file; if it is permanently lost, ${giveUp(platformId, own, options)}.`,
     );
   }
   const sends = Math.max(view.sendCount, ...view.journals.map((known) => known.sends));
@@ -72,7 +78,7 @@ function toIds(journals: readonly KnownJournal[]): string {
   return journals.map(({ journalId }) => journalId).join(', ');
 }
 
-function giveUp(platformId: number, journals: readonly KnownJournal[]): string {
-  const ids = journals.map(({ journalId }) => `--give-up ${journalId}`);
-  return `run \`payouts adopt-ledger --account ${platformId} ${ids.join(' ')} --reason WHY\``;
+function giveUp(platformId: number, journals: readonly KnownJournal[], options: AdviceOptions): string {
+  const ids = journals.map(({ journalId }) => journalId);
+  return `run \`${adoptCommand(platformId, [], ids, options)}\``;
 }

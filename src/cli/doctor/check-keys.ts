@@ -62,7 +62,7 @@ function* judgeKeys(keyring: Keyring, file: string, now: number): Generator<Chec
 }
 
 function describeNext(role: KeyRole, where: string): string {
-  return `Run \`${KEYGEN} ${role}\` on ${where}, add the entry that it prints, then restart the workers.`;
+  return `Run \`${KEYGEN} ${role}\` on ${where}, add the entry that it prints, then send the workers SIGHUP, or restart them.`;
 }
 
 /** One that has ended is wanted in the keyring, for what it signed before; but another has to be there. */

@@ -77,6 +77,7 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
     yield await checkJournalFolder(journalDir, clock);
     const { keyring, results } = checkKeys(keys, clock);
     yield* results;
+    const isSigned = keys.file !== undefined;
     if (worker !== undefined) {
       const platformIds = accounts.map(({ platformId }) => platformId);
       yield* await checkWorker(worker, platformIds);
@@ -85,7 +86,7 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
       const { platformId } = account;
       for await (const result of checkGateway(account, clock)) yield { ...result, platformId };
       if (there === undefined) continue;
-      for await (const result of checkLedger(there, platformId, { journalDir, keyring, clock }))
+      for await (const result of checkLedger(there, platformId, { journalDir, isSigned, keyring, clock }))
         yield { ...result, platformId };
     }
   } finally {
@@ -117,7 +118,9 @@ async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenera
 
 interface LedgerCheckOptions {
   readonly journalDir: string;
-  /** Undefined where nothing has to be signed. */
+  /** Whether only signed payouts are sent. */
+  readonly isSigned: boolean;
+  /** Undefined where nothing has to be signed, or the file cannot be used. */
   readonly keyring: Keyring | undefined;
   readonly clock: Clock;
 }
@@ -125,13 +128,13 @@ interface LedgerCheckOptions {
 async function* checkLedger(
   redis: RedisClient,
   platformId: number,
-  { journalDir, keyring, clock }: LedgerCheckOptions,
+  { journalDir, isSigned, keyring, clock }: LedgerCheckOptions,
 ): AsyncGenerator<CheckResult> {
   const account = openAccount({ platformId, connection: redis, confirmation: 'reply', readOnly: true, clock });
   const { queues } = account;
   const { connection } = account.ledger;
   try {
-    yield await attempt('journal and ledger', async () => checkJournalAgreement(journalDir, connection));
+    yield await attempt('journal and ledger', async () => checkJournalAgreement(journalDir, connection, { isSigned }));
     if (keyring !== undefined) {
       yield await attempt('signed journal', async () => checkSignedJournal(journalDir, connection, keyring));
     }
@@ -147,7 +150,7 @@ async function* checkLedger(
       yield await attempt(JOB_CHECK_NAMES[state], async () => checkJobs(state, jobs));
     }
     yield await attempt('outbox', async () => checkOutbox(await readAccountStats(connection)));
-    yield await attempt('pause', async () => checkPause(await readAccountStats(connection)));
+    yield await attempt('pause', async () => checkPause(await readAccountStats(connection), { isSigned }));
     yield await attempt('balance', async () => checkBalance(connection));
     yield await attempt('unknown payouts', async () => checkUnknown(await readAccountStats(connection)));
     yield* await attemptAll('notifications', async () => checkNotifications(connection));

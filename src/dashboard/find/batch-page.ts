@@ -35,7 +35,7 @@ export function batchPage(site: Site, { batch, summary, urgent }: BatchView, sho
       </div>
       ${progressCard(counts, total)} ${sumsTable(site, batch, summary, shown)}
       ${messages.length === 0 ? undefined : messagesTable(site, batch, messages)}
-      ${nextStepsSection(batchSteps(batch, counts, site.platformId))}
+      ${nextStepsSection(batchSteps(batch, counts, site.platformId, site))}
       ${urgent.length === 0 ? undefined : urgentSection(site, batch, urgent, shown)}
       <nav class="more" aria-label="Payouts of the batch">
         <a href="${site.base}${csvPath({ batch })}" download>Download all as CSV</a>

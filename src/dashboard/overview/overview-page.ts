@@ -41,7 +41,7 @@ export function overviewPage(
   return layout(
     site,
     { title: pulse.headline, current: 'overview', ...PULSE_PAGE },
-    html`${pulseCard(pulse, observation, { stats, lastSendAgoMs, pace: [rate, end].filter((text) => text !== undefined) })}
+    html`${pulseCard(pulse, observation, { stats, isSigned: site.isSigned ?? false, lastSendAgoMs, pace: [rate, end].filter((text) => text !== undefined) })}
       ${figuresSection({ ...overview, isMoving })} ${needsSection(site, overview)}
       ${picturesSection(statistics, { range, path: `${site.base}/payouts`, wallNow })} ${stateTiles(site, stats)}
       ${observation.ledger === undefined ? undefined : workersSection(observation.ledger)}

@@ -10,6 +10,8 @@ import { utcTime } from '../time.js';
 /** What the ledger says beside the watch. */
 interface PulseFacts {
   readonly stats: AccountStats;
+  /** Whether operators sign their decisions. */
+  readonly isSigned: boolean;
   /** Undefined where no send is known. */
   readonly lastSendAgoMs: number | undefined;
   /** How fast it goes. */
@@ -26,7 +28,7 @@ export function pulseCard(pulse: Pulse, { redis, ledger }: Observation, facts: P
     <h1 aria-live="polite"><span class="dot" aria-hidden="true"></span>${pulse.headline}</h1>
     ${detail === undefined ? undefined : html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
     ${pulse.command === undefined ? undefined : commandLine(pulse.command)}
-    ${facts === undefined ? undefined : adviseAccount(facts.stats).map((advice) => adviceView(advice, facts.stats))}
+    ${facts === undefined ? undefined : adviseAccount(facts.stats, facts).map((advice) => adviceView(advice, facts.stats))}
     ${ledger === undefined ? undefined : vitals(pulse, ledger, { lastSendAgoMs: facts?.lastSendAgoMs, redis })}
   </section>`;
 }

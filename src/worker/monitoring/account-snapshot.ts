@@ -24,7 +24,7 @@ export type WatchedAccount = Pick<
 >;
 
 /** What can be said of an account: this process always, Redis only while it is available. */
-export interface AccountView extends Pick<WatchedAccount, 'platformId' | 'status' | 'work'> {
+export interface AccountView extends Pick<WatchedAccount, 'platformId' | 'status' | 'work' | 'keyring'> {
   readonly redisIsUp: boolean;
   /** Why Redis takes no writes. */
   readonly writeRefusal: WriteRefusal | undefined;
@@ -65,8 +65,8 @@ const RESPOND_WITHIN_MS = GUARD_MS;
 
 /** @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck */
 export async function viewAccount(account: WatchedAccount, stuckAfterMs: number): Promise<AccountView> {
-  const { platformId, status, ledger, queues, work } = account;
-  const view = { platformId, status, work, redisIsUp: true, writeRefusal: undefined, details: undefined };
+  const { platformId, status, keyring, ledger, queues, work } = account;
+  const view = { platformId, status, work, keyring, redisIsUp: true, writeRefusal: undefined, details: undefined };
   try {
     const { connection } = ledger;
     const found = await whileRedisIsAvailable(

@@ -20,9 +20,16 @@ const FAILED_POLLS = 3;
 const SYNC_SLOW_MS = 100;
 
 /** @returns one line for each thing that needs an operator although this process could send; none when all is well */
-export function warnAbout({ details, work }: AccountView): string[] {
+export function warnAbout({ details, work, keyring }: AccountView): string[] {
   const found = details === undefined ? [] : LEDGER_WARNINGS.map((warn) => warn(details, work));
-  const ofProcess = [warnOfPolls(work), warnOfJournal(work), warnOfRecreated(work), warnOfReplaced(work), warnOfLog()];
+  const ofProcess = [
+    warnOfKeyring(keyring),
+    warnOfPolls(work),
+    warnOfJournal(work),
+    warnOfRecreated(work),
+    warnOfReplaced(work),
+    warnOfLog(),
+  ];
   return [...found, ...ofProcess].filter((warning) => warning !== undefined);
 }
 
@@ -80,6 +87,11 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
     return `The wall clock is ${describeClockOffset(clockOffsetMs)}: synchronise both with NTP.`;
   },
 ];
+
+function warnOfKeyring(keyring: AccountView['keyring']): string | undefined {
+  if (keyring?.reloadTrouble === undefined) return undefined;
+  return `The keyring could not be read again, and the one before still counts: ${keyring.reloadTrouble}`;
+}
 
 function warnOfPolls({ failedPolls }: Work): string | undefined {
   if (failedPolls === undefined || failedPolls.count < FAILED_POLLS) return undefined;

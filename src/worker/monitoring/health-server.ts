@@ -101,14 +101,15 @@ async function readReadiness(accounts: readonly WatchedAccount[], stuckAfterMs: 
 }
 
 function describeAccount(view: AccountView): AccountReadiness {
-  const { platformId, status, details } = view;
+  const { platformId, status, details, keyring } = view;
   const { stats } = details ?? {};
+  const advice = stats === undefined ? [] : adviseAccount(stats, { isSigned: keyring !== undefined });
   return {
     platformId,
     ...status,
     paused: stats?.paused ?? null,
     pausedReason: stats?.pausedReason ?? null,
-    stopped: (stats === undefined ? [] : adviseAccount(stats)).map(({ problem, command }) => ({ problem, command })),
+    stopped: advice.map(({ problem, command }) => ({ problem, command })),
     warnings: warnAbout(view),
   };
 }

@@ -13,6 +13,7 @@ const MINUTE_MS = 60_000;
 const QUIET = {
   queued: 0,
   sending: 0,
+  held: 0,
   unknown: 0,
   outboxUnreadable: 0,
   paused: false,
@@ -44,6 +45,25 @@ it('warns of a balance that is below what is queued', () => {
   ]);
 });
 
+it('warns of held payouts', () => {
+  expect(warnings({ stats: { ...QUIET, held: 2 } })).toEqual([
+    expect.stringMatching(/^2 payouts held, and not sent: see `payouts list --account \S+ --state held`/),
+  ]);
+});
+
+it('warns of a pause that is gone, and of which no operator signed the end, until something is sent', () => {
+  const work = newWork();
+  work.observer.signatureRefused('unsigned', false);
+  expect(warnings({}, work)).toEqual([]);
+  work.observer.signatureRefused('resume', true);
+  expect(warnings({}, work)).toEqual([
+    expect.stringMatching(/^A pause is gone from Redis.*`payouts resume .*--key FILE/),
+  ]);
+  expect(warnings({ stats: { ...QUIET, paused: true } }, work)).toEqual([]);
+  work.observer.sent('accepted', 1);
+  expect(warnings({}, work)).toEqual([]);
+});
+
 let now = 0;
 
 function newWork(): RecentWork {
@@ -54,6 +74,7 @@ function warnings(details: Partial<AccountDetails> | undefined, work = newWork()
   return warnAbout({
     platformId: 7,
     status: { role: 'standby' },
+    keyring: undefined,
     redisIsUp: true,
     writeRefusal: undefined,
     details: details && { ...WELL, ...details },
