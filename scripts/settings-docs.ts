@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import ts from 'typescript';
 import { z } from 'zod';
 import { LONGEST_TIMER_MS } from '../src/clock.js';
@@ -6,7 +6,7 @@ import { SETTING_SECTIONS, type Setting, type SettingTable } from '../src/settin
 import { ACCOUNT_SETTINGS, COMMAND_SETTINGS, SETTINGS } from '../src/settings.js';
 import { markdownTable } from './markdown-table.js';
 
-/** docs/configuration.md and .env.example, made from the rows of src/settings.ts and the comments above them. */
+/** docs/configuration.md and .env.example, made from the rows in src/settings/ and the comments above them. */
 
 const ROWS: readonly (readonly [name: string, row: Setting])[] = Object.entries(SETTINGS);
 
@@ -100,9 +100,10 @@ function describeRule(rule: z.ZodType): string {
   return maxValue === null || maxValue >= LONGEST_TIMER_MS ? `≥ ${lowest}` : `${lowest} – ${maxValue}`;
 }
 
+const SETTINGS_DIR = new URL('../src/settings/', import.meta.url);
+
 /** The comment above each row, by the row's name: what an editor shows for the option is also its line in the docs. */
 function readComments(): Map<string, string> {
-  const source = readFileSync(new URL('../src/settings.ts', import.meta.url), 'utf8');
   const comments = new Map<string, string>();
   const visit = (node: ts.Node): void => {
     if (ts.isPropertyAssignment(node) && ts.isIdentifier(node.name) && node.name.text in SETTINGS) {
@@ -111,6 +112,8 @@ function readComments(): Map<string, string> {
     }
     ts.forEachChild(node, visit);
   };
-  visit(ts.createSourceFile('settings.ts', source, ts.ScriptTarget.Latest, true));
+  for (const name of readdirSync(SETTINGS_DIR)) {
+    visit(ts.createSourceFile(name, readFileSync(new URL(name, SETTINGS_DIR), 'utf8'), ts.ScriptTarget.Latest, true));
+  }
   return comments;
 }

@@ -7,7 +7,7 @@ import { SETTINGS } from './settings.js';
 
 /**
  * The environment, read in one place. Each command names the variables that it needs; every problem is reported at
- * once; what comes back is frozen. `settings.ts` has each variable with its rule and default.
+ * once; what comes back is frozen. `settings/` has each variable with its rule and default.
  */
 
 type Row = (typeof SETTINGS)[keyof typeof SETTINGS];

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** What a row of `settings.ts` says, and the option types that follow from a table of rows. */
+/** What a row in `settings/` says, and the option types that follow from a table of rows. */
 
 /** The headings under which settings are documented, in this order. */
 export const SETTING_SECTIONS = {

@@ -6,7 +6,7 @@ import { parsePublicKey } from '../../src/control/keyring.js';
 import { formatPublicKey } from '../../src/control/signing-key-file.js';
 import { verifyAct } from '../../src/control/verify-act.js';
 import { InvalidInputError, NotVerifiedError } from '../../src/errors.js';
-import { keyringOf, makePrivateKey, type KeyEntry } from './support/test-keys.js';
+import { keyringOf, makePrivateKey, type KeyEntry } from './support/keys.js';
 
 const NOW = Date.parse('2030-01-01T00:00:00Z');
 const PLATFORM = 4242;

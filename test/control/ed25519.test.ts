@@ -9,7 +9,7 @@ import {
   verifyText,
 } from '../../src/control/ed25519.js';
 import { encode, findSmallOrderPoints, L, P } from './edwards.js';
-import { keyringOf, keyEntry, privateKeyOf, testKey } from './support.js';
+import { keyringOf, keyEntry, privateKeyOf, testKey } from './support/keys.js';
 
 /** RFC 8032, section 7.1: TEST 1, 2, 3 and SHA(abc). Seed, public key, message, signature. */
 const RFC_8032 = [

@@ -3,7 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { InvalidConfigError } from '../../src/errors.js';
 import { Keyring } from '../../src/control/keyring.js';
 import { formatPublicKey } from '../../src/control/signing-key-file.js';
-import { keyEntry, readVectors, testKey } from './support.js';
+import { keyEntry, testKey } from './support/keys.js';
+import { readVectors } from './support/vectors.js';
 
 const { python } = readVectors();
 const entry = keyEntry(testKey(1));

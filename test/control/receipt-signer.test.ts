@@ -3,7 +3,7 @@ import { IntentSigner } from '../../src/control/intent-signer.js';
 import { ReceiptSigner, type ReceiptResult } from '../../src/control/receipt-signer.js';
 import type { PaidPayout } from '../../src/control/receipt.js';
 import { verifyReceipt } from '../../src/control/verify-receipt.js';
-import { keyEntry, keyringOf, testKey } from './support.js';
+import { keyEntry, keyringOf, testKey } from './support/keys.js';
 
 const PLATFORM_ID = 4242;
 const [SHOP, WORKER] = [testKey(1), testKey(2)];

@@ -5,7 +5,7 @@ import { intentOf } from '../../src/control/signed-payout.js';
 import { verifyIntent } from '../../src/control/verify-intent.js';
 import { pairsToRecord, parseRecord, toRecordFields, type PayoutRecord } from '../../src/ledger/payout-record.js';
 import { payoutInputSchema } from '../../src/ledger/payout.js';
-import { keyEntry, keyringOf, testKey } from './support.js';
+import { keyEntry, keyringOf, testKey } from './support/keys.js';
 
 /** Who writes to Redis alters the stored record; the worker verifies what it reads of it. */
 

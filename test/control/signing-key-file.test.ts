@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { bytesOf } from '../../src/control/ed25519.js';
 import { formatPublicKey, readSigningKey } from '../../src/control/signing-key-file.js';
-import { testKey } from './support.js';
+import { testKey } from './support/keys.js';
 
 const key = testKey(1);
 const pem = key.export({ format: 'pem', type: 'pkcs8' }).toString();

@@ -4,7 +4,7 @@ import { bytesOf } from '../../src/control/ed25519.js';
 import type { SshKey } from '../../src/control/ssh-key.js';
 import { sshField } from '../../src/control/ssh-reader.js';
 import { isSshSignature, SSH_NAMESPACE, verifySshText } from '../../src/control/ssh-signature.js';
-import { testKey } from './support.js';
+import { testKey } from './support/keys.js';
 
 /** Signatures in OpenSSH's format (PROTOCOL.sshsig), each with one thing that is wrong, and yet signed by the right key. */
 

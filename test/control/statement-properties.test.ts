@@ -6,7 +6,7 @@ import { signText, verifyText } from '../../src/control/ed25519.js';
 import { formatIntent, type Intent } from '../../src/control/intent.js';
 import { formatReceipt, type Receipt } from '../../src/control/receipt.js';
 import { StatementError } from '../../src/control/statement.js';
-import { testKey } from './support.js';
+import { testKey } from './support/keys.js';
 
 /** What a forger would put into a value: names and signs of other lines, text that looks equal. */
 const spice = fc.constantFrom(

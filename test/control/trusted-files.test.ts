@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stringify } from 'yaml';
 import { readKeyringFile } from '../../src/control/keyring-file.js';
 import { readTrustedFile } from '../../src/control/trusted-file.js';
-import { keyEntry, testKey } from './support.js';
+import { keyEntry, testKey } from './support/keys.js';
 
 const KEYRING = { version: 1, keys: [keyEntry(testKey(1)), keyEntry(testKey(2), { name: 'olga', role: 'operator' })] };
 const SOMEBODY_ELSE = 12345;

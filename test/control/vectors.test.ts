@@ -9,7 +9,8 @@ import { isSignedBy, type KeyringKey } from '../../src/control/keyring.js';
 import { SSH_NAMESPACE } from '../../src/control/ssh-signature.js';
 import { hashText } from '../../src/control/statement.js';
 import { HAS_PHP, HAS_PYTHON, HAS_SSH_KEYGEN, readCases, runMaker } from './make-vectors/makers.js';
-import { formatCase, keyEntry, keyringOf, privateKeyOf, readVectors } from './support.js';
+import { keyEntry, keyringOf, privateKeyOf } from './support/keys.js';
+import { formatCase, readVectors } from './support/vectors.js';
 
 const { cases, php, python } = readVectors();
 const privateKey = privateKeyOf(cases.seed);

@@ -3,7 +3,7 @@ import { formatAct, hashAct, parseAct, serializeAct, type Act, type SignedAct } 
 import { signText } from '../../src/control/ed25519.js';
 import { formatIntent } from '../../src/control/intent.js';
 import { verifyAct, type WantedAct } from '../../src/control/verify-act.js';
-import { keyEntry, keyringOf, testKey, type KeyEntry } from './support.js';
+import { keyEntry, keyringOf, testKey, type KeyEntry } from './support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 const MINUTE = 60_000;

@@ -4,7 +4,7 @@ import { signText } from '../../src/control/ed25519.js';
 import { formatIntent, hashIntent, type Intent } from '../../src/control/intent.js';
 import { formatReceipt } from '../../src/control/receipt.js';
 import { verifyIntent, type IntentVerdict } from '../../src/control/verify-intent.js';
-import { keyEntry, keyringOf, testKey, type KeyEntry } from './support.js';
+import { keyEntry, keyringOf, testKey, type KeyEntry } from './support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 const MINUTE = 60_000;

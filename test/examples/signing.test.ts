@@ -12,7 +12,7 @@ import { intentOf } from '../../src/control/signed-payout.js';
 import { verifyIntent } from '../../src/control/verify-intent.js';
 import { payoutInputSchema } from '../../src/ledger/payout.js';
 import { HAS_PHP, HAS_PYTHON } from '../control/make-vectors/makers.js';
-import { keyEntry, keyringOf, testKey } from '../control/support.js';
+import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
 
 const PLATFORM = 4242;
 const privateKey = testKey(1);

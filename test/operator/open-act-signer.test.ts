@@ -6,7 +6,8 @@ import { verifyAct } from '../../src/control/verify-act.js';
 import { InvalidInputError, NotVerifiedError } from '../../src/errors.js';
 import { openActSigner } from '../../src/operator/open-act-signer.js';
 import { startSshAgent } from '../control/support/ssh-agent.js';
-import { keyringOf, openTestKeys, type KeyEntry, type TestKeys } from '../control/support/test-keys.js';
+import { keyringOf, type KeyEntry } from '../control/support/keys.js';
+import { openTestKeys, type TestKeys } from '../control/support/key-files.js';
 import { requireAct } from './support/signing-rig.js';
 
 const RESUME: ActContent = { act: 'resume', payoutId: '', intent: '', attempt: undefined, reason: 'Grüße, ticket 812' };

@@ -1,12 +1,12 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeyObject } from 'node:crypto';
 import { signText } from '../../src/control/ed25519.js';
 import type { ActSigner } from '../../src/control/act-signer.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { journalPath } from '../../src/journal/journal-files.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';
-import { keyEntry, testKey } from '../control/support.js';
+import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
+import { keyEntry, testKey } from '../control/support/keys.js';
 
 /** What proofs on real processes need where payouts are signed: keys in files, and journals that are complete. */
 
@@ -38,13 +38,13 @@ export async function writeKeyFiles(dir: string): Promise<KeyFiles> {
     keyEntry(ANN, { name: 'ann', role: 'operator', person: 'Ann' }),
     keyEntry(WORKER, { name: 'worker', role: 'worker', person: 'Worker' }),
   ];
-  const keysFile = await writeSecret(dir, 'keyring.json', JSON.stringify({ version: 1, keys }));
+  const keysFile = await writeKeyring(join(dir, 'keyring.json'), keys);
   return {
     keysFile,
-    operatorKeyFile: await writeSecret(dir, 'ann.pem', toPem(ANN)),
+    operatorKeyFile: await writePrivateKey(join(dir, 'ann.pem'), ANN),
     workerEnvironment: {
       PAYOUT_KEYS_FILE: keysFile,
-      PAYOUT_WORKER_KEY_FILE: await writeSecret(dir, 'worker.pem', toPem(WORKER)),
+      PAYOUT_WORKER_KEY_FILE: await writePrivateKey(join(dir, 'worker.pem'), WORKER),
       PAYOUT_WORKER_KEY_NAME: 'worker',
     },
   };
@@ -61,14 +61,4 @@ export async function adoptJournal(dir: string, platformId: number): Promise<voi
 export async function keepsPause(dir: string, platformId: number): Promise<boolean> {
   const text = await readFile(journalPath(dir, platformId), 'utf8');
   return text.lastIndexOf('"paused":') > text.lastIndexOf('"resumed":');
-}
-
-async function writeSecret(dir: string, name: string, text: string): Promise<string> {
-  const file = join(dir, name);
-  await writeFile(file, text, { mode: 0o600 });
-  return file;
-}
-
-function toPem(key: KeyObject): string {
-  return key.export({ format: 'pem', type: 'pkcs8' }).toString();
 }

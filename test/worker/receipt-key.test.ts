@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { InvalidConfigError } from '../../src/errors.js';
 import { silentLogger } from '../../src/logger.js';
 import { openReceiptKey } from '../../src/worker/receipt-key.js';
-import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support.js';
+import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support/keys.js';
 import { recordingLogger } from '../gateway/support/test-client.js';
 
 const KEY = testKey(1);

@@ -9,7 +9,7 @@ import { parseRecord, toReceiptFields } from '../../src/ledger/payout-record.js'
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { connectRedis, closeRedis, type RedisClient } from '../../src/redis.js';
 import { runInProcess } from '../cli/support/in-process.js';
-import { keyEntry, testKey, type KeyEntry } from '../control/support.js';
+import { keyEntry, testKey, type KeyEntry } from '../control/support/keys.js';
 import { until } from '../support/until.js';
 import { endAllWorkers } from './support/worker-process.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';

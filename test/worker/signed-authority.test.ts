@@ -6,7 +6,7 @@ import { IntentSigner } from '../../src/control/intent-signer.js';
 import { intentOf } from '../../src/control/signed-payout.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { SignedAuthority } from '../../src/worker/signed-authority.js';
-import { keyEntry, keyringOf, testKey } from '../control/support.js';
+import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
 import { ManualClock } from '../doubles/manual-clock.js';
 import { MemoryJournal } from '../doubles/memory-journal.js';
 import { journaled } from './support/send-rig.js';

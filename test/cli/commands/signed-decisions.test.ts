@@ -6,7 +6,7 @@ import { verifyAct } from '../../../src/control/verify-act.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import { readSenderView } from '../../../src/ledger/read-sender-view.js';
 import { startSshAgent, type SshAgent } from '../../control/support/ssh-agent.js';
-import { openTestKeys, type TestKeys } from '../../control/support/test-keys.js';
+import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';
 import { sendOf } from '../../operator/support/older-ledger.js';
 import { intentHashOf, requireAct, sendSigned } from '../../operator/support/signing-rig.js';
 import { runCli, type CliResult } from '../../support/cli.js';

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createProcessContext, type CliContext } from '../../../src/cli/context/cli-context.js';
 import { defineResolveCommand } from '../../../src/cli/commands/resolve-command.js';
-import { openTestKeys } from '../../control/support/test-keys.js';
+import { openTestKeys } from '../../control/support/key-files.js';
 import { testRedisUrl } from '../../support/account.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -9,7 +9,8 @@ import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sa
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/worker/payout-worker.js';
 import { ForgedAccount } from './forged-account.js';
-import { keyringFile } from './signers.js';
+import { writeKeyring } from '../../control/support/key-files.js';
+import { keyringEntries } from './signers.js';
 
 const SECRET_KEY = 'k-forging-0123456789';
 const FIRST_PLATFORM = 7_000;
@@ -63,7 +64,7 @@ export class ForgingWorld {
       ...options,
       accounts: platforms.map((platformId) => ({ platformId, secretKey: SECRET_KEY })),
     });
-    await writeFile(join(dir, 'keys.json'), JSON.stringify(keyringFile(Date.now())), { mode: 0o600 });
+    await writeKeyring(join(dir, 'keys.json'), keyringEntries(Date.now()));
     // What was signed before a journal was begun is held.
     for (const platformId of platforms)
       await (await FileSendJournal.open({ dir: join(dir, 'journal'), platformId })).close();

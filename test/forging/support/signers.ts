@@ -3,7 +3,7 @@ import { formatAct, serializeAct, type Act } from '../../../src/control/act.js';
 import { signText } from '../../../src/control/ed25519.js';
 import { formatIntent } from '../../../src/control/intent.js';
 import { intentOf, type IntentSignature, type SignedFields } from '../../../src/control/signed-payout.js';
-import { keyEntry, testKey, type KeyEntry } from '../../control/support.js';
+import { keyEntry, testKey, type KeyEntry } from '../../control/support/keys.js';
 
 const MINUTE_MS = 60_000;
 export const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -23,23 +23,20 @@ const PRIVATE_KEYS = {
 export type KeyName = keyof typeof PRIVATE_KEYS;
 
 /** The keyring of every worker of the suite: `foreign` is not in it. */
-export function keyringFile(now: number): { readonly version: 1; readonly keys: readonly KeyEntry[] } {
+export function keyringEntries(now: number): readonly KeyEntry[] {
   const at = (days: number): string => new Date(now + days * DAY_MS).toISOString();
   const entry = (name: KeyName, change: Partial<KeyEntry> = {}): KeyEntry =>
     keyEntry(PRIVATE_KEYS[name], { name, person: name, ...change });
-  return {
-    version: 1,
-    keys: [
-      entry('shop'),
-      entry('shop-2'),
-      entry('olga', { role: 'operator' }),
-      entry('ann', { role: 'approver' }),
-      entry('wanda', { role: 'worker' }),
-      entry('stolen', { revoked: true }),
-      entry('former', { notAfter: at(-1) }),
-      entry('future', { notBefore: at(1) }),
-    ],
-  };
+  return [
+    entry('shop'),
+    entry('shop-2'),
+    entry('olga', { role: 'operator' }),
+    entry('ann', { role: 'approver' }),
+    entry('wanda', { role: 'worker' }),
+    entry('stolen', { revoked: true }),
+    entry('former', { notAfter: at(-1) }),
+    entry('future', { notBefore: at(1) }),
+  ];
 }
 
 /** How a signature differs from what an honest producer makes. */

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/clock.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
-import { makePrivateKey } from '../../control/support/test-keys.js';
+import { makePrivateKey } from '../../control/support/keys.js';
 import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 

@@ -52,15 +52,15 @@ export class Operator {
     await this.#follow('payouts resume --reason WHY');
   }
 
-  /** Runs a command about a payout. */
+  /** Runs a command about a payout, or the account. */
   async decide(command: string, signing: Signing): Promise<void> {
     await this.#runSigned(`${command} --by chaos --reason 'asked the gateway'`, signing);
   }
 
-  /** Whether the send journals in a folder are as they were written. */
-  async verifyJournal(dir: string): Promise<boolean> {
-    const { code } = await this.#run(`export SEND_JOURNAL_DIR='${dir}'\npayouts audit verify`);
-    return code === 0;
+  /** @returns what is wrong with the send journals in a folder, or undefined */
+  async verifyJournal(dir: string): Promise<string | undefined> {
+    const { code, text } = await this.#run(`export SEND_JOURNAL_DIR='${dir}'\npayouts audit verify`);
+    return code === 0 ? undefined : `${dir} does not pass \`payouts audit verify\` (exit code ${code}): ${text}`;
   }
 
   /** Runs a command with words of the operator's own. */

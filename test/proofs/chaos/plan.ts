@@ -81,6 +81,8 @@ export interface Plan {
   readonly faults: readonly Fault[];
   /** Payouts are signed, and workers have a keyring. */
   readonly signed: boolean;
+  /** With keys: when an operator pauses the account for a look. He signs its end. In ms since the chaos began. */
+  readonly pauseAtMs: number | undefined;
   /** With keys: the operator once forgets to sign. */
   readonly forgetsKey: boolean;
 }
@@ -116,6 +118,7 @@ export function drawPlan(seed: number, signed: boolean): Plan {
     sharedJournal,
     readsPage: draw.chance(0.4),
     signed,
+    pauseAtMs: draw.chance(0.6) ? draw.whole(0, timing.chaosMs) : undefined,
     forgetsKey: draw.chance(0.4),
   };
   return plan;

@@ -85,7 +85,8 @@ export class Round {
     const unsigned = new Set([UNSIGNED.payoutId, ...(decisions?.unsigned ?? [])]);
     broken.push(...findUnexplainedHolds(await readLogs(hosts), unsigned));
     for (const dir of this.#journalDirs()) {
-      if (!(await operator.verifyJournal(dir))) broken.push(`${dir} is not as it was written, see operator.log`);
+      const problem = await operator.verifyJournal(dir);
+      if (problem !== undefined) broken.push(problem);
     }
     return broken;
   }
@@ -127,6 +128,7 @@ export class Round {
       gatewayUrl: gateway.url,
       keys,
       forgetsKey: this.#plan.forgetsKey,
+      pauseAtMs: this.#plan.pauseAtMs,
       readPayments: async () => gateway.readPayments(),
       countKeptPauses: async () => countKeptPauses(hosts),
     });

@@ -23,10 +23,8 @@ export function findBrokenSigning(
     broken.push(`UNSIGNED: ${amount} of currency ${paymentId} to ${addressTo} was paid, which nobody signed`);
   }
   for (const [payoutId, payout] of payouts) {
-    if (payout?.state !== 'completed') {
-      broken.push(`NOT PAID: ${payoutId} is ${payout?.state ?? 'missing'} in the end: ${describeCause(payout)}`);
-    } else if (payout.verified !== true)
-      broken.push(`NO RECEIPT: that ${payoutId} is completed was signed by no worker`);
+    const problem = findProblem(payout);
+    if (problem !== undefined) broken.push(`NOT PAID: ${payoutId} ${problem}`);
   }
   if (unsigned !== undefined && unsigned.state !== 'held') {
     broken.push(`UNSIGNED: ${UNSIGNED.payoutId}, which nobody signed, is ${unsigned.state}`);
@@ -52,6 +50,17 @@ export function findUnexplainedHolds(logs: readonly string[], unsigned: Readonly
 const UNSIGNED_HOLD = /^It is not signed|there is no signed act/;
 const TOO_EARLY = /the act was signed while the request could still be on its way/;
 
-function describeCause(payout: Payout | undefined): string {
-  return payout?.held?.message ?? payout?.message ?? 'nothing says why';
+/** Every other state is one that no round explains, with keys or without. */
+function findProblem(payout: Payout | undefined): string | undefined {
+  switch (payout?.state) {
+    case 'unknown':
+    case 'rejected':
+      return `is ${payout.state} in the end, which an operator could have decided`;
+    case 'held':
+      return `is held in the end: ${String(payout.held?.message)}`;
+    case 'completed':
+      return payout.verified === true ? undefined : 'is completed, and no worker signed that';
+    default:
+      return undefined;
+  }
 }

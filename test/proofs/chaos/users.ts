@@ -20,6 +20,7 @@ export interface UsersOptions extends OperatorOptions {
   readonly countKeptPauses: () => Promise<number>;
   /** With keys: see `Plan`. */
   readonly forgetsKey: boolean;
+  readonly pauseAtMs: number | undefined;
 }
 
 /** The application that enqueues, and the operator who runs the command that is shown when an account is stopped. */
@@ -33,6 +34,7 @@ export class Users {
   /** With keys, he decides about payouts, too. */
   readonly decisions: Decisions | undefined;
   #keptPauses = 0;
+  #hasPaused = false;
   #working: Promise<void> | undefined;
 
   constructor(options: UsersOptions) {
@@ -84,6 +86,7 @@ export class Users {
   async #operate(stats: AccountStats): Promise<void> {
     await this.operator.endStop(stats);
     if (this.decisions === undefined || stats.objections.length > 0) return;
+    await this.#pauseWhenDue();
     try {
       await this.decisions.decide();
     } catch (error) {
@@ -91,6 +94,13 @@ export class Users {
       return;
     }
     if (!stats.paused) await this.#endKeptPause();
+  }
+
+  async #pauseWhenDue(): Promise<void> {
+    const { pauseAtMs = Infinity, sinceChaosMs } = this.#options;
+    if (this.#hasPaused || sinceChaosMs() < pauseAtMs) return;
+    this.#hasPaused = true;
+    await this.operator.decide('payouts pause', 'unsigned');
   }
 
   /** Only the worker knows of a pause that Redis has forgotten: its log says what to run. */

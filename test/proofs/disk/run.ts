@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,37 +17,31 @@ import { print, runCommand } from '../command-line.js';
 import { program, runPlanted, type SourceChange } from '../planted-source.js';
 import { crashStates, type DiskState, type EarlierFile } from './crash-states.js';
 import { RecordedFs, type DiskCall } from './recorded-fs.js';
+import {
+  LEDGER,
+  NEXT_WEEK,
+  SCENARIOS,
+  SIGNED_FILES,
+  signedUntil,
+  type Scenario,
+  type SignedBefore,
+} from './scenarios.js';
 
-const USAGE = `npm run disk-crashes                cuts the power at every system call of the journal, and opens what the disk may hold
-npm run disk-crashes -- --planted   plants mistakes: each has to be found
+const USAGE = `npm run disk-crashes                    cuts the power at every system call of the journal, and opens what the disk may hold
+npm run disk-crashes -- --scenario NAME only where the journal begins like this
+npm run disk-crashes -- --planted       plants mistakes: each has to be found
 `;
 
 const { values } = parseArgs({
-  options: { planted: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+  options: {
+    scenario: { type: 'string' },
+    planted: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
 });
 
 const PLATFORM_ID = 1;
-const HEADER = '{"v":2,"journalId":"0123456789ab"}\n';
-const LEDGER = { ledgerId: 'ledger', epoch: 1, sends: 0, token: '' };
-
-interface Scenario {
-  readonly name: string;
-  /** What is on disk before, by file name. */
-  readonly files: Readonly<Record<string, () => string>>;
-}
-
-const SCENARIOS: readonly Scenario[] = [
-  { name: 'a new journal', files: {} },
-  { name: 'a line torn by a crash', files: { '1.journal': () => `${HEADER}{"ledgerId":"led` } },
-  { name: 'a file that becomes full', files: { '1.journal': almostFullFile } },
-];
-
-/** A file is full at 16 MiB: one outcome after another, of the same send. */
-function almostFullFile(): string {
-  const size = 16 * 1024 * 1024 - 150;
-  const line = `${JSON.stringify({ peers: [{ journalId: 'other', host: 'h', dir: 'd'.repeat(100_000) }] })}\n`;
-  return HEADER + line.repeat(Math.floor(size / line.length));
-}
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** A send whose first byte may have left once this many calls were made. */
 interface Sent {
@@ -53,9 +56,14 @@ interface Recording {
 }
 
 /** One process is killed after some calls, the next one opens the journal; both send what they can. */
-async function record({ files }: Scenario, dir: string, killedAfter: number): Promise<Recording> {
+async function record(scenario: Scenario, dir: string, killedAfter: number): Promise<Recording> {
   mkdirSync(dir);
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text());
+  const { files, fullDaysAgo = 0 } = scenario;
+  const writtenAt = (Date.now() - fullDaysAgo * DAY_MS) / 1_000;
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(dir, name), text());
+    utimesSync(join(dir, name), writtenAt, writtenAt);
+  }
   const before = readFolder(dir);
   const disk = new RecordedFs();
   const sent: Sent[] = [];
@@ -63,24 +71,38 @@ async function record({ files }: Scenario, dir: string, killedAfter: number): Pr
   try {
     disk.killAfter(killedAfter);
     // A killed process never ends: its turn is over when nothing of it happens any more. One that is only slow is not killed.
-    await Promise.race([work('p', sent, disk, dir), disk.killed.then(async () => untilStill(disk))]);
+    await Promise.race([work('p', sent, disk, { dir, scenario }), disk.killed.then(async () => untilStill(disk))]);
     disk.revive();
-    await work('q', sent, disk, dir);
+    await work('q', sent, disk, { dir, scenario });
   } finally {
     await disk.stop();
   }
   return { before, calls: disk.calls, sent };
 }
 
-async function work(prefix: string, sent: Sent[], disk: RecordedFs, dir: string): Promise<void> {
-  const journal = await FileSendJournal.open({ dir, platformId: PLATFORM_ID });
+async function work(
+  prefix: string,
+  sent: Sent[],
+  disk: RecordedFs,
+  { dir, scenario }: { readonly dir: string; readonly scenario: Scenario },
+): Promise<void> {
+  const journal = await FileSendJournal.open({ dir, platformId: PLATFORM_ID, keepDays: 1 });
+  const signed = scenario.signed === undefined ? {} : { signed: signedUntil(NEXT_WEEK) };
   if (journal.ledger === undefined) await journal.bind(LEDGER);
   for (let number = 1; number <= 2; number += 1) {
     const payoutId = `${prefix}${number}`;
     const { sends, token } = journal.ledger ?? LEDGER;
     const attempt = { payoutId, attempt: 1, token: payoutId };
     const request = { paymentId: 1, amount: '1', addressTo: 'w' };
-    await journal.append({ ...attempt, epoch: 1, sends: sends + 1, after: { sends, token }, request, at: 0 });
+    await journal.append({
+      ...attempt,
+      epoch: 1,
+      sends: sends + 1,
+      after: { sends, token },
+      request,
+      at: 0,
+      ...signed,
+    });
     sent.push({ payoutId, after: disk.calls.length });
     journal.noteOutcome(attempt, { kind: 'accepted', txhash: payoutId }, 0);
   }
@@ -105,7 +127,7 @@ function readFolder(dir: string): EarlierFile[] {
 async function findForgotten(
   { files, hasHole }: DiskState,
   dir: string,
-  sent: readonly string[],
+  { sent, signed }: { readonly sent: readonly string[]; readonly signed: readonly SignedBefore[] },
 ): Promise<string | undefined> {
   mkdirSync(dir);
   try {
@@ -113,9 +135,9 @@ async function findForgotten(
     const journal = await FileSendJournal.open({ dir, platformId: PLATFORM_ID });
     await journal.close();
     const forgotten = sent.filter((payoutId) => !journal.knows(payoutId, 1));
-    return forgotten.length === 0
-      ? undefined
-      : `${forgotten.join(', ')} may have been sent, and the journal has no entry`;
+    if (forgotten.length > 0) return `${forgotten.join(', ')} may have been sent, and the journal has no entry`;
+    const sendable = signed.filter((send) => mayBeSentAgain(journal, send)).map(({ payoutId }) => payoutId);
+    return sendable.length === 0 ? undefined : `${sendable.join(', ')} may be sent again: neither known nor expired`;
   } catch (error) {
     // A line that makes no sense, with others behind it: the worker refuses to send, which is safe.
     if (hasHole) return undefined;
@@ -123,6 +145,12 @@ async function findForgotten(
   } finally {
     rmSync(dir, { recursive: true });
   }
+}
+
+/** A clock that is set back makes what has expired valid again: the journal notes what it has forgotten. */
+function mayBeSentAgain(journal: FileSendJournal, { payoutId, expiresAt }: SignedBefore): boolean {
+  const isKnown = journal.unclearedAttempts(payoutId, Infinity).length > 0;
+  return !isKnown && (expiresAt > Date.now() || expiresAt > journal.prunedUpTo);
 }
 
 async function check(scenario: Scenario, root: string): Promise<boolean> {
@@ -139,7 +167,7 @@ async function check(scenario: Scenario, root: string): Promise<boolean> {
       const known = sent.filter(({ after }) => after <= cut).map(({ payoutId }) => payoutId);
       for (const state of crashStates(before, calls.slice(0, cut))) {
         states += 1;
-        const problem = await findForgotten(state, join(root, 'after'), known);
+        const problem = await findForgotten(state, join(root, 'after'), { sent: known, signed: scenario.signed ?? [] });
         if (problem === undefined) continue;
         failed += 1;
         if (failed <= 3) print(`  killed after ${killedAfter} calls, power cut after ${cut}: ${problem}`);
@@ -157,7 +185,7 @@ function describe(call: DiskCall): string {
 }
 
 /** Changes of the source that only a power cut shows. */
-const PLANTED: readonly (SourceChange & { readonly name: string })[] = [
+const PLANTED: readonly (SourceChange & { readonly name: string; readonly scenario?: string })[] = [
   {
     name: "the journal's folder not synced",
     file: 'journal/journal-files.ts',
@@ -173,14 +201,30 @@ const PLANTED: readonly (SourceChange & { readonly name: string })[] = [
     file: 'journal/file-send-journal.ts',
     edits: [['this.#file.datasync()', 'undefined']],
   },
+  {
+    name: 'files removed before it is noted what is forgotten',
+    scenario: SIGNED_FILES,
+    file: 'journal/file-send-journal.ts',
+    edits: [
+      ['    const prunedUpTo = Math', '    await removeFiles(old);\n    const prunedUpTo = Math'],
+      ['prunedUpTo });\n    await removeFiles(old);', 'prunedUpTo });'],
+    ],
+  },
+  {
+    name: 'a file removed whose sends have not expired',
+    scenario: SIGNED_FILES,
+    file: 'journal/journal-retention.ts',
+    edits: [['if (expiresAt + GRACE_MS >= now) break;', '']],
+  },
 ];
 
 async function plantAll(): Promise<boolean> {
   let missed = 0;
-  for (const { name, ...change } of PLANTED) {
-    const found = /killed after .*/.exec(await runPlanted(change, program('test/proofs/disk/run.ts')))?.[0];
+  for (const { name, scenario, ...change } of PLANTED) {
+    const args = scenario === undefined ? [] : ['--scenario', scenario];
+    const found = /killed after .*/.exec(await runPlanted(change, program('test/proofs/disk/run.ts', ...args)))?.[0];
     if (found === undefined) missed += 1;
-    print(`${name.padEnd(40)} ${found ?? 'NOT FOUND'}`);
+    print(`${name.padEnd(52)} ${found ?? 'NOT FOUND'}`);
   }
   print(`${PLANTED.length - missed} passed, ${missed} failed`);
   return missed === 0;
@@ -188,14 +232,16 @@ async function plantAll(): Promise<boolean> {
 
 async function main(): Promise<boolean> {
   if (values.planted) return plantAll();
+  const scenarios = SCENARIOS.filter(({ name }) => values.scenario === undefined || values.scenario === name);
+  if (scenarios.length === 0) throw new Error(`There are: ${SCENARIOS.map(({ name }) => name).join(', ')}`);
   const root = mkdtempSync(join(tmpdir(), 'payout-queue-disk-'));
   let failed = 0;
   try {
-    for (const scenario of SCENARIOS) if (!(await check(scenario, root))) failed += 1;
+    for (const scenario of scenarios) if (!(await check(scenario, root))) failed += 1;
   } finally {
     rmSync(root, { recursive: true });
   }
-  print(`${SCENARIOS.length - failed} passed, ${failed} failed`);
+  print(`${scenarios.length - failed} passed, ${failed} failed`);
   return failed === 0;
 }
 

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { hashAct, serializeAct, type Act, type SignedAct, formatAct } from '../../../../src/control/act.js';
 import { signText } from '../../../../src/control/ed25519.js';
 import type { Keyring } from '../../../../src/control/keyring.js';
-import { keyEntry, keyringOf, testKey } from '../../../control/support.js';
+import { keyEntry, keyringOf, testKey } from '../../../control/support/keys.js';
 
 export const PLATFORM_ID = 1;
 

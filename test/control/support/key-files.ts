@@ -1,10 +1,10 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Keyring, type KeyRole } from '../../../src/control/keyring.js';
 import { formatPublicKey } from '../../../src/control/signing-key-file.js';
+import { makePrivateKey, type KeyEntry } from './keys.js';
 
 /** A private key in a file of its own, as an operator has it. */
 export interface TestKey {
@@ -12,17 +12,6 @@ export interface TestKey {
   readonly privateKey: KeyObject;
   /** As a keyring names it. */
   readonly public: string;
-}
-
-/** An entry of a keyring file. */
-export interface KeyEntry {
-  readonly name: string;
-  readonly role: KeyRole;
-  readonly person: string;
-  readonly public: string;
-  readonly notBefore?: string;
-  readonly notAfter?: string;
-  readonly revoked?: boolean;
 }
 
 /** A folder of keys. */
@@ -35,12 +24,16 @@ export interface TestKeys {
   close(): Promise<void>;
 }
 
-export function keyringOf(...keys: readonly KeyEntry[]): Keyring {
-  return Keyring.parse({ version: 1, keys });
+/** Writes a private key as PEM. @returns its path */
+export async function writePrivateKey(file: string, privateKey: KeyObject): Promise<string> {
+  await writeFile(file, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+  return file;
 }
 
-export function makePrivateKey(): KeyObject {
-  return generateKeyPairSync('ed25519').privateKey;
+/** Writes a keyring. @returns its path */
+export async function writeKeyring(file: string, keys: readonly KeyEntry[]): Promise<string> {
+  await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
+  return file;
 }
 
 export async function openTestKeys(): Promise<TestKeys> {
@@ -49,8 +42,7 @@ export async function openTestKeys(): Promise<TestKeys> {
     dir,
     async makeKey(name) {
       const privateKey = makePrivateKey();
-      const file = join(dir, `${name}.pem`);
-      await writeFile(file, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+      const file = await writePrivateKey(join(dir, `${name}.pem`), privateKey);
       return { file, privateKey, public: formatPublicKey(privateKey) };
     },
     async makeSshKey(name) {
@@ -60,9 +52,7 @@ export async function openTestKeys(): Promise<TestKeys> {
       return { file: `${file}.pub`, public: (await readFile(`${file}.pub`, 'utf8')).trim() };
     },
     async writeKeyring(...keys) {
-      const file = join(dir, 'keys.json');
-      await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
-      return file;
+      return writeKeyring(join(dir, 'keys.json'), keys);
     },
     close: async () => rm(dir, { recursive: true, force: true }),
   };

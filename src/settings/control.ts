@@ -1,0 +1,63 @@
+import { keyNameField } from '../fields.js';
+import type { SettingTable } from '../setting.js';
+import { flag, text } from './rules.js';
+
+/** How the files of secrets are read, whichever command reads them. */
+export const SECRET_SETTINGS = {
+  /**
+   * Accepts secret files that every user of the machine can read or write; else they are refused, as `ssh` refuses such a
+   * key. The image sets it, because Kubernetes and compose mount secrets like this and a container has no other users.
+   */
+  allowReadableSecrets: {
+    section: 'account',
+    variable: 'ALLOW_READABLE_SECRETS',
+    rule: flag,
+    default: false,
+  },
+} as const satisfies SettingTable;
+
+/** Keys: who signs what, and whose signatures count. Private keys are files of PKCS#8 PEM, made by `payouts keygen`. */
+export const CONTROL_SETTINGS = {
+  /**
+   * The private key with which `payouts enqueue`, `import` and `sign` sign payouts. Programs pass it as `signingKey` of
+   * `PayoutProducer`. Only with `PAYOUT_SIGNING_KEY_NAME`.
+   */
+  signingKeyFile: {
+    section: 'control',
+    variable: 'PAYOUT_SIGNING_KEY_FILE',
+    rule: text,
+    absent: 'payouts are not signed',
+  },
+  /** The name of that key in the keyring. Only with `PAYOUT_SIGNING_KEY_FILE`. */
+  signingKeyName: {
+    section: 'control',
+    variable: 'PAYOUT_SIGNING_KEY_NAME',
+    rule: keyNameField,
+    absent: 'payouts are not signed',
+  },
+  /**
+   * The keyring, YAML or JSON: the public keys of those whose signatures count. Only root and the user of the process may be
+   * able to write it, and its folder. With it a worker sends nothing that is not signed, and the commands that send again ask
+   * for the key of an operator (`--key`, `--ssh-key`).
+   */
+  keysFile: {
+    section: 'control',
+    variable: 'PAYOUT_KEYS_FILE',
+    rule: text,
+    absent: 'nothing is verified',
+  },
+  /** The private key with which the worker signs final states. Only with `PAYOUT_WORKER_KEY_NAME`. */
+  workerKeyFile: {
+    section: 'control',
+    variable: 'PAYOUT_WORKER_KEY_FILE',
+    rule: text,
+    absent: 'final states are not signed',
+  },
+  /** The name of that key in the keyring. Only with `PAYOUT_WORKER_KEY_FILE`. */
+  workerKeyName: {
+    section: 'control',
+    variable: 'PAYOUT_WORKER_KEY_NAME',
+    rule: keyNameField,
+    absent: 'final states are not signed',
+  },
+} as const satisfies SettingTable;

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { wholeNumberField } from '../fields.js';
+import { parseRedisUrl } from '../redis.js';
+import type { SettingTable } from '../setting.js';
+import { flag, port, text } from './rules.js';
+
+const redisUrl = z.string().superRefine((url, context) => {
+  try {
+    parseRedisUrl(url);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+  }
+});
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+/** What concerns a whole worker process, also one inside an application. */
+export const WORKER_SETTINGS = {
+  /**
+   * Where the ledger is: `redis://[user:password@]host:port[/db]`, `redis-sentinel://host:port,host:port/master`,
+   * `redis-cluster://host:port,host:port`; `rediss…` for TLS. See [redis.md](redis.md).
+   */
+  redisUrl: {
+    section: 'redis',
+    variable: 'REDIS_URL',
+    rule: redisUrl,
+    secret: true,
+    default: 'redis://127.0.0.1:6379',
+  },
+  /** Sends even on a Redis that may forget what was sent, and without waiting for replicas. Never with real money. */
+  allowVolatileRedis: { section: 'redis', variable: 'ALLOW_VOLATILE_REDIS', rule: flag, default: false },
+  /**
+   * How many replicas of Redis must acknowledge a send, a cancellation or a pause; with Sentinel at least 1. See
+   * [redis.md](redis.md).
+   */
+  redisReplicas: {
+    section: 'redis',
+    variable: 'REDIS_REPLICAS',
+    rule: wholeNumberField(0),
+    absent: 'all that were seen connected',
+  },
+  /** The folder of the send journals, on a disk that outlives the process. */
+  journalDir: { section: 'sending', variable: 'SEND_JOURNAL_DIR', rule: text, default: './data/journal' },
+  /** How long full journal files are kept for `adopt-ledger`, and the ledger remembers a journal that is no longer used. */
+  journalDays: {
+    section: 'sending',
+    variable: 'SEND_JOURNAL_DAYS',
+    rule: wholeNumberField(1, 36_500),
+    default: 30,
+    unit: 'days',
+  },
+} as const satisfies SettingTable;
+
+/** What only `payouts worker` reads, beside the settings above. */
+export const WORKER_COMMAND_SETTINGS = {
+  /** Several accounts in one worker process, in place of `GATEWAY_*`; see below. */
+  accountsFile: {
+    section: 'account',
+    variable: 'PAYOUT_ACCOUNTS_FILE',
+    rule: text,
+    absent: 'the account of `GATEWAY_PLATFORM_ID`',
+  },
+  /** A payout in progress for longer than this counts as stuck in the metrics. */
+  stuckAfterMs: {
+    section: 'polling',
+    variable: 'STUCK_AFTER_MS',
+    rule: wholeNumberField(1_000),
+    default: 86_400_000,
+    unit: 'ms',
+  },
+  /** Address on which the worker serves `/healthz`, `/readyz` and `/metrics`. */
+  healthHost: { section: 'serving', variable: 'HEALTH_HOST', rule: text, default: '127.0.0.1' },
+  /** Port of the same; 0 takes a free one. */
+  healthPort: { section: 'serving', variable: 'HEALTH_PORT', rule: port, default: 9_464 },
+  /** Least severe log entries that are written. Addresses are logged in full at `debug` and `trace` only. */
+  logLevel: {
+    section: 'serving',
+    variable: 'LOG_LEVEL',
+    rule: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }),
+    default: 'info',
+  },
+} as const satisfies SettingTable;

@@ -1,0 +1,38 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { Keyring, type KeyRole } from '../../../src/control/keyring.js';
+import { formatPublicKey } from '../../../src/control/signing-key-file.js';
+
+/** The private key of a seed of 32 bytes. @param seed - hexadecimal */
+export function privateKeyOf(seed: string): KeyObject {
+  const der = Buffer.from(`302e020100300506032b657004220420${seed}`, 'hex');
+  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+}
+
+/** A private key of the tests' own; each number is another. */
+export function testKey(number: number): KeyObject {
+  return privateKeyOf(Buffer.alloc(32, number).toString('hex'));
+}
+
+/** A private key that nobody else has. */
+export function makePrivateKey(): KeyObject {
+  return generateKeyPairSync('ed25519').privateKey;
+}
+
+/** A keyring entry as a file has it. */
+export interface KeyEntry {
+  readonly name: string;
+  readonly role: KeyRole;
+  readonly person: string;
+  readonly public: string;
+  readonly notBefore?: string;
+  readonly notAfter?: string;
+  readonly revoked?: boolean;
+}
+
+export function keyEntry(privateKey: KeyObject, changes: Partial<KeyEntry> = {}): KeyEntry {
+  return { name: 'shop', role: 'producer', person: 'Shop', public: formatPublicKey(privateKey), ...changes };
+}
+
+export function keyringOf(...keys: readonly KeyEntry[]): Keyring {
+  return Keyring.parse({ version: 1, keys });
+}
