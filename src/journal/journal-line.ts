@@ -33,7 +33,7 @@ export interface JournalMarks {
   readonly bornAt: number;
   /** An operator stated that nothing is missing before `bornAt`. */
   readonly complete?: CompleteNote | undefined;
-  /** The latest `expiresAt` (ms) of the signed sends whose files were removed. */
+  /** Until when the intents of sends may be valid (ms) whose files were removed. */
   readonly prunedUpTo?: number | undefined;
 }
 
