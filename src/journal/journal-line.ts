@@ -33,7 +33,7 @@ export interface JournalMarks {
   readonly bornAt: number;
   /** An operator stated that nothing is missing before `bornAt`. */
   readonly complete?: CompleteNote | undefined;
-  /** The latest `expiresAt` (ms) of the signed sends whose files were removed. */
+  /** Until when the intents of sends may be valid (ms) whose files were removed. */
   readonly prunedUpTo?: number | undefined;
 }
 
@@ -115,6 +115,8 @@ export interface SignedSend {
   readonly key: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
+  /** For how long its request may be on its way after it was journaled, ms. */
+  readonly doubtMs?: number | undefined;
   /** Hash of the operator's act that allowed another attempt. */
   readonly act?: string | undefined;
   /** The earlier attempts that, as the verified act states, paid nothing. */

@@ -74,7 +74,7 @@ export class JournalView {
     );
   }
 
-  /** Whether the gateway accepted this signed attempt. */
+  /** Whether the gateway accepted this attempt, of those that `SentAttempts` has. */
   wasAccepted(payoutId: string, attempt: number): boolean {
     return this.control.attempts.wasAccepted(payoutId, attempt);
   }

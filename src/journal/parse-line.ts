@@ -46,6 +46,7 @@ const sendLine = z
         key: z.string(),
         issuedAt: z.number(),
         expiresAt: z.number(),
+        doubtMs: z.number().exactOptional(),
         act: sha256.exactOptional(),
         clears: z.array(z.int()).exactOptional(),
       })

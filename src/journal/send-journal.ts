@@ -25,8 +25,8 @@ export interface SendJournal extends ReadableJournal {
    */
   readonly bornAt: number;
   /**
-   * The highest `expiresAt` (ms) of the signed sends that were forgotten with their files; 0 where none was. An intent that
-   * expires until then may have been sent, whatever the clock says now.
+   * Until when the intents of sends may be valid (ms) that are forgotten: their files were removed, or too old to be read; 0 for
+   * none. An intent that expires until then may have been sent, whatever the clock says now.
    */
   readonly prunedUpTo: number;
   /** When the worker paused the account by itself (wall clock, ms), until a signed act resumes it. */
@@ -38,7 +38,7 @@ export interface SendJournal extends ReadableJournal {
    * out as not sent and those of which a signed act states that they paid nothing. A rejected one counts.
    */
   unclearedAttempts(payoutId: string, below: number): readonly number[];
-  /** Whether the gateway accepted this signed attempt: no act makes it unpaid. */
+  /** Whether the gateway accepted this attempt: no act makes it unpaid. */
   wasAccepted(payoutId: string, attempt: number): boolean;
   /** Whether a signed act was used before. @param act - its SHA-256, hexadecimal */
   hasAct(act: string): boolean;

@@ -110,10 +110,9 @@ export class OutboxRelay {
       unreadable.add(payoutId);
       this.#reportUnreadable(payoutId, error);
     });
-    const added = await this.#addMissing(
-      state,
-      payouts.filter((payout) => payout.state === state),
-    );
+    const waiting = payouts.filter((payout) => payout.state === state);
+    if (state === 'queued') this.#reportUndated(waiting);
+    const added = await this.#addMissing(state, waiting);
     const dealtWith = payoutIds.filter((payoutId) => !unreadable.has(payoutId));
     await this.#ledger.clearOutbox(state, dealtWith);
     return { added, unreadable: unreadable.size };
@@ -189,6 +188,15 @@ export class OutboxRelay {
       },
       'the outbox holds members that this version does not understand; they stay there',
     );
+  }
+
+  /** Only somebody who writes to Redis can make one. With a signature it is altered, and becomes held. */
+  #reportUndated(payouts: readonly Payout[]): void {
+    for (const { payoutId, notBefore } of payouts) {
+      if (notBefore === undefined || !Number.isNaN(Date.parse(notBefore)) || this.#reported.has(payoutId)) continue;
+      this.#reported.add(payoutId);
+      this.#logger.error({ payoutId, notBefore }, 'notBefore is no time: the payout was altered, and does not wait');
+    }
   }
 
   #reportUnreadable(payoutId: string, error: Error): void {

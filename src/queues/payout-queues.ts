@@ -152,10 +152,11 @@ function toJobData({ payoutId, paymentId, amount, addressTo, symbol, txhash }: J
 }
 
 function withdrawOptions(payout: JobSource, now: number): JobsOptions {
-  const delay = payout.notBefore === undefined ? 0 : Math.max(0, Date.parse(payout.notBefore) - now);
+  const delay = payout.notBefore === undefined ? 0 : Date.parse(payout.notBefore) - now;
   return {
     jobId: toJobId(payout),
     ...(payout.priority === undefined ? {} : { priority: payout.priority }),
-    ...(delay === 0 ? {} : { delay }),
+    // Not `<= 0`: of a time that is none (NaN) the sender decides, and BullMQ would add none of the jobs.
+    ...(delay > 0 ? { delay } : {}),
   };
 }

@@ -22,6 +22,9 @@ export interface SignedAuthorityOptions {
   readonly doubtMs: number;
 }
 
+/** As in the scripts of the ledger, which begin no attempt beyond it. */
+const MAX_ATTEMPTS = 100_000;
+
 /** As many as a journal holds whole. */
 const NEWEST_SENDS = 200;
 
@@ -43,10 +46,10 @@ export class SignedAuthority implements SendAuthority {
   }
 
   permit(payout: Payout): SendPermit {
-    const { platformId, keyring, clock } = this.#options;
+    const { platformId, keyring, clock, doubtMs } = this.#options;
     const { signed, attempt } = payout;
-    if (!Number.isSafeInteger(attempt) || attempt < 0) {
-      const message = `A field was altered: attempt (${attempt}) must be a whole number.`;
+    if (!Number.isSafeInteger(attempt) || attempt < 0 || attempt >= MAX_ATTEMPTS) {
+      const message = `A field was altered: attempt (${attempt}) must be a whole number below ${MAX_ATTEMPTS}.`;
       return refuse({ kind: 'signature', reason: 'fields', message, isTampering: true });
     }
     if (signed === undefined) {
@@ -62,7 +65,7 @@ export class SignedAuthority implements SendAuthority {
     const [issuedAt, expiresAt] = [Date.parse(signed.issuedAt), Date.parse(signed.expiresAt)];
     return (
       this.#judgeJournal(issuedAt, expiresAt) ??
-      this.#judgeAttempts(payout, { intent: verdict.intentHash, key: signed.key, issuedAt, expiresAt })
+      this.#judgeAttempts(payout, { intent: verdict.intentHash, key: signed.key, issuedAt, expiresAt, doubtMs })
     );
   }
 
@@ -136,13 +139,16 @@ export class SignedAuthority implements SendAuthority {
     return this.#options.journal.wasAccepted(payoutId, attempt);
   }
 
-  /** When an operator could know what became of an attempt, wall clock, ms. One that is not among the newest is long over. */
+  /**
+   * When an operator could know what became of an attempt, wall clock, ms: the worker that sent it may have given its request
+   * longer than this one does. One that is not among the newest is long over.
+   */
   #decidableFrom(payoutId: string, attempt: number): number {
     const { journal, doubtMs } = this.#options;
     const sends = journal
       .lastSends(NEWEST_SENDS)
       .filter((send) => send.payoutId === payoutId && send.attempt === attempt);
-    return Math.max(0, ...sends.map(({ at }) => at + doubtMs));
+    return Math.max(0, ...sends.map(({ at, signed }) => at + Math.max(doubtMs, signed?.doubtMs ?? 0)));
   }
 }
 

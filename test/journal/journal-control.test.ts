@@ -64,6 +64,8 @@ describe.each<[string, () => Promise<MemoryJournal | Awaited<ReturnType<JournalF
     expect(journal.unclearedAttempts('p', 3)).toEqual([1]);
     expect(journal.unclearedAttempts('q', 9)).toEqual([1]);
     expect(journal.unclearedAttempts('r', 9)).toEqual([]);
+    // Below a number that is none, too.
+    expect(journal.unclearedAttempts('p', NaN)).toEqual([1, 3, 4]);
     expect(journal.hasAct(ACT)).toBe(false);
     await journal.append(send('p', 5, { signed: signed({ act: ACT, clears: [3, 4] }) }));
     expect(journal.unclearedAttempts('p', 9)).toEqual([1, 5]);

@@ -8,7 +8,7 @@ import { aSend, HEADER, lastHash, LEDGER, makeJournalFolder, type JournalFolder 
 
 /** What processes read while another one begins new files as fast as it can. */
 
-const ROTATIONS = 50;
+const ROTATIONS = 30;
 
 let folder: JournalFolder;
 let sends = 0;
@@ -63,7 +63,7 @@ describe('while another process begins new files', () => {
       expect((await listFiles(folder.path())).length).toBeGreaterThanOrEqual(before);
     };
     await readBeside(async () => {
-      await Promise.all(Array.from({ length: 4 }, list));
+      await Promise.all(Array.from({ length: 3 }, list));
     });
   });
 

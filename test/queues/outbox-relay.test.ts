@@ -73,6 +73,18 @@ describe('relayOutbox', () => {
   });
 });
 
+describe('relayOutbox, where somebody has altered notBefore', () => {
+  it('reports it once, and adds the jobs of all', async () => {
+    const { redis, connection, ledger } = rig.account;
+    await ledger.enqueue([aPayout('p'), aPayout('strange')]);
+    await redis.hset(connection.keys.payout('strange'), 'notBefore', 'now');
+    expect(await rig.relay.relayOutbox(soon())).toBe(2);
+    expect(await withdrawJobs()).toEqual(['p~0', 'strange~0']);
+    await rig.relay.deliver('queued', ['strange']);
+    expect(rig.errors).toEqual([[{ payoutId: 'strange', notBefore: 'now' }, expect.stringContaining('is no time')]]);
+  });
+});
+
 describe('relayOutbox, where members of the outbox make no sense to it', () => {
   const STRANGE = ['refunding p-1', 'queued', 'queued ', 'queued  p', 'queued p q', ' queued p', '', '%s %d'];
 

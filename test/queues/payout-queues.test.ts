@@ -123,6 +123,12 @@ describe('addWithdrawJobs', () => {
     expect(delayed.map((job) => [job.data.payoutId, job.opts.delay])).toEqual([['later', 3_600_000]]);
     expect((await rig.queues.withdraw.getWaiting()).map((job) => job.data.payoutId)).toEqual(['now']);
   });
+
+  it('adds a job at once where notBefore is no time, and those of the others beside it', async () => {
+    await rig.queues.addWithdrawJobs([source('p'), source('strange', { notBefore: 'now' }), source('q')]);
+    const jobs = await rig.queues.withdraw.getWaiting();
+    expect(jobs.map((job) => job.data.payoutId).sort()).toEqual(['p', 'q', 'strange']);
+  });
 });
 
 describe('addStatusJobs', () => {

@@ -81,7 +81,7 @@ describe('a worker with a keyring', () => {
     const signed = { intent: intentHashOf(payout), key: 'shop', issuedAt: clock.wallNow() };
     expect(authority.permit(payout)).toEqual({
       kind: 'granted',
-      signed: { ...signed, expiresAt: clock.wallNow() + 7 * DAY_MS },
+      signed: { ...signed, expiresAt: clock.wallNow() + 7 * DAY_MS, doubtMs: DOUBT_MS },
     });
   });
 
@@ -101,9 +101,12 @@ describe('a worker with a keyring', () => {
     expect(authority.permit({ ...aSignedPayout(), ...change })).toEqual(refusedFor('bad_signature', true));
   });
 
-  it.each([NaN, Infinity, 1.5, -1])('holds a payout with %p attempts, which no version writes', (attempt) => {
-    expect(authority.permit({ ...aSignedPayout(), attempt })).toEqual(refusedFor('fields', true));
-  });
+  it.each([NaN, Infinity, 1.5, -1, 100_000, 10 ** 15])(
+    'holds a payout with %p attempts, which no version writes',
+    (attempt) => {
+      expect(authority.permit({ ...aSignedPayout(), attempt })).toEqual(refusedFor('fields', true));
+    },
+  );
 
   it('holds what expired', () => {
     const payout = aSignedPayout();
@@ -171,6 +174,22 @@ describe('a payout that the journal has as sent', () => {
     await sent(payout, 1);
     const act = anAct({ intent: intentHashOf(payout), ...change });
     expect(authority.permit({ ...payout, attempt: 1, act })).toEqual(refusedFor('sent_before', true));
+  });
+
+  it.each([
+    [DOUBT_MS + 60_000, 'refused'],
+    [DOUBT_MS - 1_000, 'granted'],
+  ])('counts an act once the request is over by the settings of who sent it, too: %i ms', async (doubtMs, kind) => {
+    const payout = aSignedPayout();
+    const options = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock };
+    const granted = new SignedAuthority({ ...options, doubtMs }).permit(payout);
+    if (granted.kind !== 'granted') throw new Error('not granted');
+    await journal.bind({ ledgerId: 'l', epoch: 1, sends: 0, token: '' });
+    const { signed } = granted;
+    await journal.append(journaled({ payoutId: 'p', attempt: 1, token: 't1' }, { signed, at: clock.wallNow() }));
+    clock.wallOffsetMs += DOUBT_MS;
+    const act = anAct({ intent: intentHashOf(payout) });
+    expect(authority.permit({ ...payout, attempt: 1, act }).kind).toBe(kind);
   });
 
   it('is held with an act that is none', async () => {
