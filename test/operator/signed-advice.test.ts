@@ -6,7 +6,7 @@ import { PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
 import { adoptCommand, adviseAccount } from '../../src/operator/account-advice.js';
 import { batchSteps, nextSteps } from '../../src/operator/next-steps.js';
 import { runInProcess } from '../cli/support/in-process.js';
-import { keyEntry, testKey } from '../control/support.js';
+import { keyEntry, testKey } from '../control/support/keys.js';
 
 /** Where operators sign, what they are told to run has the key that it needs, and nothing else has. */
 

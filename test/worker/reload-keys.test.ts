@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { findFreePort } from '../../src/local-redis.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
-import { keyEntry, testKey, type KeyEntry } from '../control/support.js';
+import { keyEntry, testKey, type KeyEntry } from '../control/support/keys.js';
 import { until } from '../support/until.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
 import { readMetric } from './support/watched-worker.js';

@@ -5,7 +5,7 @@ import { signAct } from '../../../src/control/act-signer.js';
 import { signText } from '../../../src/control/ed25519.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import { openAccount } from '../../../src/queues/open-account.js';
-import { keyEntry, testKey, type KeyEntry } from '../../control/support.js';
+import { keyEntry, testKey, type KeyEntry } from '../../control/support/keys.js';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { problemOf, useDoctor } from '../support/doctor-rig.js';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
-import { keyEntry, testKey, type KeyEntry } from '../../control/support.js';
+import { keyEntry, testKey, type KeyEntry } from '../../control/support/keys.js';
 import { ForgedAccount } from '../../forging/support/forged-account.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
