@@ -157,8 +157,8 @@ export async function setAside(path: string): Promise<void> {
   await syncFolder(path);
 }
 
-/** A name in a folder is only safe once the folder is on disk too. */
-async function syncFolder(path: string): Promise<void> {
+/** A name in a folder, and that one is gone, is only safe once the folder is on disk too. @param path - of the file */
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   try {
     await folder.sync();

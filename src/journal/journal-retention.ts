@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { listFiles, readLines, type JournalFile } from './journal-files.js';
+import { listFiles, readLines, syncFolder, type JournalFile } from './journal-files.js';
 import type { JournalLine } from './journal-line.js';
 import { parseLine } from './parse-line.js';
 import { INTENT_VALID_AT_MOST_MS } from './sent-attempts.js';
@@ -64,8 +64,12 @@ export class JournalRetention {
   }
 }
 
+/** Removes files, the oldest first. After a power cut none of them may be there still behind one that is gone: that is a gap. */
 export async function removeFiles(files: readonly OldFile[]): Promise<void> {
-  for (const { path } of files) await rm(path, { force: true });
+  for (const { path } of files) {
+    await rm(path, { force: true });
+    await syncFolder(path);
+  }
 }
 
 async function readExpiry(file: JournalFile): Promise<number> {

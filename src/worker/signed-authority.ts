@@ -140,14 +140,14 @@ export class SignedAuthority implements SendAuthority {
   }
 
   /**
-   * When an operator could know what became of an attempt, wall clock, ms: the worker that sent it may have given its request
-   * longer than this one does. One that is not among the newest is long over.
+   * When an operator could know what became of an attempt, wall clock, ms: at once where the gateway rejected it; else the
+   * worker that sent it may have given its request longer than this one does. One that is not among the newest is long over.
    */
   #decidableFrom(payoutId: string, attempt: number): number {
     const { journal, doubtMs } = this.#options;
     const sends = journal
       .lastSends(NEWEST_SENDS)
-      .filter((send) => send.payoutId === payoutId && send.attempt === attempt);
+      .filter((send) => send.payoutId === payoutId && send.attempt === attempt && send.outcome?.kind !== 'rejected');
     return Math.max(0, ...sends.map(({ at, signed }) => at + Math.max(doubtMs, signed?.doubtMs ?? 0)));
   }
 }

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { keyEntry, testKey } from '../control/support.js';
+import { keyEntry, testKey } from '../control/support/keys.js';
 import { until } from '../support/until.js';
 import { openWorld, type PayoutWorld } from '../worker/support/payout-world.js';
 import { runExample } from './support.js';

@@ -192,6 +192,21 @@ describe('a payout that the journal has as sent', () => {
     expect(authority.permit({ ...payout, attempt: 1, act }).kind).toBe(kind);
   });
 
+  it('is held with an act of a moment at which its request could be on its way, unless the gateway had rejected it', async () => {
+    const attempt = { payoutId: 'p', attempt: 1, token: 't' };
+    const payout = aSignedPayout();
+    const permit = authority.permit(payout);
+    if (permit.kind !== 'granted') throw new Error('not granted');
+    await journal.bind({ ledgerId: 'l', epoch: 1, sends: 0, token: '' });
+    await journal.append(journaled(attempt, { signed: permit.signed, at: clock.wallNow() }));
+    const again = { ...payout, attempt: 1, act: anAct({ intent: intentHashOf(payout) }) };
+    expect(authority.permit(again)).toMatchObject({
+      hold: { message: expect.stringContaining('could still be on its way') },
+    });
+    journal.noteOutcome(attempt, { kind: 'rejected', message: 'no' }, clock.wallNow());
+    expect(authority.permit(again).kind).toBe('granted');
+  });
+
   it('is held with an act that is none', async () => {
     const payout = aSignedPayout();
     await sent(payout, 1);

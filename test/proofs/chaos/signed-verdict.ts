@@ -41,14 +41,12 @@ export function findUnexplainedHolds(logs: readonly string[], unsigned: Readonly
   const lines = logs.flatMap((log) => log.split('\n')).filter((line) => line.includes('"msg":"payout held'));
   return lines.flatMap((line) => {
     const { payoutId, reason } = JSON.parse(line) as { readonly payoutId: string; readonly reason: string };
-    if (unsigned.has(payoutId) && UNSIGNED_HOLD.test(reason)) return [];
-    // The operator does not know for how long a request may be on its way: the worker says that he was too early.
-    return TOO_EARLY.test(reason) ? [] : [`HELD without a cause: ${payoutId}: ${reason}`];
+    const isExplained = unsigned.has(payoutId) && UNSIGNED_HOLD.test(reason);
+    return isExplained ? [] : [`HELD without a cause: ${payoutId}: ${reason}`];
   });
 }
 
 const UNSIGNED_HOLD = /^It is not signed|there is no signed act/;
-const TOO_EARLY = /the act was signed while the request could still be on its way/;
 
 /** Every other state is one that no round explains, with keys or without. */
 function findProblem(payout: Payout | undefined): string | undefined {

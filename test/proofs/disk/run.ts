@@ -211,6 +211,12 @@ const PLANTED: readonly (SourceChange & { readonly name: string; readonly scenar
     ],
   },
   {
+    name: 'files removed without the folder synced in between',
+    scenario: SIGNED_FILES,
+    file: 'journal/journal-retention.ts',
+    edits: [['    await syncFolder(path);\n', '']],
+  },
+  {
     name: 'a file removed whose sends have not expired',
     scenario: SIGNED_FILES,
     file: 'journal/journal-retention.ts',

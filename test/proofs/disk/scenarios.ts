@@ -39,8 +39,9 @@ export function signedUntil(expiresAt: number): SignedSend {
 
 export const NEXT_WEEK = NOW + 6 * DAY_MS;
 
-/** One signed send in each file, from the oldest on: the first file may be removed, the second must not. */
+/** One signed send in each file, from the oldest on: the first two files may be removed, the third must not. */
 const SIGNED: readonly SignedBefore[] = [
+  { payoutId: 'expired0', expiresAt: NOW - 10 * DAY_MS },
   { payoutId: 'expired1', expiresAt: NOW - 9 * DAY_MS },
   { payoutId: 'valid1', expiresAt: NOW + DAY_MS },
   { payoutId: 'expired2', expiresAt: NOW - 8 * DAY_MS },
@@ -79,5 +80,5 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'a new journal', files: {} },
   { name: 'a line torn by a crash', files: { '1.journal': () => `${HEADER}{"ledgerId":"led` } },
   { name: 'a file that becomes full', files: { '1.journal': almostFullFile } },
-  { name: SIGNED_FILES, files: rotatedFiles(), signed: SIGNED, fullDaysAgo: 3 },
+  { name: SIGNED_FILES, files: rotatedFiles(), signed: SIGNED, fullDaysAgo: 9 },
 ];
