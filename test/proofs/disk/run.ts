@@ -21,6 +21,7 @@ import {
   LEDGER,
   NEXT_WEEK,
   SCENARIOS,
+  NEW_JOURNAL,
   SIGNED_FILES,
   signedUntil,
   type Scenario,
@@ -185,19 +186,22 @@ function describe(call: DiskCall): string {
 }
 
 /** Changes of the source that only a power cut shows. */
-const PLANTED: readonly (SourceChange & { readonly name: string; readonly scenario?: string })[] = [
+const PLANTED: readonly (SourceChange & { readonly name: string; readonly scenario: string })[] = [
   {
     name: "the journal's folder not synced",
+    scenario: NEW_JOURNAL,
     file: 'journal/journal-files.ts',
     edits: [['    await folder.sync();\n', '']],
   },
   {
     name: 'nothing synced on opening',
+    scenario: NEW_JOURNAL,
     file: 'journal/journal-files.ts',
     edits: [['    await file.sync();\n    await syncFolder(path);\n', '']],
   },
   {
     name: 'a send not synced before its first byte',
+    scenario: NEW_JOURNAL,
     file: 'journal/file-send-journal.ts',
     edits: [['this.#file.datasync()', 'undefined']],
   },
@@ -227,8 +231,8 @@ const PLANTED: readonly (SourceChange & { readonly name: string; readonly scenar
 async function plantAll(): Promise<boolean> {
   let missed = 0;
   for (const { name, scenario, ...change } of PLANTED) {
-    const args = scenario === undefined ? [] : ['--scenario', scenario];
-    const found = /killed after .*/.exec(await runPlanted(change, program('test/proofs/disk/run.ts', ...args)))?.[0];
+    const proof = program('test/proofs/disk/run.ts', '--scenario', scenario);
+    const found = /killed after .*/.exec(await runPlanted(change, proof))?.[0];
     if (found === undefined) missed += 1;
     print(`${name.padEnd(52)} ${found ?? 'NOT FOUND'}`);
   }

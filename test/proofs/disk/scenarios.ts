@@ -74,10 +74,12 @@ function linesOf({ payoutId, expiresAt }: SignedBefore, sends: number): JournalL
 
 const tokenOf = (number: number): string => `token${number}`;
 
+export const NEW_JOURNAL = 'a new journal';
+
 export const SIGNED_FILES = 'signed sends in files that are removed';
 
 export const SCENARIOS: readonly Scenario[] = [
-  { name: 'a new journal', files: {} },
+  { name: NEW_JOURNAL, files: {} },
   { name: 'a line torn by a crash', files: { '1.journal': () => `${HEADER}{"ledgerId":"led` } },
   { name: 'a file that becomes full', files: { '1.journal': almostFullFile } },
   { name: SIGNED_FILES, files: rotatedFiles(), signed: SIGNED, fullDaysAgo: 9 },
