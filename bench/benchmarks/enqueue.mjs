@@ -51,7 +51,11 @@ export async function run({ quick, note }) {
       note(`${way.name}: done`);
     }
     const [, , many, signed, imported] = rows;
-    const memory = { ...(await measureQueued(redis, 20_000)), ...(await measureCompleted(redis, 20_000)) };
+    const memory = {
+      queuedBytes: await measureQueued(redis, 20_000),
+      signedBytes: await measureQueued(redis, 20_000, { signingKey: SIGNING_KEY }),
+      ...(await measureCompleted(redis, 20_000)),
+    };
     return {
       rows,
       memory,
@@ -60,6 +64,7 @@ export async function run({ quick, note }) {
         figure('enqueueMany signed, as a part of raw addBulk', signed.ratio, { atLeast: 0.4 }),
         figure('import, as a part of enqueueMany', imported.ratio, { atLeast: 0.8 }),
         figure('Redis bytes of a queued payout with its job', memory.queuedBytes, { atMost: 1_536 }),
+        figure('the same of a signed payout', memory.signedBytes, { atMost: 1_536 }),
         figure('Redis bytes of a completed payout', memory.completedBytes, { atMost: 700 }),
       ],
     };
@@ -192,15 +197,15 @@ async function importFile(payouts, redis) {
 }
 
 /** With its job, its place in the index and its event. */
-async function measureQueued(redis, count) {
+async function measureQueued(redis, count, options = {}) {
   const { platformId } = newAccount();
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId });
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId, ...options });
   await producer.enqueueMany(samplePayouts(100, 'first'));
   const before = await redis.usedMemory();
   await producer.enqueueMany(samplePayouts(count));
   const bytes = (await redis.usedMemory()) - before;
   await producer.close();
-  return { queuedBytes: bytes / count };
+  return bytes / count;
 }
 
 /** Through the scripts of the ledger, with its transaction and all its events. BullMQ keeps a fixed number of finished jobs. */
