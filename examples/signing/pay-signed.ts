@@ -32,7 +32,7 @@ try {
   if (state === 'completed' && verified === true) {
     process.stdout.write(`${payoutId} is paid: ${txhash}\n`);
   } else {
-    // Whoever writes to Redis can show any state. Before it is paid in another way, ask the gateway.
+    // Anyone who writes to Redis can show any state. Before it is paid in another way, ask the gateway.
     const why = held === undefined ? 'no worker signed that' : held.message;
     process.stderr.write(`${payoutId} is shown as ${state}, and not booked: ${why}\n`);
     process.exitCode = 1;

@@ -60,8 +60,7 @@ export class ControlView {
       // A process that was stopped may note late an act that has ended an earlier pause: an act ends one.
       if (!this.#acts.has(line.resumed.act)) this.#pause = undefined;
       this.#acts.add(line.resumed.act);
-    } else if ('ledgerAdopted' in line) this.#acts.add(line.ledgerAdopted.act);
-    else if ('outcome' in line) this.attempts.noteOutcome(line);
+    } else if ('outcome' in line) this.attempts.noteOutcome(line);
     else if ('payoutId' in line) {
       this.attempts.noteSend(line);
       if (line.signed?.act !== undefined) this.#acts.add(line.signed.act);

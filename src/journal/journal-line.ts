@@ -68,11 +68,6 @@ export interface ResumedLine {
   readonly resumed: ActNote;
 }
 
-/** A signed act accepted a ledger that had forgotten sends. */
-export interface LedgerAdoptedLine {
-  readonly ledgerAdopted: ActNote;
-}
-
 /** The ledger that the sends which follow belong to, and where its line of sends stood. */
 export interface JournaledLedger {
   readonly ledgerId: string;
@@ -147,7 +142,7 @@ export interface JournalPeer extends JournalPlace {
 }
 
 /** What only format 3 knows, beside its header. */
-export type ControlLine = CompleteLine | PausedLine | ResumedLine | LedgerAdoptedLine;
+export type ControlLine = CompleteLine | PausedLine | ResumedLine;
 
 /** The token alone does not tell attempts of format 1 apart. */
 export function identify({ payoutId, attempt, token }: SendAttempt): string {
@@ -159,7 +154,7 @@ export type JournalLine =
 
 /** Tells what only format 3 knows from sends and from what stands between them. */
 export function isControlLine(line: JournalLine): line is ControlLine {
-  return 'complete' in line ? !('v' in line) : 'paused' in line || 'resumed' in line || 'ledgerAdopted' in line;
+  return 'complete' in line ? !('v' in line) : 'paused' in line || 'resumed' in line;
 }
 
 /** A send with what came of it, where that is known. */

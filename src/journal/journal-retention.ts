@@ -75,7 +75,7 @@ export async function removeFiles(files: readonly OldFile[]): Promise<void> {
 async function readExpiry(file: JournalFile): Promise<number> {
   let latest = 0;
   for await (const { text } of readLines(file, 0)) {
-    if (!/"(?:signed|resumed|ledgerAdopted)":/.test(text)) continue;
+    if (!/"(?:signed|resumed)":/.test(text)) continue;
     const line = parseLine(text, file.path)?.line;
     if (line !== undefined) latest = Math.max(latest, expiryOf(line));
   }
@@ -84,7 +84,6 @@ async function readExpiry(file: JournalFile): Promise<number> {
 
 function expiryOf(line: JournalLine): number {
   if ('resumed' in line) return line.resumed.at + ACT_LIFETIME_MS;
-  if ('ledgerAdopted' in line) return line.ledgerAdopted.at + ACT_LIFETIME_MS;
   if (!('signed' in line) || line.signed === undefined) return 0;
   const { act, expiresAt } = line.signed;
   return act === undefined ? expiresAt : Math.max(expiresAt, line.at + ACT_LIFETIME_MS);

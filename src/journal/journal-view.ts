@@ -12,7 +12,7 @@ import {
 /** The newest sends are held whole: with them journal and ledger are compared. */
 const HELD_SENDS = 200;
 
-/** So many numbers are looked up among the keys. Where payouts are signed, {@link SentAttempts} has the others too. */
+/** Attempt numbers that are looked up among the keys. Where payouts are signed, {@link SentAttempts} has the others too. */
 const MAX_ATTEMPTS = 100;
 
 /**

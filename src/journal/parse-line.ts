@@ -74,7 +74,6 @@ const controlLine = z.union([
   z.object({ complete: completeNote }),
   z.object({ paused: z.object({ at: z.number(), reason: z.string() }) }),
   z.object({ resumed: actNote }),
-  z.object({ ledgerAdopted: actNote }),
 ]);
 const anyHeaderLine = z.union([headerLine, formerHeaderLine, newerHeaderLine]);
 const prevField = z.object({
@@ -136,6 +135,22 @@ export function parseWrittenLine(text: string, place: string): StoredLine | unde
   const json = parseJson(text) as (JournalLine & { readonly prev?: unknown }) | undefined;
   if (typeof json?.prev !== 'string') return parseLine(text, place);
   return { line: json, prev: [json.prev] };
+}
+
+/**
+ * Checks a line before it is written: one that no reader accepts, for example because Redis gave no number, would keep
+ * everything after it from being read.
+ * @throws Error that names the line
+ */
+export function requireReadable(line: JournalLine, text: string): void {
+  try {
+    parseLine(text, 'the new line');
+  } catch (error) {
+    const name = 'payoutId' in line ? `payout ${line.payoutId}` : Object.keys(line).join(', ');
+    throw new Error(`A line of ${name} was not written to the send journal: nobody could read it again.`, {
+      cause: error,
+    });
+  }
 }
 
 const ATTEMPT_START = '{"payoutId":';

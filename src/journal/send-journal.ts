@@ -46,8 +46,6 @@ export interface SendJournal extends ReadableJournal {
   notePaused(pause: PausedLine['paused']): Promise<void>;
   /** Notes that a signed act ended the pause. Resolves once it is on disk. */
   noteResumed(note: ActNote): Promise<void>;
-  /** Notes that a signed act accepted a ledger that forgot sends. Resolves once it is on disk. */
-  noteLedgerAdopted(note: ActNote): Promise<void>;
   /** Notes an operator's statement that nothing is missing before this journal began. Resolves once it is on disk. */
   noteComplete(note: CompleteNote): Promise<void>;
   /** Notes with which ledger the sends that follow are made. Resolves once it is on disk. */

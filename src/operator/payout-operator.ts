@@ -82,8 +82,8 @@ export class PayoutOperator {
    * Puts a payout that is held back into the queue, at its end. The worker checks it again before it is sent, and holds it
    * again where the cause stands: nothing is granted by it. Of a payout that was sent before, the signer signs that an
    * attempt paid nothing.
-   * @param options - `unpaidAttempt`: the number of that attempt, as the worker's message names it. A crash, or whoever
-   * writes to Redis, can leave another number as the payout's last. @defaultValue the payout's last
+   * @param options - `unpaidAttempt`: the number of that attempt, as the worker's message names it. A crash, or
+   * anyone who writes to Redis, can leave another number as the payout's last. @defaultValue the payout's last
    * @returns the payout, `queued`
    * @throws InvalidInputError when a text of the actor is empty, too long or more than one line, or `unpaidAttempt` is no
    * whole number from 1 on, or there is no signer to state it

@@ -118,7 +118,7 @@ export class PayoutWorker {
 
   /**
    * Reads the file of the keyring again, where there is one: it counts for what is checked from then on. One that cannot be
-   * used is logged as an error and shown at /readyz, and the keyring before goes on to count.
+   * used is logged as an error and shown at /readyz, and the former keyring still counts.
    */
   reloadKeys(): void {
     this.#keyring?.reload();

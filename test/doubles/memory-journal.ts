@@ -84,10 +84,6 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     await this.write({ resumed });
   }
 
-  async noteLedgerAdopted(ledgerAdopted: ActNote): Promise<void> {
-    await this.write({ ledgerAdopted });
-  }
-
   async noteComplete(complete: CompleteNote): Promise<void> {
     await this.write({ complete });
   }

@@ -20,7 +20,6 @@ describe('a line', () => {
     ['a statement that nothing is missing', { complete: { at: 6, by: 'alice', reason: 'new account' } }],
     ['a pause', { paused: { at: 6, reason: 'blocked' } }],
     ['the end of a pause', { resumed: { at: 6, act: HASH } }],
-    ['an adoption of a ledger', { ledgerAdopted: { at: 6, act: HASH } }],
     [
       'a signed send',
       journaled(MINE, { signed: { intent: HASH, key: 'shop', issuedAt: 1, expiresAt: 2, act: HASH, clears: [1] } }),

@@ -29,7 +29,7 @@ const KEYGEN = 'payouts keygen NAME --person PERSON --out FILE --role';
 /** Whether only what is signed is sent, and the keyring and the worker's own key can be used now and in the next weeks. */
 export function checkKeys({ file, readWorkerKey }: KeysToCheck, clock: Pick<Clock, 'wallNow'>): KeysCheck {
   if (file === undefined) {
-    const detail = `${FILE} is not set: whoever can write to Redis can pay himself`;
+    const detail = `${FILE} is not set: anybody who can write to Redis can pay himself`;
     const fix = `To have only signed payouts sent, follow docs/control.md: it begins with \`${KEYGEN} producer\`.`;
     return { keyring: undefined, results: [warning(NAME, detail, fix), ...checkWorkerKey(readWorkerKey, undefined)] };
   }

@@ -46,8 +46,8 @@ export class KeptPause {
 
   /**
    * What the account's breaker makes of an outcome, counted here as well: Redis could be made to count otherwise. Only the
-   * sends of this process are counted, also across leases: whoever writes to Redis can move a lease, and must not begin the
-   * count anew by that.
+   * sends of this process are counted, also across leases: anyone who can write to Redis can move a lease, and must
+   * not reset the count by that.
    */
   noteOutcome(outcome: WithdrawOutcome): void {
     const { kind } = outcome;

@@ -35,7 +35,7 @@ describe('payouts doctor', () => {
     ]);
     expect(out).toContain('! sender                   no process sends for the account\n');
     expect(out).toContain(
-      '! keys                     PAYOUT_KEYS_FILE is not set: whoever can write to Redis can pay himself\n',
+      '! keys                     PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself\n',
     );
     expect(out).toContain('\n                           → Start `payouts worker`.\n');
     expect(lines.at(-1)).toBe('No problems found; 2 warnings.');

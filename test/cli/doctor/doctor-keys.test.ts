@@ -49,7 +49,7 @@ describe('payouts doctor without a keyring', () => {
     const { code, out } = await doctor.run();
     expect(code).toBe(0);
     expect(out).toContain(
-      '! keys                     PAYOUT_KEYS_FILE is not set: whoever can write to Redis can pay himself\n',
+      '! keys                     PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself\n',
     );
     expect(out).toMatch(/→ .*docs\/control\.md.*`payouts keygen NAME .*--role producer`/);
     expect(out).not.toContain('signed journal');

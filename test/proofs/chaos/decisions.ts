@@ -66,7 +66,7 @@ export class Decisions {
     } else if (paid === undefined) {
       const command = { unknown: 'resolve --not-sent', rejected: 'retry', held: 'release' }[state as 'held'];
       const needsKey = held === undefined || held.reason === 'sent_before';
-      // Whoever forgets the key needs it for the release.
+      // An operator who forgets the key needs it for the release.
       const isForgotten = state !== 'held' && this.#forgetsKey;
       if (isForgotten) this.unsigned.add(payoutId);
       if (isForgotten) this.#forgetsKey = false;
