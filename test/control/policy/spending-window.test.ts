@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { SpendingWindow } from '../../src/control/spending-window.js';
+import { SpendingWindow } from '../../../src/control/policy/spending-window.js';
 
 const DAY_MS = 86_400_000;
 const ALL = '';
