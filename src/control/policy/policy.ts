@@ -14,7 +14,10 @@ import {
 /** Which payouts a rule is about: all that it names has to be true. */
 export interface Condition {
   readonly paymentIds?: ReadonlySet<number> | undefined;
-  /** Its recipient was not paid before. */
+  /**
+   * Its address was first seen less than the rule's own `wait` ago. Not: was never paid, which a small payment first would
+   * get around.
+   */
   readonly isAddressNew?: boolean | undefined;
   /** It is worth more than this, in millionths of a dollar. */
   readonly usdAbove?: bigint | undefined;
@@ -157,6 +160,9 @@ function* judgeRule({ when: given, cap: limit, window, over: then }: GivenRule):
   }
   if (then.kind === 'cool_down' && (given.isAddressNew !== true || limit !== undefined || window !== undefined)) {
     yield { field: 'over.wait', message: 'with a duration goes with when: { address: new } alone' };
+  }
+  if (given.isAddressNew === true && then.kind !== 'cool_down') {
+    yield { field: 'when.address', message: 'is new for as long as over says: give over: { wait: "24h" }' };
   }
 }
 

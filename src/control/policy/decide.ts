@@ -1,0 +1,194 @@
+import { fromUnits, toUnits } from '../../decimal.js';
+import type { Cap, Condition, Policy, PolicyRule } from './policy.js';
+import { addressKey } from './address-key.js';
+import { formatMicros } from './usd.js';
+
+/** A payout as rules see it: from the object that is sent. */
+export interface PolicySubject {
+  readonly paymentId: number;
+  readonly amount: string;
+  readonly addressTo: string;
+  /** The name of the key that signed it; undefined where nothing has to be signed. */
+  readonly signer?: string | undefined;
+}
+
+/** What a payout is worth in dollars, or why nobody knows. */
+export type UsdWorth =
+  { readonly kind: 'known'; readonly micros: bigint } | { readonly kind: 'unknown'; readonly reason: string };
+
+/** What a cap counted in its window. */
+export interface WindowView {
+  /** In the unit of the cap. */
+  sum(now: number): bigint;
+  /** See `SpendingWindow.freeAt`. */
+  freeAt(most: bigint, now: number): number | undefined;
+}
+
+/** What rules ask for, beside the payout. */
+export interface PolicyWorld {
+  /** Monotonic, ms: windows age by it. */
+  readonly now: number;
+  /** Wall clock, ms. */
+  readonly wallNow: number;
+  readonly worth: UsdWorth;
+  /** When a payout to this address was first seen, wall clock, ms; undefined where none was before this one. */
+  readonly addressSeenAt: number | undefined;
+  /** Whether a list, by the name that the policy has for it, has the address. */
+  readonly isListed: (list: string, addressKey: string) => boolean;
+  /** The window of a rule's cap, of the bucket that the payout belongs to. */
+  readonly window: (rule: string, bucket: string) => WindowView;
+  /** Persons whose approval of this very payout counts. */
+  readonly approvedBy: ReadonlySet<string>;
+  /** A person who rejected it. */
+  readonly rejectedBy: string | undefined;
+}
+
+/** What one rule says of a payout. */
+export type Verdict =
+  | { readonly kind: 'send'; readonly rule: string }
+  /** @param until - wall clock, ms; undefined where nobody knows */
+  | { readonly kind: 'wait'; readonly rule: string; readonly reason: string; readonly until: number | undefined }
+  /** @param missing - how many more persons of the group have to approve */
+  | {
+      readonly kind: 'approve';
+      readonly rule: string;
+      readonly reason: string;
+      readonly by: string;
+      readonly missing: number;
+    }
+  | { readonly kind: 'refuse'; readonly rule: string; readonly reason: string };
+
+export interface Decision {
+  /** The strictest: refuse, then approve, then wait. */
+  readonly verdict: Verdict;
+  /** What every rule that is about the payout says, in the order of the file. */
+  readonly all: readonly Verdict[];
+}
+
+/** The name under which a payout is held that no cap covers. */
+export const DEFAULT_RULE = 'default';
+
+const STRICTNESS = ['send', 'wait', 'approve', 'refuse'] as const satisfies readonly Verdict['kind'][];
+
+/**
+ * What may become of a payout now. Every rule is asked and the strictest counts, so that their order means nothing. What
+ * equals a limit passes. A policy only holds: nothing here cancels a payout.
+ */
+export function decide(policy: Policy, subject: PolicySubject, world: PolicyWorld): Decision {
+  const all: Verdict[] = [];
+  let isCovered = false;
+  for (const rule of policy.rules) {
+    const applies = matches(rule.when, subject, world);
+    if (applies === 'no') continue;
+    if (rule.cap !== undefined) isCovered = true;
+    all.push(applies === 'yes' ? judge(rule, policy, subject, world) : waitForRate(rule.name, applies.reason));
+  }
+  if (!isCovered && policy.uncovered === 'hold') {
+    const reason = 'no rule with a cap is about it, and the policy holds such payouts (default: hold)';
+    all.push({ kind: 'refuse', rule: DEFAULT_RULE, reason });
+  }
+  return { verdict: strictest(all), all };
+}
+
+function strictest(verdicts: readonly Verdict[]): Verdict {
+  let found: Verdict = { kind: 'send', rule: DEFAULT_RULE };
+  for (const verdict of verdicts) if (isStricter(verdict, found)) found = verdict;
+  return found;
+}
+
+function isStricter(one: Verdict, other: Verdict): boolean {
+  const difference = STRICTNESS.indexOf(one.kind) - STRICTNESS.indexOf(other.kind);
+  if (difference !== 0) return difference > 0;
+  // Of two that wait, the one that waits longer says when the payout is free.
+  return one.kind === 'wait' && other.kind === 'wait' && (one.until ?? Infinity) > (other.until ?? Infinity);
+}
+
+type Match = 'yes' | 'no' | { readonly reason: string };
+
+/** What is not known may be anything: then the rule holds the payout. */
+function matches(when: Condition, subject: PolicySubject, world: PolicyWorld): Match {
+  const { paymentIds, usdAbove, addressIn } = when;
+  if (paymentIds !== undefined && !paymentIds.has(subject.paymentId)) return 'no';
+  if (addressIn !== undefined && !world.isListed(addressIn, addressKey(subject.addressTo))) return 'no';
+  if (usdAbove === undefined) return 'yes';
+  if (world.worth.kind === 'unknown') return { reason: world.worth.reason };
+  return world.worth.micros > usdAbove ? 'yes' : 'no';
+}
+
+function waitForRate(rule: string, reason: string): Verdict {
+  return { kind: 'wait', rule, reason: `its worth in dollars is not known: ${reason}`, until: undefined };
+}
+
+function judge(rule: PolicyRule, policy: Policy, subject: PolicySubject, world: PolicyWorld): Verdict {
+  const { name, cap, hours, over } = rule;
+  if (cap !== undefined) return judgeCap(rule, cap, policy, subject, world);
+  if (hours !== undefined) {
+    if (hours.isOpen(world.wallNow)) return { kind: 'send', rule: name };
+    return hold(rule, policy, world, `it is outside of ${hours.text}`, hours.opensAt(world.wallNow));
+  }
+  if (over.kind === 'cool_down') {
+    const until = (world.addressSeenAt ?? world.wallNow) + over.ms;
+    if (until <= world.wallNow) return { kind: 'send', rule: name };
+    return { kind: 'wait', rule: name, reason: 'its address is new', until };
+  }
+  return hold(rule, policy, world, 'the rule is about it', undefined);
+}
+
+function judgeCap(rule: PolicyRule, cap: Cap, policy: Policy, subject: PolicySubject, world: PolicyWorld): Verdict {
+  const { name } = rule;
+  const value = valueOf(cap, subject, world.worth);
+  if (typeof value !== 'bigint') return waitForRate(name, value.reason);
+  if (value > cap.limit) {
+    const reason = `it is ${show(cap, value)}, more than ${show(cap, cap.limit)}`;
+    // No window ever has room for it.
+    if (rule.over.kind === 'wait') return { kind: 'refuse', rule: name, reason };
+    return hold(rule, policy, world, reason, undefined);
+  }
+  if (cap.withinMs === undefined) return { kind: 'send', rule: name };
+  const window = world.window(name, bucketOf(cap, subject));
+  const sum = window.sum(world.now);
+  if (sum + value <= cap.limit) return { kind: 'send', rule: name };
+  const freeAt = window.freeAt(cap.limit - value, world.now);
+  const until = freeAt === undefined ? undefined : world.wallNow + (freeAt - world.now);
+  return hold(
+    rule,
+    policy,
+    world,
+    `${show(cap, sum)} of ${show(cap, cap.limit)} are spent, and it is ${show(cap, value)}`,
+    until,
+  );
+}
+
+/** What a payout counts for in the unit of a cap. */
+export function valueOf(cap: Cap, { amount }: PolicySubject, worth: UsdWorth): bigint | { readonly reason: string } {
+  if (cap.unit === 'count') return 1n;
+  if (cap.unit === 'amount') return toUnits(amount);
+  return worth.kind === 'known' ? worth.micros : worth;
+}
+
+/** With what a payout is counted together. */
+export function bucketOf({ per }: Cap, { addressTo, signer = '' }: PolicySubject): string {
+  return per === 'address' ? addressKey(addressTo) : per === 'signer' ? signer : '';
+}
+
+function hold(
+  rule: PolicyRule,
+  policy: Policy,
+  world: PolicyWorld,
+  reason: string,
+  until: number | undefined,
+): Verdict {
+  const { name, over } = rule;
+  if (over.kind === 'wait') return { kind: 'wait', rule: name, reason, until };
+  if (over.kind !== 'approve') return { kind: 'refuse', rule: name, reason };
+  if (world.rejectedBy !== undefined) return { kind: 'refuse', rule: name, reason: `${world.rejectedBy} rejected it` };
+  const group = policy.groups.get(over.by) ?? new Set();
+  const approvals = [...world.approvedBy].filter((person) => group.has(person)).length;
+  const missing = Math.max(0, over.quorum - approvals);
+  return missing === 0 ? { kind: 'send', rule: name } : { kind: 'approve', rule: name, reason, by: over.by, missing };
+}
+
+function show({ unit }: Cap, value: bigint): string {
+  if (unit === 'usd') return `${formatMicros(value)} USD`;
+  return unit === 'count' ? `${value} sends` : fromUnits(value);
+}
