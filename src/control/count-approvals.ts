@@ -1,0 +1,76 @@
+import { formatApproval, type SignedApproval } from './approval.js';
+import type { KeyFinder } from './keyring.js';
+import { StatementError } from './statement.js';
+import { verifySigner } from './verify-signer.js';
+
+/** About which payout approvals have to be, and whose do not count. */
+export interface ApprovedPayout {
+  readonly platformId: number;
+  readonly payoutId: string;
+  /** The hash of its intent. */
+  readonly intent: string;
+  /** The person of the key that signed it. */
+  readonly signedBy: string;
+  /** Who asked for it, as the intent says. */
+  readonly requestedBy: string | undefined;
+}
+
+/** What the approvals of a payout come to. Persons are counted, not keys. */
+export interface ApprovalCount {
+  readonly approvedBy: ReadonlySet<string>;
+  /** One rejection ends it, also of somebody who approved before. */
+  readonly rejectedBy: string | undefined;
+  /** Why others do not count, with the key that they name. */
+  readonly refused: readonly { readonly by: string; readonly message: string }[];
+}
+
+/**
+ * Counts approvals that anybody may have put in Redis: each proves itself.
+ * @param lifetimeMs - for how long an approval may hold, from the policy
+ * @param now - wall clock, ms
+ */
+export function countApprovals(
+  payout: ApprovedPayout,
+  approvals: readonly SignedApproval[],
+  { keyring, lifetimeMs, now }: { readonly keyring: KeyFinder; readonly lifetimeMs: number; readonly now: number },
+): ApprovalCount {
+  const approvedBy = new Set<string>();
+  const refused: { by: string; message: string }[] = [];
+  let rejectedBy: string | undefined;
+  for (const approval of approvals) {
+    const verdict = verify(payout, approval, { keyring, lifetimeMs, now });
+    if (verdict.kind === 'refused') refused.push({ by: approval.by, message: verdict.message });
+    else if (approval.decision === 'reject') rejectedBy ??= verdict.person;
+    else approvedBy.add(verdict.person);
+  }
+  return { approvedBy, rejectedBy, refused };
+}
+
+type Verdict =
+  { readonly kind: 'counts'; readonly person: string } | { readonly kind: 'refused'; readonly message: string };
+
+function verify(
+  payout: ApprovedPayout,
+  approval: SignedApproval,
+  { keyring, lifetimeMs, now }: { readonly keyring: KeyFinder; readonly lifetimeMs: number; readonly now: number },
+): Verdict {
+  let text: string;
+  try {
+    text = formatApproval(payout.platformId, approval);
+  } catch (error) {
+    if (error instanceof StatementError) return { kind: 'refused', message: error.message };
+    throw error;
+  }
+  if (approval.payoutId !== payout.payoutId || approval.intent !== payout.intent) {
+    return { kind: 'refused', message: 'it is about another payout, or the payout was signed anew since' };
+  }
+  const signer = verifySigner(text, approval, { role: 'approver', lifetimeMs }, keyring, now);
+  if (signer.kind === 'refused') return signer;
+  const { person } = signer.key;
+  // Everybody may reject. Nobody approves his own payout.
+  const isOwn = [payout.signedBy, payout.requestedBy].includes(person);
+  if (isOwn && approval.decision === 'approve') {
+    return { kind: 'refused', message: `${person} asked for the payout, and cannot approve it` };
+  }
+  return { kind: 'counts', person };
+}
