@@ -12,11 +12,14 @@ const heldSchema = z.object({
   kind: z.enum(['signature', 'journal', 'policy']).catch('signature'),
   reason: z.string().catch('unreadable'),
   message: z.string().catch('why it is held cannot be read: somebody has altered its record in Redis'),
+  rule: z.string().optional().catch(undefined),
+  until: z.string().optional().catch(undefined),
+  needs: z.object({ by: z.string(), persons: z.number() }).optional().catch(undefined),
 });
 
 /** A hold as the record has it: one line of JSON. */
-export function toHeldField({ kind, reason, message, isTampering }: Hold): string {
-  return JSON.stringify({ kind, reason: toLine(reason), message: toLine(message), isTampering });
+export function toHeldField({ kind, reason, message, isTampering, rule, until, needs }: Hold): string {
+  return JSON.stringify({ kind, reason: toLine(reason), message: toLine(message), isTampering, rule, until, needs });
 }
 
 /** Reads the `held` field of a record. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { amountField, payoutIdField, personField } from '../fields.js';
+import type { SignedApproval } from '../control/approval.js';
 import type { StoredReceipt } from '../control/receipt.js';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
 import { addressToField, paymentIdField, symbolField } from '../gateway/payment-fields.js';
@@ -105,6 +106,20 @@ export interface HeldFor {
   readonly reason: string;
   /** For operators: what is wrong, and what to do about it. */
   readonly message: string;
+  /** The rule of the policy that holds it; `reason` is its verdict then: `refuse`, `approve` or `wait`. */
+  readonly rule?: string | undefined;
+  /** When the rule lets it pass by itself, as far as can be known: ISO 8601, UTC. */
+  readonly until?: string | undefined;
+  /** The approvals that are missing. */
+  readonly needs?: MissingApprovals | undefined;
+}
+
+/** Whose approval is missing. */
+export interface MissingApprovals {
+  /** The group, as the policy names it. */
+  readonly by: string;
+  /** How many more persons of it have to approve. */
+  readonly persons: number;
 }
 
 /** A payout as the ledger has it. */
@@ -133,6 +148,8 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly signed?: StoredSignature;
   /** The signed act with which an operator put it back into the queue, as JSON. */
   readonly act?: string;
+  /** What approvers said of it. Anybody may have put them there: each has to be verified. Empty for most. */
+  readonly approvals?: readonly SignedApproval[];
   /** The worker's signature over the state; only of `completed` and `failed`, where the worker has a key. */
   readonly receipt?: StoredReceipt;
   /**
