@@ -66,8 +66,18 @@ describe('the policy of a worker', () => {
 
   it.each([
     ['is missing', () => undefined],
-    ['is that of another account', () => { write({ platformId: 7 }); }],
-    ['needs keys that nobody has', () => { write({ over: '{ approve: { by: finance, quorum: 1 } }' }); }],
+    [
+      'is that of another account',
+      () => {
+        write({ platformId: 7 });
+      },
+    ],
+    [
+      'needs keys that nobody has',
+      () => {
+        write({ over: '{ approve: { by: finance, quorum: 1 } }' });
+      },
+    ],
   ])('refuses the start where the file %s', (_, prepare) => {
     prepare();
     expect(open).toThrow(InvalidConfigError);
@@ -88,13 +98,39 @@ describe('the policy of a worker', () => {
   });
 
   it.each<[string, () => void, RegExp]>([
-    ['makes no sense', () => { write({ uncovered: 'maybe' }); }, /default must be hold or send \(got "maybe"\)/],
-    ['is gone', () => { rmSync(file); }, /cannot be read: ENOENT/],
-    ['others can write', () => { chmodSync(file, 0o666); }, /is not trusted/],
-    ['is that of another account', () => { write({ platformId: 7 }); }, /platformId must be 4242/],
+    [
+      'makes no sense',
+      () => {
+        write({ uncovered: 'maybe' });
+      },
+      /default must be hold or send \(got "maybe"\)/,
+    ],
+    [
+      'is gone',
+      () => {
+        rmSync(file);
+      },
+      /cannot be read: ENOENT/,
+    ],
+    [
+      'others can write',
+      () => {
+        chmodSync(file, 0o666);
+      },
+      /is not trusted/,
+    ],
+    [
+      'is that of another account',
+      () => {
+        write({ platformId: 7 });
+      },
+      /platformId must be 4242/,
+    ],
     [
       'has a window whose sends were not read',
-      () => { write({ within: '25h' }); },
+      () => {
+        write({ within: '25h' });
+      },
       /rules\.0\.cap\.within is 25 h, .*last 24 h\. Restart it/,
     ],
   ])('stays what it was where the file %s, until it is good again', (_, spoil, message) => {
