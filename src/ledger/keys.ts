@@ -20,6 +20,7 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `journals` | hash | journalId → where that send journal is, and its last entry (JSON), of all that have sends |
  * | `objections` | hash | journalId → why that journal contradicts this ledger (JSON) |
  * | `late` | sorted set | payoutIds of which a payment was proved too late, by the time of the proof |
+ * | `recheck` | set | payoutIds that got an approval or a rejection: the worker is to judge their hold again |
  * | `statistics` | hash | counters derived from the events, with the last event that is counted; may be deleted at any time |
  * | `gateway` | hash | what the gateway said last of its currencies and the balance; may be deleted at any time |
  * | `workers` | hash | worker process → what it is doing (JSON), written every few seconds; may be deleted at any time |
@@ -64,6 +65,10 @@ export class LedgerKeys {
 
   get late(): string {
     return `${this.prefix}:late`;
+  }
+
+  get recheck(): string {
+    return `${this.prefix}:recheck`;
   }
 
   get statistics(): string {
@@ -119,6 +124,7 @@ export const KEY_CONSTANTS = [
   'JOURNALS',
   'OBJECTIONS',
   'LATE',
+  'RECHECK',
 ] as const;
 
 /** 4096 buckets. */
