@@ -11,12 +11,14 @@ type Colours = CliContext['colours'];
 /**
  * One payout as text: all its fields, then its history.
  * @param receipt - who signed its final state, where that was verified
+ * @param approvals - what was said of it, one line each
  */
 export function formatPayout(
   payout: Payout,
   colours: Colours,
   currencies: readonly Currency[],
   receipt?: string,
+  approvals: readonly string[] = [],
 ): string {
   const { state } = payout;
   const facts: readonly [name: string, value: string | number | undefined][] = [
@@ -29,6 +31,7 @@ export function formatPayout(
     ['fee', payout.fee],
     ['receipt', receipt],
     ['held', payout.held && `${payout.held.kind} (${payout.held.reason}): ${payout.held.message}`],
+    ...approvals.map((approval): [string, string] => ['approval', approval]),
     ['message', payout.message],
     ['send attempts', payout.attempt],
     ['reference', payout.reference],
