@@ -45,7 +45,8 @@ Commands for operators work on one account: the only one of the file, that of \`
 \`payouts worker\`, \`dashboard\`, \`notify\` and \`doctor\` serve all of the file, or with \`--account ID\` that one.
 
 \`secretKeyFile\` is relative to the accounts file. So is \`signingKeyFile\`, which an account has together with \`signingKeyName\`, in
-place of \`PAYOUT_SIGNING_KEY_FILE\` and \`PAYOUT_SIGNING_KEY_NAME\`. An account may set each of these:
+place of \`PAYOUT_SIGNING_KEY_FILE\` and \`PAYOUT_SIGNING_KEY_NAME\`, and so is \`policyFile\`: a policy names its account, so each
+account has one of its own. An account may set each of these:
 
 ${Object.keys(ACCOUNT_SETTINGS)
   .map((name) => `- \`${name}\``)

@@ -130,6 +130,16 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     ],
   },
   {
+    heading: 'Policy:',
+    commands: [
+      {
+        usage: 'policy',
+        description: 'check the policy: what may leave the account; say what it says of a payout',
+        load: async () => (await import('./commands/policy-command.js')).definePolicyCommand,
+      },
+    ],
+  },
+  {
     heading: 'Send journal:',
     commands: [
       {

@@ -1,4 +1,4 @@
-import { formatApproval, type SignedApproval } from './approval.js';
+import { formatApproval, hashApproval, type SignedApproval } from './approval.js';
 import type { KeyFinder } from './keyring.js';
 import { StatementError } from './statement.js';
 import { verifySigner } from './verify-signer.js';
@@ -20,6 +20,8 @@ export interface ApprovalCount {
   readonly approvedBy: ReadonlySet<string>;
   /** One rejection ends it, also of somebody who approved before. */
   readonly rejectedBy: string | undefined;
+  /** The hashes of the approvals of these persons. */
+  readonly counted: readonly string[];
   /** Why others do not count, with the key that they name. */
   readonly refused: readonly { readonly by: string; readonly message: string }[];
 }
@@ -35,15 +37,19 @@ export function countApprovals(
   { keyring, lifetimeMs, now }: { readonly keyring: KeyFinder; readonly lifetimeMs: number; readonly now: number },
 ): ApprovalCount {
   const approvedBy = new Set<string>();
+  const counted: string[] = [];
   const refused: { by: string; message: string }[] = [];
   let rejectedBy: string | undefined;
   for (const approval of approvals) {
     const verdict = verify(payout, approval, { keyring, lifetimeMs, now });
     if (verdict.kind === 'refused') refused.push({ by: approval.by, message: verdict.message });
     else if (approval.decision === 'reject') rejectedBy ??= verdict.person;
-    else approvedBy.add(verdict.person);
+    else {
+      approvedBy.add(verdict.person);
+      counted.push(hashApproval(payout.platformId, approval));
+    }
   }
-  return { approvedBy, rejectedBy, refused };
+  return { approvedBy, rejectedBy, counted, refused };
 }
 
 type Verdict =

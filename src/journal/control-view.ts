@@ -1,5 +1,20 @@
-import type { CompleteNote, JournalLine, JournalMarks, PausedLine } from './journal-line.js';
+import type { SpendEvent } from '../control/policy/spend-event.js';
+import type { CompleteNote, JournalLine, JournalMarks, PausedLine, SeenLine } from './journal-line.js';
 import { SentAttempts } from './sent-attempts.js';
+import { SpendLog } from './spend-log.js';
+
+/** Addresses that are remembered, the newest: about 5 MB in each file. */
+const MAX_SEEN = 100_000;
+/** About 20 kB. */
+const SEEN_PER_LINE = 500;
+
+/** What takes room, and is held only where somebody asks for it. */
+export interface HeldLines {
+  /** See {@link SentAttempts}. */
+  readonly unsigned?: boolean | undefined;
+  /** What was spent: a policy counts it. */
+  readonly spends?: boolean | undefined;
+}
 
 /** What a journal's lines say about signatures and what an operator decided, of all files that are kept. */
 export class ControlView {
@@ -11,10 +26,23 @@ export class ControlView {
   #unreadUpTo = 0;
   #pause: PausedLine['paused'] | undefined;
   readonly #acts = new Set<string>();
+  /** When each address was seen first, wall clock, ms. */
+  readonly #seenAt = new Map<string, number>();
+  readonly #spends: SpendLog | undefined;
 
-  /** @param holdsUnsigned - see {@link SentAttempts} */
-  constructor(holdsUnsigned = false) {
-    this.attempts = new SentAttempts(holdsUnsigned);
+  constructor({ unsigned = false, spends = false }: HeldLines = {}) {
+    this.attempts = new SentAttempts(unsigned);
+    this.#spends = spends ? new SpendLog() : undefined;
+  }
+
+  /** What was spent, since this was asked last; nothing where it is not held. */
+  takeSpends(): readonly SpendEvent[] {
+    return this.#spends?.take() ?? [];
+  }
+
+  /** When a payout to an address was seen first, wall clock, ms. */
+  seenAt(addressKey: string): number | undefined {
+    return this.#seenAt.get(addressKey);
   }
 
   /** Wall clock, ms: what was sent before may be unknown to this journal; 0 where nothing is. */
@@ -35,6 +63,18 @@ export class ControlView {
   /** A file was too old to be read. @param expiresAt - until when an intent that it names may be valid, ms */
   skip(expiresAt: number): void {
     this.#unreadUpTo = Math.max(expiresAt, this.#unreadUpTo);
+  }
+
+  /** The addresses that were seen, as lines for a new file: the old one may be gone one day. */
+  seenLines(): SeenLine[] {
+    const all = [...this.#seenAt];
+    const lines: SeenLine[] = [];
+    for (let from = 0; from < all.length; from += SEEN_PER_LINE) {
+      const part = all.slice(from, from + SEEN_PER_LINE);
+      // A later time holds longer, and they were seen one after the other.
+      lines.push({ seen: { at: Math.max(...part.map(([, at]) => at)), addresses: part.map(([address]) => address) } });
+    }
+    return lines;
   }
 
   /** For the next header. @param now - wall clock, ms: the birth of a journal that has none yet */
@@ -60,10 +100,22 @@ export class ControlView {
       // A process that was stopped may note late an act that has ended an earlier pause: an act ends one.
       if (!this.#acts.has(line.resumed.act)) this.#pause = undefined;
       this.#acts.add(line.resumed.act);
-    } else if ('outcome' in line) this.attempts.noteOutcome(line);
-    else if ('payoutId' in line) {
+    } else if ('seen' in line) this.#noteSeen(line);
+    else if ('outcome' in line) {
+      this.attempts.noteOutcome(line);
+      this.#spends?.noteOutcome(line);
+    } else if ('payoutId' in line) {
       this.attempts.noteSend(line);
+      this.#spends?.noteSend(line);
       if (line.signed?.act !== undefined) this.#acts.add(line.signed.act);
+    }
+  }
+
+  #noteSeen({ seen: { at, addresses } }: SeenLine): void {
+    for (const address of addresses) this.#seenAt.set(address, Math.min(at, this.#seenAt.get(address) ?? at));
+    for (const address of this.#seenAt.keys()) {
+      if (this.#seenAt.size <= MAX_SEEN) break;
+      this.#seenAt.delete(address);
     }
   }
 

@@ -22,6 +22,7 @@ import {
   type JournalLine,
   type JournalPeer,
   type PausedLine,
+  type SeenLine,
   type SendLine,
 } from './journal-line.js';
 import { JournalReader } from './journal-reader.js';
@@ -48,6 +49,8 @@ export interface FileSendJournalOptions {
    * @defaultValue false
    */
   readonly holdsUnsigned?: boolean;
+  /** There is a policy: what was spent is known. @defaultValue false */
+  readonly holdsSpends?: boolean;
   /** Told how long each write of a send took to be on disk, in ms. */
   readonly onSynced?: (durationMs: number) => void;
   /** Told when an outcome could not be noted. */
@@ -75,9 +78,9 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   private constructor(options: FileSendJournalOptions) {
     super();
-    const { dir, platformId, keepDays = Infinity, holdsUnsigned = false, onSynced, onTrouble } = options;
+    const { dir, platformId, keepDays = Infinity, holdsUnsigned, holdsSpends, onSynced, onTrouble } = options;
     this.#path = journalPath(dir, platformId);
-    this.#reader = new JournalReader(this.#path, holdsUnsigned);
+    this.#reader = new JournalReader(this.#path, { unsigned: holdsUnsigned, spends: holdsSpends });
     this.#retention = new JournalRetention(this.#path, keepDays * DAY_MS);
     this.#onSynced = onSynced ?? (() => undefined);
     this.#onTrouble = onTrouble ?? (() => undefined);
@@ -134,6 +137,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   async noteComplete({ at, by, reason }: CompleteNote): Promise<void> {
     await this.#note({ complete: { at, by, reason } });
+  }
+
+  async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
+    await this.#note({ seen: { at, addresses } });
   }
 
   async append(send: SendLine): Promise<void> {
@@ -253,6 +260,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
       this.#header(journalId),
       ...(ledger === undefined ? [] : [ledger]),
       ...(control.pause === undefined ? [] : [{ paused: control.pause }]),
+      ...control.seenLines(),
     ];
     await createFile(this.#path, toChainedLines(lines, this.#reader.tips));
   }

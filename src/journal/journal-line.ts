@@ -68,6 +68,12 @@ export interface ResumedLine {
   readonly resumed: ActNote;
 }
 
+/** Addresses to which a payout was to be sent for the first time, as far as this journal knows. */
+export interface SeenLine {
+  /** @param at - wall clock, ms  @param addresses - as `addressKey` makes them */
+  readonly seen: { readonly at: number; readonly addresses: readonly string[] };
+}
+
 /** The ledger that the sends which follow belong to, and where its line of sends stood. */
 export interface JournaledLedger {
   readonly ledgerId: string;
@@ -100,6 +106,18 @@ export interface SendLine extends SendAttempt {
   readonly at: number;
   /** The signature that allowed it; absent where none was asked for. */
   readonly signed?: SignedSend | undefined;
+  /** What the policy was told of it; absent where there is none. */
+  readonly judged?: JudgedSend | undefined;
+}
+
+/** By which policy a send was let pass. */
+export interface JudgedSend {
+  /** SHA-256 of the policy, hexadecimal. */
+  readonly policy: string;
+  /** What it was worth at that moment, in millionths of a dollar; absent where no rule asked. */
+  readonly usd?: string | undefined;
+  /** Hashes of the approvals that counted. */
+  readonly approvals?: readonly string[] | undefined;
 }
 
 /** The verified intent of a send. Hashes are SHA-256, hexadecimal; times are wall clock, ms. */
@@ -142,7 +160,7 @@ export interface JournalPeer extends JournalPlace {
 }
 
 /** What only format 3 knows, beside its header. */
-export type ControlLine = CompleteLine | PausedLine | ResumedLine;
+export type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine;
 
 /** The token alone does not tell attempts of format 1 apart. */
 export function identify({ payoutId, attempt, token }: SendAttempt): string {
@@ -154,7 +172,7 @@ export type JournalLine =
 
 /** Tells what only format 3 knows from sends and from what stands between them. */
 export function isControlLine(line: JournalLine): line is ControlLine {
-  return 'complete' in line ? !('v' in line) : 'paused' in line || 'resumed' in line;
+  return 'complete' in line ? !('v' in line) : 'paused' in line || 'resumed' in line || 'seen' in line;
 }
 
 /** A send with what came of it, where that is known. */

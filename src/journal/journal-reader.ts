@@ -1,3 +1,4 @@
+import type { HeldLines } from './control-view.js';
 import { isMissing, listFiles, readLines, type JournalFile } from './journal-files.js';
 import { isExpired, latestExpiry } from './journal-retention.js';
 import { JournalView } from './journal-view.js';
@@ -25,14 +26,13 @@ const RECENT_FILES = 2;
 /** Reads the files of a journal, and follows what this and other processes append to them. */
 export class JournalReader {
   readonly #path: string;
-  readonly #holdsUnsigned: boolean;
+  readonly #held: HeldLines;
   #reading: Reading;
 
-  /** @param holdsUnsigned - see `SentAttempts` */
-  constructor(path: string, holdsUnsigned = false) {
+  constructor(path: string, held: HeldLines = {}) {
     this.#path = path;
-    this.#holdsUnsigned = holdsUnsigned;
-    this.#reading = startReading(holdsUnsigned);
+    this.#held = held;
+    this.#reading = startReading(held);
   }
 
   /** What the lines come to that were read or written. */
@@ -130,7 +130,8 @@ export class JournalReader {
    * that is valid still are not read.
    */
   async #readAll(files: readonly JournalFile[]): Promise<Reading> {
-    const reading = startReading(this.#holdsUnsigned);
+    const reading = startReading(this.#held);
+    const holdsAll = this.#held.unsigned === true || this.#held.spends === true;
     const [recentFrom, now] = [files.length - RECENT_FILES, Date.now()];
     let isSkipping = true;
     for (const [index, file] of files.entries()) {
@@ -143,7 +144,7 @@ export class JournalReader {
       }
       startFile(reading);
       try {
-        await readFile(reading, file, 0, isRecent ? 'all' : this.#holdsUnsigned ? 'attempts' : 'signed');
+        await readFile(reading, file, 0, isRecent ? 'all' : holdsAll ? 'attempts' : 'signed');
       } catch (error) {
         // Another process has just removed the file, which was old.
         if (isMissing(error) && !isRecent) return this.#readAll(await listFiles(this.#path));
@@ -155,8 +156,8 @@ export class JournalReader {
   }
 }
 
-function startReading(holdsUnsigned: boolean): Reading {
-  return { view: new JournalView(holdsUnsigned), chain: new LineChain(), place: undefined };
+function startReading(held: HeldLines): Reading {
+  return { view: new JournalView(held), chain: new LineChain(), place: undefined };
 }
 
 function startFile({ view, chain }: Reading): void {

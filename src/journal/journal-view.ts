@@ -1,5 +1,5 @@
 import type { SendAttempt } from '../ledger/sender-ledger.js';
-import { ControlView } from './control-view.js';
+import { ControlView, type HeldLines } from './control-view.js';
 import {
   identify,
   type JournaledLedger,
@@ -31,9 +31,8 @@ export class JournalView {
 
   readonly #peers = new Map<string, JournalPeer>();
 
-  /** @param holdsUnsigned - see `SentAttempts` */
-  constructor(holdsUnsigned = false) {
-    this.control = new ControlView(holdsUnsigned);
+  constructor(held?: HeldLines) {
+    this.control = new ControlView(held);
   }
 
   /** Undefined before the header was read. */

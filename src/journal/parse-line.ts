@@ -51,6 +51,16 @@ const sendLine = z
         clears: z.array(z.int()).exactOptional(),
       })
       .exactOptional(),
+    judged: z
+      .object({
+        policy: sha256,
+        usd: z
+          .string()
+          .regex(/^\d{1,60}$/)
+          .exactOptional(),
+        approvals: z.array(sha256).exactOptional(),
+      })
+      .exactOptional(),
   })
   .transform(({ token, after, ...send }) => ({
     ...send,
@@ -74,6 +84,7 @@ const controlLine = z.union([
   z.object({ complete: completeNote }),
   z.object({ paused: z.object({ at: z.number(), reason: z.string() }) }),
   z.object({ resumed: actNote }),
+  z.object({ seen: z.object({ at: z.number(), addresses: z.array(z.string()) }) }),
 ]);
 const anyHeaderLine = z.union([headerLine, formerHeaderLine, newerHeaderLine]);
 const prevField = z.object({

@@ -1,3 +1,4 @@
+import type { SpendEvent } from '../control/policy/spend-event.js';
 import type { JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
 import type {
   ActNote,
@@ -8,6 +9,7 @@ import type {
   JournalEntry,
   JournalPeer,
   PausedLine,
+  SeenLine,
 } from './journal-line.js';
 
 /**
@@ -42,6 +44,15 @@ export interface SendJournal extends ReadableJournal {
   wasAccepted(payoutId: string, attempt: number): boolean;
   /** Whether a signed act was used before. @param act - its SHA-256, hexadecimal */
   hasAct(act: string): boolean;
+  /** When a payout to an address was seen first, wall clock, ms; undefined where none is known. */
+  seenAt(addressKey: string): number | undefined;
+  /**
+   * What was spent, as lines say that were read or written since this was asked last, the oldest first. What was read again is
+   * told again. Nothing where the journal was not opened for it.
+   */
+  takeSpends(): readonly SpendEvent[];
+  /** Notes addresses to which payouts are to be sent for the first time. Resolves once it is on disk. */
+  noteSeen(seen: SeenLine['seen']): Promise<void>;
   /** Notes that the worker stopped sending by itself. Resolves once it is on disk. */
   notePaused(pause: PausedLine['paused']): Promise<void>;
   /** Notes that a signed act ended the pause. Resolves once it is on disk. */

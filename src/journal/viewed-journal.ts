@@ -1,3 +1,4 @@
+import type { SpendEvent } from '../control/policy/spend-event.js';
 import type { SendAttempt } from '../ledger/sender-ledger.js';
 import type { JournaledLedger, JournalEntry, JournalPeer } from './journal-line.js';
 import type { JournalView } from './journal-view.js';
@@ -17,6 +18,8 @@ type Viewed = Pick<
   | 'unclearedAttempts'
   | 'wasAccepted'
   | 'hasAct'
+  | 'seenAt'
+  | 'takeSpends'
 >;
 
 /** What a send journal says from memory: the lines that this process has read or written. */
@@ -61,6 +64,14 @@ export abstract class ViewedJournal implements Viewed {
 
   unclearedAttempts(payoutId: string, below: number): readonly number[] {
     return this.view.unclearedAttempts(payoutId, below);
+  }
+
+  seenAt(addressKey: string): number | undefined {
+    return this.view.control.seenAt(addressKey);
+  }
+
+  takeSpends(): readonly SpendEvent[] {
+    return this.view.control.takeSpends();
   }
 
   hasAct(act: string): boolean {

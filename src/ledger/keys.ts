@@ -19,6 +19,7 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `activity` | stream | what operators did, and what stopped the account: who, when and why; about the newest 10,000 |
  * | `journals` | hash | journalId → where that send journal is, and its last entry (JSON), of all that have sends |
  * | `objections` | hash | journalId → why that journal contradicts this ledger (JSON) |
+ * | `spent` | stream | what each send counts for where a policy counts, and what came of it; about as long as the longest window |
  * | `late` | sorted set | payoutIds of which a payment was proved too late, by the time of the proof |
  * | `recheck` | set | payoutIds that got an approval or a rejection: the worker is to judge their hold again |
  * | `statistics` | hash | counters derived from the events, with the last event that is counted; may be deleted at any time |
@@ -65,6 +66,10 @@ export class LedgerKeys {
 
   get late(): string {
     return `${this.prefix}:late`;
+  }
+
+  get spent(): string {
+    return `${this.prefix}:spent`;
   }
 
   get recheck(): string {
@@ -124,6 +129,7 @@ export const KEY_CONSTANTS = [
   'JOURNALS',
   'OBJECTIONS',
   'LATE',
+  'SPENT',
   'RECHECK',
 ] as const;
 

@@ -1,3 +1,4 @@
+import type { SpendEvent } from '../control/policy/spend-event.js';
 import type { SentOutcome } from '../gateway/withdraw-gateway.js';
 import { findForgottenSends } from './adopt-ledger.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
@@ -6,6 +7,7 @@ import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
 import { toHashValue } from './objections.js';
 import { toLine, type Payout } from './payout.js';
 import { readPayout } from './payout-queries.js';
+import { readSpends, toSpentField } from './read-spends.js';
 import { readSenderView } from './read-sender-view.js';
 import { parseRejection } from './script-rejection.js';
 import type {
@@ -79,10 +81,11 @@ export class RedisSenderLedger implements SenderLedger {
   async beginSend(begin: BeginSend): Promise<BeginResult> {
     const { clock, run, keys } = this.#connection;
     const write = await prepareWrite(this.#confirmation, keys.ledger);
-    const { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt, token, journal, inFlightMs } = begin;
+    const { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt, token, journal, inFlightMs, spend } = begin;
     const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sendCount, last, payoutId, attempt, token];
     const rest = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), heartbeat];
-    const reply = await run('begin-send', [...args, ...rest], [keys.payout(payoutId)]);
+    const counted = spend === undefined ? ['', 0] : [toSpentField(spend.spend), Math.max(0, Math.floor(spend.since))];
+    const reply = await run('begin-send', [...args, ...rest, ...counted], [keys.payout(payoutId)]);
     const rejection = parseRejection(reply);
     if (rejection !== undefined) return rejection;
     // The number goes into the journal, where one that is none could not be read again.
@@ -96,6 +99,10 @@ export class RedisSenderLedger implements SenderLedger {
     const { clock, run, keys } = this.#connection;
     const args = [clock.wallNow(), attempt, toHeldField(hold)];
     return (await run('hold-payout', args, [keys.payout(payoutId)])) === 1;
+  }
+
+  async readSpends(): Promise<readonly SpendEvent[]> {
+    return readSpends(this.#connection);
   }
 
   async revertSend({ payoutId, attempt, token }: SendAttempt, reason: string): Promise<void> {

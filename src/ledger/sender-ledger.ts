@@ -1,3 +1,4 @@
+import type { Spend, SpendEvent } from '../control/policy/spend-event.js';
 import type { SentOutcome } from '../gateway/withdraw-gateway.js';
 import type { Hold } from './hold.js';
 import type { Payout } from './payout.js';
@@ -118,6 +119,15 @@ export interface BeginSend extends SendAttempt {
   readonly journal: KnownJournal;
   /** For how long the request may be on its way, in ms. */
   readonly inFlightMs: number;
+  /** What it counts for; undefined where no policy counts. */
+  readonly spend?: CountedSpend | undefined;
+}
+
+/** A send that the ledger remembers for the windows of a policy. */
+export interface CountedSpend {
+  readonly spend: Spend;
+  /** What was spent before may be forgotten; wall clock, ms. */
+  readonly since: number;
 }
 
 export type BeginResult = { readonly kind: 'begun'; readonly sendCount: number } | ScriptRejection;
@@ -166,6 +176,8 @@ export interface SenderLedger {
    * @returns false when it is not queued any more, or at another attempt; nothing was changed then
    */
   holdPayout(payoutId: string, attempt: number, hold: Hold): Promise<boolean>;
+  /** What was spent where a policy counts, the oldest first. What cannot be read is left out. */
+  readSpends(): Promise<readonly SpendEvent[]>;
   /** Puts back an attempt that is proved not to have been sent. Without effect when it never began. */
   revertSend(attempt: SendAttempt, reason: string): Promise<void>;
   /** @param doubtMs - for how long the request may be on its way where there is no response, in ms */

@@ -19,12 +19,12 @@ export const TRANSITIONS: readonly Transition[] = [
   {
     from: 'queued',
     to: 'held',
-    when: 'the sender finds that it may not be sent: signature or journal',
+    when: 'the worker finds that it may not be sent: signature, journal or policy',
   },
   {
     from: 'held',
     to: 'queued',
-    when: 'an operator releases it after the cause is gone, or it is enqueued again with a new signature',
+    when: 'the policy lets it pass, an operator releases it after the cause is gone, or it is enqueued again with a new signature',
   },
   { from: 'held', to: 'cancelled', when: 'the application or an operator cancels it' },
   { from: 'sending', to: 'in_progress', when: 'the gateway accepted it and gave a txhash' },

@@ -24,7 +24,7 @@ export async function waitForPayout(
   const giveUpAt = clock.now() + timeoutMs;
   for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MAX_MS)) {
     const seen = await look(read, payoutId);
-    if (typeof seen !== 'string' && SETTLED_STATES.includes(seen.state)) return seen;
+    if (typeof seen !== 'string' && isSettled(seen)) return seen;
     const leftMs = giveUpAt - clock.now();
     if (leftMs <= 0) {
       const found = typeof seen === 'string' ? seen : `it is ${seen.state}`;
@@ -33,6 +33,11 @@ export async function waitForPayout(
     await clock.sleep(Math.min(pauseMs, leftMs), closed);
     if (closed.aborted) throw new ClosedError(`Producer was closed while waiting for payout ${payoutId}`);
   }
+}
+
+/** One that is held until a time, and needs nobody, is sent by itself. */
+function isSettled({ state, held }: Payout): boolean {
+  return SETTLED_STATES.includes(state) && (held?.until === undefined || held.needs !== undefined);
 }
 
 /** @returns the payout, or why it cannot be seen now */

@@ -141,4 +141,14 @@ export const ACCOUNT_SETTINGS = {
     unit: 'days',
     absent: 'keep every payout',
   },
+  /**
+   * The policy, YAML: what may leave the account, see [control.md](control.md#the-policy). Only root and the user of the
+   * process may be able to write it, the lists beside it, and their folders. In an accounts file its path is relative to that file.
+   */
+  policyFile: {
+    section: 'control',
+    variable: 'PAYOUT_POLICY_FILE',
+    rule: text,
+    absent: 'every payout may leave',
+  },
 } as const satisfies SettingTable;

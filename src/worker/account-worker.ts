@@ -23,6 +23,7 @@ import { SenderLoop } from './sender/sender-loop.js';
 import type { SenderStatus } from './sender/sender-status.js';
 import type { JobWorkerContext } from './job-worker.js';
 import type { CurrentKeyring } from './current-keyring.js';
+import type { CurrentPolicy } from './current-policy.js';
 import { describeWorker } from './describe-worker.js';
 import { reportWorker } from './report-worker.js';
 import { SignedAuthority } from './signed-authority.js';
@@ -56,6 +57,8 @@ export interface AccountWorkerOptions {
   readonly journalDays: number;
   /** Whose signatures count; undefined where the ledger alone decides what is sent. */
   readonly keyring?: CurrentKeyring | undefined;
+  /** What may leave the account; undefined where everything may. */
+  readonly policy?: CurrentPolicy | undefined;
   /** Signs final states; undefined where they are not signed. */
   readonly receiptKey?: SigningKey | undefined;
   readonly clock: Clock;

@@ -18,7 +18,9 @@ import type { PartialSettings, Settings } from '../setting.js';
 import { ACCOUNT_SETTINGS, WORKER_SETTINGS, type ACCOUNT_IDENTITY } from '../settings.js';
 import { AccountWorker, type WorkerConfirmations, type WorkerConnections } from './account-worker.js';
 import { CurrentKeyring } from './current-keyring.js';
+import type { CurrentPolicy } from './current-policy.js';
 import { RecentWork } from './monitoring/recent-work.js';
+import { openPolicies } from './open-policies.js';
 import { openReceiptKey } from './receipt-key.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
@@ -59,6 +61,7 @@ export class PayoutWorker {
   readonly #connections: WorkerConnections;
   readonly #watch: RedisWatch | undefined;
   readonly #keyring: CurrentKeyring | undefined;
+  readonly #policies: readonly CurrentPolicy[];
   #stopping: Promise<void> | undefined;
 
   private constructor(
@@ -66,17 +69,19 @@ export class PayoutWorker {
     accounts: readonly AccountWorker[],
     watch: RedisWatch | undefined,
     keyring: CurrentKeyring | undefined,
+    policies: readonly CurrentPolicy[],
   ) {
     this.#connections = connections;
     this.accounts = accounts;
     this.#watch = watch;
     this.#keyring = keyring;
+    this.#policies = policies;
   }
 
   /**
    * Checks Redis; waits for one that is unavailable.
    * @param signal - ends the waiting
-   * @throws InvalidConfigError when a setting breaks its rule, the keyring or the key cannot be used, or Redis may forget what was sent
+   * @throws InvalidConfigError when a setting breaks its rule, the keyring, the key or a policy cannot be used, or Redis may forget what was sent
    * @throws StoppedError when the signal ended the waiting
    */
   static async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
@@ -86,6 +91,7 @@ export class PayoutWorker {
     const logger = failsafeLogger(options.logger ?? silentLogger);
     const keyring = readKeyring(options, logger);
     const receiptKey = openReceiptKey(options.receiptKey, { keyring, logger, clock });
+    const policies = openPolicies(options.accounts, { keyring, clock, logger });
     const connections: WorkerConnections = {
       commands: connectRedis(redisUrl, 'commands', logger),
       sender: connectRedis(redisUrl, 'sender', logger),
@@ -102,10 +108,20 @@ export class PayoutWorker {
         : { sender: 'reply', commands: 'reply' };
       const judgement = watch ?? ACCEPTED_REDIS;
       const accounts = options.accounts.map((account) =>
-        openAccount(account, { options, keyring, receiptKey, connections, confirmations, judgement, logger, clock }),
+        openAccount(account, {
+          options,
+          keyring,
+          policies,
+          receiptKey,
+          connections,
+          confirmations,
+          judgement,
+          logger,
+          clock,
+        }),
       );
       watch?.start();
-      return new PayoutWorker(connections, accounts, watch, keyring);
+      return new PayoutWorker(connections, accounts, watch, keyring, [...policies.values()]);
     } catch (error) {
       await closeAll(connections);
       throw error;
@@ -122,6 +138,14 @@ export class PayoutWorker {
    */
   reloadKeys(): void {
     this.#keyring?.reload();
+  }
+
+  /**
+   * Reads the policies again, after the keyring, with which they are compared: they count for what is decided from then on.
+   * One that cannot be used is logged as an error, and the former policy still counts.
+   */
+  reloadPolicies(): void {
+    for (const policy of this.#policies) policy.reload();
   }
 
   /** Ends every account in good order: no new send, responses in progress are awaited, the leases released. */
@@ -216,6 +240,7 @@ async function requireDurableRedis(
 interface OpenAccountContext {
   readonly options: PayoutWorkerOptions;
   readonly keyring: CurrentKeyring | undefined;
+  readonly policies: ReadonlyMap<number, CurrentPolicy>;
   readonly receiptKey: SigningKey | undefined;
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
@@ -225,7 +250,7 @@ interface OpenAccountContext {
 }
 
 function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
-  const { options, keyring, receiptKey, connections, confirmations, judgement, clock } = context;
+  const { options, keyring, policies, receiptKey, connections, confirmations, judgement, clock } = context;
   const { journalDays = WORKER_SETTINGS.journalDays.default } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
@@ -257,6 +282,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
     platformId,
     settings,
     keyring,
+    policy: policies.get(platformId),
     receiptKey,
     connections,
     confirmations,

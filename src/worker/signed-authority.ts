@@ -8,7 +8,7 @@ import type { SignedSend } from '../journal/journal-line.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { Hold } from '../ledger/hold.js';
 import type { Payout } from '../ledger/payout.js';
-import type { ResumeVerdict, SendAuthority, SendPermit } from './sender/send-authority.js';
+import type { ResumeAuthority, ResumeVerdict, SendAuthority, SendPermit } from './sender/send-authority.js';
 
 export interface SignedAuthorityOptions {
   readonly platformId: number;
@@ -38,7 +38,7 @@ const SENT_AND_EXPIRED = `It expired after an attempt, and cannot be signed agai
  * Grants what a producer of the keyring signed, unaltered, in its time, once: of sends before this one the journal on this
  * host knows, whatever Redis says.
  */
-export class SignedAuthority implements SendAuthority {
+export class SignedAuthority implements SendAuthority, ResumeAuthority {
   readonly #options: SignedAuthorityOptions;
 
   constructor(options: SignedAuthorityOptions) {

@@ -8,6 +8,7 @@ import type {
   JournalPeer,
   OutcomeLine,
   PausedLine,
+  SeenLine,
 } from '../../src/journal/journal-line.js';
 import { JournalView } from '../../src/journal/journal-view.js';
 import { JournalDamagedError, type SendJournal } from '../../src/journal/send-journal.js';
@@ -28,7 +29,7 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   onAppend: () => void | Promise<void> = () => undefined;
   /** Before the file is read again; may throw. */
   onReload: () => void = () => undefined;
-  protected view = new JournalView();
+  protected view = new JournalView({ spends: true });
   /** The number of lines that this process has read, or written itself. */
   #known = 0;
   #isDamaged = false;
@@ -88,6 +89,10 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     await this.write({ complete });
   }
 
+  async noteSeen(seen: SeenLine['seen']): Promise<void> {
+    await this.write({ seen });
+  }
+
   async append(send: SendLine): Promise<void> {
     if (this.ledger === undefined) throw new Error('The journal is bound to no ledger');
     await this.onAppend();
@@ -145,7 +150,7 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   }
 
   protected readAll(): void {
-    this.view = new JournalView();
+    this.view = new JournalView({ spends: true });
     for (const line of this.lines) this.view.note(line);
     this.#known = this.lines.length;
   }

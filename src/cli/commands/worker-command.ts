@@ -24,13 +24,14 @@ Several workers may run for one account: one sends, the others stand by and take
 
 Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR;
-  PAYOUT_ACCOUNTS_FILE for several accounts; PAYOUT_KEYS_FILE sends nothing that is not signed.
-  docs/configuration.md lists all; \`payouts doctor\` checks them, \`payouts keys check\` the keys.
+  PAYOUT_ACCOUNTS_FILE for several accounts; PAYOUT_KEYS_FILE sends nothing that is not signed;
+  PAYOUT_POLICY_FILE holds what the policy does not let pass.
+  docs/configuration.md lists all; \`payouts doctor\` checks them, \`payouts keys check\` the keys, \`payouts policy check\` the policy.
 
 Signals:
   SIGTERM and SIGINT begin no new send, wait for the response to the current one, then exit with 0. A second signal
   exits at once; a send without its response then becomes unknown.
-  SIGHUP reads PAYOUT_KEYS_FILE again, where it is set.
+  SIGHUP reads PAYOUT_KEYS_FILE and the policies again, where there are any.
 
 Examples:
   payouts worker
@@ -57,8 +58,13 @@ async function runWorker({ environment, stopSignal }: CliContext): Promise<void>
   const stop = stopSignal();
   const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs });
   let worker: PayoutWorker | undefined;
-  // Without a keyring it ends the process, as it ends any.
-  if (keysFile !== undefined) process.on('SIGHUP', () => worker?.reloadKeys());
+  // Without a keyring and a policy it ends the process, as it ends any.
+  if (keysFile !== undefined || accounts.some(({ policyFile }) => policyFile !== undefined)) {
+    process.on('SIGHUP', () => {
+      worker?.reloadKeys();
+      worker?.reloadPolicies();
+    });
+  }
   const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
   const health = await serveHealth({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   try {

@@ -64,7 +64,10 @@ function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[
   }));
 }
 
-/** The accounts of a file. Their secrets are not read. @throws InvalidConfigError with every problem */
+/**
+ * The accounts of a file, with the paths of their policies as this process finds them. Their secrets are not read.
+ * @throws InvalidConfigError with every problem
+ */
 export function parseAccountsFile(file: string): z.output<typeof accountsFileSchema> {
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
@@ -74,7 +77,9 @@ export function parseAccountsFile(file: string): z.output<typeof accountsFileSch
         .map(({ field, message }) => ({ field: `PAYOUT_ACCOUNTS_FILE ${field}`, message })),
     );
   }
-  return parsed.data;
+  return parsed.data.map(({ policyFile, ...account }) =>
+    policyFile === undefined ? account : { ...account, policyFile: resolve(dirname(file), policyFile) },
+  );
 }
 
 function readJsonFile(file: string): unknown {

@@ -22,6 +22,10 @@ export interface WindowView {
   sum(now: number): bigint;
   /** See `SpendingWindow.freeAt`. */
   freeAt(most: bigint, now: number): number | undefined;
+  /** Why nobody knows what counts, where that is so. */
+  readonly unknown?: string | undefined;
+  /** What payouts take that wait for room in it, and came before this one. */
+  readonly ahead: bigint;
 }
 
 /** What rules ask for, beside the payout. */
@@ -46,17 +50,35 @@ export interface PolicyWorld {
 /** What one rule says of a payout. */
 export type Verdict =
   | { readonly kind: 'send'; readonly rule: string }
-  /** @param until - wall clock, ms; undefined where nobody knows */
-  | { readonly kind: 'wait'; readonly rule: string; readonly reason: string; readonly until: number | undefined }
-  /** @param missing - how many more persons of the group have to approve */
+  /**
+   * @param until - wall clock, ms; undefined where nobody knows
+   * @param waitsFor - the room in a window that it waits for: first come, first served
+   */
+  | {
+      readonly kind: 'wait';
+      readonly rule: string;
+      readonly reason: string;
+      readonly until: number | undefined;
+      readonly waitsFor?: RoomWanted | undefined;
+    }
+  /** @param missing - how many more persons of the group have to approve  @param until - as above */
   | {
       readonly kind: 'approve';
       readonly rule: string;
       readonly reason: string;
       readonly by: string;
       readonly missing: number;
+      readonly until: number | undefined;
     }
-  | { readonly kind: 'refuse'; readonly rule: string; readonly reason: string };
+  /** @param until - as above */
+  | { readonly kind: 'refuse'; readonly rule: string; readonly reason: string; readonly until: number | undefined };
+
+/** Room in the window of a rule. */
+export interface RoomWanted {
+  readonly bucket: string;
+  /** In the unit of the cap. */
+  readonly value: bigint;
+}
 
 export interface Decision {
   /** The strictest: refuse, then approve, then wait. */
@@ -85,7 +107,7 @@ export function decide(policy: Policy, subject: PolicySubject, world: PolicyWorl
   }
   if (!isCovered && policy.uncovered === 'hold') {
     const reason = 'no rule with a cap is about it, and the policy holds such payouts (default: hold)';
-    all.push({ kind: 'refuse', rule: DEFAULT_RULE, reason });
+    all.push({ kind: 'refuse', rule: DEFAULT_RULE, reason, until: undefined });
   }
   return { verdict: strictest(all), all };
 }
@@ -103,10 +125,15 @@ function isStricter(one: Verdict, other: Verdict): boolean {
   return one.kind === 'wait' && other.kind === 'wait' && (one.until ?? Infinity) > (other.until ?? Infinity);
 }
 
-type Match = 'yes' | 'no' | { readonly reason: string };
+/** Whether a rule is about a payout, or why nobody knows. */
+export type Match = 'yes' | 'no' | { readonly reason: string };
 
 /** What is not known may be anything: then the rule holds the payout. */
-function matches(when: Condition, subject: PolicySubject, world: PolicyWorld): Match {
+export function matches(
+  when: Condition,
+  subject: PolicySubject,
+  world: Pick<PolicyWorld, 'isListed' | 'worth'>,
+): Match {
   const { paymentIds, usdAbove, addressIn } = when;
   if (paymentIds !== undefined && !paymentIds.has(subject.paymentId)) return 'no';
   if (addressIn !== undefined && !world.isListed(addressIn, addressKey(subject.addressTo))) return 'no';
@@ -141,22 +168,22 @@ function judgeCap(rule: PolicyRule, cap: Cap, policy: Policy, subject: PolicySub
   if (value > cap.limit) {
     const reason = `it is ${show(cap, value)}, more than ${show(cap, cap.limit)}`;
     // No window ever has room for it.
-    if (rule.over.kind === 'wait') return { kind: 'refuse', rule: name, reason };
+    if (rule.over.kind === 'wait') return { kind: 'refuse', rule: name, reason, until: undefined };
     return hold(rule, policy, world, reason, undefined);
   }
   if (cap.withinMs === undefined) return { kind: 'send', rule: name };
   const window = world.window(name, bucketOf(cap, subject));
+  if (window.unknown !== undefined) return waitForRate(name, window.unknown);
   const sum = window.sum(world.now);
-  if (sum + value <= cap.limit) return { kind: 'send', rule: name };
-  const freeAt = window.freeAt(cap.limit - value, world.now);
+  // Only where it waits for room does it matter who came first: an approval makes none.
+  const ahead = rule.over.kind === 'wait' ? window.ahead : 0n;
+  if (sum + ahead + value <= cap.limit) return { kind: 'send', rule: name };
+  const freeAt = window.freeAt(cap.limit - value - ahead, world.now);
   const until = freeAt === undefined ? undefined : world.wallNow + (freeAt - world.now);
-  return hold(
-    rule,
-    policy,
-    world,
-    `${show(cap, sum)} of ${show(cap, cap.limit)} are spent, and it is ${show(cap, value)}`,
-    until,
-  );
+  const others = ahead === 0n ? '' : `, ${show(cap, ahead)} are wanted by payouts before it`;
+  const reason = `${show(cap, sum)} of ${show(cap, cap.limit)} are spent${others}, and it is ${show(cap, value)}`;
+  if (rule.over.kind !== 'wait') return hold(rule, policy, world, reason, until);
+  return { kind: 'wait', rule: name, reason, until, waitsFor: { bucket: bucketOf(cap, subject), value } };
 }
 
 /** What a payout counts for in the unit of a cap. */
@@ -180,12 +207,15 @@ function hold(
 ): Verdict {
   const { name, over } = rule;
   if (over.kind === 'wait') return { kind: 'wait', rule: name, reason, until };
-  if (over.kind !== 'approve') return { kind: 'refuse', rule: name, reason };
-  if (world.rejectedBy !== undefined) return { kind: 'refuse', rule: name, reason: `${world.rejectedBy} rejected it` };
+  if (over.kind !== 'approve') return { kind: 'refuse', rule: name, reason, until };
+  if (world.rejectedBy !== undefined) {
+    return { kind: 'refuse', rule: name, reason: `${world.rejectedBy} rejected it`, until: undefined };
+  }
   const group = policy.groups.get(over.by) ?? new Set();
   const approvals = [...world.approvedBy].filter((person) => group.has(person)).length;
   const missing = Math.max(0, over.quorum - approvals);
-  return missing === 0 ? { kind: 'send', rule: name } : { kind: 'approve', rule: name, reason, by: over.by, missing };
+  if (missing === 0) return { kind: 'send', rule: name };
+  return { kind: 'approve', rule: name, reason, by: over.by, missing, until };
 }
 
 function show({ unit }: Cap, value: bigint): string {

@@ -219,7 +219,7 @@ const policyFile = z.strictObject({
  */
 export function parsePolicy(content: unknown): Policy {
   const parsed = policyFile.safeParse(content, { reportInput: true });
-  if (!parsed.success) throw new InvalidConfigError(parsed.error.issues.map(toProblem));
+  if (!parsed.success) throw new InvalidConfigError(parsed.error.issues.map(toPlacedProblem));
   const { platformId, default: uncovered, usd, approvals, rules: given } = parsed.data;
   const groups = new Map(Object.entries(parsed.data.groups).map(([name, persons]) => [name, new Set(persons)]));
   const rules = given.map(toRule);
@@ -233,6 +233,13 @@ export function parsePolicy(content: unknown): Policy {
   if (problems.length > 0) throw new InvalidConfigError(problems);
   const rates = usd && { maxAgeMs: usd.maxAge, maxMovePercent: usd.maxMove, pinned: pinned.rates };
   return { platformId, uncovered, usd: rates, groups, approvalsExpireAfterMs: approvals.expireAfter, rules };
+}
+
+/** A rule has many fields, and there are many rules: of an unknown field too, the problem names the place. */
+function toPlacedProblem(issue: z.core.$ZodIssue): Problem {
+  const problem = toProblem(issue);
+  if (issue.code !== 'unrecognized_keys') return problem;
+  return { ...problem, field: issue.keys.map((key) => [...issue.path, key].join('.')).join(', ') };
 }
 
 function inRule(index: number, { field, message }: Problem): Problem {

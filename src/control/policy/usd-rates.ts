@@ -15,10 +15,15 @@ interface Rate {
  * jumped is none: a payout that needs one waits, so that no wrong rate lets it pass a cap.
  */
 export class UsdRates {
-  readonly #settings: UsdSettings;
+  #settings: UsdSettings;
   readonly #rates = new Map<number, Rate>();
 
   constructor(settings: UsdSettings) {
+    this.#settings = settings;
+  }
+
+  /** From now on these settings count; what the gateway said stays. */
+  use(settings: UsdSettings): void {
     this.#settings = settings;
   }
 

@@ -2,14 +2,16 @@
 -- KEYS: the payout's record
 -- ARGV: at, ledgerId, owner, epoch, sends and last (as the sender knows them: last is the token of the send before),
 --       payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last entry),
---       inFlightMs (for how long the request may be on its way), beat (the holder's last heartbeat that was acknowledged)
+--       inFlightMs (for how long the request may be on its way), beat (the holder's last heartbeat that was acknowledged),
+--       spend (JSON: what it counts for; '' where no policy counts), spentSince (ms: what was spent before is forgotten)
 -- Returns: the number of sends begun, this one included (1 or more), or
 --   {-1} the lease is not the caller's        {-2, ledgerId} another ledger than the caller knows
 --   {-3, sends, last} sends are missing or more, or others     {-4, reason} the account is paused
 --   {-9, journalId, reason} a journal objects to this ledger
 --   {-5, payoutId, …} other payouts are sending   {-6, state, attempt} not queued, or not at this attempt
 local record = KEYS[OWN + 1]
-local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs, beat = unpack(ARGV)
+local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs, beat, spend, spentSince =
+  unpack(ARGV)
 local ledger = redis.call('HMGET', LEDGER, 'id', 'pausedReason', 'untold')
 tell_untold(ledger[3])
 if ledger[1] ~= ledgerId then return { -2, ledger[1] or '' } end
@@ -28,6 +30,10 @@ if #others > 0 then return { -5, unpack(others) } end
 local payout = open(record)
 if not payout or payout.state ~= 'queued' or payout.attempt + 1 ~= tonumber(attempt) then
   return { -6, payout and payout.state or '', payout and payout.attempt or '' }
+end
+-- First: what counts without having begun is put right by the outcome, or grows old.
+if spend ~= '' then
+  redis.call('XADD', SPENT, 'MINID', '~', spentSince, '*', 'token', token, 'kind', 'begun', 'at', at, 'spend', spend)
 end
 -- A process that takes over sees in `unanswered` that a request may still be on its way, and for how long.
 redis.call('HSET', SENDER, 'sends', begun[1] + 1, 'last', token, 'unanswered', token, 'inFlightMs', inFlightMs,

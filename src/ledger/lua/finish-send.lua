@@ -30,6 +30,8 @@ if has_response and is_told then
   return { 0, from }
 end
 
+if has_response then note_spent(token, to == 'in_progress' and 'accepted' or 'unpaid', at) end
+
 local holder = to == 'in_progress' and redis.call('HGET', bucket, txhash)
 if holder == payout.id then holder = nil end
 

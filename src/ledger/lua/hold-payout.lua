@@ -1,4 +1,5 @@
--- Holds a payout that may not be sent: queued → held. The payout keeps why in its field `held`.
+-- Holds a payout that may not be sent: queued → held. The payout keeps why in its field `held`; one that is held already gets
+-- the new reason.
 -- KEYS: the payout's record
 -- ARGV: at, attempt (that the payout had when it was checked: another one is not held), held (JSON: kind, reason, message,
 --   isTampering: then there is an event of its own)
@@ -7,7 +8,10 @@ local record = KEYS[OWN + 1]
 local at, attempt, held = unpack(ARGV)
 local payout = open(record)
 if not payout or payout.attempt ~= tonumber(attempt) then return 0 end
-if payout.state == 'held' then return 1 end
+if payout.state == 'held' then
+  redis.call('HSET', record, 'held', held)
+  return 1
+end
 if payout.state ~= 'queued' then return 0 end
 -- First: a process of an earlier version, which does not know this state, must not meet it.
 if format < 3 then redis.call('HSET', LEDGER, 'format', 3) end

@@ -1,5 +1,5 @@
 -- Stands before every script of this folder. The loader puts constants in front of it, made from states.ts, transitions.ts and keys.ts:
---   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, RECHECK   the account's keys
+--   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK   the account's keys
 --   INDEX       state → the key of its index
 --   OWN         KEYS[OWN + 1] is the first key that a script takes beside the account's
 --   ALLOWED     from → to → true        FINAL, NEEDS_JOB, UNSENT   state → true
@@ -241,6 +241,12 @@ end
 
 local function paused_fields(at, by, reason)
   return { 'pausedReason', reason, 'pausedBy', by, 'pausedAt', at, 'untold', untold('paused', at, by, reason) }
+end
+
+-- What came of a send that counts where a policy counts: accepted or unpaid. Who reads it takes no harm where it is told twice.
+local function note_spent(token, kind, at)
+  if redis.call('EXISTS', SPENT) == 0 then return end
+  redis.call('XADD', SPENT, '*', 'token', token, 'kind', kind, 'at', at, 'spend', '')
 end
 
 -- Whether a payout may be moved as was decided. `attempt`: the one that was decided about, '' = any.

@@ -25,6 +25,7 @@ if waits and payout.attempt + 1 == attempt then
   return 0
 end
 if not is_last(payout, attempt, token) then return 0 end
+note_spent(token, 'unpaid', at)
 if payout.state == 'sending' then
   -- Another attempt was paid, as it turned out meanwhile: it must not be sent again.
   local txhash = redis.call('HGET', record, 'lateTxhash')

@@ -4,14 +4,14 @@ import type { SendJournal } from '../../journal/send-journal.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import { blockedReasonOf } from './blocked-reason.js';
-import type { SendAuthority } from './send-authority.js';
+import type { ResumeAuthority } from './send-authority.js';
 import type { WorkerObserver } from './worker-observer.js';
 
 export interface KeptPauseOptions {
   readonly clock: Clock;
   readonly ledger: Pick<SenderLedger, 'readSender'>;
   readonly journal: SendJournal;
-  readonly authority: SendAuthority;
+  readonly authority: ResumeAuthority;
   readonly settings: { readonly maxRejectionsInARow: number; readonly maxUnknownsInARow: number };
   readonly observer: Pick<WorkerObserver, 'signatureRefused'>;
   readonly logger: Logger;

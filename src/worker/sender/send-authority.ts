@@ -1,10 +1,10 @@
-import type { SignedSend } from '../../journal/journal-line.js';
+import type { JudgedSend, SignedSend } from '../../journal/journal-line.js';
 import type { Hold } from '../../ledger/hold.js';
 import type { Payout } from '../../ledger/payout.js';
 
 /**
- * What decides, besides the ledger, whether a payout may be sent: signatures, which Redis can neither make nor alter. A
- * port, so that the rules of sending know nothing of keys.
+ * What decides, besides the ledger, whether a payout may be sent: signatures, which Redis can neither make nor alter, and
+ * a policy. A port, so that the rules of sending know nothing of either.
  */
 export interface SendAuthority {
   /**
@@ -12,6 +12,10 @@ export interface SendAuthority {
    * gives up the event loop.
    */
   permit(payout: Payout): SendPermit;
+}
+
+/** Decides whether a pause that this worker keeps has ended. */
+export interface ResumeAuthority {
   /**
    * Judges the act with which an operator resumed the account.
    * @param act - as the ledger has it, JSON
@@ -20,9 +24,21 @@ export interface SendAuthority {
   judgeResume(act: string | undefined, pausedAt: number): ResumeVerdict;
 }
 
-export type SendPermit =
-  /** With what the journal notes of the signature. */
-  { readonly kind: 'granted'; readonly signed: SignedSend } | { readonly kind: 'refused'; readonly hold: Hold };
+export type SendPermit = GrantedSend | { readonly kind: 'refused'; readonly hold: Hold };
+
+export interface GrantedSend {
+  readonly kind: 'granted';
+  /** What the journal notes of the signature; absent where none is asked for. */
+  readonly signed?: SignedSend | undefined;
+  /** What the journal and the ledger note for the caps of a policy; absent without one. */
+  readonly counted?: CountedPermit | undefined;
+}
+
+export interface CountedPermit {
+  readonly judged: JudgedSend;
+  /** For how long the ledger has to remember spends, ms. */
+  readonly keepMs: number;
+}
 
 export type ResumeVerdict =
   { readonly kind: 'accepted'; readonly actHash: string } | { readonly kind: 'refused'; readonly message: string };

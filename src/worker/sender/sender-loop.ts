@@ -17,7 +17,7 @@ import type { Pacer } from './pacer.js';
 import { recoverRegularly, type RelayOutbox } from './recovery-loop.js';
 import type { ActiveSender } from './send-until-decided.js';
 import { KeptPause } from './kept-pause.js';
-import type { SendAuthority } from './send-authority.js';
+import type { ResumeAuthority, SendAuthority } from './send-authority.js';
 import { StatusTracker, type SenderStatus } from './sender-status.js';
 import { Sender } from './sender.js';
 import { StopGrace } from './stop-grace.js';
@@ -55,6 +55,8 @@ export interface SenderLoopOptions {
   readonly work: (active: ActiveSender, end: AbortSignal) => Promise<void>;
   /** See {@link SenderOptions}. */
   readonly authority?: SendAuthority;
+  /** Decides about pauses that have to be kept; undefined where the ledger alone does. */
+  readonly resumeAuthority?: ResumeAuthority;
   readonly observer: WorkerObserver;
   readonly logger: Logger;
 }
@@ -83,7 +85,7 @@ export class SenderLoop {
 
   constructor(options: SenderLoopOptions) {
     this.#options = options;
-    const { clock, stop, settings, guardMs, authority, logger } = options;
+    const { clock, stop, settings, guardMs, resumeAuthority: authority, logger } = options;
     const pause = (this.#pause = authority && new KeptPause({ ...options, authority }));
     this.#stopGrace = new StopGrace({ clock, stop, graceMs: STOP_GRACE_MS });
     this.#status = new StatusTracker(logger);

@@ -1,11 +1,11 @@
 import { onAnyClock, type Clock } from '../../clock.js';
 import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../../gateway/withdraw-gateway.js';
-import type { SendLine } from '../../journal/journal-line.js';
+import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { Hold } from '../../ledger/hold.js';
 import type { PayoutState } from '../../ledger/states.js';
-import type { JournalPlace, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
+import type { CountedSpend, JournalPlace, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import { AttemptRecorder } from './attempt-recorder.js';
 import { connectInTime } from './connect-in-time.js';
@@ -17,7 +17,7 @@ import type { Pacer } from './pacer.js';
 import { SendRecovery } from './recover-sends.js';
 import type { KeptPause } from './kept-pause.js';
 import { reportMismatch, reportRefusedBegin } from './refused-begin.js';
-import type { SendAuthority } from './send-authority.js';
+import type { GrantedSend, SendAuthority } from './send-authority.js';
 import type { SendReport } from './send-report.js';
 import type { StopGrace } from './stop-grace.js';
 import type { WorkerObserver } from './worker-observer.js';
@@ -32,7 +32,7 @@ export interface SenderOptions {
   readonly stopGrace: StopGrace;
   /** Asked for each payout whether it may be sent; undefined where the ledger alone decides. */
   readonly authority?: SendAuthority | undefined;
-  /** Together with an authority. */
+  /** Where a pause has to be kept. */
   readonly pause?: KeptPause | undefined;
   /** Where the journal is, for operators. */
   readonly journalPlace: JournalPlace;
@@ -166,13 +166,13 @@ export class Sender {
     this.#ownAttempts.trackBegin(attempt);
     let hasOthers: boolean;
     try {
-      const begun = await this.#begin(attempt);
+      const begun = await this.#begin(attempt, toCountedSpend(attempt, request, permit, beganOn));
       if (begun !== undefined) return begun;
       const { sendCount: sends } = this.#check.line;
       const at = clock.wallNow();
-      const signed = permit === undefined ? {} : { signed: permit.signed };
+      const allowed = noteOf(permit);
       const { epoch } = heldLease.lease;
-      await journal.append({ ...attempt, epoch, sends, after: this.#after, request, at, ...signed });
+      await journal.append({ ...attempt, epoch, sends, after: this.#after, request, at, ...allowed });
       this.#after = { sends, token: attempt.token };
       // The recovery, which runs beside this, may have read what another process wrote.
       hasOthers = (await journal.changedByOthers()) || this.#check.hasUnjudged;
@@ -189,7 +189,7 @@ export class Sender {
   }
 
   /** @returns undefined when the ledger let the attempt begin */
-  async #begin(attempt: SendAttempt): Promise<SendReport | undefined> {
+  async #begin(attempt: SendAttempt, spend: CountedSpend | undefined): Promise<SendReport | undefined> {
     const { ledger, heldLease, journal, journalPlace, inFlightMaxMs, clock } = this.#options;
     const begun = await ledger.beginSend({
       ...attempt,
@@ -199,6 +199,7 @@ export class Sender {
       ledgerId: heldLease.view.ledgerId,
       journal: describeJournal(journal, journalPlace, clock.wallNow()),
       inFlightMs: inFlightMaxMs,
+      spend,
     });
     if (begun.kind === 'paused') this.#options.pause?.note(begun.reason);
     if (begun.kind !== 'begun') return await reportRefusedBegin(begun, { check: this.#check, recovery: this.recovery });
@@ -211,7 +212,11 @@ export class Sender {
   async #hold({ payoutId, attempt }: Payout, hold: Hold): Promise<SendReport> {
     const { ledger, observer, logger } = this.#options;
     if (!(await ledger.holdPayout(payoutId, attempt, hold))) return { kind: 'not_sent', reason: 'the payout changed' };
-    const { reason, message, isTampering } = hold;
+    const { kind, reason, message, isTampering } = hold;
+    if (kind === 'policy') {
+      logger.info({ payoutId, rule: hold.rule, reason: message }, 'payout held by the policy');
+      return { kind: 'skipped', state: 'held' };
+    }
     if (isTampering) logger.error({ payoutId, reason: message }, 'payout held: it was tampered with');
     else logger.warn({ payoutId, reason: message }, 'payout held');
     observer.signatureRefused(reason, isTampering);
@@ -257,6 +262,27 @@ export class Sender {
     await this.#attempts.revert(attempt, reason);
     return { kind: 'not_sent', reason };
   }
+}
+
+/** What the journal notes of what allowed the send. */
+function noteOf(permit: GrantedSend | undefined): Pick<SendLine, 'signed' | 'judged'> {
+  const { signed, counted } = permit ?? {};
+  return { ...(signed && { signed }), ...(counted && { judged: counted.judged }) };
+}
+
+/** @param now - wall clock, ms */
+function toCountedSpend(
+  attempt: SendAttempt,
+  { paymentId, amount, addressTo }: WithdrawRequest,
+  permit: GrantedSend | undefined,
+  now: number,
+): CountedSpend | undefined {
+  if (permit?.counted === undefined) return undefined;
+  const { judged, keepMs } = permit.counted;
+  const usd = judged.usd === undefined ? undefined : BigInt(judged.usd);
+  const { payoutId, attempt: number } = attempt;
+  const about = { payoutId, attempt: number, paymentId, amount, addressTo, signer: permit.signed?.key, usd };
+  return { spend: { id: identify(attempt), ...about }, since: now - keepMs };
 }
 
 function toRequest({ paymentId, amount, addressTo, symbol }: Payout): WithdrawRequest {

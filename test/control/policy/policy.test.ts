@@ -71,7 +71,7 @@ describe('a policy', () => {
     [
       'an unknown field',
       '{ name: a, caps: { usd: "1" }, when: { address: new }, over: refuse }',
-      /^caps is not a known field$/,
+      /^rules\.0\.caps is not a known field$/,
     ],
     [
       'two units',

@@ -1,6 +1,6 @@
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
 import type { BeginSend, SendAttempt } from '../../../src/ledger/sender-ledger.js';
-import { heldBy, noteResponse, type LedgerSnapshot } from './ledger-snapshot.js';
+import { heldBy, noteResponse, noteSpent, type LedgerSnapshot } from './ledger-snapshot.js';
 import { isNewest } from './payout-book.js';
 
 /** As begin-send.lua. @returns undefined when the attempt may begin */
@@ -25,12 +25,18 @@ export function rejectBegin(
 }
 
 /** As revert-send.lua. */
-export function revertSend(all: LedgerSnapshot, { payoutId, attempt, token }: SendAttempt, reason: string): void {
+export function revertSend(
+  all: LedgerSnapshot,
+  { payoutId, attempt, token }: SendAttempt,
+  reason: string,
+  at: number,
+): void {
   const entry = all.book.get(payoutId);
   const waits = entry?.payout.state === 'queued' || entry?.payout.state === 'held';
   if (waits && entry.payout.attempt + 1 === attempt) {
     all.book.noteAttempt(payoutId, { attempt, token });
   } else if (isNewest(entry, attempt, token)) {
+    noteSpent(all, token, 'unpaid', at);
     const lateTxhash = entry?.payout.lateTxhash;
     const paid = lateTxhash && `not sent, because an earlier attempt was paid as ${lateTxhash}`;
     if (entry?.payout.state === 'sending' && paid !== undefined) {

@@ -2,7 +2,7 @@ import { toLine } from '../../../src/ledger/payout.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type { BreakerRule, FinishResult, SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { noteResponse, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
+import { noteResponse, noteSpent, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
 import { knows, type Entry } from './payout-book.js';
 
 /** What `SenderLedger.finishSend` is given. */
@@ -11,6 +11,8 @@ export interface FinishCall {
   readonly result: SentOutcome;
   readonly rule: BreakerRule;
   readonly doubtMs: number;
+  /** Wall clock, ms. */
+  readonly at: number;
 }
 
 /** As finish-send.lua. */
@@ -25,6 +27,7 @@ export function finishSend(all: LedgerSnapshot, call: FinishCall): FinishResult 
     noteResponse(all, token);
     return { recorded: false };
   }
+  if (result.kind !== 'unknown') noteSpent(all, token, result.kind === 'accepted' ? 'accepted' : 'unpaid', call.at);
   const isNewestAttempt = entry.payout.attempt === attempt;
   const late =
     (isNewestAttempt && state === 'unknown' && result.kind !== 'unknown') ||

@@ -5,9 +5,12 @@ import type { LedgerSnapshot } from './ledger-snapshot.js';
 export function holdPayout(all: LedgerSnapshot, payoutId: string, attempt: number, hold: Hold): boolean {
   const payout = all.book.get(payoutId)?.payout;
   if (payout?.attempt !== attempt) return false;
-  if (payout.state === 'held') return true;
-  if (payout.state !== 'queued') return false;
   const held = parseHeldField(toHeldField(hold));
+  if (payout.state === 'held') {
+    all.book.alter(payoutId, { held });
+    return true;
+  }
+  if (payout.state !== 'queued') return false;
   all.book.move(payoutId, 'held', { reason: held.message, set: { held } });
   return true;
 }

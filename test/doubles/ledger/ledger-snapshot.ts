@@ -1,4 +1,5 @@
 import type { Clock } from '../../../src/clock.js';
+import type { SpendEvent } from '../../../src/control/policy/spend-event.js';
 import type { KnownJournal, Lease, LeaseView, Objection } from '../../../src/ledger/sender-ledger.js';
 import { PayoutBook } from './payout-book.js';
 
@@ -22,6 +23,8 @@ export interface LedgerSnapshot {
   counted: string;
   journals: ReadonlyMap<string, KnownJournal>;
   objections: ReadonlyMap<string, Objection>;
+  /** What was spent where a policy counts. */
+  spent: readonly SpendEvent[];
   readonly book: PayoutBook;
 }
 
@@ -47,6 +50,7 @@ export function emptyLedger(clock: Pick<Clock, 'wallNow'>): LedgerSnapshot {
     counted: '',
     journals: new Map(),
     objections: new Map(),
+    spent: [],
     book: new PayoutBook(clock),
   };
 }
@@ -61,6 +65,14 @@ export function pauseAccount(all: LedgerSnapshot, reason: string): boolean {
 /** The last attempt has its response, if it is this one. */
 export function noteResponse(all: LedgerSnapshot, token: string): void {
   if (all.awaitingAnswer === token) all.awaitingAnswer = '';
+}
+
+/** What came of a send that counts where a policy counts. */
+export function noteSpent(all: LedgerSnapshot, token: string, kind: 'accepted' | 'unpaid', at: number): void {
+  const begun = all.spent.find((event) => event.kind === 'begun' && event.spend.id.endsWith(` ${token}`));
+  if (begun?.kind !== 'begun') return;
+  const { id } = begun.spend;
+  all.spent = [...all.spent, kind === 'accepted' ? { kind, id, at } : { kind, id }];
 }
 
 export function noteJournal(all: LedgerSnapshot, journal: KnownJournal): void {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../src/clock.js';
+import type { SpendEvent } from '../../../src/control/policy/spend-event.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import {
   cameBackOlder,
@@ -128,7 +129,9 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   beginSend(begin: BeginSend): Promise<BeginResult> {
     const rejection = rejectBegin(this.#all, begin);
     if (rejection !== undefined) return Promise.resolve(rejection);
-    const { payoutId, attempt, token, journal, inFlightMs } = begin;
+    const { payoutId, attempt, token, journal, inFlightMs, spend } = begin;
+    const at = this.#clock.wallNow();
+    if (spend !== undefined) this.#all.spent = [...this.#all.spent, { kind: 'begun', spend: spend.spend, at }];
     this.#all.book.move(payoutId, 'sending', { attempt: { attempt, token } });
     Object.assign(this.#all, {
       sendCount: this.#all.sendCount + 1,
@@ -145,13 +148,17 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     return Promise.resolve(holdPayout(this.#all, payoutId, attempt, hold));
   }
 
+  readSpends(): Promise<readonly SpendEvent[]> {
+    return Promise.resolve(this.#all.spent);
+  }
+
   revertSend(attempt: SendAttempt, reason: string): Promise<void> {
-    revertSend(this.#all, attempt, reason);
+    revertSend(this.#all, attempt, reason, this.#clock.wallNow());
     return Promise.resolve();
   }
 
   finishSend(send: SendAttempt, result: SentOutcome, rule: BreakerRule, doubtMs: number): Promise<FinishResult> {
-    return Promise.resolve(finishSend(this.#all, { send, result, rule, doubtMs }));
+    return Promise.resolve(finishSend(this.#all, { send, result, rule, doubtMs, at: this.#clock.wallNow() }));
   }
 
   readSending(): Promise<readonly SendAttempt[]> {

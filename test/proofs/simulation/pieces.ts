@@ -2,7 +2,7 @@ import type { Clock } from '../../../src/clock.js';
 import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
 import { Pacer, type PacerOptions } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';
-import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { SignedAuthority, type SignedAuthorityOptions } from '../../../src/worker/signed-authority.js';
 import type { WorkerLedger } from './ledger-link.js';
 import { MemoryLedger, type MemoryLedgerOptions } from '../../doubles/ledger/memory-ledger.js';
@@ -26,7 +26,7 @@ export interface Pieces {
   readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
   readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
   /** In signed mode. */
-  readonly makeAuthority: (options: SignedAuthorityOptions, context: PieceContext) => SendAuthority;
+  readonly makeAuthority: (options: SignedAuthorityOptions, context: PieceContext) => SendAuthority & ResumeAuthority;
   /** What an operator finds where journals that contradict the ledger are to be read. */
   readonly adoptsWithoutProof: boolean;
   /** In signed mode: an operator states what a request on its way may yet make untrue, when the ledger lets him. */

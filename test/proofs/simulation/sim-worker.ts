@@ -1,7 +1,7 @@
 import { untilAborted } from '../../../src/clock.js';
 import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
 import type { Logger } from '../../../src/logger.js';
-import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import type { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';
 import type { JournalPlace } from '../../../src/ledger/sender-ledger.js';
@@ -26,7 +26,7 @@ export interface SimWorkerOptions {
   readonly ringsTwice: number;
   readonly logger: Logger;
   /** In signed mode. */
-  readonly authority?: SendAuthority | undefined;
+  readonly authority?: (SendAuthority & ResumeAuthority) | undefined;
 }
 
 /** The simulated queue has a job for every payout that is queued. */
@@ -60,7 +60,7 @@ export class SimWorker {
       work: async (active, end) => this.#work(active, end),
       observer: noObserver,
       logger,
-      ...(options.authority === undefined ? {} : { authority: options.authority }),
+      ...(options.authority === undefined ? {} : { authority: options.authority, resumeAuthority: options.authority }),
     });
   }
 

@@ -5,7 +5,7 @@ import { intentOf } from '../../../../src/control/signed-payout.js';
 import type { JournalLine } from '../../../../src/journal/journal-line.js';
 import type { NewPayout, Payout } from '../../../../src/ledger/payout.js';
 import { Random } from '../../../doubles/random.js';
-import type { SendAuthority } from '../../../../src/worker/sender/send-authority.js';
+import type { ResumeAuthority, SendAuthority } from '../../../../src/worker/sender/send-authority.js';
 import type { JournalFile } from '../journal-file.js';
 import type { Plan } from '../plan.js';
 import { newPayout } from '../sim-payout.js';
@@ -79,7 +79,7 @@ export class SimControl {
     return expired.length === 0 ? undefined : Math.max(...expired);
   }
 
-  watch(authority: SendAuthority): SendAuthority {
+  watch(authority: SendAuthority & ResumeAuthority): SendAuthority & ResumeAuthority {
     return {
       permit: (payout) => authority.permit(payout),
       judgeResume: (act, pausedAt) => {

@@ -1,0 +1,79 @@
+import type { Problem } from '../../errors.js';
+import type { Keyring, KeyringKey } from '../keyring.js';
+import type { Over, Policy, PolicyRule } from './policy.js';
+
+/** What a policy needs of the keyring: without it a rule would hold for good, or count what nobody vouches for. */
+
+type Approve = Extract<Over, { kind: 'approve' }>;
+
+export interface KeyringFindings {
+  readonly problems: readonly Problem[];
+  /** What works, but hardly as it was meant. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Compares a policy with the keyring.
+ * @param keyring - undefined where nothing has to be signed
+ * @param now - wall clock, ms
+ */
+export function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined, now: number): KeyringFindings {
+  const problems: Problem[] = [];
+  const warnings = new Set<string>();
+  for (const [index, rule] of policy.rules.entries()) {
+    if (keyring === undefined) {
+      problems.push(...findUnsigned(rule, index));
+    } else if (rule.over.kind === 'approve') {
+      const found = checkGroup(rule.over, policy, keyring.keys, now);
+      if (found.problem !== undefined) {
+        problems.push({ field: `rules.${index}.over.approve.quorum`, message: found.problem });
+      }
+      for (const warning of found.warnings) warnings.add(warning);
+    }
+  }
+  return { problems, warnings: [...warnings] };
+}
+
+function* findUnsigned({ cap, over }: PolicyRule, index: number): Generator<Problem> {
+  if (cap?.per === 'signer') {
+    const message = 'is signer, and without a keyring nobody has to sign: set PAYOUT_KEYS_FILE, or count per address';
+    yield { field: `rules.${index}.cap.per`, message: `${message} (got "signer")` };
+  }
+  if (over.kind === 'approve') {
+    const message = 'needs the keyring, with which approvals are verified: set PAYOUT_KEYS_FILE, or say refuse or wait';
+    yield { field: `rules.${index}.over.approve`, message: `${message} (got by: "${over.by}")` };
+  }
+}
+
+function checkGroup(
+  { by, quorum }: Approve,
+  { groups }: Policy,
+  keys: readonly KeyringKey[],
+  now: number,
+): { readonly problem?: string; readonly warnings: readonly string[] } {
+  const persons = [...(groups.get(by) ?? [])];
+  const approvers = personsOf('approver', keys, now);
+  const able = persons.filter((person) => approvers.has(person));
+  const unable = persons.filter((person) => !approvers.has(person)).join(', ');
+  if (able.length < quorum) {
+    const has = able.length === 0 ? 'nobody' : `only ${able.join(', ')}`;
+    const fix = `Add a key of ${unable} (\`payouts keygen NAME --role approver\`)`;
+    return {
+      problem: `is ${quorum}, and of the group ${by} ${has} has a valid key of an approver. ${fix}`,
+      warnings: [],
+    };
+  }
+  const warnings = unable === '' ? [] : [`of the group ${by} these have no valid key of an approver: ${unable}`];
+  const producers = personsOf('producer', keys, now);
+  for (const person of able.length === quorum ? able : []) {
+    if (!producers.has(person)) continue;
+    warnings.push(`what ${person} signs as a producer never has ${quorum} approvals by ${by}: nobody approves his own`);
+  }
+  return { warnings };
+}
+
+/** Who has a key that counts now, or will. */
+function personsOf(role: KeyringKey['role'], keys: readonly KeyringKey[], now: number): Set<string> {
+  const valid = keys.filter((key) => key.role === role && !key.revoked && now <= (key.notAfter ?? Infinity));
+  return new Set(valid.map(({ person }) => person));
+}

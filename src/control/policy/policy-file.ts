@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import { dirname, resolve } from 'node:path';
+import { parseDocument } from 'yaml';
+import { InvalidConfigError, type Problem } from '../../errors.js';
+import type { Keyring } from '../keyring.js';
+import { readTrustedBytes } from '../trusted-file.js';
+import { parseAddressList } from './address-list.js';
+import { checkKeyring } from './check-keyring.js';
+import { parsePolicy, type Policy } from './policy.js';
+
+/** A policy as it was read from its file, with the lists that it names. */
+export interface LoadedPolicy {
+  readonly policy: Policy;
+  /** SHA-256 over the file and its lists, hexadecimal: two hosts with the same hash decide alike. */
+  readonly hash: string;
+  readonly file: string;
+  /** What works, but hardly as it was meant: sentences for operators. */
+  readonly warnings: readonly string[];
+  /** Whether a list, by the name that the policy has for it, has an address, by its key. */
+  readonly isListed: (list: string, addressKey: string) => boolean;
+}
+
+export interface PolicyFileOptions {
+  /** The account of which it has to be; undefined where any will do. */
+  readonly platformId?: number | undefined;
+  /** Undefined where nothing has to be signed: then no rule can need a signer or an approval. */
+  readonly keyring: Pick<Keyring, 'keys'> | undefined;
+  /** The setting that names the file, for errors. @defaultValue `policy` */
+  readonly field?: string;
+  /** Wall clock, ms: keys that have ended approve nothing. @defaultValue the clock of this machine */
+  readonly now?: number;
+}
+
+/**
+ * Reads a policy, and the lists beside it. Every problem is reported at once.
+ * @throws InvalidConfigError when a file is missing or not trusted, or the policy makes no sense, is of another account, or
+ * needs keys that the keyring does not have
+ */
+export function readPolicyFile(file: string, options: PolicyFileOptions): LoadedPolicy {
+  const { field = 'policy', keyring, now = Date.now() } = options;
+  try {
+    const bytes = readPublic(file);
+    const policy = parsePolicy(parseYaml(bytes.toString('utf8')));
+    const lists = readLists(policy, dirname(file));
+    const { problems, warnings } = checkKeyring(policy, keyring, now);
+    const all = [...checkAccount(policy, options.platformId), ...lists.problems, ...problems];
+    if (all.length > 0) throw new InvalidConfigError(all);
+    return { policy, hash: hashOf(bytes, lists.read), file, warnings, isListed: askLists(lists.read) };
+  } catch (error) {
+    if (!(error instanceof InvalidConfigError)) {
+      throw new InvalidConfigError([{ field, message: `${file} ${(error as Error).message}` }]);
+    }
+    throw new InvalidConfigError(
+      error.problems.map((problem) => ({ field, message: `${file}: ${problem.field} ${problem.message}` })),
+    );
+  }
+}
+
+function checkAccount(policy: Policy, platformId: number | undefined): Problem[] {
+  if (platformId === undefined || policy.platformId === platformId) return [];
+  const message = `must be ${platformId}, the account for which it is read (got "${policy.platformId}")`;
+  return [{ field: 'platformId', message }];
+}
+
+/** Errors show values, so a file that holds a secret is refused before anything is read of it. */
+function readPublic(file: string): Buffer {
+  const bytes = readTrustedBytes(file);
+  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(bytes.toString('latin1'))) return bytes;
+  throw new Error('holds a private key, and must hold rules or addresses only');
+}
+
+function parseYaml(text: string): object {
+  const document = parseDocument(text, { schema: 'failsafe' });
+  const problems = [...document.errors, ...document.warnings].map(({ message }): Problem => ({
+    field: 'it',
+    message: `is no YAML: ${message.split('\n')[0] ?? ''}`,
+  }));
+  if (problems.length > 0) throw new InvalidConfigError(problems);
+  const content: unknown = document.toJS();
+  if (typeof content === 'object' && content !== null && !Array.isArray(content)) return content;
+  // It may be a file of another kind, and hold a secret: nothing of it is shown.
+  throw new Error('is no policy: it must have "version: 1", "platformId", "default" and a list "rules"');
+}
+
+interface AddressList {
+  readonly bytes: Buffer;
+  readonly keys: ReadonlySet<string>;
+}
+
+type AddressLists = ReadonlyMap<string, AddressList>;
+
+/** Each list once, however many rules name it. */
+function readLists(policy: Policy, folder: string): { readonly read: AddressLists; readonly problems: Problem[] } {
+  const read = new Map<string, AddressList>();
+  const problems = policy.rules.flatMap(({ when }, index): Problem[] => {
+    const { addressIn: list } = when;
+    if (list === undefined || read.has(list)) return [];
+    const path = resolve(folder, list);
+    try {
+      const bytes = readPublic(path);
+      read.set(list, { bytes, keys: parseAddressList(bytes.toString('utf8')) });
+      return [];
+    } catch (error) {
+      const said = (error as Error).message;
+      return [{ field: `rules.${index}.when.addressIn`, message: `names a list that cannot be used: ${path} ${said}` }];
+    }
+  });
+  return { read, problems };
+}
+
+function askLists(lists: AddressLists): LoadedPolicy['isListed'] {
+  return (name, key) => {
+    const list = lists.get(name);
+    // "No" would pass what a list forbids, "yes" what only a list allows.
+    if (list === undefined) throw new Error(`The policy has no list "${name}"`);
+    return list.keys.has(key);
+  };
+}
+
+/** With the length before each part, no other files come to the same bytes. */
+function hashOf(policy: Buffer, lists: AddressLists): string {
+  const hash = createHash('sha256').update(`policy ${policy.length}\n`).update(policy);
+  for (const [name, { bytes }] of [...lists].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+    hash.update(`list ${JSON.stringify(name)} ${bytes.length}\n`).update(bytes);
+  }
+  return hash.digest('hex');
+}

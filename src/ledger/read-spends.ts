@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import type { Spend, SpendEvent } from '../control/policy/spend-event.js';
+import { amountField } from '../fields.js';
+import { ask, type LedgerConnection } from './ledger-connection.js';
+
+/** Read at once: about a megabyte. */
+const PAGE = 5_000;
+
+const spendField = z
+  .object({
+    id: z.string(),
+    payoutId: z.string(),
+    attempt: z.int(),
+    paymentId: z.int(),
+    amount: amountField,
+    addressTo: z.string(),
+    signer: z.string().optional(),
+    usd: z
+      .string()
+      .regex(/^\d{1,60}$/)
+      .transform(BigInt)
+      .optional(),
+  })
+  .transform((spend): Spend => spend);
+
+/** A spend as the stream has it: one line of JSON. */
+export function toSpentField({ usd, ...spend }: Spend): string {
+  return JSON.stringify({ ...spend, usd: usd?.toString() });
+}
+
+/** Reads the stream `spent`, the oldest entry first. What cannot be read is left out: it can be altered, and only holds. */
+export async function readSpends({ redis, keys }: LedgerConnection): Promise<readonly SpendEvent[]> {
+  const events: SpendEvent[] = [];
+  const ids = new Map<string, string>();
+  for (let from = '-'; ;) {
+    const page = await ask(redis.xrange(keys.spent, from, '+', 'COUNT', PAGE));
+    for (const [, fields] of page) {
+      const event = toEvent(fields, ids);
+      if (event !== undefined) events.push(event);
+    }
+    const last = page.at(-1)?.[0];
+    if (last === undefined || page.length < PAGE) return events;
+    from = `(${last}`;
+  }
+}
+
+/** @param ids - of the spends that have begun, by token */
+function toEvent(fields: readonly string[], ids: Map<string, string>): SpendEvent | undefined {
+  const [, token = '', , kind = '', , time = '', , text = ''] = fields;
+  const at = Number(time);
+  if (!Number.isFinite(at)) return undefined;
+  if (kind === 'begun') {
+    const parsed = spendField.safeParse(parseJson(text));
+    if (!parsed.success) return undefined;
+    ids.set(token, parsed.data.id);
+    return { kind: 'begun', spend: parsed.data, at };
+  }
+  const id = ids.get(token);
+  if (id === undefined) return undefined;
+  if (kind === 'accepted') return { kind: 'accepted', id, at };
+  return kind === 'unpaid' ? { kind: 'unpaid', id } : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

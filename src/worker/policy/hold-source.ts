@@ -1,0 +1,66 @@
+import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import type { Payout } from '../../ledger/payout.js';
+import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
+
+/** Reads what the policy holds, or may hold, from Redis. A record that cannot be read is left out: the sender reports it. */
+export class HoldSource {
+  readonly #connection: LedgerConnection;
+
+  constructor(connection: LedgerConnection) {
+    this.#connection = connection;
+  }
+
+  /** One payout as it is now. @throws RedisUnavailableError */
+  async read(payoutId: string): Promise<Payout | undefined> {
+    return (await this.#readAll([payoutId]))[0];
+  }
+
+  /** All that is held, in the order in which it was held. @throws RedisUnavailableError */
+  async *held(limit: number): AsyncGenerator<readonly Payout[]> {
+    for (let cursor: string | undefined; ;) {
+      const { payoutIds, next } = await listPayoutIds(this.#connection, {
+        state: 'held',
+        limit,
+        ...(cursor && { cursor }),
+      });
+      yield await this.#readAll(payoutIds);
+      if (next === undefined) return;
+      cursor = next;
+    }
+  }
+
+  /**
+   * Payouts that came into the queue after a place in it.
+   * @param after - `next` of the last call; undefined for the front
+   * @returns `next`: where the next call begins
+   * @throws RedisUnavailableError
+   */
+  async queued(
+    after: string | undefined,
+    limit: number,
+  ): Promise<{ payouts: readonly Payout[]; next: string | undefined }> {
+    const { redis, keys } = this.#connection;
+    const from = after === undefined ? '-inf' : `(${after}`;
+    const found = await ask(
+      redis.zrange(keys.state('queued'), from, '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'),
+    );
+    const payouts = await this.#readAll(found.filter((_, index) => index % 2 === 0));
+    return { payouts, next: found.at(-1) ?? after };
+  }
+
+  /** Held payouts of which somebody said something since. @throws RedisUnavailableError */
+  async marked(limit: number): Promise<string[]> {
+    const { redis, keys } = this.#connection;
+    return ask(redis.srandmember(keys.recheck, limit));
+  }
+
+  /** @throws RedisUnavailableError */
+  async unmark(payoutIds: readonly string[]): Promise<void> {
+    const { redis, keys } = this.#connection;
+    if (payoutIds.length > 0) await ask(redis.srem(keys.recheck, ...payoutIds));
+  }
+
+  async #readAll(payoutIds: readonly string[]): Promise<readonly Payout[]> {
+    return readReadable(this.#connection, payoutIds, () => undefined);
+  }
+}

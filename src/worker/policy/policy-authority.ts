@@ -1,0 +1,285 @@
+import type { Clock } from '../../clock.js';
+import { countApprovals, type ApprovalCount } from '../../control/count-approvals.js';
+import type { KeyFinder } from '../../control/keyring.js';
+import { addressKey } from '../../control/policy/address-key.js';
+import { decide, type Decision, type PolicySubject, type UsdWorth, type Verdict } from '../../control/policy/decide.js';
+import type { Policy, PolicyRule } from '../../control/policy/policy.js';
+import type { SpendEvent } from '../../control/policy/spend-event.js';
+import { UsdRates } from '../../control/policy/usd-rates.js';
+import type { SignedSend } from '../../journal/journal-line.js';
+import type { SendJournal } from '../../journal/send-journal.js';
+import type { Hold } from '../../ledger/hold.js';
+import type { Payout } from '../../ledger/payout.js';
+import type { CurrentPolicy } from '../current-policy.js';
+import type { SendAuthority, SendPermit } from '../sender/send-authority.js';
+import { Spending } from './spending.js';
+import { WaitingLines, type FrontOfLine } from './waiting-lines.js';
+
+export interface PolicyAuthorityOptions {
+  readonly platformId: number;
+  /** The policy as it was read last. */
+  readonly current: CurrentPolicy;
+  /** Judges signatures first; undefined where nothing has to be signed. */
+  readonly signatures?: SendAuthority | undefined;
+  /** Whose approvals count; undefined where none do. */
+  readonly keyring?: KeyFinder | undefined;
+  readonly journal: Pick<SendJournal, 'takeSpends' | 'seenAt'>;
+  readonly clock: Pick<Clock, 'now' | 'wallNow'>;
+  /** For how long a request may be on its way after it was journaled, ms. */
+  readonly doubtMs: number;
+}
+
+/** Grants what the policy lets leave. It only holds: nothing here cancels a payout. */
+export class PolicyAuthority implements SendAuthority {
+  readonly #options: PolicyAuthorityOptions;
+  readonly #spending: Spending;
+  readonly #lines = new WaitingLines();
+  readonly #keepMs: number;
+  readonly rates: UsdRates;
+  /** What belongs together of the policy that was read last. */
+  #loaded: Pick<CurrentPolicy, 'policy' | 'hash' | 'isListed'>;
+  /** When what is held without waiting in a line is to be judged again, monotonic, ms. */
+  readonly #due = new Map<string, number>();
+  /** Addresses that were seen first since {@link takeUnseen}. */
+  #unseen = new Set<string>();
+
+  constructor(options: PolicyAuthorityOptions) {
+    const { current, clock, doubtMs } = options;
+    this.#options = options;
+    this.#loaded = snapshot(current);
+    this.rates = new UsdRates(this.#loaded.policy.usd ?? NO_USD);
+    this.#keepMs = current.longestWindowMs + doubtMs;
+    this.#spending = new Spending({ clock, doubtMs, keepMs: this.#keepMs }, this.#world);
+  }
+
+  /** The hash of the policy that counts. */
+  get hash(): string {
+    this.#useCurrent();
+    return this.#loaded.hash;
+  }
+
+  /** Whether a rule can be judged before it is a payout's turn. */
+  get hasEarlyRules(): boolean {
+    return this.#loaded.policy.rules.some(isEarly);
+  }
+
+  /**
+   * This process has the lease: what others spent counts too.
+   * @param ledger - a witness that anybody may have altered: of spends that the journal has, it is not asked
+   */
+  takeOver(ledger: readonly SpendEvent[]): void {
+    this.#take('by wall clock');
+    const idOf = (event: SpendEvent): string => (event.kind === 'begun' ? event.spend.id : event.id);
+    const known = new Set(ledger.map(idOf).filter((id) => this.#spending.has(id)));
+    this.#spending.take(
+      ledger.filter((event) => !known.has(idOf(event))),
+      'by wall clock',
+    );
+    this.#lines.clear();
+    this.#due.clear();
+  }
+
+  /** Takes what this process has spent since. Call it often: a spend grows old from the first call after its answer. */
+  catchUp(): void {
+    this.#take('now');
+  }
+
+  #take(placing: 'by wall clock' | 'now'): void {
+    const events = this.#options.journal.takeSpends();
+    this.#spending.take(events, placing);
+    for (const event of events) if (event.kind === 'begun') this.leave(event.spend.payoutId);
+  }
+
+  /** The lines whose first payout has room by now, each from its front on, and a few others in turn: those may be gone. */
+  findFronts(): string[][] {
+    this.#useCurrent();
+    const now = this.#options.clock.now();
+    const hasRoom = ({ rule, bucket, value }: FrontOfLine): boolean => {
+      const { unknown, sum } = this.#spending.view(rule, bucket);
+      const limit = this.#loaded.policy.rules.find(({ name }) => name === rule)?.cap?.limit ?? 0n;
+      return unknown === undefined && sum(now) + value <= limit;
+    };
+    return this.#lines.take(hasRoom, OTHER_FRONTS);
+  }
+
+  /** Up to so many payouts that are held, wait in no line, and are to be judged again by now. */
+  findDue(limit: number): string[] {
+    const now = this.#options.clock.now();
+    const due: string[] = [];
+    for (const [payoutId, at] of this.#due) {
+      if (due.length === limit) break;
+      if (at <= now) due.push(payoutId);
+    }
+    return due;
+  }
+
+  /** A payout is neither queued nor held any more. */
+  leave(payoutId: string): void {
+    this.#lines.leave(payoutId);
+    this.#due.delete(payoutId);
+  }
+
+  /**
+   * Why a payout could not be sent however much room there was; undefined where nothing is known against it yet. So that
+   * persons can approve it while it waits for its turn.
+   */
+  judgeEarly(payout: Payout): Hold | undefined {
+    const permit = this.#options.signatures?.permit(payout) ?? { kind: 'granted' };
+    if (permit.kind === 'refused') return undefined;
+    const { policy } = this.#loaded;
+    const early = { ...policy, uncovered: 'send', rules: policy.rules.filter(isEarly) } as const;
+    const { verdict } = this.#decide(early, payout, permit.signed).decision;
+    if (verdict.kind === 'send' || (verdict.kind === 'wait' && verdict.until === undefined)) return undefined;
+    this.#remember(payout.payoutId, verdict);
+    return toHold(verdict);
+  }
+
+  /** When is a payout to be judged again? Of approvals, and of another policy, the worker hears in other ways. */
+  #remember(payoutId: string, verdict: Verdict): void {
+    const { clock } = this.#options;
+    const comesByItself =
+      verdict.kind === 'wait' ? !this.#lines.has(payoutId) : verdict.kind !== 'send' && verdict.until !== undefined;
+    if (!comesByItself) {
+      this.#due.delete(payoutId);
+      return;
+    }
+    const waitMs = verdict.until === undefined ? AGAIN_MS : Math.max(0, verdict.until - clock.wallNow());
+    this.#due.set(payoutId, clock.now() + waitMs);
+  }
+
+  /** Addresses that are to be noted as seen; each is returned once. */
+  takeUnseen(): string[] {
+    const unseen = [...this.#unseen];
+    this.#unseen = new Set();
+    return unseen;
+  }
+
+  permit(payout: Payout): SendPermit {
+    const permit = this.#options.signatures?.permit(payout) ?? { kind: 'granted' };
+    if (permit.kind === 'refused') {
+      this.leave(payout.payoutId);
+      return permit;
+    }
+    this.#useCurrent();
+    this.catchUp();
+    // It may be sent once more: its earlier attempts paid nothing.
+    if (payout.attempt > 0) this.#spending.releasePayout(payout.payoutId);
+    const { decision, approvals, worth } = this.#decide(this.#loaded.policy, payout, permit.signed);
+    this.#keepInLine(payout.payoutId, decision);
+    const { verdict } = decision;
+    this.#remember(payout.payoutId, verdict);
+    if (verdict.kind !== 'send') return { kind: 'refused', hold: toHold(verdict) };
+    const { hash: policy } = this.#loaded;
+    const judged = {
+      policy,
+      ...(worth.kind === 'known' ? { usd: worth.micros.toString() } : {}),
+      ...(approvals.counted.length === 0 ? {} : { approvals: approvals.counted }),
+    };
+    return { ...permit, counted: { judged, keepMs: this.#keepMs } };
+  }
+
+  #decide(policy: Policy, payout: Payout, signed: SignedSend | undefined): Judgement {
+    const { clock, journal } = this.#options;
+    const { payoutId, paymentId, amount, addressTo } = payout;
+    const subject: PolicySubject = { paymentId, amount, addressTo, signer: signed?.key };
+    const approvals = this.#countApprovals(payout, signed);
+    const now = clock.now();
+    const worth = this.rates.worthOf(paymentId, amount, now);
+    const address = addressKey(addressTo);
+    const addressSeenAt = journal.seenAt(address);
+    if (addressSeenAt === undefined && this.#asksForNewAddresses) this.#unseen.add(address);
+    const { isListed } = this.#loaded;
+    const decision = decide(policy, subject, {
+      ...{ now, wallNow: clock.wallNow(), worth, addressSeenAt, isListed },
+      window: (rule, bucket) => ({
+        ...this.#spending.view(rule, bucket),
+        ahead: this.#lines.ahead(rule, bucket, payoutId),
+      }),
+      approvedBy: approvals.approvedBy,
+      rejectedBy: approvals.rejectedBy,
+    });
+    return { decision, approvals, worth };
+  }
+
+  /** Free to go, it keeps its place until it is sent; held for another reason, it keeps nobody waiting. */
+  #keepInLine(payoutId: string, { verdict, all }: Decision): void {
+    if (verdict.kind === 'wait') this.#lines.stand(payoutId, all);
+    else if (verdict.kind !== 'send') this.#lines.leave(payoutId);
+  }
+
+  #countApprovals({ payoutId, approvals = [], requestedBy }: Payout, signed: SignedSend | undefined): ApprovalCount {
+    const { platformId, keyring, clock } = this.#options;
+    if (keyring === undefined || signed === undefined || approvals.length === 0) return NO_APPROVALS;
+    const signedBy = keyring.find(signed.key)?.person ?? '';
+    const payout = { platformId, payoutId, intent: signed.intent, signedBy, requestedBy };
+    const lifetimeMs = this.#loaded.policy.approvalsExpireAfterMs;
+    return countApprovals(payout, approvals, { keyring, lifetimeMs, now: clock.wallNow() });
+  }
+
+  get #asksForNewAddresses(): boolean {
+    return this.#loaded.policy.rules.some(({ when }) => when.isAddressNew === true);
+  }
+
+  #useCurrent(): void {
+    const { current } = this.#options;
+    if (current.policy === this.#loaded.policy) return;
+    this.#loaded = snapshot(current);
+    this.rates.use(this.#loaded.policy.usd ?? NO_USD);
+    this.#spending.use(this.#world);
+    // Rules may have other names now; who waits comes back in the order in which it was held.
+    this.#lines.clear();
+  }
+
+  get #world(): ConstructorParameters<typeof Spending>[1] {
+    const { policy, isListed } = this.#loaded;
+    const worthOf = (paymentId: number, amount: string): UsdWorth =>
+      this.rates.worthOf(paymentId, amount, this.#options.clock.now());
+    return { policy, isListed, worthOf };
+  }
+}
+
+/** What the rules say of a payout, and what they were told. */
+interface Judgement {
+  readonly decision: Decision;
+  readonly approvals: ApprovalCount;
+  readonly worth: UsdWorth;
+}
+
+const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
+
+/** A verdict as the payout's record has it. */
+export function toHold(verdict: Exclude<Verdict, { kind: 'send' }>): Hold {
+  const { kind: reason, rule } = verdict;
+  const needs = verdict.kind === 'approve' ? { by: verdict.by, persons: verdict.missing } : undefined;
+  const until = verdict.until === undefined ? undefined : new Date(verdict.until).toISOString();
+  return { kind: 'policy', reason, rule, message: describe(verdict), isTampering: false, needs, until };
+}
+
+function describe(verdict: Exclude<Verdict, { kind: 'send' }>): string {
+  const { rule, reason } = verdict;
+  const why = `Rule ${rule} of the policy: ${reason}.`;
+  if (verdict.kind === 'approve') {
+    const persons = verdict.missing === 1 ? '1 more person' : `${verdict.missing} more persons`;
+    return `${why} ${persons} of the group ${verdict.by} must approve it: \`payouts approve\`.`;
+  }
+  if (verdict.kind === 'refuse') return `${why} Change the policy, or cancel the payout.`;
+  return `${why} It is sent by itself when the rule lets it pass.`;
+}
+
+function snapshot({ policy, hash, isListed }: CurrentPolicy): Pick<CurrentPolicy, 'policy' | 'hash' | 'isListed'> {
+  return { policy, hash, isListed };
+}
+
+/** Whether the answer of a rule does not depend on what else is sent until the payout's turn, or on the hour. */
+function isEarly({ cap, hours }: PolicyRule): boolean {
+  return cap?.withinMs === undefined && hours === undefined;
+}
+
+/** What waits and does not say until when is judged again after this time. */
+const AGAIN_MS = 30_000;
+
+/** Lines without room, of which the first payout may have been cancelled: so many are looked at each time. */
+const OTHER_FRONTS = 20;
+
+/** No rule asks for dollars: what is noted of a send is what the gateway said. */
+const NO_USD = { maxAgeMs: 15 * 60_000, maxMovePercent: 25, pinned: new Map<number, string>() };
