@@ -1,3 +1,4 @@
+import type { SignedApproval } from '../../control/approval.js';
 import { formatCount, formatDuration, formatTimeUtc } from '../../format.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';
@@ -22,11 +23,18 @@ export function describeNeeds({ by, persons }: MissingApprovals): string {
 
 /** What became of each approval, in words. */
 export function describeApproval({ approval, person, message }: JudgedApproval): string {
-  const { by, decision, at } = approval;
-  const said = `${decision === 'approve' ? 'approved' : 'rejected'} by key ${toPlainText(by)}`;
-  if (person === undefined)
-    return `${said}: does not count, ${toPlainText(message ?? 'its signature was not checked')}`;
-  return `${said} (${person}) at ${formatTimeUtc(at)}`;
+  const said = describeDecision(approval);
+  if (message !== undefined) return `${said}: does not count, ${toPlainText(message)}`;
+  return `${said} (${person ?? ''}) at ${formatTimeUtc(approval.at)}`;
+}
+
+/** As {@link describeApproval}, where there is no keyring. */
+export function describeUnverified(approval: SignedApproval): string {
+  return `${describeDecision(approval)}: not verified, for want of PAYOUT_KEYS_FILE`;
+}
+
+function describeDecision({ decision, by }: SignedApproval): string {
+  return `${decision === 'approve' ? 'approved' : 'rejected'} by key ${toPlainText(by)}`;
 }
 
 /** For how long a payout has been held, in ms. */

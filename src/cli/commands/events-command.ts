@@ -116,7 +116,5 @@ function formatEvent(
   const happened = decision === undefined ? type : `${type}: ${decision}`;
   const change = to === undefined || type === 'tampering' ? colours.yellow(happened) : colourState(to, colours);
   const what = from === undefined ? change : `${from} → ${change}`;
-  return (
-    [colours.dim(formatTime(at)), payoutId, what, who].filter(Boolean).join('  ') + '\n'
-  );
+  return [colours.dim(formatTime(at)), payoutId, what, who].filter(Boolean).join('  ') + '\n';
 }

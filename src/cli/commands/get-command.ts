@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.js';
-import { describeApproval } from '../approvals/describe-approvable.js';
+import { describeApproval, describeUnverified } from '../approvals/describe-approvable.js';
 import { openApprovalJudge } from '../context/approvals.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readCurrencies } from '../context/read-currencies.js';
@@ -43,12 +43,7 @@ export function defineGetCommand(command: Command, context: CliContext): void {
       const judged = openApprovalJudge(context.environment)?.(found);
       if (json) context.writeJson(toPayoutJson(payout, judged));
       else {
-        const unjudged = (found.approvals ?? []).map((approval) => ({
-          approval,
-          person: undefined,
-          message: undefined,
-        }));
-        const approvals = (judged ?? unjudged).map(describeApproval);
+        const approvals = judged?.map(describeApproval) ?? found.approvals?.map(describeUnverified) ?? [];
         context.write(formatPayout(payout, context.colours, await readCurrencies(context), receipt, approvals));
       }
     });

@@ -4,6 +4,7 @@ import { STATE_MEANING } from '../../ledger/states.js';
 import { colourState } from './colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from './format-table.js';
+import { toPlainText } from './plain-text.js';
 import { formatMoney, formatTime } from '../../format.js';
 
 type Colours = CliContext['colours'];
@@ -43,7 +44,9 @@ export function formatPayout(
     ['signed until', payout.signed?.expiresAt],
     ['metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata)],
   ];
-  const rows = facts.flatMap(([name, value]) => (value === undefined ? [] : [['', colours.dim(name), String(value)]]));
+  const rows = facts.flatMap(([name, value]) =>
+    value === undefined ? [] : [['', colours.dim(name), toPlainText(String(value))]],
+  );
   const history = payout.history.map((entry) => formatEntry(entry, colours));
   return [
     `${colours.bold(payout.payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n\n`,
@@ -58,6 +61,6 @@ function formatEntry({ at, to, by, reason }: HistoryEntry, colours: Colours): st
     '',
     formatTime(at),
     colourState(to, colours),
-    [by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': '),
+    toPlainText([by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': ')),
   ];
 }
