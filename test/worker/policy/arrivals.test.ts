@@ -9,7 +9,12 @@ import { DOUBT_MS, policyOf, PolicyRig, TestClock } from './support.js';
 
 const WINDOW_MS = 60_000;
 const CAP = 100;
-const POLICY = policyOf({ name: 'minute', when: { paymentId: ['6'] }, cap: { amount: String(CAP), within: '1m' }, over: 'wait' });
+const POLICY = policyOf({
+  name: 'minute',
+  when: { paymentId: ['6'] },
+  cap: { amount: String(CAP), within: '1m' },
+  over: 'wait',
+});
 
 interface Arrival {
   readonly at: number;

@@ -72,7 +72,15 @@ export class PolicyRig {
   payout(payoutId: string, amount: string, given: Partial<Payout> = {}): Payout {
     const at = new Date(this.clock.wallNow()).toISOString();
     return {
-      ...{ payoutId, paymentId: 6, amount, addressTo: `wallet-${payoutId}`, state: 'queued', attempt: 0, requeueCount: 0 },
+      ...{
+        payoutId,
+        paymentId: 6,
+        amount,
+        addressTo: `wallet-${payoutId}`,
+        state: 'queued',
+        attempt: 0,
+        requeueCount: 0,
+      },
       ...{ createdAt: at, updatedAt: at, history: [] },
       ...given,
     };
@@ -85,7 +93,9 @@ export class PolicyRig {
   }
 
   /** Begins a send. @returns tells what came of it; undefined where the policy does not let it pass */
-  async begin(payout: Payout): Promise<((outcome: 'accepted' | 'rejected' | 'unknown' | 'not_sent') => void) | undefined> {
+  async begin(
+    payout: Payout,
+  ): Promise<((outcome: 'accepted' | 'rejected' | 'unknown' | 'not_sent') => void) | undefined> {
     const permit = this.authority.permit(payout);
     if (permit.kind === 'refused') return undefined;
     const { payoutId, paymentId, amount, addressTo } = payout;
