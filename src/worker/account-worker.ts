@@ -28,6 +28,7 @@ import { describeWorker } from './describe-worker.js';
 import { reportWorker } from './report-worker.js';
 import { SignedAuthority } from './signed-authority.js';
 import { AccountPolicy } from './policy/account-policy.js';
+import { HoldSource } from './policy/hold-source.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
 /** Connections that the accounts of a process share. */
@@ -284,7 +285,7 @@ export class AccountWorker {
       doubtMs,
       logger,
     };
-    return new AccountPolicy(about);
+    return new AccountPolicy({ ...about, source: new HoldSource(this.ledger.connection) });
   }
 
   /**

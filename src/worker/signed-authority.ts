@@ -8,7 +8,13 @@ import type { SignedSend } from '../journal/journal-line.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { Hold } from '../ledger/hold.js';
 import type { Payout } from '../ledger/payout.js';
-import type { GrantedSend, RefusedSend, ResumeAuthority, ResumeVerdict, SendAuthority } from './sender/send-authority.js';
+import type {
+  GrantedSend,
+  RefusedSend,
+  ResumeAuthority,
+  ResumeVerdict,
+  SendAuthority,
+} from './sender/send-authority.js';
 
 export interface SignedAuthorityOptions {
   readonly platformId: number;

@@ -5,20 +5,20 @@ import type { SendJournal } from '../../journal/send-journal.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
-import type { CurrentPolicy } from '../current-policy.js';
 import type { SendAuthority } from '../sender/send-authority.js';
-import { HoldSource } from './hold-source.js';
+import type { HeldPayouts } from './hold-source.js';
 import { HoldWatch } from './hold-watch.js';
 import { keepRates } from './keep-rates.js';
-import { PolicyAuthority } from './policy-authority.js';
+import { PolicyAuthority, type PolicyInForce } from './policy-authority.js';
 
 export interface AccountPolicyOptions {
   readonly platformId: number;
-  readonly current: CurrentPolicy;
+  readonly current: PolicyInForce;
   readonly signatures?: SendAuthority | undefined;
   readonly keyring?: KeyFinder | undefined;
   readonly journal: SendJournal;
-  readonly ledger: PayoutLedger;
+  readonly ledger: Pick<PayoutLedger, 'change'>;
+  readonly source: HeldPayouts;
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
   readonly gateway: Pick<GatewayClient, 'currencies'>;
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export class AccountPolicy {
   constructor(options: AccountPolicyOptions) {
     this.#options = options;
     const authority = (this.authority = new PolicyAuthority(options));
-    this.#watch = new HoldWatch({ ...options, authority, source: new HoldSource(options.ledger.connection) });
+    this.#watch = new HoldWatch({ ...options, authority });
   }
 
   /**
@@ -65,7 +65,7 @@ export class AccountPolicy {
   async keep(end: AbortSignal): Promise<void> {
     const { current, gateway, clock, logger } = this.#options;
     const { rates } = this.authority;
-    const policy = (): CurrentPolicy['policy'] => current.policy;
+    const policy = (): PolicyInForce['policy'] => current.policy;
     await Promise.all([this.#watch.run(end), keepRates({ rates, policy, gateway, clock, logger }, end)]);
   }
 }

@@ -2,6 +2,15 @@ import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
 
+/** Where the worker finds what the policy holds, or may hold. */
+export type HeldPayouts = Pick<HoldSource, 'read' | 'held' | 'queued' | 'marked' | 'unmark'>;
+
+/** Payouts, and where the next page begins. */
+export interface HeldPage {
+  readonly payouts: readonly Payout[];
+  readonly next: string | undefined;
+}
+
 /** Reads what the policy holds, or may hold, from Redis. A record that cannot be read is left out: the sender reports it. */
 export class HoldSource {
   readonly #connection: LedgerConnection;
@@ -15,18 +24,16 @@ export class HoldSource {
     return (await this.#readAll([payoutId]))[0];
   }
 
-  /** All that is held, in the order in which it was held. @throws RedisUnavailableError */
-  async *held(limit: number): AsyncGenerator<readonly Payout[]> {
-    for (let cursor: string | undefined; ;) {
-      const { payoutIds, next } = await listPayoutIds(this.#connection, {
-        state: 'held',
-        limit,
-        ...(cursor && { cursor }),
-      });
-      yield await this.#readAll(payoutIds);
-      if (next === undefined) return;
-      cursor = next;
-    }
+  /**
+   * A page of what is held, in the order in which it was held.
+   * @param after - `next` of the page before; undefined for the first
+   * @returns `next`: undefined at the end
+   * @throws RedisUnavailableError
+   */
+  async held(after: string | undefined, limit: number): Promise<HeldPage> {
+    const options = { state: 'held', limit, ...(after !== undefined && { cursor: after }) } as const;
+    const { payoutIds, next } = await listPayoutIds(this.#connection, options);
+    return { payouts: await this.#readAll(payoutIds), next };
   }
 
   /**
@@ -35,10 +42,7 @@ export class HoldSource {
    * @returns `next`: where the next call begins
    * @throws RedisUnavailableError
    */
-  async queued(
-    after: string | undefined,
-    limit: number,
-  ): Promise<{ payouts: readonly Payout[]; next: string | undefined }> {
+  async queued(after: string | undefined, limit: number): Promise<HeldPage> {
     const { redis, keys } = this.#connection;
     const from = after === undefined ? '-inf' : `(${after}`;
     const found = await ask(

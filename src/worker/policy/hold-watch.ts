@@ -7,11 +7,11 @@ import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import type { PolicyAuthority } from './policy-authority.js';
-import type { HoldSource } from './hold-source.js';
+import type { HeldPayouts } from './hold-source.js';
 
 export interface HoldWatchOptions {
   readonly authority: PolicyAuthority;
-  readonly source: HoldSource;
+  readonly source: HeldPayouts;
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
   readonly ledger: Pick<PayoutLedger, 'change'>;
   readonly journal: Pick<SendJournal, 'noteSeen'>;
@@ -32,6 +32,8 @@ export class HoldWatch {
   readonly #options: HoldWatchOptions;
   /** Up to where the queue was judged early. */
   #cursor: string | undefined;
+  /** Up to where it was looked for what others hold. */
+  #heldCursor: string | undefined;
   #hash = '';
 
   constructor(options: HoldWatchOptions) {
@@ -69,6 +71,7 @@ export class HoldWatch {
     await this.#judgeMarked();
     for (const payoutId of authority.findDue(BATCH)) await this.#judge(payoutId);
     for (const line of authority.findFronts()) await this.#serve(line);
+    await this.#findUnknown();
     if (authority.hasEarlyRules) await this.#judgeQueued();
     const addresses = authority.takeUnseen();
     if (addresses.length > 0) await journal.noteSeen({ at: clock.wallNow(), addresses });
@@ -78,8 +81,11 @@ export class HoldWatch {
   async #readHeld(): Promise<void> {
     const { authority, source } = this.#options;
     const { hash } = authority;
-    for await (const payouts of source.held(BATCH)) {
+    for (let after: string | undefined; ;) {
+      const { payouts, next } = await source.held(after, BATCH);
       for (const payout of payouts) if (payout.held?.kind === 'policy') await this.#judgeHeld(payout);
+      if (next === undefined) break;
+      after = next;
     }
     this.#cursor = undefined;
     this.#hash = hash;
@@ -89,8 +95,19 @@ export class HoldWatch {
   async #judgeMarked(): Promise<void> {
     const { source } = this.#options;
     const payoutIds = await source.marked(BATCH);
-    for (const payoutId of payoutIds) await this.#judge(payoutId);
+    // First: what is said from now on marks it again.
     await source.unmark(payoutIds);
+    for (const payoutId of payoutIds) await this.#judge(payoutId);
+  }
+
+  /** A process that did not know yet that it had lost the lease may have held some: a page each time, from the first on. */
+  async #findUnknown(): Promise<void> {
+    const { authority, source } = this.#options;
+    const { payouts, next } = await source.held(this.#heldCursor, BATCH);
+    for (const payout of payouts) {
+      if (payout.held?.kind === 'policy' && !authority.knows(payout.payoutId)) await this.#judgeHeld(payout);
+    }
+    this.#heldCursor = next;
   }
 
   /** Releases from the front of a line on, for as long as there is room. */

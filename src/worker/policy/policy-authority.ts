@@ -15,10 +15,13 @@ import type { SendAuthority, SendPermit } from '../sender/send-authority.js';
 import { Spending } from './spending.js';
 import { WaitingLines, type FrontOfLine } from './waiting-lines.js';
 
+/** A policy as it was read last: its parts change together. */
+export type PolicyInForce = Pick<CurrentPolicy, 'policy' | 'hash' | 'isListed' | 'longestWindowMs'>;
+
 export interface PolicyAuthorityOptions {
   readonly platformId: number;
   /** The policy as it was read last. */
-  readonly current: CurrentPolicy;
+  readonly current: PolicyInForce;
   /** Judges signatures first; undefined where nothing has to be signed. */
   readonly signatures?: SendAuthority | undefined;
   /** Whose approvals count; undefined where none do. */
@@ -37,7 +40,7 @@ export class PolicyAuthority implements SendAuthority {
   readonly #keepMs: number;
   readonly rates: UsdRates;
   /** What belongs together of the policy that was read last. */
-  #loaded: Pick<CurrentPolicy, 'policy' | 'hash' | 'isListed'>;
+  #loaded: Omit<PolicyInForce, 'longestWindowMs'>;
   /** When what is held without waiting in a line is to be judged again, monotonic, ms. */
   readonly #due = new Map<string, number>();
   /** Addresses that were seen first since {@link takeUnseen}. */
@@ -111,6 +114,11 @@ export class PolicyAuthority implements SendAuthority {
       if (at <= now) due.push(payoutId);
     }
     return due;
+  }
+
+  /** Whether it is known when a payout that is held is to be judged again. */
+  knows(payoutId: string): boolean {
+    return this.#lines.has(payoutId) || this.#due.has(payoutId);
   }
 
   /** A payout is neither queued nor held any more. */
@@ -266,7 +274,7 @@ function describe(verdict: Exclude<Verdict, { kind: 'send' }>): string {
   return `${why} It is sent by itself when the rule lets it pass.`;
 }
 
-function snapshot({ policy, hash, isListed }: CurrentPolicy): Pick<CurrentPolicy, 'policy' | 'hash' | 'isListed'> {
+function snapshot({ policy, hash, isListed }: PolicyInForce): Omit<PolicyInForce, 'longestWindowMs'> {
   return { policy, hash, isListed };
 }
 

@@ -37,6 +37,9 @@ interface Held {
   isAccepted: boolean;
 }
 
+/** The clocks of two hosts may differ by this much: a spend is taken for so much younger. */
+const CLOCKS_WITHIN_MS = 2_000;
+
 /** A rule whose cap has a window. */
 interface CappedRule extends PolicyRule {
   readonly cap: Cap & { readonly withinMs: number };
@@ -213,10 +216,10 @@ export class Spending {
     return undefined;
   }
 
-  /** A time of the wall clock as one of the monotonic clock: none lies in the future. */
+  /** A time of the wall clock as one of the monotonic clock: none lies in the future, and another host's clock may be ahead. */
   #toMonotonic(at: number): number {
     const { clock } = this.#options;
-    return clock.now() - Math.max(0, clock.wallNow() - at);
+    return clock.now() - Math.max(0, clock.wallNow() - at - CLOCKS_WITHIN_MS);
   }
 }
 

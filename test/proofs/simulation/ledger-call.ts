@@ -18,7 +18,15 @@ export interface LedgerLinkOptions {
 }
 
 /** Asked often and changing little: their faults are rarer, and they are left out of the trace. */
-const QUIET = new Set(['readSender', 'renewLease', 'queued', 'readPayout', 'findForgottenSends', 'readSending']);
+const QUIET = new Set([
+  'readSender',
+  'renewLease',
+  'queued',
+  'readPayout',
+  'findForgottenSends',
+  'readSending',
+  'held',
+]);
 
 /** A command that lingers in the network longer than this never reaches Redis: its connection is closed by then. */
 const LINGERS_MAX_MS = 20_000;

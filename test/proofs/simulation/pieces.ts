@@ -1,3 +1,4 @@
+import { AccountPolicy, type AccountPolicyOptions } from '../../../src/worker/policy/account-policy.js';
 import type { Clock } from '../../../src/clock.js';
 import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
 import { Pacer, type PacerOptions } from '../../../src/worker/sender/pacer.js';
@@ -27,6 +28,8 @@ export interface Pieces {
   readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
   /** In signed mode. */
   readonly makeAuthority: (options: SignedAuthorityOptions, context: PieceContext) => SendAuthority & ResumeAuthority;
+  /** Where a policy counts. */
+  readonly makePolicy: (options: AccountPolicyOptions) => AccountPolicy;
   /** What an operator finds where journals that contradict the ledger are to be read. */
   readonly adoptsWithoutProof: boolean;
   /** In signed mode: an operator states what a request on its way may yet make untrue, when the ledger lets him. */
@@ -41,6 +44,7 @@ export const soundPieces: Pieces = {
   wrapGateway: (gateway) => gateway,
   wrapJournal: (journal) => journal,
   makeAuthority: (options) => new SignedAuthority(options),
+  makePolicy: (options) => new AccountPolicy(options),
   adoptsWithoutProof: false,
   signsInDoubt: false,
 };

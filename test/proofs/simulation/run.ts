@@ -2,15 +2,16 @@ import { parseArgs } from 'node:util';
 import { print, runCommand, wholeNumber } from '../command-line.js';
 import { runTasks } from '../task-pool.js';
 import { soundPieces } from './pieces.js';
-import { mistakes, signedMistakes } from './planted/index.js';
+import { mistakes, policyMistakes, signedMistakes } from './planted/index.js';
 import { runSeeds, type BrokenSeed, type SeedRange } from './seeds.js';
 import { runSeed } from './simulation.js';
-import { SIGNED_SITUATIONS, SITUATIONS, type Situation } from './situations.js';
+import { POLICED_SITUATIONS, SIGNED_SITUATIONS, SITUATIONS, type Situation } from './situations.js';
 
 const USAGE = `npm run simulate -- [--seeds N] [--from S]             runs N seeds (20000) from S (1) on; each has to keep every promise
 npm run simulate -- --planted [--seeds N] [--from S]   plants mistakes; each has to be caught within N seeds (10000)
 npm run simulate -- --signed [--seeds N] [--from S]    the same with signed payouts, and somebody who writes to Redis
-npm run simulate -- --trace --from S [--signed] [--planted NAME]  prints every step of one run
+npm run simulate -- --policed [--seeds N] [--from S]   the same with a policy, whose cap must hold at the gateway
+npm run simulate -- --trace --from S [--signed | --policed] [--planted NAME]  prints every step of one run
 `;
 
 /** A failing run is printed whole, so more of them would bury the first. */
@@ -29,10 +30,14 @@ const { values, positionals } = parseArgs({
     from: { type: 'string', default: '1' },
     planted: { type: 'boolean', default: false },
     signed: { type: 'boolean', default: false },
+    policed: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
+
+/** What is simulated beside the sender. */
+const mode = { signed: values.signed, policed: values.policed };
 
 async function main(): Promise<boolean> {
   const from = wholeNumber(values.from, USAGE);
@@ -70,7 +75,7 @@ async function runAll(from: number, seeds: number): Promise<boolean> {
 
 function* divide(from: number, seeds: number): Generator<SeedRange> {
   for (let first = from; first < from + seeds; first += SEEDS_PER_TASK) {
-    yield { from: first, seeds: Math.min(SEEDS_PER_TASK, from + seeds - first), signed: values.signed };
+    yield { from: first, seeds: Math.min(SEEDS_PER_TASK, from + seeds - first), ...mode };
   }
 }
 
@@ -78,7 +83,11 @@ function* divide(from: number, seeds: number): Generator<SeedRange> {
 function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): boolean {
   const wanted = Math.floor(seeds / SEEDS_PER_SITUATION);
   print('runs that came into a situation:');
-  const situations = values.signed ? [...SITUATIONS, ...SIGNED_SITUATIONS] : SITUATIONS;
+  const situations = [
+    ...SITUATIONS,
+    ...(values.signed ? SIGNED_SITUATIONS : []),
+    ...(values.policed ? POLICED_SITUATIONS : []),
+  ];
   for (const situation of situations) {
     const count = met.get(situation) ?? 0;
     print(`  ${String(count).padStart(7)}  ${situation}${count < wanted ? `  TOO FEW: ${wanted} are wanted` : ''}`);
@@ -88,8 +97,10 @@ function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): bo
 
 async function explain({ seed, broken }: BrokenSeed, whole: boolean): Promise<void> {
   print(`seed ${seed}: ${broken}`);
-  print(`  to repeat it: npm run simulate -- --trace --from ${seed}${values.signed ? ' --signed' : ''}`);
-  if (whole) print((await runSeed(seed, { tracing: true, signed: values.signed })).trace.join('\n'));
+  print(
+    `  to repeat it: npm run simulate -- --trace --from ${seed}${values.signed ? ' --signed' : ''}${values.policed ? ' --policed' : ''}`,
+  );
+  if (whole) print((await runSeed(seed, { tracing: true, ...mode })).trace.join('\n'));
 }
 
 async function runPlanted(from: number, seeds: number): Promise<boolean> {
@@ -97,6 +108,7 @@ async function runPlanted(from: number, seeds: number): Promise<boolean> {
   const tasks = [
     ...(values.signed ? [] : mistakes).map(({ name }): SeedRange => ({ from, seeds, planted: name })),
     ...signedMistakes.map(({ name }): SeedRange => ({ from, seeds, planted: name, signed: true })),
+    ...policyMistakes.map(({ name }): SeedRange => ({ from, seeds, planted: name, policed: true })),
   ];
   await runTasks(PROGRAM, tasks, ({ broken: [caught] }, { planted = '' }) => {
     if (caught === undefined) missed += 1;
@@ -109,11 +121,11 @@ async function runPlanted(from: number, seeds: number): Promise<boolean> {
 
 async function trace(seed: number): Promise<boolean> {
   const name = values.planted ? positionals.join(' ') : undefined;
-  const mistake = [...mistakes, ...signedMistakes].find((candidate) => candidate.name === name);
+  const mistake = [...mistakes, ...signedMistakes, ...policyMistakes].find((candidate) => candidate.name === name);
   if (name !== undefined && mistake === undefined) throw new Error(`There is no mistake named ${name}`);
   const result = await runSeed(seed, {
     tracing: true,
-    signed: values.signed,
+    ...mode,
     pieces: { ...soundPieces, ...mistake?.pieces },
   });
   print(result.trace.join('\n'));

@@ -3,6 +3,7 @@ import { forgottenIn } from './forgetting.js';
 import { JournalFile } from './journal-file.js';
 import { nearBoundary, type Plan } from './plan.js';
 import type { Host, SimHosts } from './sim-hosts.js';
+import type { SimPolicy } from './policed/sim-policy.js';
 import type { SimControl } from './signed/sim-control.js';
 import type { SimProcess } from './sim-process.js';
 import type { SimRedis } from './sim-redis.js';
@@ -16,6 +17,7 @@ export interface ScheduledFaultsOptions {
   readonly hosts: SimHosts;
   /** In signed mode. */
   readonly control?: SimControl | undefined;
+  readonly policy?: Pick<SimPolicy, 'withinTolerance'> | undefined;
 }
 
 /** Faults that come at some time, rather than with some command. */
@@ -77,8 +79,9 @@ export class ScheduledFaults {
     const { process, worker } = random.pick([...running.values()]);
     if (random.chance(faults.wallJump)) {
       const jumpMs = random.pick([-3_600_000, -1_000, 1_000, 3_600_000]);
-      process.wallOffsetMs =
-        this.#options.control?.withinTolerance(process.wallOffsetMs + jumpMs) ?? process.wallOffsetMs + jumpMs;
+      const { control, policy } = this.#options;
+      const offsetMs = process.wallOffsetMs + jumpMs;
+      process.wallOffsetMs = (control ?? policy)?.withinTolerance(offsetMs) ?? offsetMs;
       this.#world.situations.wallClockJumped(process.name);
     } else if (random.chance(faults.stopCleanly)) {
       this.#world.note(() => `${process.name} is asked to end`);

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { soundPieces } from './pieces.js';
-import { mistakes, signedMistakes } from './planted/index.js';
+import { mistakes, policyMistakes, signedMistakes } from './planted/index.js';
 import { runSeed } from './simulation.js';
 import type { Situation } from './situations.js';
 
@@ -11,6 +11,7 @@ export interface SeedRange {
   /** The name of a mistake to plant; then the range ends with the first seed that catches it. */
   readonly planted?: string;
   readonly signed?: boolean;
+  readonly policed?: boolean;
 }
 
 export interface BrokenSeed {
@@ -28,8 +29,14 @@ export interface RangeResult {
   readonly situations: readonly (readonly [Situation, number])[];
 }
 
-export async function runSeeds({ from, seeds, planted, signed = false }: SeedRange): Promise<RangeResult> {
-  const mistake = [...mistakes, ...signedMistakes].find(({ name }) => name === planted);
+export async function runSeeds({
+  from,
+  seeds,
+  planted,
+  signed = false,
+  policed = false,
+}: SeedRange): Promise<RangeResult> {
+  const mistake = [...mistakes, ...signedMistakes, ...policyMistakes].find(({ name }) => name === planted);
   const pieces = { ...soundPieces, ...mistake?.pieces };
   const broken: BrokenSeed[] = [];
   const met = new Map<Situation, number>();
@@ -38,7 +45,7 @@ export async function runSeeds({ from, seeds, planted, signed = false }: SeedRan
   for (let seed = from; seed < from + seeds; seed += 1) {
     // Between two runs the event loop gets a turn, without which nothing that was collected is ever given free.
     await nextTurn();
-    const result = await runSeed(seed, { pieces, signed });
+    const result = await runSeed(seed, { pieces, signed, policed });
     arrivals += result.arrivals;
     virtualMs += result.endedAt;
     for (const situation of result.situations) met.set(situation, (met.get(situation) ?? 0) + 1);

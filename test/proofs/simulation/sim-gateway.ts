@@ -15,15 +15,21 @@ export class SimGateway {
   #lastArrival: { readonly at: number; readonly what: string } | undefined;
   /** By the recipient's wallet, of which each payout has its own. */
   readonly #payments = new Map<string, string>();
+  readonly #policy: { paid(amount: string): void } | undefined;
   arrivals = 0;
 
-  /** @param mayBreak - whether a promise is not made in this run */
+  /**
+   * @param mayBreak - whether a promise is not made in this run
+   * @param policy - told of each payment
+   */
   constructor(
     world: Pick<World, 'now' | 'note' | 'fail'>,
     mayBreak: (promise: 'pace' | 'once') => boolean = () => false,
+    policy?: { paid(amount: string): void },
   ) {
     this.#world = world;
     this.#mayBreak = mayBreak;
+    this.#policy = policy;
   }
 
   /** The transaction that paid to this wallet. */
@@ -32,7 +38,7 @@ export class SimGateway {
   }
 
   /** A withdraw arrives. */
-  arrive({ addressTo }: WithdrawRequest, what: string, rejects: boolean): Verdict {
+  arrive({ addressTo, amount }: WithdrawRequest, what: string, rejects: boolean): Verdict {
     const { now } = this.#world;
     this.#world.note(() => `gateway: ${what} arrives, ${rejects ? 'rejected' : 'PAID'}`);
     this.arrivals += 1;
@@ -43,6 +49,7 @@ export class SimGateway {
     this.#lastArrival = { at: now, what };
     if (rejects) return { kind: 'rejected', message: 'not enough balance' };
     if (this.#payments.has(addressTo) && !this.#mayBreak('once')) this.#world.fail(`twice: ${what} was paid before`);
+    this.#policy?.paid(amount);
     const txhash = `tx-${this.arrivals}`;
     this.#payments.set(addressTo, txhash);
     return { kind: 'paid', txhash };

@@ -1,8 +1,12 @@
 import type { Logger } from '../../../src/logger.js';
+import type { AccountPolicyOptions } from '../../../src/worker/policy/account-policy.js';
 import type { FaultInjector } from './fault-injector.js';
 import { GatewayLink } from './gateway-link.js';
 import { JournalFile } from './journal-file.js';
-import { linkLedger } from './ledger-link.js';
+import type { LedgerLinkOptions } from './ledger-call.js';
+import { linkLedger, type WorkerLedger } from './ledger-link.js';
+import { linkHolds } from './policed/link-holds.js';
+import type { SimPolicy } from './policed/sim-policy.js';
 import type { Pieces } from './pieces.js';
 import type { Plan } from './plan.js';
 import type { Attacker } from './signed/attacker.js';
@@ -37,6 +41,7 @@ export interface SimHostsOptions {
   /** In signed mode. */
   readonly control?: SimControl | undefined;
   readonly attacker?: Attacker | undefined;
+  readonly policy?: SimPolicy | undefined;
 }
 
 /** The hosts with their journals, and the worker processes that run on them. */
@@ -74,8 +79,7 @@ export class SimHosts {
 
   /** In signed mode, operators repair the clocks of hosts: what they sign has its time. */
   setClocksRight(): void {
-    const { control } = this.#options;
-    if (control === undefined) return;
+    if (this.#options.control === undefined) return;
     for (const { running } of this.all) for (const { process } of running.values()) process.wallOffsetMs = 0;
   }
 
@@ -107,7 +111,7 @@ export class SimHosts {
   #start(slot: string, host: Host): void {
     const { world, plan } = this.#options;
     const { random } = world;
-    const { control } = this.#options;
+    const clocks = this.#options.control ?? this.#options.policy;
     const process = new SimProcess({
       world,
       name: `${slot}#${this.#workers.length + 1}`,
@@ -115,7 +119,7 @@ export class SimHosts {
       earlyTimers: plan.earlyTimers,
       wallOffsetMs: random.pick([0, 0, 0, -1_000, 1_000, -3_600_000, 3_600_000]),
     });
-    if (control !== undefined) process.wallOffsetMs = control.withinTolerance(process.wallOffsetMs);
+    if (clocks !== undefined) process.wallOffsetMs = clocks.withinTolerance(process.wallOffsetMs);
     const worker = this.#makeWorker(process, host);
     this.#workers.push(worker);
     host.running.set(slot, { process, worker });
@@ -131,7 +135,7 @@ export class SimHosts {
   }
 
   #makeWorker(process: SimProcess, host: Host): SimWorker {
-    const { world, plan, pieces, injector, redis, gateway, control, attacker } = this.#options;
+    const { world, plan, pieces, injector, redis, gateway, control, attacker, policy } = this.#options;
     const { settings, faults } = plan;
     const onBegin = (): void => {
       if (world.fault(0.2)) this.onBegin(process);
@@ -143,9 +147,14 @@ export class SimHosts {
     const journal = pieces.wrapJournal(new SimJournal({ ...link, file: host.file, ledger: redis.ledger }), context);
     const doubtMs = settings.guardMs + inFlightMaxMs;
     const signing = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock: process, doubtMs };
+    const ledger = pieces.wrapLedger(linkLedger({ ...link, redis }), context);
+    const logger = tracingLogger(world, process.name);
+    const about = { platformId: PLATFORM_ID, journal, senderLedger: ledger, clock: process, doubtMs, logger };
+    const holds = policy && policedLedger({ ...link, redis }, ledger);
     return new SimWorker({
       process,
-      ledger: pieces.wrapLedger(linkLedger({ ...link, redis }), context),
+      policy: policy && holds && pieces.makePolicy({ ...about, ...holds, current: policy }),
+      ledger,
       gateway: pieces.wrapGateway(new GatewayLink({ ...link, gateway }), context),
       journal,
       authority: control?.watch(pieces.makeAuthority(signing, context)),
@@ -155,9 +164,18 @@ export class SimHosts {
       settings,
       guardMs: settings.guardMs,
       ringsTwice: faults.ringsTwice,
-      logger: tracingLogger(world, process.name),
+      logger,
     });
   }
+}
+
+function policedLedger(
+  link: LedgerLinkOptions,
+  ledger: WorkerLedger,
+): Pick<AccountPolicyOptions, 'ledger' | 'source' | 'gateway'> {
+  const holds = linkHolds(link, ledger);
+  const currencies = async (): Promise<never> => Promise.reject(new Error('no rule asks for dollars'));
+  return { ledger: holds, source: holds, gateway: { currencies } };
 }
 
 function tracingLogger(world: World, name: string): Logger {

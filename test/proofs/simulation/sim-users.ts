@@ -6,6 +6,7 @@ import type { Plan } from './plan.js';
 import type { SimGateway } from './sim-gateway.js';
 import { SimOperator, type JournalFolder } from './sim-operator.js';
 import { newPayout, walletOf } from './sim-payout.js';
+import type { SimPolicy } from './policed/sim-policy.js';
 import type { SignedUsers } from './signed/signed-users.js';
 import type { SimRedis } from './sim-redis.js';
 import type { World } from './world.js';
@@ -19,6 +20,7 @@ export interface SimUsersOptions {
   /** The folders of the hosts of which a running worker refuses to send. */
   readonly refusing: () => readonly string[];
   readonly adoptsWithoutProof: boolean;
+  readonly policy?: SimPolicy | undefined;
   /** In signed mode. */
   readonly signed?: SignedUsers | undefined;
 }
@@ -60,7 +62,12 @@ export class SimUsers {
   get isDrained(): boolean {
     if (this.#wanted.length < this.#options.plan.payouts || this.#options.refusing().length > 0) return false;
     if (this.#ledger.isObjectedTo) return false;
-    const open = ['queued', 'sending', undefined, ...(this.#options.signed === undefined ? [] : ['held'])];
+    const open = [
+      'queued',
+      'sending',
+      undefined,
+      ...(this.#options.signed === undefined && this.#options.policy === undefined ? [] : ['held']),
+    ];
     return this.#wanted.every((payoutId) => !open.includes(this.#ledger.stateOf(payoutId)));
   }
 
@@ -95,9 +102,9 @@ export class SimUsers {
 
   #enqueue(): void {
     if (this.#options.redis.refuses) return;
-    const { signed } = this.#options;
+    const { signed, policy } = this.#options;
     for (const payoutId of this.#wanted) {
-      if (signed === undefined) this.#ledger.enqueue(newPayout(payoutId));
+      if (signed === undefined) this.#ledger.enqueue(policy?.payout(payoutId) ?? newPayout(payoutId));
       else signed.enqueue(payoutId);
     }
   }

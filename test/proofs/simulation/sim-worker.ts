@@ -1,6 +1,7 @@
 import { untilAborted } from '../../../src/clock.js';
 import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
 import type { Logger } from '../../../src/logger.js';
+import type { AccountPolicy } from '../../../src/worker/policy/account-policy.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import type { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';
@@ -25,6 +26,7 @@ export interface SimWorkerOptions {
   readonly guardMs: number;
   readonly ringsTwice: number;
   readonly logger: Logger;
+  readonly policy?: AccountPolicy | undefined;
   /** In signed mode. */
   readonly authority?: (SendAuthority & ResumeAuthority) | undefined;
 }
@@ -61,6 +63,7 @@ export class SimWorker {
       observer: noObserver,
       logger,
       ...(options.authority === undefined ? {} : { authority: options.authority, resumeAuthority: options.authority }),
+      ...(options.policy === undefined ? {} : { authority: options.policy.authority }),
     });
   }
 
@@ -101,11 +104,14 @@ export class SimWorker {
   }
 
   async #work(active: ActiveSender, end: AbortSignal): Promise<void> {
-    const { process, ledger, ringsTwice } = this.#options;
+    const { process, ledger, policy, ringsTwice } = this.#options;
+    await policy?.takeOver(end);
+    const kept = policy?.keep(end);
     const queue = new SimQueue({ process, ledger, active, ringsTwice });
     const running = queue.run();
     await untilAborted(end);
     queue.stop();
     await running;
+    await kept;
   }
 }

@@ -6,6 +6,7 @@ import { ScheduledFaults } from './scheduled-faults.js';
 import { Attacker } from './signed/attacker.js';
 import { SignedUsers } from './signed/signed-users.js';
 import { SimControl } from './signed/sim-control.js';
+import { SimPolicy } from './policed/sim-policy.js';
 import { SimGateway } from './sim-gateway.js';
 import { SimHosts } from './sim-hosts.js';
 import { walletOf } from './sim-payout.js';
@@ -20,6 +21,8 @@ export interface RunOptions {
   readonly tracing?: boolean;
   /** Payouts are signed, and somebody may attack Redis. */
   readonly signed?: boolean;
+  /** A policy counts what is sent. */
+  readonly policed?: boolean;
 }
 
 /** How a run ended. */
@@ -52,13 +55,18 @@ export class Simulation {
   readonly #hosts: SimHosts;
   readonly #control: SimControl | undefined;
   readonly #attacker: Attacker | undefined;
+  readonly #policy: SimPolicy | undefined;
 
-  constructor(seed: number, { pieces = soundPieces, tracing = false, signed = false }: RunOptions = {}) {
+  constructor(
+    seed: number,
+    { pieces = soundPieces, tracing = false, signed = false, policed = false }: RunOptions = {},
+  ) {
     const world = (this.#world = new World(seed, tracing));
     const plan = (this.#plan = makePlan(world.random));
     world.note(() => JSON.stringify(plan));
     const control = signed ? new SimControl(seed, world, plan) : undefined;
     this.#control = control;
+    const policy = (this.#policy = policed ? new SimPolicy(seed, world, plan) : undefined);
     const injector = new FaultInjector(world, plan);
     let ledgers = 0;
     const ledger = pieces.makeLedger({
@@ -68,7 +76,7 @@ export class Simulation {
     const redis = (this.#redis = new SimRedis(world, plan, ledger));
     const attacker = control?.hasAttacker === true ? new Attacker({ world, plan, redis, control }) : undefined;
     this.#attacker = attacker;
-    const gateway = (this.#gateway = new SimGateway(world, this.#mayBreak));
+    const gateway = (this.#gateway = new SimGateway(world, this.#mayBreak, policy));
     const isAttacked = (): boolean => attacker?.hasStruck === true;
     const { signsInDoubt } = pieces;
     this.#users = new SimUsers({
@@ -79,12 +87,23 @@ export class Simulation {
       folders: () => hosts.all,
       refusing: () => hosts.refusing,
       adoptsWithoutProof: pieces.adoptsWithoutProof,
+      policy,
       signed:
         control &&
         new SignedUsers({ world, redis, gateway, control, hosts: () => hosts.all, isAttacked, signsInDoubt }),
     });
-    const hosts = (this.#hosts = new SimHosts({ world, plan, pieces, injector, redis, gateway, control, attacker }));
-    const faults = new ScheduledFaults({ world, plan, injector, redis, hosts, control });
+    const hosts = (this.#hosts = new SimHosts({
+      world,
+      plan,
+      pieces,
+      injector,
+      redis,
+      gateway,
+      control,
+      attacker,
+      policy,
+    }));
+    const faults = new ScheduledFaults({ world, plan, injector, redis, hosts, control, policy });
     hosts.onBegin = (process) => {
       faults.depose(process);
     };
@@ -98,7 +117,12 @@ export class Simulation {
       await this.#world.run(() => false, faultsForMs);
       this.#endFaults();
       const waits = settings.leaseMs + settings.quarantineMs + settings.guardMs + 2 * settings.inFlightMaxMs;
-      const end = faultsForMs + 120_000 + 20 * waits + (this.#control === undefined ? 0 : 300_000);
+      const end =
+        faultsForMs +
+        120_000 +
+        20 * waits +
+        (this.#control === undefined ? 0 : 300_000) +
+        (this.#policy?.drainsWithinMs ?? 0);
       do {
         if (
           !(await this.#world.run(() => this.#users.isDrained, this.#isAttacked ? ATTACKED_FOR_MS + faultsForMs : end))

@@ -44,7 +44,11 @@ export const SIGNED_SITUATIONS = [
   'an act that ends no pause is refused',
 ] as const;
 
-export type Situation = (typeof SITUATIONS)[number] | (typeof SIGNED_SITUATIONS)[number];
+/** Where a policy counts. */
+export const POLICED_SITUATIONS = ['a cap is nearly used up', 'a payout is released by the policy'] as const;
+
+export type Situation =
+  (typeof SITUATIONS)[number] | (typeof SIGNED_SITUATIONS)[number] | (typeof POLICED_SITUATIONS)[number];
 
 /** By the reason of the hold. */
 const HELD_FOR: Readonly<Record<string, Situation>> = {

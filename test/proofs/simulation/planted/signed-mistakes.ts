@@ -5,7 +5,11 @@ import { verifyAct } from '../../../../src/control/verify-act.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { ResumeAuthority, SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
-import { SignedAuthority, type SignedAuthorityOptions, type SignedPermit } from '../../../../src/worker/signed-authority.js';
+import {
+  SignedAuthority,
+  type SignedAuthorityOptions,
+  type SignedPermit,
+} from '../../../../src/worker/signed-authority.js';
 import type { Pieces } from '../pieces.js';
 import type { Mistake } from './mistake.js';
 import { but } from './record-mistakes.js';
