@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
 import { readPolicyDraft, requirePolicy } from '../context/policy.js';
+import { readPayout } from '../context/read-payout.js';
 import { withAccount } from '../context/with-account.js';
 import { formatExplanation, toExplanationJson } from '../policy/describe-explanation.js';
 import { formatPolicy, toPolicyJson } from '../policy/describe-policy.js';
@@ -29,7 +30,7 @@ Reads the payout from Redis, and asks every rule of PAYOUT_POLICY_FILE with what
 approvals that the payout carries. What was spent, and rates that are not pinned, are known to the worker alone; the answer says
 where that matters. Why a payout is held now is what the worker found.
 
-Exit codes: 0 explained. 2 the policy cannot be used. 3 payout not found.
+Exit codes: 0 explained. 2 the policy cannot be used. 3 payout not found. 5 its record was altered, and makes no sense.
 
 Examples:
   payouts policy explain invoice-77
@@ -67,7 +68,7 @@ export function definePolicyCommand(command: Command, context: CliContext): void
     .addHelpText('after', EXPLAIN_HELP_AFTER)
     .action(async (payoutId: string, { json }: Flags) => {
       const { loaded, keyring } = requirePolicy(context.environment);
-      const payout = await withAccount(context, async ({ ledger }) => ledger.require(payoutId));
+      const payout = await withAccount(context, async ({ ledger }) => readPayout(ledger, payoutId));
       const explanation = explainPayout(payout, loaded, keyring, Date.now());
       if (json) context.writeJson(toExplanationJson(payout, loaded, explanation));
       else context.write(formatExplanation(payout, loaded, explanation, context.colours));

@@ -4,10 +4,9 @@ import { intentOf, type StoredSignature } from '../../control/signed-payout.js';
 import { verifyIntent, type IntentVerdict } from '../../control/verify-intent.js';
 import { NotVerifiedError } from '../../errors.js';
 import type { Payout } from '../../ledger/payout.js';
-import { UnreadableRecordError } from '../../ledger/payout-record.js';
-import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireKeyring } from '../context/keyring.js';
+import { readPayout } from '../context/read-payout.js';
 import { withAccount } from '../context/with-account.js';
 
 const HELP_AFTER = `
@@ -42,16 +41,6 @@ export function defineVerifyCommand(command: Command, context: CliContext): void
         throw new NotVerifiedError(`Payout ${payoutId} is not verified. ${verdict.message}`);
       if (!json) context.write(describe(payoutId, verdict, payout.signed));
     });
-}
-
-/** Of a record that somebody has altered, the fields may make no sense. */
-async function readPayout(ledger: PayoutLedger, payoutId: string): Promise<Payout> {
-  try {
-    return await ledger.require(payoutId);
-  } catch (error) {
-    if (error instanceof UnreadableRecordError) throw new NotVerifiedError(error.message);
-    throw error;
-  }
 }
 
 function verifyPayout(platformId: number, payout: Payout, keyring: Keyring): IntentVerdict {

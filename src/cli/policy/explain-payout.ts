@@ -6,6 +6,8 @@ import type { Policy } from '../../control/policy/policy.js';
 import { UsdRates } from '../../control/policy/usd-rates.js';
 import { intentOf } from '../../control/signed-payout.js';
 import { verifyIntent, type IntentVerdict } from '../../control/verify-intent.js';
+import { NotVerifiedError } from '../../errors.js';
+import { amountField } from '../../fields.js';
 import type { Payout } from '../../ledger/payout.js';
 
 /** What a host that sends nothing can say of a payout: what the policy decides, and what it did not know. */
@@ -18,11 +20,15 @@ export interface Explanation {
   readonly unknown: readonly string[];
 }
 
-const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, refused: [] };
-const EMPTY_WINDOW = { sum: () => 0n, freeAt: (_most: bigint, now: number) => now };
+const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
+const EMPTY_WINDOW = { sum: () => 0n, freeAt: (_most: bigint, now: number) => now, ahead: 0n };
 const UNKNOWN_RATE = 'only the worker knows rates that are not pinned';
 
-/** @param now - wall clock, ms */
+/**
+ * Asks the rules of a policy what they say of a payout.
+ * @param now - wall clock, ms
+ * @throws NotVerifiedError when somebody altered its amount to what is none
+ */
 export function explainPayout(
   payout: Payout,
   { policy, isListed }: LoadedPolicy,
@@ -34,6 +40,11 @@ export function explainPayout(
     verifyIntent(intentOf(policy.platformId, payout, payout.signed ?? UNSIGNED), payout.signed, keyring, now);
   const approvals = keyring && verified ? count(payout, policy, verified, keyring, now) : NO_APPROVALS;
   const { paymentId, amount, addressTo, signed } = payout;
+  if (!amountField.safeParse(amount).success) {
+    throw new NotVerifiedError(
+      `A field of payout ${payout.payoutId} was altered: amount (got ${JSON.stringify(amount)})`,
+    );
+  }
   const known = new UsdRates(policy.usd ?? GATEWAY_RATES).worthOf(paymentId, amount, now);
   const worth = known.kind === 'known' ? known : { kind: 'unknown' as const, reason: UNKNOWN_RATE };
   const decision = decide(
