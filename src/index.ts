@@ -8,6 +8,7 @@ export {
 } from './producer/payout-producer.js';
 export type { SigningKeyOption } from './control/signing-key-option.js';
 export type { AccountConnectionOptions } from './queues/open-ledger.js';
+export type { Approval, ApprovalDecision, SignedApproval } from './control/approval.js';
 export type { IntentSignature, StoredSignature } from './control/signed-payout.js';
 export type { StoredReceipt } from './control/receipt.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './operator/payout-operator.js';

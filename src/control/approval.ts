@@ -3,6 +3,7 @@ import { formatStatement, hashText } from './statement.js';
 
 /** What an approver may say of a payout. */
 export const APPROVAL_DECISIONS = ['approve', 'reject'] as const;
+/** What an approver says of a payout: that it may be paid, or that it is not to be. */
 export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number];
 
 /** One person's word about exactly one intent: this address, amount and currency. */

@@ -1,5 +1,4 @@
 import { signedApprovalSchema, type SignedApproval } from '../control/approval.js';
-import type { PayoutRecord } from './payout-record.js';
 
 /** What the fields of a record begin with that hold approvals; the name of the key follows. */
 const FIELD = 'approval:';
@@ -14,7 +13,7 @@ export function toApprovalField(approval: SignedApproval): string {
  * The approvals of a record, in the order in which they were signed. Anybody may have put them there: what is no approval, or
  * names another key than its field, is left out, so each key has one at most.
  */
-export function parseApprovals(record: PayoutRecord): SignedApproval[] {
+export function parseApprovals(record: Readonly<Record<string, string>>): SignedApproval[] {
   const approvals: SignedApproval[] = [];
   for (const field in record) {
     if (!field.startsWith(FIELD)) continue;

@@ -62,7 +62,7 @@ describe('a signed approval', () => {
     expect([first, second].map((approval) => signedApprovalSchema.safeParse(approval).success)).toEqual([true, true]);
   });
 
-  it('does not count where OpenSSH signed it for another purpose', async () => {
+  it('does not count where OpenSSH signed it for another purpose', () => {
     const approval = makeApproval(CONTENT, 'bob', NOW, APPROVAL_LIFETIME_MS);
     const text = formatApproval(PLATFORM, approval);
     const signed = (namespace: string) => ({ ...approval, signature: sshSign(bobFile, text, namespace) });

@@ -27,7 +27,8 @@ const enqueue = async (payoutId = 'p'): Promise<unknown> => account.ledger.enque
 
 async function told(): Promise<object[]> {
   const events = await readEvents(account.connection, { sinceMs: 0 }, 100);
-  return events.filter(({ type }) => type === 'approval').map(({ eventId, ...event }) => event);
+  const approvalsTold = events.filter(({ type }) => type === 'approval');
+  return approvalsTold.map((event) => Object.fromEntries(Object.entries(event).filter(([name]) => name !== 'eventId')));
 }
 
 it('keeps the approval of a payout that is queued or held, and has it judged again', async () => {

@@ -19,7 +19,8 @@ export function waitsForApproval({ held }: Payout): boolean {
 
 /** @throws NotFoundError naming all that do not exist; RedisUnavailableError */
 export async function readNamed(connection: LedgerConnection, payoutIds: readonly string[]): Promise<ChosenPayouts> {
-  const [payouts, unreadable]: [Payout[], Map<string, NotVerifiedError>] = [[], new Map()];
+  const payouts: Payout[] = [];
+  const unreadable = new Map<string, NotVerifiedError>();
   const named = [...new Set(payoutIds)];
   for (let start = 0; start < named.length; start += PAGE_SIZE) {
     payouts.push(...(await readPage(connection, named.slice(start, start + PAGE_SIZE), unreadable)));

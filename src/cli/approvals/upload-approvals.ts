@@ -1,6 +1,8 @@
+import { z } from 'zod';
 import type { SignedApproval } from '../../control/approval.js';
 import { InvalidInputError, NotVerifiedError, StoppedError } from '../../errors.js';
 import { isAborted } from '../../clock.js';
+import { parseInput } from '../../fields.js';
 import { formatCount } from '../../format.js';
 import { addApproval, parseApproval } from '../../ledger/add-approval.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
@@ -93,10 +95,9 @@ async function readApprovals(context: CliContext, path: string, signal: AbortSig
 const BESIDE_IT = ['payout', 'text', 'reason'];
 
 async function parseLine(input: Readonly<Record<string, unknown>>): Promise<UploadedApproval> {
-  const { reason } = input;
   const approval = Object.fromEntries(Object.entries(input).filter(([name]) => !BESIDE_IT.includes(name)));
-  const given = reason === undefined ? undefined : await parseReason(String(reason));
-  return { approval: parseApproval(approval), reason: given };
+  const { reason } = parseInput(z.object({ reason: z.string('must be a string').optional() }), input);
+  return { approval: parseApproval(approval), reason: await parseReason(reason) };
 }
 
 function unusable(field: string, message: string): InvalidInputError {

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readKeyringFile } from '../../../src/control/keyring-file.js';
+import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
 import { judgeApprovals } from '../../../src/operator/approvable-payout.js';
 import { openApprovalRig, type ApprovalRig } from '../support/approval-rig.js';
 
@@ -67,12 +68,14 @@ describe('payouts approve', () => {
       held: JSON.stringify({ kind: 'policy', reason: 'approve', message, needs: { by: '\u001b[H', persons: 1 } }),
     });
     const { connection } = rig.account.ledger;
-    const currencies = JSON.stringify([{ paymentId: 7, name: 'BTC\u001b[1D' }]);
-    await connection.redis.hset(connection.keys.gateway, { currencies });
+    const currencies = [{ paymentId: 7, name: 'BTC\u001b[1D', usdRate: undefined }];
+    await writeGatewayFacts(connection, { currencies, currenciesAt: 0 });
     for (const result of [await approve('p', 'ann'), await rig.run('approvals'), await rig.run('get', 'p')]) {
       expect(`${result.stdout}${result.stderr}`).not.toMatch(/[\u001b\u202e]/);
     }
-    expect((await approve('p', 'ann')).stderr).toContain('\\u{1b}[5A');
+    const { stderr } = await approve('p', 'ann');
+    expect(stderr).toContain('\\u{1b}[5A');
+    expect(stderr).toContain('currency           payment id 7 (BTC\\u{1b}[1D, says Redis)\n');
   });
 
   it.each<[string, 'rita' | 'sam' | 'olga', RegExp]>([
