@@ -20,8 +20,8 @@ export interface Explanation {
   readonly unknown: readonly string[];
 }
 
-const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, refused: [] };
-const EMPTY_WINDOW = { sum: () => 0n, freeAt: (_most: bigint, now: number) => now };
+const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
+const EMPTY_WINDOW = { sum: () => 0n, freeAt: (_most: bigint, now: number) => now, ahead: 0n };
 const UNKNOWN_RATE = 'only the worker knows rates that are not pinned';
 
 /**
