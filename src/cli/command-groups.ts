@@ -46,6 +46,21 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: async () => (await import('./commands/release-command.js')).defineReleaseCommand,
       },
       {
+        usage: 'approvals [options]',
+        description: 'list the payouts that wait for approval',
+        load: async () => (await import('./commands/approvals-command.js')).defineApprovalsCommand,
+      },
+      {
+        usage: 'approve [options] [payoutIds...]',
+        description: 'verify payouts, and sign that they may be paid',
+        load: async () => (await import('./commands/approve-command.js')).defineApproveCommand,
+      },
+      {
+        usage: 'reject [options] <payoutIds...>',
+        description: 'sign that payouts are not to be paid',
+        load: async () => (await import('./commands/reject-command.js')).defineRejectCommand,
+      },
+      {
         usage: 'resolve [options] [payoutId]',
         description: 'decide what became of payouts that are unknown',
         load: async () => (await import('./commands/resolve-command.js')).defineResolveCommand,

@@ -1,11 +1,11 @@
 import { InvalidInputError, NotVerifiedError } from '../errors.js';
 import { serializeAct, formatAct, type Act } from './act.js';
-import type { Keyring, KeyringKey, KeyRole } from './keyring.js';
+import type { Keyring, KeyringKey } from './keyring.js';
 import { isSameKey, type SshKey } from './ssh-key.js';
 import { StatementError } from './statement.js';
 import { ACT_LIFETIME_MS } from './verify-act.js';
 
-/** A key of an operator: its name in the keyring, and a way to sign with it, such as a file, an agent or a hardware key. */
+/** A key of an operator or an approver: its name in the keyring, and a way to sign with it, such as a file, an agent or a hardware key. */
 export interface ActSigner {
   /** The name of the key in the keyring. */
   readonly name: string;
@@ -44,6 +44,12 @@ export async function signAct(
   return serializeAct({ ...act, signature: await signer.sign(text) });
 }
 
+/** What keys of a role sign, where a person decides. */
+const SIGNED_BY = { operator: 'An act', approver: 'An approval' } as const;
+
+/** The roles of those who decide about payouts that are there. */
+export type DecidingRole = keyof typeof SIGNED_BY;
+
 /**
  * Finds the key of a keyring with which somebody is about to sign, and checks that its signature would count.
  * @param name - the key's name, where the public key alone is not to decide
@@ -53,11 +59,11 @@ export async function signAct(
 export function findSigningKey(
   keyring: Keyring,
   publicKey: SshKey,
-  { role, name, now }: { readonly role: KeyRole; readonly name?: string | undefined; readonly now: number },
+  { role, name, now }: { readonly role: DecidingRole; readonly name?: string | undefined; readonly now: number },
 ): KeyringKey {
   const found = keyring.keys.find((key) => isSameKey(key.public, publicKey));
   const names = keyring.keys.filter((key) => key.role === role).map((key) => key.name);
-  const needed = `An act is signed by a key with the role ${role} (${names.join(', ') || 'the keyring has none'})`;
+  const needed = `${SIGNED_BY[role]} is signed by a key with the role ${role} (${names.join(', ') || 'the keyring has none'})`;
   if (found === undefined)
     throw new NotVerifiedError(
       `The keyring has no such key. ${needed}; add it with \`payouts keygen\`, or give another key`,

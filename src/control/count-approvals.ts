@@ -68,7 +68,7 @@ function verify(
     throw error;
   }
   if (approval.payoutId !== payout.payoutId || approval.intent !== payout.intent) {
-    return { kind: 'refused', message: 'it is about another payout, or the payout was signed anew since' };
+    return { kind: 'refused', message: 'it is about another payout, or the payout was signed again since' };
   }
   const signer = verifySigner(text, approval, { role: 'approver', lifetimeMs }, keyring, now);
   if (signer.kind === 'refused') return signer;

@@ -5,7 +5,7 @@ import { pairsToRecord } from './payout-record.js';
 export interface Activity {
   /** ISO 8601, UTC. */
   readonly at: string;
-  /** The operator; `worker` where the breaker paused the account, a journal's id where that journal objected. */
+  /** The operator; an approver's key; `worker` where the breaker paused the account, a journal's id where that journal objected. */
   readonly by: string;
   readonly reason: string;
   /** One of {@link ACTIVITIES}. */
@@ -29,6 +29,8 @@ export const ACTIVITIES = {
   resolved_sent: 'resolved as sent',
   resolved_not_sent: 'resolved as not sent, queued again',
   written_off: 'written off',
+  approved: 'approved with a signature',
+  disapproved: 'rejected with a signature: it is not to be paid',
   changed: 'changed',
 } as const;
 export type ActivityKind = keyof typeof ACTIVITIES;
@@ -105,9 +107,9 @@ function parseAct(pairs: readonly string[]): Activity {
     at: new Date(Number(at)).toISOString(),
     by,
     reason,
-    what: OF_ACCOUNT[type ?? ''] ?? OF_PAYOUT[`${from} ${to}`] ?? (from === '' ? 'recovered' : 'changed'),
+    what: OF_ACCOUNT[type ?? ''] ?? OF_APPROVAL[`${type ?? ''} ${to}`] ?? OF_PAYOUT[`${from} ${to}`] ?? (from === '' ? 'recovered' : 'changed'),
     payoutId: payoutId === '' ? undefined : payoutId,
-    count: type === 'state' ? Number(count ?? 1) : 0,
+    count: type === 'state' || type === 'approval' ? Number(count ?? 1) : 0,
   };
 }
 
@@ -116,6 +118,12 @@ const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
   resumed: 'resumed',
   objection: 'objected',
   ledger_adopted: 'adopted',
+};
+
+/** By what an approver decided. */
+const OF_APPROVAL: Readonly<Record<string, ActivityKind>> = {
+  'approval approve': 'approved',
+  'approval reject': 'disapproved',
 };
 
 /** By the states from which and to which the payout was moved. */

@@ -21,6 +21,7 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `objections` | hash | journalId → why that journal contradicts this ledger (JSON) |
  * | `spent` | stream | what each send counts for where a policy counts, and what came of it; about as long as the longest window |
  * | `late` | sorted set | payoutIds of which a payment was proved too late, by the time of the proof |
+ * | `recheck` | set | payoutIds that got an approval or a rejection: the worker is to judge their hold again |
  * | `statistics` | hash | counters derived from the events, with the last event that is counted; may be deleted at any time |
  * | `gateway` | hash | what the gateway said last of its currencies and the balance; may be deleted at any time |
  * | `workers` | hash | worker process → what it is doing (JSON), written every few seconds; may be deleted at any time |
@@ -129,6 +130,7 @@ export const KEY_CONSTANTS = [
   'OBJECTIONS',
   'LATE',
   'SPENT',
+  'RECHECK',
 ] as const;
 
 /** 4096 buckets. */

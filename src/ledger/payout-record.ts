@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { StoredReceipt } from '../control/receipt.js';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
+import { parseApprovals } from './approval-fields.js';
 import { parseHeldField } from './hold.js';
 import type { HistoryEntry, NewPayout, Payout, ValidPayout } from './payout.js';
 import { isPayoutState, type PayoutState } from './states.js';
@@ -84,6 +85,7 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
   const { held } = record;
   const updatedAt = history.at(-1)?.at ?? '';
   const receipt = parseReceipt(record, updatedAt);
+  const approvals = parseApprovals(record);
   return {
     payoutId,
     state,
@@ -93,6 +95,7 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
     ...pick(record, ['txhash', 'vouchedTxhash', 'fee', 'message', 'lateTxhash', 'act']),
     ...(signed === undefined ? {} : { signed }),
     ...(state !== 'held' || held === undefined ? {} : { held: parseHeldField(held) }),
+    ...(approvals.length === 0 ? {} : { approvals }),
     ...(receipt === undefined ? {} : { receipt }),
     createdAt: history[0]?.at ?? '',
     updatedAt,

@@ -17,6 +17,9 @@ export type ScriptRejection =
   | { readonly kind: 'sent_since'; readonly attempt: number }
   /** A payment was proved that had no place in the payout any more: it must not be sent again. */
   | { readonly kind: 'paid_late'; readonly txhash: string }
+  /** The key rejected the payout, and cannot approve it any more. */
+  | { readonly kind: 'rejected_before'; readonly by: string }
+  | { readonly kind: 'too_many_approvals'; readonly count: number }
   /** What was read of the ledger before is not in it any more. */
   | { readonly kind: 'came_back_older' };
 
@@ -57,6 +60,10 @@ export function parseRejection(reply: unknown): ScriptRejection | undefined {
       return { kind: 'paid_late', txhash: first };
     case -14:
       return { kind: 'came_back_older' };
+    case -20:
+      return { kind: 'rejected_before', by: first };
+    case -21:
+      return { kind: 'too_many_approvals', count: Number(first) };
     default:
       throw new Error(`A ledger script returned ${code}, which has no meaning`);
   }

@@ -10,6 +10,7 @@ export const SCRIPT_NAMES = [
   'enqueue-payouts',
   'begin-send',
   'hold-payout',
+  'add-approval',
   'revert-send',
   'finish-send',
   'mark-sends-unknown',

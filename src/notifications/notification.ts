@@ -90,21 +90,23 @@ const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
   ledger_adopted: 'continues: its ledger was adopted',
 };
 
-const OF_PAYOUT: Partial<Record<PayoutEventName, string>> = {
+const OF_PAYOUT: Partial<Record<PayoutEventName | NonNullable<PayoutEvent['decision']>, string>> = {
   late_payment: 'was paid too late',
   tampering: 'is held, because somebody has altered what is in Redis',
+  approve: 'has an approval',
+  reject: 'has a rejection',
 };
 
 function describe(
   platformId: number,
-  { payoutId, by, reason }: PayoutEvent,
+  { payoutId, by, reason, decision }: PayoutEvent,
   type: PayoutEventName,
   payout: (Payout & { readonly money: string }) | undefined,
 ): string {
   const happened =
     payoutId === undefined
       ? `Account ${platformId} ${OF_ACCOUNT[type] ?? type}`
-      : `Account ${platformId}: payout ${payoutId} ${OF_PAYOUT[type] ?? `is ${type}`}`;
+      : `Account ${platformId}: payout ${payoutId} ${OF_PAYOUT[decision ?? type] ?? `is ${type}`}`;
   const why = reason ?? (payout?.state === type ? lastMessage(payout) : undefined);
   return [[happened, payout?.money, why].filter((part) => part !== undefined).join(' — '), by && ` (${by})`].join('');
 }

@@ -1,16 +1,16 @@
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { systemClock, type Clock } from '../clock.js';
-import { findSigningKey, type ActSigner } from '../control/act-signer.js';
+import { findSigningKey, type ActSigner, type DecidingRole } from '../control/act-signer.js';
 import { signText } from '../control/ed25519.js';
-import { isSignedBy, parsePublicKey, type Keyring, type KeyRole } from '../control/keyring.js';
+import { isSignedBy, parsePublicKey, type Keyring } from '../control/keyring.js';
 import { readSigningKey } from '../control/signing-key-file.js';
 import type { SshKey } from '../control/ssh-key.js';
 import { InvalidInputError } from '../errors.js';
 import { keyNameField } from '../fields.js';
 import { signWithSsh } from './ssh-signer.js';
 
-/** Where an operator's key is, and what it is called. One of `keyFile` and `sshKeyFile`. */
+/** Where the key of an operator, or an approver, is, and what it is called. One of `keyFile` and `sshKeyFile`. */
 export interface ActSignerOptions {
   /** A private key of Ed25519 (PKCS#8, PEM), as `payouts keygen` writes it. */
   readonly keyFile?: string | undefined;
@@ -40,18 +40,29 @@ interface OpenedKey {
   readonly sign: ActSigner['sign'];
 }
 
-const ROLE: KeyRole = 'operator';
-
 /**
  * Opens an operator's key, to sign acts with it: see `signer` of `PayoutOperator`.
  * @throws InvalidInputError when the key cannot be used, or there is neither a keyring nor a name for it
  * @throws NotVerifiedError when the keyring has no such key, or its signature over an act would not count
  */
 export function openActSigner(options: ActSignerOptions): ActSigner {
+  return openSigner(options, 'operator');
+}
+
+/**
+ * Opens an approver's key, to sign approvals with it.
+ * @throws InvalidInputError when the key cannot be used
+ * @throws NotVerifiedError when the keyring has no such key, or it is not an approver's
+ */
+export function openApprovalSigner(options: ActSignerOptions & { readonly keyring: Keyring }): ActSigner {
+  return openSigner(options, 'approver');
+}
+
+function openSigner(options: ActSignerOptions, role: DecidingRole): ActSigner {
   const { keyring, keyName, clock = systemClock } = options;
   const { publicKey, isInteractive, sign } = openKey(options);
   if (keyring === undefined) return { name: parseName(keyName), isInteractive, sign };
-  const key = findSigningKey(keyring, publicKey, { role: ROLE, name: keyName, now: clock.wallNow() });
+  const key = findSigningKey(keyring, publicKey, { role, name: keyName, now: clock.wallNow() });
   return {
     name: key.name,
     person: key.person,

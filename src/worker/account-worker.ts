@@ -27,6 +27,7 @@ import type { CurrentPolicy } from './current-policy.js';
 import { describeWorker } from './describe-worker.js';
 import { reportWorker } from './report-worker.js';
 import { SignedAuthority } from './signed-authority.js';
+import { AccountPolicy } from './policy/account-policy.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
 /** Connections that the accounts of a process share. */
@@ -219,6 +220,10 @@ export class AccountWorker {
     const intervalMs = keptIntervalMs(this.#options.settings.intervalMs, minWithdrawGapMs);
     const settings = { ...this.#options.settings, intervalMs };
     const pacer = (this.#pacer = new Pacer({ clock, intervalMs, inFlightMaxMs: settings.inFlightMaxMs }));
+    const doubtMs = GUARD_MS + settings.inFlightMaxMs;
+    const signatures = keyring && new SignedAuthority({ platformId, keyring, journal, clock, doubtMs });
+    const policy = this.#openPolicy(journal, signatures, doubtMs);
+    const authority = policy?.authority ?? signatures;
     this.#loop = new SenderLoop({
       clock,
       ledger: this.#senderLedger,
@@ -234,8 +239,9 @@ export class AccountWorker {
       makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
       makeToken: () => randomBytes(TOKEN_BYTES).toString('base64url'),
       stop: this.#stop.signal,
-      work: async (active, end) =>
-        doActiveWork(
+      work: async (active, end) => {
+        await policy?.takeOver(end);
+        await doActiveWork(
           {
             ...this.#jobWorkerContext,
             ledger: this.ledger,
@@ -245,24 +251,40 @@ export class AccountWorker {
             gateway,
             balanceEveryMs: settings.balanceEveryMs,
             currenciesEveryMs: settings.currenciesEveryMs,
+            policy,
           },
           active,
           end,
-        ),
-      ...(keyring && {
-        authority: new SignedAuthority({
-          platformId,
-          keyring,
-          journal,
-          clock,
-          doubtMs: GUARD_MS + settings.inFlightMaxMs,
-        }),
-      }),
+        );
+      },
+      ...(authority && { authority }),
+      ...(signatures && { resumeAuthority: signatures }),
       observer,
       logger,
     });
     await this.#loop.run();
     await journal.close();
+  }
+
+  #openPolicy(
+    journal: SendJournal,
+    signatures: SignedAuthority | undefined,
+    doubtMs: number,
+  ): AccountPolicy | undefined {
+    const { policy: current, logger } = this.#options;
+    if (current === undefined) return undefined;
+    const senderLedger = this.#senderLedger;
+    const about = {
+      ...this.#options,
+      current,
+      signatures,
+      journal,
+      ledger: this.ledger,
+      senderLedger,
+      doubtMs,
+      logger,
+    };
+    return new AccountPolicy(about);
   }
 
   /**

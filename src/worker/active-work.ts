@@ -7,6 +7,7 @@ import { keepGatewayFacts } from './gateway-facts/keep-gateway-facts.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { repairClockJumpsRegularly } from './repair-clock-jump.js';
 import { applyRetention } from './retention.js';
+import type { AccountPolicy } from './policy/account-policy.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
 import { keepStatistics } from './statistics/keep-statistics.js';
 import { StatisticsKeeper } from './statistics/statistics-keeper.js';
@@ -24,6 +25,8 @@ export interface ActiveWorkOptions extends Omit<JobWorkerContext, 'logger'> {
   /** How often the gateway's facts are queried, in ms; 0 for never. */
   readonly balanceEveryMs: number;
   readonly currenciesEveryMs: number;
+  /** Keeps what the policy holds up to date; undefined without a policy. */
+  readonly policy?: Pick<AccountPolicy, 'keep'> | undefined;
 }
 
 /**
@@ -31,7 +34,7 @@ export interface ActiveWorkOptions extends Omit<JobWorkerContext, 'logger'> {
  * Resolves when the signal was aborted and the send in progress has its response.
  */
 export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSender, end: AbortSignal): Promise<void> {
-  const { clock, ledger, queues, relay, longestPollDelayMs, retentionDays, observer } = options;
+  const { clock, ledger, queues, relay, longestPollDelayMs, retentionDays, policy, observer } = options;
   const { logger } = active;
   const { connection } = ledger;
   const jobs = new WithdrawJobs({ ...options, active, logger });
@@ -42,6 +45,7 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),
     keepStatistics({ keeper: statistics, connection, logger }, end),
     keepGatewayFacts({ ...options, connection, queuedPaymentIds: () => statistics.queuedPaymentIds, logger }, end),
+    ...(policy === undefined ? [] : [policy.keep(end)]),
     ...(retentionDays === undefined ? [] : [applyRetention({ connection, retentionDays, statistics, logger }, end)]),
   ];
   await untilAborted(end);

@@ -262,6 +262,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
       platformId,
       keepDays: journalDays,
       holdsUnsigned: keyring !== undefined,
+      holdsSpends: policies.has(platformId),
       onSynced: (durationMs) => {
         work.observer.journalSynced(durationMs);
       },

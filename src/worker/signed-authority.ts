@@ -8,7 +8,7 @@ import type { SignedSend } from '../journal/journal-line.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { Hold } from '../ledger/hold.js';
 import type { Payout } from '../ledger/payout.js';
-import type { ResumeAuthority, ResumeVerdict, SendAuthority, SendPermit } from './sender/send-authority.js';
+import type { GrantedSend, RefusedSend, ResumeAuthority, ResumeVerdict, SendAuthority } from './sender/send-authority.js';
 
 export interface SignedAuthorityOptions {
   readonly platformId: number;
@@ -21,6 +21,9 @@ export interface SignedAuthorityOptions {
   /** For how long a request may be on its way after it was journaled, in ms. */
   readonly doubtMs: number;
 }
+
+/** What is granted was signed. */
+export type SignedPermit = (GrantedSend & { readonly signed: SignedSend }) | RefusedSend;
 
 /** As in the scripts of the ledger, which begin no attempt beyond it. */
 const MAX_ATTEMPTS = 100_000;
@@ -45,7 +48,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
     this.#options = options;
   }
 
-  permit(payout: Payout): SendPermit {
+  permit(payout: Payout): SignedPermit {
     const { platformId, keyring, clock, doubtMs } = this.#options;
     const { signed, attempt } = payout;
     if (!Number.isSafeInteger(attempt) || attempt < 0 || attempt >= MAX_ATTEMPTS) {
@@ -84,7 +87,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 
   /** What this journal cannot know of was perhaps sent before. */
-  #judgeJournal(issuedAt: number, expiresAt: number): SendPermit | undefined {
+  #judgeJournal(issuedAt: number, expiresAt: number): SignedPermit | undefined {
     const { bornAt, prunedUpTo } = this.#options.journal;
     if (issuedAt < bornAt) {
       const message = `It was signed before the send journal of this worker was begun (${new Date(bornAt).toISOString()}), which cannot know whether it was sent. Where nothing was, run \`payouts journal adopt\` on the worker's host, then \`payouts release\`.`;
@@ -98,7 +101,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 
   /** Every earlier attempt needs a proof that it was not sent, or an operator's signed act. */
-  #judgeAttempts(payout: Payout, signed: SignedSend): SendPermit {
+  #judgeAttempts(payout: Payout, signed: SignedSend): SignedPermit {
     const attempts = this.#options.journal.unclearedAttempts(payout.payoutId, Infinity);
     if (attempts.length === 0) return { kind: 'granted', signed };
     const act = payout.act === undefined ? undefined : parseAct(payout.act);
@@ -152,6 +155,6 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 }
 
-function refuse(hold: Hold): SendPermit {
+function refuse(hold: Hold): SignedPermit {
   return { kind: 'refused', hold };
 }

@@ -69,7 +69,7 @@ describe('approvals of a payout', () => {
     ['of a key that was revoked', signed('stolen'), /"stolen" is revoked/],
     ['in the name of another', { ...signed('ann'), by: 'bob' }, /signature of key "bob" is not over it/],
     ['of another payout', signed('ann', { payoutId: 'invoice-78' }), /about another payout/],
-    ['of another intent', signed('ann', { intent: 'cd'.repeat(32) }), /the payout was signed anew since/],
+    ['of another intent', signed('ann', { intent: 'cd'.repeat(32) }), /the payout was signed again since/],
     [
       'altered to another intent',
       { ...signed('ann', { intent: 'cd'.repeat(32) }), intent: PAYOUT.intent },

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.js';
+import { describeApproval, describeUnverified } from '../approvals/describe-approvable.js';
+import { openApprovalJudge } from '../context/approvals.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readCurrencies } from '../context/read-currencies.js';
 import { describeReceipt, openReceiptVerifier } from '../context/receipts.js';
@@ -9,7 +11,7 @@ import { withProducer } from '../context/with-producer.js';
 
 const HELP_AFTER = `
 With PAYOUT_KEYS_FILE it says of a payout that is completed or failed whether a worker of the keyring signed that (verified in
---json). The other states are not signed.
+--json). The other states are not signed. Of each approval it says whether it counts now.
 
 Examples:
   payouts get invoice-77
@@ -38,7 +40,11 @@ export function defineGetCommand(command: Command, context: CliContext): void {
       }
       const payout = verifier?.mark(found) ?? found;
       const receipt = describeReceipt(verifier?.judge(found));
-      if (json) context.writeJson(toPayoutJson(payout));
-      else context.write(formatPayout(payout, context.colours, await readCurrencies(context), receipt));
+      const judged = openApprovalJudge(context.environment)?.(found);
+      if (json) context.writeJson(toPayoutJson(payout, judged));
+      else {
+        const approvals = judged?.map(describeApproval) ?? found.approvals?.map(describeUnverified) ?? [];
+        context.write(formatPayout(payout, context.colours, await readCurrencies(context), receipt, approvals));
+      }
     });
 }

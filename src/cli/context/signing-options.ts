@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { mayReadOpenSecrets, readConfig } from '../../config.js';
 import type { ActSigner } from '../../control/act-signer.js';
+import type { Keyring } from '../../control/keyring.js';
 import { readKeyringFile } from '../../control/keyring-file.js';
 import { InvalidInputError, NotVerifiedError } from '../../errors.js';
 import type { CliContext } from './cli-context.js';
@@ -21,10 +22,10 @@ keyring send again, and end a pause that they keep, on nothing else. Without PAY
 Exit code 5: no key was given, or its signature would not count; nothing was changed.
 `;
 
-/** Adds `--key`, `--ssh-key` and `--key-name` to a command. */
-export function addSigningOptions(command: Command): Command {
+/** Adds `--key`, `--ssh-key` and `--key-name` to a command. @param role - of the key's owner, for the help */
+export function addSigningOptions(command: Command, role: 'an operator' | 'an approver' = 'an operator'): Command {
   return command
-    .option('--key <file>', 'sign with this private key (PEM) of an operator')
+    .option('--key <file>', `sign with this private key (PEM) of ${role}`)
     .option('--ssh-key <file>', 'sign with the OpenSSH key of this public file, through ssh-agent or a hardware key')
     .option('--key-name <name>', 'what the keyring calls the key (default: found by the key itself)');
 }
@@ -56,6 +57,26 @@ export async function openSigner(
   const { openActSigner } = await import('../../operator/open-act-signer.js');
   return nameFlags(() =>
     openActSigner({
+      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, environment, onMessage: writeError },
+      allowReadableSecrets: mayReadOpenSecrets(environment),
+    }),
+  );
+}
+
+/**
+ * Opens the key with which approvals are signed.
+ * @returns undefined where no key is given
+ * @throws NotVerifiedError when the keyring has not the key, or not as an approver's; InvalidInputError when it cannot be used
+ */
+export async function openApprover(
+  { environment, writeError }: CliContext,
+  { key, sshKey, keyName }: SigningFlags,
+  keyring: Keyring,
+): Promise<ActSigner | undefined> {
+  if (key === undefined && sshKey === undefined) return undefined;
+  const { openApprovalSigner } = await import('../../operator/open-act-signer.js');
+  return nameFlags(() =>
+    openApprovalSigner({
       ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, environment, onMessage: writeError },
       allowReadableSecrets: mayReadOpenSecrets(environment),
     }),

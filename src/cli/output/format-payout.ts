@@ -4,6 +4,7 @@ import { STATE_MEANING } from '../../ledger/states.js';
 import { colourState } from './colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from './format-table.js';
+import { toPlainText } from './plain-text.js';
 import { formatMoney, formatTime } from '../../format.js';
 
 type Colours = CliContext['colours'];
@@ -11,12 +12,14 @@ type Colours = CliContext['colours'];
 /**
  * One payout as text: all its fields, then its history.
  * @param receipt - who signed its final state, where that was verified
+ * @param approvals - what was said of it, one line each
  */
 export function formatPayout(
   payout: Payout,
   colours: Colours,
   currencies: readonly Currency[],
   receipt?: string,
+  approvals: readonly string[] = [],
 ): string {
   const { state } = payout;
   const facts: readonly [name: string, value: string | number | undefined][] = [
@@ -29,6 +32,7 @@ export function formatPayout(
     ['fee', payout.fee],
     ['receipt', receipt],
     ['held', payout.held && `${payout.held.kind} (${payout.held.reason}): ${payout.held.message}`],
+    ...approvals.map((approval): [string, string] => ['approval', approval]),
     ['message', payout.message],
     ['send attempts', payout.attempt],
     ['reference', payout.reference],
@@ -40,7 +44,9 @@ export function formatPayout(
     ['signed until', payout.signed?.expiresAt],
     ['metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata)],
   ];
-  const rows = facts.flatMap(([name, value]) => (value === undefined ? [] : [['', colours.dim(name), String(value)]]));
+  const rows = facts.flatMap(([name, value]) =>
+    value === undefined ? [] : [['', colours.dim(name), toPlainText(String(value))]],
+  );
   const history = payout.history.map((entry) => formatEntry(entry, colours));
   return [
     `${colours.bold(payout.payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n\n`,
@@ -55,6 +61,6 @@ function formatEntry({ at, to, by, reason }: HistoryEntry, colours: Colours): st
     '',
     formatTime(at),
     colourState(to, colours),
-    [by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': '),
+    toPlainText([by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': ')),
   ];
 }

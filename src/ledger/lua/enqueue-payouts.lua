@@ -9,6 +9,13 @@ local some_removed = redis.call('HEXISTS', LEDGER, 'removed') == 1
 local IDENTITY = { 'paymentId', 'amount', 'addressTo', 'symbol', 'priority', 'notBefore', 'reference', 'metadata' }
 local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp' }
 
+-- Who approved the former intent said nothing of the new one.
+local function drop_approvals(record)
+  for _, field in ipairs(redis.call('HKEYS', record)) do
+    if string.sub(field, 1, 9) == 'approval:' then redis.call('HDEL', record, field) end
+  end
+end
+
 -- The same payout, signed again before any attempt: its signature may have expired meanwhile, or it had none. One that is
 -- held for that is checked again.
 local function renew(payout, first, last)
@@ -33,6 +40,7 @@ local function renew(payout, first, last)
   else
     redis.call('HDEL', payout.record, 'requestedBy')
   end
+  drop_approvals(payout.record)
   redis.call('HSET', payout.record, unpack(fields))
   if payout.state == 'held' then move(payout, 'queued', at, '', 'signed again', requeue(payout)) end
 end

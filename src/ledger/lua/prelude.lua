@@ -1,5 +1,5 @@
 -- Stands before every script of this folder. The loader puts constants in front of it, made from states.ts, transitions.ts and keys.ts:
---   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT   the account's keys
+--   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK   the account's keys
 --   INDEX       state → the key of its index
 --   OWN         KEYS[OWN + 1] is the first key that a script takes beside the account's
 --   ALLOWED     from → to → true        FINAL, NEEDS_JOB, UNSENT   state → true

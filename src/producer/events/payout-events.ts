@@ -1,3 +1,4 @@
+import { APPROVAL_DECISIONS, type ApprovalDecision } from '../../control/approval.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { pairsToRecord } from '../../ledger/payout-record.js';
 import { isPayoutState, type PayoutState } from '../../ledger/states.js';
@@ -10,11 +11,13 @@ export const ACCOUNT_EVENTS = [
   'ledger_adopted',
   'late_payment',
   'tampering',
+  'approval',
 ] as const;
 
 /**
  * What happened. `state`: a payout changed its state. `late_payment`: a payment was proved when its payout had no place for it
- * any more, see `Payout.lateTxhash`. `tampering`: a payout is held because somebody altered what is in Redis. The others are the account's; `objection`: a send journal contradicts the ledger.
+ * any more, see `Payout.lateTxhash`. `tampering`: a payout is held because somebody altered what is in Redis.
+ * `approval`: `by`, the name of a key, approved or rejected a payout; whether that counts, a worker decides. The others are the account's; `objection`: a send journal contradicts the ledger.
  */
 export type PayoutEventType = 'state' | (typeof ACCOUNT_EVENTS)[number];
 
@@ -30,6 +33,8 @@ export interface PayoutEvent {
   readonly payoutId?: string;
   readonly from?: PayoutState;
   readonly to?: PayoutState;
+  /** Of an `approval`. */
+  readonly decision?: ApprovalDecision;
   /** ISO 8601, UTC. */
   readonly at: string;
   readonly by?: string;
@@ -59,12 +64,14 @@ export async function findEventsEnd({ redis, keys }: LedgerConnection): Promise<
 /** Reads one entry of the stream. */
 export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEvent {
   const { type = '', payoutId = '', from = '', to = '', at = '', by = '', reason = '' } = pairsToRecord(pairs);
+  const decision = APPROVAL_DECISIONS.find((known) => type === 'approval' && known === to);
   return {
     eventId,
     type: ACCOUNT_EVENTS.find((other) => other === type) ?? 'state',
     ...(payoutId === '' ? {} : { payoutId }),
     ...(isPayoutState(from) ? { from } : {}),
     ...(isPayoutState(to) ? { to } : {}),
+    ...(decision === undefined ? {} : { decision }),
     at: new Date(Number(at)).toISOString(),
     ...(by === '' ? {} : { by }),
     ...(reason === '' ? {} : { reason }),

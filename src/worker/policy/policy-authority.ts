@@ -137,13 +137,13 @@ export class PolicyAuthority implements SendAuthority {
   /** When is a payout to be judged again? Of approvals, and of another policy, the worker hears in other ways. */
   #remember(payoutId: string, verdict: Verdict): void {
     const { clock } = this.#options;
-    const comesByItself =
-      verdict.kind === 'wait' ? !this.#lines.has(payoutId) : verdict.kind !== 'send' && verdict.until !== undefined;
+    const until = verdict.kind === 'send' ? undefined : verdict.until;
+    const comesByItself = verdict.kind === 'wait' ? !this.#lines.has(payoutId) : until !== undefined;
     if (!comesByItself) {
       this.#due.delete(payoutId);
       return;
     }
-    const waitMs = verdict.until === undefined ? AGAIN_MS : Math.max(0, verdict.until - clock.wallNow());
+    const waitMs = until === undefined ? AGAIN_MS : Math.max(0, until - clock.wallNow());
     this.#due.set(payoutId, clock.now() + waitMs);
   }
 

@@ -37,6 +37,8 @@ export async function reportRefusedBegin(
     case 'in_doubt':
     case 'sent_since':
     case 'paid_late':
+    case 'rejected_before':
+    case 'too_many_approvals':
     case 'came_back_older':
       throw new Error(`begin-send refused with ${rejection.kind}, which it never should`);
   }

@@ -24,7 +24,12 @@ export interface ResumeAuthority {
   judgeResume(act: string | undefined, pausedAt: number): ResumeVerdict;
 }
 
-export type SendPermit = GrantedSend | { readonly kind: 'refused'; readonly hold: Hold };
+export type SendPermit = GrantedSend | RefusedSend;
+
+export interface RefusedSend {
+  readonly kind: 'refused';
+  readonly hold: Hold;
+}
 
 export interface GrantedSend {
   readonly kind: 'granted';

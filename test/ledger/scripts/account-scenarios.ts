@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { SignedApproval } from '../../../src/control/approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
+import { addApproval } from '../../../src/ledger/add-approval.js';
 import { changePayouts } from '../../../src/ledger/change-payouts.js';
 import { countPayouts } from '../../../src/ledger/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics-store.js';
@@ -20,6 +22,11 @@ import {
   type ScriptScenario,
   type Stage,
 } from './scenario-stage.js';
+
+const APPROVAL: SignedApproval = {
+  ...{ payoutId: 'p', intent: 'ab'.repeat(32), decision: 'approve', by: 'ann', signature: 's' },
+  ...{ at: '2030-01-01T09:00:00.000Z', expiresAt: '2030-01-02T09:00:00.000Z' },
+};
 
 /** Scripts that change payouts and the account by an operator's word, adopt a ledger, and read events. */
 export const accountScenarios: readonly ScriptScenario[] = [
@@ -69,6 +76,14 @@ export const accountScenarios: readonly ScriptScenario[] = [
       return { run: async ({ account }) => changePayouts(account.ledger, { from: 'rejected', to, payouts }, ANN) };
     },
   })),
+  {
+    name: 'a payout is approved',
+    script: 'add-approval',
+    prepare: async (stage) => {
+      await enqueue(stage, 'p');
+      return { run: async ({ account }) => addApproval(account.ledger, APPROVAL, 'looked it up') };
+    },
+  },
   {
     name: 'a transaction is completed',
     script: 'change-state',

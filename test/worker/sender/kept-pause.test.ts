@@ -31,9 +31,6 @@ beforeEach(() => {
     journal,
     ledger: { readSender: async () => Promise.resolve(inRedis as never) },
     authority: {
-      permit: () => {
-        throw new Error('not asked');
-      },
       judgeResume: (act, pausedAt) => {
         asked.push({ act, pausedAt });
         return verdict;

@@ -4,8 +4,8 @@ import { intentOf } from '../../../../src/control/signed-payout.js';
 import { verifyAct } from '../../../../src/control/verify-act.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
-import type { SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
-import { SignedAuthority, type SignedAuthorityOptions } from '../../../../src/worker/signed-authority.js';
+import type { ResumeAuthority, SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
+import { SignedAuthority, type SignedAuthorityOptions, type SignedPermit } from '../../../../src/worker/signed-authority.js';
 import type { Pieces } from '../pieces.js';
 import type { Mistake } from './mistake.js';
 import { but } from './record-mistakes.js';
@@ -51,7 +51,7 @@ class BlindAuthority extends SignedAuthority {
     this.#platformId = options.platformId;
   }
 
-  override permit(payout: Payout): SendPermit {
+  override permit(payout: Payout): SignedPermit {
     const permit = super.permit(payout);
     const { signed } = payout;
     if (permit.kind === 'granted' || permit.hold.kind !== 'signature' || signed === undefined) return permit;
@@ -62,7 +62,7 @@ class BlindAuthority extends SignedAuthority {
 }
 
 /** Looks the payout up again to verify it. */
-function verifyAnother(...[options, { ledgerOfRun }]: Parameters<MakeAuthority>): SendAuthority {
+function verifyAnother(...[options, { ledgerOfRun }]: Parameters<MakeAuthority>): SendAuthority & ResumeAuthority {
   const authority = new SignedAuthority(options);
   return {
     permit: (payout) =>
@@ -79,13 +79,13 @@ class TimelessAuthority extends SignedAuthority {
     this.#options = options;
   }
 
-  override permit(payout: Payout): SendPermit {
+  override permit(payout: Payout): SignedPermit {
     const issuedAt = Date.parse(payout.signed?.issuedAt ?? '');
     return new SignedAuthority({ ...this.#options, clock: { wallNow: () => issuedAt } }).permit(payout);
   }
 }
 
-function verifyOnce(options: SignedAuthorityOptions): SendAuthority {
+function verifyOnce(options: SignedAuthorityOptions): SendAuthority & ResumeAuthority {
   const authority = new SignedAuthority(options);
   const permits = new WeakMap<Payout, SendPermit>();
   return {

@@ -1,0 +1,185 @@
+import { formatApproval, type ApprovalDecision } from '../../control/approval.js';
+import { makeApproval, signApproval } from '../../control/approval-signer.js';
+import { isAborted } from '../../clock.js';
+import { NotVerifiedError, StoppedError } from '../../errors.js';
+import { formatCount, formatTimeUtc } from '../../format.js';
+import { addApproval } from '../../ledger/add-approval.js';
+import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import {
+  checkApprover,
+  judgeApproval,
+  judgeApprovals,
+  verifyApprovable,
+  type ApprovalView,
+} from '../../operator/approvable-payout.js';
+import type { CliContext } from '../context/cli-context.js';
+import { confirm, requireTerminal } from '../context/confirm.js';
+import { requireKeyring } from '../context/keyring.js';
+import { withAccount } from '../context/with-account.js';
+import { findApprover, parseLifetime, parseReason, type ApprovalFlags, type Approver } from './approval-options.js';
+import { ApprovalTally } from './approval-tally.js';
+import { describeApprovable, type ShownPayout } from './describe-approvable.js';
+import { readNamed, readWaiting, type ChosenPayouts } from './read-chosen.js';
+
+/** One decision about some payouts. */
+export interface PayoutDecision {
+  readonly decision: ApprovalDecision;
+  /** The payouts, or those of a batch that wait for approval. */
+  readonly of: readonly string[] | { readonly batch: string };
+  /** Whether somebody is asked before anything is signed. */
+  readonly asks: boolean;
+}
+
+interface Run {
+  readonly context: CliContext;
+  readonly ledger: PayoutLedger;
+  readonly wanted: PayoutDecision;
+  readonly flags: ApprovalFlags;
+  readonly approver: Approver;
+  readonly view: Omit<ApprovalView, 'now'>;
+  readonly lifetimeMs: number;
+  readonly reason: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+const DONE = { approve: 'approved', reject: 'rejected' } as const;
+const ASKED = { approve: 'Approve', reject: 'Reject' } as const;
+
+/**
+ * Verifies payouts with the keyring of this host, shows them, asks, and signs what was verified and shown: the hash of each
+ * intent. Those that do not verify, or that this person cannot approve, do not hold up the others.
+ * @throws NotVerifiedError when the key is no approver's, or payouts were left for a reason of signatures
+ * @throws ConflictError when payouts were left for their state, or the key rejected them before
+ * @throws InvalidConfigError without a keyring; InvalidInputError; NotFoundError; StoppedError; RedisUnavailableError
+ */
+export async function decidePayouts(context: CliContext, wanted: PayoutDecision, flags: ApprovalFlags): Promise<void> {
+  const keyring = requireKeyring(context.environment);
+  const [lifetimeMs, reason] = [parseLifetime(flags.expiresIn), await parseReason(flags.reason)];
+  const approver = await findApprover(context, flags, keyring);
+  // Without a key nothing is signed here.
+  const asks = wanted.asks && approver.signer !== undefined;
+  if (asks) requireTerminal(context.terminal);
+  const signal = context.stopSignal();
+  await withAccount(context, async ({ ledger }) => {
+    const { connection } = ledger;
+    const chosen =
+      'batch' in wanted.of ? await readWaiting(connection, wanted.of) : await readNamed(connection, wanted.of);
+    const view = { platformId: connection.platformId, keyring };
+    await decide(
+      { context, ledger, wanted: { ...wanted, asks }, flags, approver, view, lifetimeMs, reason, signal },
+      chosen,
+    );
+  });
+}
+
+async function decide(run: Run, { payouts, unreadable }: ChosenPayouts): Promise<void> {
+  const { context, ledger, wanted, approver } = run;
+  const tally = new ApprovalTally(payouts.length + unreadable.length, context);
+  for (const error of unreadable) tally.refuse(error);
+  const { shown, decidedBefore } = verifyAll(run, payouts, tally);
+  if (decidedBefore > 0) {
+    const said = `${DONE[wanted.decision]} by ${approver.name} before`;
+    context.writeError(`${formatCount(decidedBefore, 'payout')} left as they are: ${said}\n`);
+  }
+  if (shown.length > 0) {
+    const { currencies } = await readGatewayFacts(ledger.connection);
+    context.writeError(describeApprovable(shown, currencies, context.colours, Date.now()));
+    if (wanted.asks) await confirm(askAbout(run, shown.length), { terminal: context.terminal, signal: run.signal });
+    await signAll(run, shown, tally);
+  } else if ('batch' in wanted.of) {
+    context.writeError(`Nothing to do: no payout of batch ${wanted.of.batch} waits for this approval.\n`);
+  }
+  tally.end();
+}
+
+/** Who named each payout signs it again; of a batch, what the key decided before is left, so that a second run continues. */
+function verifyAll(
+  { wanted, approver, view: { platformId, keyring } }: Run,
+  payouts: ChosenPayouts['payouts'],
+  tally: ApprovalTally,
+): { readonly shown: readonly ShownPayout[]; readonly decidedBefore: number } {
+  const view = { platformId, keyring, now: Date.now() };
+  const shown: ShownPayout[] = [];
+  let decidedBefore = 0;
+  for (const payout of payouts) {
+    try {
+      const found = verifyApprovable(payout, view);
+      checkApprover(found, approver.person, wanted.decision);
+      const approvals = judgeApprovals(payout, view);
+      const isDecided = approvals.some(
+        ({ approval, person }) =>
+          person !== undefined && approval.by === approver.name && approval.decision === wanted.decision,
+      );
+      if (isDecided && 'batch' in wanted.of) decidedBefore += 1;
+      else shown.push({ ...found, approvals });
+    } catch (error) {
+      tally.refuse(error);
+    }
+  }
+  return { shown, decidedBefore };
+}
+
+function askAbout({ wanted, approver, view: { platformId }, lifetimeMs }: Run, count: number): string {
+  const hours = formatTimeUtc(new Date(Date.now() + lifetimeMs).toISOString());
+  const payouts = `${formatCount(count, 'payout')} of account ${platformId}`;
+  return `${ASKED[wanted.decision]} ${payouts} with key ${approver.name} (${approver.person}), until ${hours}?`;
+}
+
+/** One by one: a hardware key is touched for each, and what was signed is stored at once. */
+async function signAll(run: Run, shown: readonly ShownPayout[], tally: ApprovalTally): Promise<void> {
+  let done = 0;
+  try {
+    for (const payout of shown) {
+      if (isAborted(run.signal)) throw new StoppedError('Stopped');
+      try {
+        await signOne(run, payout);
+      } catch (error) {
+        tally.refuse(error);
+      }
+      done += 1;
+    }
+  } finally {
+    if (done < shown.length) {
+      run.context.writeError(`${done} of ${formatCount(shown.length, 'payout')} done; run the same command again.\n`);
+    }
+  }
+}
+
+async function signOne(run: Run, shown: ShownPayout): Promise<void> {
+  const { context, ledger, wanted, flags, approver, view, lifetimeMs, reason } = run;
+  const { payoutId, intent } = shown.about;
+  const content = { payoutId, intent, decision: wanted.decision };
+  const approval = makeApproval(content, approver.name, Date.now(), lifetimeMs);
+  if (approver.signer === undefined) {
+    context.writeJson({
+      ...approval,
+      ...describeForOthers(run, shown),
+      text: formatApproval(view.platformId, approval),
+    });
+    return;
+  }
+  const signed = await signApproval(approver.signer, view.platformId, approval);
+  const { message } = judgeApproval(shown, signed, { ...view, now: Date.now() });
+  if (message !== undefined)
+    throw new NotVerifiedError(`The approval of payout ${payoutId} does not count: ${message}`);
+  if (flags.offline === true) {
+    context.writeJson({ ...signed, ...describeForOthers(run, shown) });
+    return;
+  }
+  await addApproval(ledger, signed, reason);
+  const until = formatTimeUtc(signed.expiresAt);
+  context.write(
+    `Payout ${payoutId} is ${DONE[wanted.decision]} by key ${approver.name} (${approver.person}) until ${until}.\n`,
+  );
+}
+
+/** What stands beside an approval that is signed or uploaded elsewhere: for persons to read, and not signed with it. */
+function describeForOthers({ reason }: Run, { payout, about }: ShownPayout): object {
+  const { paymentId, amount, symbol, addressTo } = payout;
+  const { signedBy, requestedBy } = about;
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    payout: { paymentId, amount, symbol, addressTo, signedBy, requestedBy },
+  };
+}

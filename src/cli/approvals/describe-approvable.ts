@@ -1,0 +1,114 @@
+import type { SignedApproval } from '../../control/approval.js';
+import { formatCount, formatDuration, formatTimeUtc } from '../../format.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { MissingApprovals, Payout } from '../../ledger/payout.js';
+import type { ApprovablePayout, JudgedApproval } from '../../operator/approvable-payout.js';
+import type { CliContext } from '../context/cli-context.js';
+import { formatTotals } from '../import/describe-import.js';
+import { CurrencyTotals } from '../import/currency-totals.js';
+import { formatTable } from '../output/format-table.js';
+import { toPlainText } from '../output/plain-text.js';
+
+/** A payout that is to be approved or rejected, and what was said of it before. */
+export interface ShownPayout extends ApprovablePayout {
+  readonly approvals: readonly JudgedApproval[];
+}
+
+type Colours = CliContext['colours'];
+
+/** Who is missing: `1 more person of finance`. */
+export function describeNeeds({ by, persons }: MissingApprovals): string {
+  return `${persons} more ${persons === 1 ? 'person' : 'persons'} of ${toPlainText(by)}`;
+}
+
+/** What became of each approval, in words. */
+export function describeApproval({ approval, person, message }: JudgedApproval): string {
+  const said = describeDecision(approval);
+  if (message !== undefined) return `${said}: does not count, ${toPlainText(message)}`;
+  return `${said} (${person ?? ''}) at ${formatTimeUtc(approval.at)}`;
+}
+
+/** As {@link describeApproval}, where there is no keyring. */
+export function describeUnverified(approval: SignedApproval): string {
+  return `${describeDecision(approval)}: not verified, for want of PAYOUT_KEYS_FILE`;
+}
+
+function describeDecision({ decision, by }: SignedApproval): string {
+  return `${decision === 'approve' ? 'approved' : 'rejected'} by key ${toPlainText(by)}`;
+}
+
+/** For how long a payout has been held, in ms. */
+export function waitedMs({ updatedAt }: Payout, now: number): number {
+  return Math.max(0, now - Date.parse(updatedAt));
+}
+
+/** The name is not signed: who writes to Redis can change it. */
+function describeCurrency(paymentId: number, currencies: readonly Currency[]): string {
+  const name = currencies.find((known) => known.paymentId === paymentId)?.name;
+  return name === undefined ? `payment id ${paymentId}` : `payment id ${paymentId} (${toPlainText(name)}, says Redis)`;
+}
+
+/** One payout with all that is signed of it, nothing shortened, then what Redis says of it. */
+function describeOne(
+  { payout, signer, about, approvals }: ShownPayout,
+  currencies: readonly Currency[],
+  colours: Colours,
+  now: number,
+): string {
+  const { held, signed } = payout;
+  const facts: readonly [name: string, value: string | undefined][] = [
+    ['amount', payout.amount],
+    ['currency', describeCurrency(payout.paymentId, currencies)],
+    ['symbol', payout.symbol],
+    ['address', payout.addressTo],
+    ['reference', payout.reference],
+    ['metadata', signed?.metadata],
+    ['not before', payout.notBefore],
+    ['requested by', about.requestedBy],
+    ['signed by', `key ${signer.name} (${signer.person}), until ${formatTimeUtc(signed?.expiresAt ?? '')}`],
+    ['intent', about.intent],
+    [`${payout.state} for`, formatDuration(waitedMs(payout, now))],
+    ['why, says Redis', held && `${held.rule ?? held.kind}: ${held.message}`],
+    ['needs, says Redis', held?.needs && describeNeeds(held.needs)],
+    ...approvals.map((approval): [string, string] => ['said before', describeApproval(approval)]),
+  ];
+  const rows = facts.flatMap(([name, value]) =>
+    value === undefined ? [] : [['', colours.dim(name), toPlainText(value)]],
+  );
+  return `${colours.bold(payout.payoutId)}\n${formatTable(rows)}`;
+}
+
+/** Many, one a line, and their sums. */
+function describeMany(shown: readonly ShownPayout[], currencies: readonly Currency[]): string {
+  const head = ['PAYOUT', 'AMOUNT', 'PAYMENT ID', 'ADDRESS', 'SIGNED BY', 'REQUESTED BY', 'WHY, SAYS REDIS'];
+  const totals = new CurrencyTotals();
+  const rows = shown.map(({ payout, about: { signedBy, requestedBy = '' } }) => {
+    totals.add(payout);
+    const why = payout.held === undefined ? payout.state : `${payout.held.rule ?? ''} ${payout.held.message}`.trim();
+    const { payoutId, amount, paymentId, symbol, addressTo } = payout;
+    const currency = symbol === undefined ? String(paymentId) : `${paymentId}/${symbol}`;
+    return [payoutId, amount, currency, addressTo, signedBy, requestedBy, why].map(toPlainText);
+  });
+  const plain = currencies.map((currency) => ({ ...currency, name: toPlainText(currency.name) }));
+  const names = currencies.length === 0 ? '' : 'The names of currencies are not signed: the payment id is.\n';
+  return [
+    formatTable([head, ...rows], [1, 2]),
+    `\n${formatCount(shown.length, 'payout')}, verified with the keyring\n`,
+    `${formatTotals(totals.list(), plain)}${names}`,
+  ].join('');
+}
+
+/**
+ * What somebody is about to approve or reject: each was verified.
+ * @param now - wall clock, ms
+ */
+export function describeApprovable(
+  shown: readonly ShownPayout[],
+  currencies: readonly Currency[],
+  colours: Colours,
+  now: number,
+): string {
+  const [only] = shown;
+  if (only !== undefined && shown.length === 1) return describeOne(only, currencies, colours, now);
+  return describeMany(shown, currencies);
+}

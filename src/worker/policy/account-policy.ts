@@ -1,0 +1,71 @@
+import { isAborted, type Clock } from '../../clock.js';
+import type { KeyFinder } from '../../control/keyring.js';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { SendJournal } from '../../journal/send-journal.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import type { SenderLedger } from '../../ledger/sender-ledger.js';
+import type { Logger } from '../../logger.js';
+import type { CurrentPolicy } from '../current-policy.js';
+import type { SendAuthority } from '../sender/send-authority.js';
+import { HoldSource } from './hold-source.js';
+import { HoldWatch } from './hold-watch.js';
+import { keepRates } from './keep-rates.js';
+import { PolicyAuthority } from './policy-authority.js';
+
+export interface AccountPolicyOptions {
+  readonly platformId: number;
+  readonly current: CurrentPolicy;
+  readonly signatures?: SendAuthority | undefined;
+  readonly keyring?: KeyFinder | undefined;
+  readonly journal: SendJournal;
+  readonly ledger: PayoutLedger;
+  readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
+  readonly gateway: Pick<GatewayClient, 'currencies'>;
+  readonly clock: Clock;
+  /** For how long a request may be on its way after it was journaled, ms. */
+  readonly doubtMs: number;
+  readonly logger: Logger;
+}
+
+const RETRY_MS = 1_000;
+
+/** An account's policy at work: it judges each send, and keeps what it holds up to date. */
+export class AccountPolicy {
+  readonly authority: PolicyAuthority;
+  readonly #options: AccountPolicyOptions;
+  readonly #watch: HoldWatch;
+
+  constructor(options: AccountPolicyOptions) {
+    this.#options = options;
+    const authority = (this.authority = new PolicyAuthority(options));
+    this.#watch = new HoldWatch({ ...options, authority, source: new HoldSource(options.ledger.connection) });
+  }
+
+  /**
+   * This process has the lease: learns what others spent and hold, however long Redis is unavailable. Nothing may be sent
+   * before.
+   */
+  async takeOver(end: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    while (!isAborted(end)) {
+      try {
+        await this.#watch.takeOver();
+        return;
+      } catch (error) {
+        logger.warn(
+          { error: (error as Error).message },
+          'what was spent cannot be read yet; nothing is sent without it',
+        );
+        await clock.sleep(RETRY_MS, end);
+      }
+    }
+  }
+
+  /** Runs until the signal is aborted. */
+  async keep(end: AbortSignal): Promise<void> {
+    const { current, gateway, clock, logger } = this.#options;
+    const { rates } = this.authority;
+    const policy = (): CurrentPolicy['policy'] => current.policy;
+    await Promise.all([this.#watch.run(end), keepRates({ rates, policy, gateway, clock, logger }, end)]);
+  }
+}

@@ -1,0 +1,60 @@
+import { isAborted, type Clock } from '../../clock.js';
+import type { Policy } from '../../control/policy/policy.js';
+import type { UsdRates } from '../../control/policy/usd-rates.js';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { Logger } from '../../logger.js';
+import { parseCurrencies } from '../gateway-facts/parse-currencies.js';
+
+export interface KeepRatesOptions {
+  readonly rates: UsdRates;
+  /** The policy that counts now. */
+  readonly policy: () => Policy;
+  readonly gateway: Pick<GatewayClient, 'currencies'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const FETCH_EVERY_MS = 5 * 60_000;
+/** A query that failed is repeated after this time: payouts wait for it. */
+const RETRY_MS = 10_000;
+/** How often it is looked whether the policy asks for dollars by now. */
+const CHECK_EVERY_MS = 1_000;
+
+/**
+ * Fetches rates in dollars from the gateway until the signal is aborted, for as long as the policy asks for any. Those that are
+ * cached in Redis are for people to read: who can write there could set them.
+ */
+export async function keepRates(options: KeepRatesOptions, signal: AbortSignal): Promise<void> {
+  const { policy, clock, logger } = options;
+  let fetchAt = -Infinity;
+  let reported: string | undefined;
+  while (!isAborted(signal)) {
+    if (asksForDollars(policy()) && clock.now() >= fetchAt) {
+      try {
+        await fetchRates(options);
+        fetchAt = clock.now() + FETCH_EVERY_MS;
+        reported = undefined;
+      } catch (error) {
+        const { message } = error as Error;
+        if (message !== reported)
+          logger.warn({ error: message }, 'rates in dollars could not be fetched; payouts wait');
+        reported = message;
+        fetchAt = clock.now() + RETRY_MS;
+      }
+    }
+    await clock.sleep(CHECK_EVERY_MS, signal);
+  }
+}
+
+async function fetchRates({ gateway, rates, clock }: KeepRatesOptions): Promise<void> {
+  const currencies = parseCurrencies(await gateway.currencies());
+  const known = currencies.flatMap(({ paymentId, usdRate }) =>
+    usdRate === undefined ? [] : [[paymentId, usdRate] as const],
+  );
+  if (known.length === 0) throw new Error('/currencies: no item has a rate that is understood');
+  rates.update(known, clock.now());
+}
+
+function asksForDollars({ rules }: Policy): boolean {
+  return rules.some(({ when, cap }) => when.usdAbove !== undefined || cap?.unit === 'usd');
+}

@@ -1,0 +1,313 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { formatApproval, type ApprovalDecision, type SignedApproval } from '../../../src/control/approval.js';
+import { signText } from '../../../src/control/ed25519.js';
+import { hashIntent } from '../../../src/control/intent.js';
+import { IntentSigner } from '../../../src/control/intent-signer.js';
+import { intentOf } from '../../../src/control/signed-payout.js';
+import { parsePolicy } from '../../../src/control/policy/policy.js';
+import type { Spend } from '../../../src/control/policy/spend-event.js';
+import type { Payout } from '../../../src/ledger/payout.js';
+import { SignedAuthority } from '../../../src/worker/signed-authority.js';
+import { keyEntry, keyringOf, testKey } from '../../control/support/keys.js';
+import { DOUBT_MS, PLATFORM_ID, policyOf, PolicyRig, TestClock } from './support.js';
+
+const HOUR_MS = 3_600_000;
+const HOURLY = { name: 'hour', when: { paymentId: ['6'] }, cap: { amount: '100', within: '1h' }, over: 'wait' };
+
+let clock: TestClock;
+beforeEach(() => {
+  clock = new TestClock();
+});
+
+const openRig = (...rules: readonly object[]): PolicyRig => new PolicyRig(clock, policyOf(...rules));
+
+/** Sends it, and it is accepted at once. */
+async function pay(rig: PolicyRig, payoutId: string, amount: string, given: Partial<Payout> = {}): Promise<void> {
+  const finish = await rig.begin(rig.payout(payoutId, amount, given));
+  if (finish === undefined) throw new Error(`${payoutId} is not let pass`);
+  finish('accepted');
+}
+
+describe('what a window counts', () => {
+  it('a send from its begin on, until the window has passed since its answer', async () => {
+    const rig = openRig(HOURLY);
+    const finish = await rig.begin(rig.payout('a', '60'));
+    clock.pass(5_000);
+    expect(rig.ask(rig.payout('b', '50'))).toMatch(/^wait: .*60 of 100 are spent, and it is 50/);
+    finish?.('accepted');
+    clock.pass(HOUR_MS - 1);
+    expect(rig.ask(rig.payout('b', '50'))).toMatch(/^wait/);
+    clock.pass(1);
+    expect(rig.ask(rig.payout('b', '50'))).toBe('send');
+  });
+
+  it('what equals the cap', async () => {
+    const rig = openRig(HOURLY);
+    await pay(rig, 'a', '60');
+    expect(rig.ask(rig.payout('b', '40'))).toBe('send');
+    expect(rig.ask(rig.payout('b', '40.000000000000000001'))).toMatch(/^wait/);
+  });
+
+  it.each(['rejected', 'not_sent'] as const)('not what was %s', async (outcome) => {
+    const rig = openRig(HOURLY);
+    (await rig.begin(rig.payout('a', '100')))?.(outcome);
+    expect(rig.ask(rig.payout('b', '100'))).toBe('send');
+  });
+
+  it('what got no answer, until no request can be on its way any more and the window has passed', async () => {
+    const rig = openRig(HOURLY);
+    (await rig.begin(rig.payout('a', '100')))?.('unknown');
+    clock.pass(HOUR_MS + DOUBT_MS - 1);
+    expect(rig.ask(rig.payout('b', '100'))).toMatch(/^wait/);
+    clock.pass(1);
+    expect(rig.ask(rig.payout('b', '100'))).toBe('send');
+  });
+
+  it('no attempt of the payout itself that is to be sent once more, unless the gateway accepted it', async () => {
+    const rig = openRig(HOURLY);
+    (await rig.begin(rig.payout('a', '100')))?.('unknown');
+    expect(rig.ask(rig.payout('a', '100', { attempt: 1 }))).toBe('send');
+    const other = openRig(HOURLY);
+    await pay(other, 'b', '100');
+    expect(other.ask(other.payout('b', '100', { attempt: 1 }))).toMatch(/^wait/);
+  });
+
+  it('what was spent before a restart, and not longer because of it', async () => {
+    const rig = openRig(HOURLY);
+    await pay(rig, 'a', '100');
+    clock.pass(HOUR_MS / 2);
+    rig.restart();
+    expect(rig.ask(rig.payout('b', '1'))).toMatch(/^wait/);
+    clock.pass(HOUR_MS / 2);
+    expect(rig.ask(rig.payout('b', '1'))).toBe('send');
+  });
+
+  it('in a process by the monotonic clock alone', async () => {
+    const rig = openRig(HOURLY);
+    await pay(rig, 'a', '100');
+    clock.wallOffsetMs += 48 * HOUR_MS;
+    expect(rig.ask(rig.payout('b', '1'))).toMatch(/^wait/);
+  });
+
+  it('a bucket by itself', async () => {
+    const rig = openRig({ ...HOURLY, cap: { ...HOURLY.cap, per: 'address' } });
+    await pay(rig, 'a', '100', { addressTo: '0xAb' });
+    expect(rig.ask(rig.payout('b', '1', { addressTo: '0xaB' }))).toMatch(/^wait/);
+    expect(rig.ask(rig.payout('c', '100', { addressTo: '0xcd' }))).toBe('send');
+  });
+});
+
+describe('two witnesses', () => {
+  const spend = (id: string, amount: string): Spend => ({
+    ...{ id, payoutId: id, attempt: 1, paymentId: 6, amount, addressTo: 'wallet' },
+  });
+  const begun = (id: string, amount: string): { kind: 'begun'; spend: Spend; at: number } => ({
+    ...{ kind: 'begun', spend: spend(id, amount), at: clock.wallNow() },
+  });
+
+  it('count both what only the journal knows and what only the ledger knows', async () => {
+    const rig = openRig(HOURLY);
+    await pay(rig, 'a', '60');
+    rig.restart([begun('of another host', '30')]);
+    expect(rig.ask(rig.payout('b', '11'))).toMatch(/^wait/);
+    expect(rig.ask(rig.payout('c', '10'))).toMatch(/^wait: .*11 are wanted by payouts before it/);
+    rig.restart([begun('of another host', '30')]);
+    expect(rig.ask(rig.payout('c', '10'))).toBe('send');
+  });
+
+  it('count the same spend once', async () => {
+    const rig = openRig(HOURLY);
+    await pay(rig, 'a', '60');
+    rig.restart([begun('a 1 t1', '60')]);
+    expect(rig.ask(rig.payout('b', '40'))).toBe('send');
+  });
+
+  it('a ledger that was emptied, or that says that nothing was paid, forgets nothing that the journal has', async () => {
+    const rig = openRig(HOURLY);
+    await pay(rig, 'a', '100');
+    rig.restart([]);
+    expect(rig.ask(rig.payout('b', '1'))).toMatch(/^wait/);
+    rig.restart([begun('a 1 t1', '0.01'), { kind: 'unpaid', id: 'a 1 t1' }]);
+    expect(rig.ask(rig.payout('b', '1'))).toMatch(/^wait/);
+  });
+
+  it('a ledger that was swollen only holds', () => {
+    const rig = openRig(HOURLY);
+    rig.restart([begun('x', '99999999999999999999')]);
+    expect(rig.ask(rig.payout('b', '1'))).toMatch(/^wait/);
+  });
+});
+
+describe('who waits for room', () => {
+  it('is served in order: a small one does not overtake', async () => {
+    const rig = openRig(HOURLY);
+    await pay(rig, 'a', '60');
+    expect(rig.ask(rig.payout('large', '80'))).toMatch(/^wait/);
+    expect(rig.ask(rig.payout('small', '20'))).toMatch(/^wait: .*80 are wanted by payouts before it/);
+    clock.pass(HOUR_MS);
+    expect(rig.ask(rig.payout('small', '20'))).toBe('send');
+    expect(rig.ask(rig.payout('late', '1'))).toMatch(/^wait/);
+    expect(rig.ask(rig.payout('large', '80'))).toBe('send');
+  });
+
+  it('keeps nobody waiting once it is gone, or is held for another reason', async () => {
+    const rig = openRig(HOURLY);
+    await pay(rig, 'a', '60');
+    rig.ask(rig.payout('large', '80'));
+    rig.authority.leave('large');
+    expect(rig.ask(rig.payout('small', '20'))).toBe('send');
+  });
+
+  it('is found once there is room, from the front on', async () => {
+    const rig = openRig(HOURLY);
+    await pay(rig, 'a', '100');
+    rig.ask(rig.payout('b', '50'));
+    rig.ask(rig.payout('c', '50'));
+    clock.pass(HOUR_MS);
+    expect(rig.authority.findFronts()).toEqual([['b', 'c']]);
+  });
+});
+
+describe('dollars', () => {
+  const DOLLARS = { name: 'day', cap: { usd: '100', within: '24h' }, over: 'wait' };
+
+  it('are what the gateway said at the begin of the send', async () => {
+    const rig = openRig(DOLLARS);
+    expect(rig.ask(rig.payout('a', '10'))).toMatch(/^wait: .*worth in dollars is not known/);
+    rig.authority.rates.update([[6, '5']], clock.now());
+    await pay(rig, 'a', '10');
+    clock.pass(60_000);
+    rig.authority.rates.update([[6, '5.5']], clock.now());
+    // 50 then, and 55 now.
+    expect(rig.ask(rig.payout('b', '9.1'))).toMatch(/^wait: .*50.00 USD of 100.00 USD are spent, and it is 50.05 USD/);
+    rig.authority.leave('b');
+    expect(rig.ask(rig.payout('c', '9'))).toBe('send');
+  });
+
+  it('of what was sent before there was a policy are those of now, and unknown where there is no rate', async () => {
+    const before = new PolicyRig(clock, policyOf());
+    await pay(before, 'a', '10', { paymentId: 7 });
+    const rig = new PolicyRig(clock, policyOf(DOLLARS));
+    rig.lines.push(...before.lines);
+    rig.restart();
+    rig.authority.rates.update([[6, '1']], clock.now());
+    expect(rig.ask(rig.payout('b', '60'))).toMatch(/^wait: .*earlier sends of currency 7 have no rate/);
+    rig.authority.rates.update([[7, '5']], clock.now());
+    expect(rig.ask(rig.payout('b', '60'))).toMatch(/^wait: .*50.00 USD of 100.00 USD are spent/);
+  });
+});
+
+describe('a new address', () => {
+  const COOL_DOWN = { name: 'cool-down', when: { address: 'new' }, over: { wait: '24h' } };
+
+  it('waits from when it was first seen, also after a restart', async () => {
+    const rig = openRig(COOL_DOWN);
+    const payout = rig.payout('a', '1');
+    expect(rig.ask(payout)).toMatch(/^wait: .*its address is new/);
+    const addresses = rig.authority.takeUnseen();
+    expect(addresses).toEqual(['wallet-a']);
+    await rig.journal.noteSeen({ at: clock.wallNow(), addresses });
+    clock.pass(24 * HOUR_MS - 1);
+    rig.restart();
+    expect(rig.ask(payout)).toMatch(/^wait/);
+    clock.pass(1);
+    expect(rig.ask(payout)).toBe('send');
+    expect(rig.authority.takeUnseen()).toEqual([]);
+  });
+
+  it('is held before its turn, and judged again when its time has come', () => {
+    const rig = openRig(COOL_DOWN, HOURLY);
+    expect(rig.authority.judgeEarly(rig.payout('a', '1'))).toMatchObject({ reason: 'wait', rule: 'cool-down' });
+    expect(rig.authority.findDue(10)).toEqual([]);
+    clock.pass(24 * HOUR_MS);
+    expect(rig.authority.findDue(10)).toEqual(['a']);
+  });
+});
+
+describe('another policy', () => {
+  it('counts from the next question on, with what was spent under the one before', async () => {
+    const rig = openRig({ ...HOURLY, cap: { amount: '50', within: '1h' } });
+    await pay(rig, 'a', '50');
+    expect(rig.ask(rig.payout('b', '20'))).toMatch(/^wait/);
+    rig.current.policy = policyOf({ ...HOURLY, name: 'other', cap: { amount: '70', within: '1h' } });
+    expect(rig.ask(rig.payout('b', '20'))).toBe('send');
+    expect(rig.ask(rig.payout('c', '21'))).toMatch(/^wait: Rule other/);
+  });
+});
+
+describe('approvals', () => {
+  const [SHOP, ALICE, BOB] = [testKey(1), testKey(2), testKey(3)];
+  const KEYRING = keyringOf(
+    keyEntry(SHOP, { person: 'Shop' }),
+    keyEntry(ALICE, { name: 'alice', role: 'approver', person: 'Alice' }),
+    keyEntry(testKey(4), { name: 'alice-2', role: 'approver', person: 'Alice' }),
+    keyEntry(BOB, { name: 'bob', role: 'approver', person: 'Bob' }),
+  );
+  const KEYS = { alice: ALICE, 'alice-2': testKey(4), bob: BOB };
+  const FOUR_EYES = parsePolicy({
+    ...{ version: '1', platformId: String(PLATFORM_ID), default: 'send', groups: { finance: ['Alice', 'Bob'] } },
+    rules: [
+      {
+        name: 'four-eyes',
+        when: { paymentId: ['6'] },
+        cap: { amount: '50' },
+        over: { approve: { by: 'finance', quorum: '2' } },
+      },
+    ],
+  });
+
+  let rig: PolicyRig;
+  beforeEach(() => {
+    rig = new PolicyRig(clock, FOUR_EYES, { keyring: KEYRING });
+    const { journal } = rig;
+    const about = { platformId: PLATFORM_ID, keyring: KEYRING, clock, doubtMs: DOUBT_MS };
+    const signatures = new SignedAuthority({ ...about, journal });
+    rig = new PolicyRig(clock, FOUR_EYES, { keyring: KEYRING, signatures });
+  });
+
+  function signed(amount: string): Payout {
+    const payout = rig.payout('a', amount);
+    return { ...payout, signed: new IntentSigner({ name: 'shop', privateKey: SHOP }, PLATFORM_ID, clock).sign(payout) };
+  }
+
+  function approval(payout: Payout, by: keyof typeof KEYS, decision: ApprovalDecision = 'approve'): SignedApproval {
+    if (payout.signed === undefined) throw new Error('it is not signed');
+    const content = {
+      ...{ payoutId: payout.payoutId, intent: hashIntent(intentOf(PLATFORM_ID, payout, payout.signed)), decision, by },
+      ...{ at: new Date(clock.wallNow()).toISOString(), expiresAt: new Date(clock.wallNow() + HOUR_MS).toISOString() },
+    };
+    return { ...content, signature: signText(formatApproval(PLATFORM_ID, content), KEYS[by]) };
+  }
+
+  it('of as many persons as the rule says let it pass, and the journal names them', () => {
+    const payout = signed('50.1');
+    expect(rig.ask(payout)).toMatch(/^approve: .*2 more persons of the group finance must approve it/);
+    const one = approval(payout, 'alice');
+    expect(rig.ask({ ...payout, approvals: [one, approval(payout, 'alice-2')] })).toMatch(/^approve: .*1 more person/);
+    const permit = rig.authority.permit({ ...payout, approvals: [one, approval(payout, 'bob')] });
+    expect(permit).toMatchObject({
+      kind: 'granted',
+      counted: { judged: { approvals: [expect.any(String), expect.any(String)] } },
+    });
+  });
+
+  it('of another amount, or that have expired, do not', () => {
+    const payout = signed('60');
+    const approvals = [approval(payout, 'alice'), approval(payout, 'bob')];
+    expect(rig.ask({ ...signed('61'), approvals })).toMatch(/^approve: .*2 more persons/);
+    clock.pass(HOUR_MS);
+    expect(rig.ask({ ...payout, approvals })).toMatch(/^approve: .*2 more persons/);
+  });
+
+  it('one rejection ends it', () => {
+    const payout = signed('60');
+    const approvals = [approval(payout, 'alice'), approval(payout, 'bob'), approval(payout, 'bob', 'reject')];
+    expect(rig.ask({ ...payout, approvals })).toMatch(/^refuse: .*Bob rejected it/);
+  });
+
+  it('are asked for before its turn', () => {
+    const payout = signed('60');
+    expect(rig.authority.judgeEarly(payout)).toMatchObject({ needs: { by: 'finance', persons: 2 } });
+    expect(rig.authority.judgeEarly(signed('50'))).toBeUndefined();
+  });
+});
