@@ -65,7 +65,7 @@ it('the worker may take longer to stop than WITHDRAW_TIMEOUT_MS', () => {
   expect(seconds * 1_000).toBeGreaterThanOrEqual(readConfig(['WITHDRAW_TIMEOUT_MS'], {}).WITHDRAW_TIMEOUT_MS + 15_000);
 });
 
-it.each([
+it.each<[string, Readonly<Record<string, string>>, boolean]>([
   ['a keyring', { PAYOUT_KEYS_FILE: '/etc/payouts/keys.yaml' }, true],
   ['a policy', { PAYOUT_POLICY_FILE: '/etc/payouts/policy.yaml' }, true],
   ['accounts with policies', { accounts: '[{"policyFile":"one.yaml"}]' }, true],
@@ -74,7 +74,7 @@ it.each([
   ['nothing to read again', {}, false],
 ])(
   'a reload with %s sends SIGHUP only where that does not end the worker',
-  async (_, { accounts, ...given }: { readonly accounts?: string }, sends) => {
+  async (_, { accounts, ...given }, sends) => {
     const dir = await mkdtemp(join(tmpdir(), 'payouts-reload-'));
     try {
       const file = join(dir, 'accounts.json');

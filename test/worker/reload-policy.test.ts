@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { findFreePort } from '../../src/local-redis.js';
 import { until } from '../support/until.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
@@ -16,6 +17,7 @@ let world: PayoutWorld;
 let worker: WorkerProcess;
 let folder: string;
 let file: string;
+let port: number;
 
 function write(limit: string, platformId = world.platformId): void {
   const rule = `{ name: small, when: { paymentId: [1] }, cap: { amount: ${limit} }, over: refuse }`;
@@ -34,10 +36,11 @@ async function reload(said: string): Promise<void> {
 
 beforeAll(async () => {
   world = await openWorld();
+  port = await findFreePort();
   folder = mkdtempSync(join(tmpdir(), 'reload-policy-'));
   file = join(folder, 'policy.yaml');
   write('0.01');
-  worker = world.startWorker({ environment: { PAYOUT_POLICY_FILE: file } });
+  worker = world.startWorker({ environment: { PAYOUT_POLICY_FILE: file, HEALTH_PORT: String(port) } });
   await until('it sends', () => worker.log().includes('acquired sender lease'));
 }, 30_000);
 
@@ -46,6 +49,8 @@ afterAll(async () => {
   await world.close();
   rmSync(folder, { recursive: true, force: true });
 });
+
+const readiness = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
 
 it('the policy that was read last decides, and a bad one changes nothing', async () => {
   const [before = ''] = await world.enqueue(1, 'before');
@@ -61,11 +66,13 @@ it('the policy that was read last decides, and a bad one changes nothing', async
   write('0.01');
   chmodSync(file, 0o666);
   await reload(NOT_READ);
+  expect(await readiness()).toMatch(/The policy could not be read again, .*policy\.yaml is not trusted/);
   const [stillHeld = ''] = await world.enqueue(1, 'still');
   expect(await world.producer.waitFor(stillHeld, WAIT)).toMatchObject({ state: 'held' });
 
   write('0.01');
   await reload(READ_AGAIN);
+  expect(await readiness()).not.toContain('policy');
   const [after = ''] = await world.enqueue(1, 'after');
   expect(await world.producer.waitFor(after, WAIT)).toMatchObject({ state: 'completed' });
 }, 120_000);
