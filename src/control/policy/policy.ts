@@ -166,6 +166,9 @@ function* judgeRule({ when: given, cap: limit, window, over: then }: GivenRule):
   }
 }
 
+/** As long as a journal has each send for certain. */
+const LONGEST_WINDOW_MS = 7 * 86_400_000;
+
 function* judgeCap(limit: z.output<typeof cap>, { paymentIds }: Condition): Generator<Problem> {
   const { usd, amount, count, within, per } = limit;
   if ([usd, amount, count].filter((each) => each !== undefined).length !== 1) {
@@ -174,6 +177,9 @@ function* judgeCap(limit: z.output<typeof cap>, { paymentIds }: Condition): Gene
   if (amount !== undefined && paymentIds?.size !== 1) {
     const message = 'needs when: { paymentId: [ONE] }, since amounts of two currencies cannot be added';
     yield { field: 'cap.amount', message };
+  }
+  if (within !== undefined && within > LONGEST_WINDOW_MS) {
+    yield { field: 'cap.within', message: 'must be at most 7d: for so long each send is known' };
   }
   if (count !== undefined && within === undefined) {
     yield { field: 'cap.count', message: 'needs within: one payout is always one' };
