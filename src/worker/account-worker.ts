@@ -159,6 +159,11 @@ export class AccountWorker {
     return this.#options.keyring;
   }
 
+  /** What may leave the account; undefined where everything may. */
+  get policy(): Pick<CurrentPolicy, 'reloadTrouble'> | undefined {
+    return this.#options.policy;
+  }
+
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;

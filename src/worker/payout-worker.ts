@@ -142,7 +142,7 @@ export class PayoutWorker {
 
   /**
    * Reads the policies again, after the keyring, with which they are compared: they count for what is decided from then on.
-   * One that cannot be used is logged as an error, and the former policy still counts.
+   * One that cannot be used is logged as an error and shown at /readyz, and the former policy still counts.
    */
   reloadPolicies(): void {
     for (const policy of this.#policies) policy.reload();

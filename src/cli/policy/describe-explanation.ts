@@ -87,7 +87,19 @@ export function toExplanationJson(
 }
 
 function toVerdictJson(verdict: Verdict): object {
-  const text = describeVerdict(verdict);
-  if (verdict.kind !== 'wait') return { ...verdict, text };
-  return { ...verdict, until: verdict.until === undefined ? undefined : new Date(verdict.until).toISOString(), text };
+  const { rule, kind } = verdict;
+  const { reason, until } = kind === 'send' ? {} : verdict;
+  const needs = kind === 'approve' ? { by: verdict.by, persons: verdict.missing } : undefined;
+  return {
+    rule,
+    kind,
+    reason,
+    until: until === undefined ? undefined : toIso(until),
+    needs,
+    text: describeVerdict(verdict),
+  };
+}
+
+function toIso(at: number): string {
+  return new Date(at).toISOString();
 }

@@ -31,12 +31,13 @@ function describeCap({ unit, limit, withinMs, per }: Cap): string {
   return `at most ${most} in any ${formatSpan(withinMs)}${apart}`;
 }
 
-function describeOver({ over, hours }: PolicyRule): string {
-  if (over.kind === 'wait') return hours === undefined ? 'it waits for room' : 'it waits until then';
-  if (over.kind === 'approve') return `it needs ${formatApprovals(over.quorum)} by ${over.by}`;
-  return 'it is held until the policy changes';
-}
-
-function formatApprovals(count: number): string {
-  return count === 1 ? '1 approval' : `${count} approvals`;
+function describeOver({ over, cap, hours }: PolicyRule): string {
+  const makesRoom = cap?.withinMs !== undefined;
+  if (over.kind === 'approve') {
+    const approvals = over.quorum === 1 ? '1 approval' : `${over.quorum} approvals`;
+    return `it needs ${approvals} by ${over.by}${makesRoom ? ', or room' : ''}`;
+  }
+  const verb = over.kind === 'wait' ? 'waits' : 'is held';
+  if (hours !== undefined) return `it ${verb} until then`;
+  return makesRoom ? `it ${verb} until there is room` : `it ${verb} until the policy changes`;
 }

@@ -20,11 +20,11 @@ import type { AccountStatus, AccountWorker } from '../account-worker.js';
 /** The part of an account's worker that is looked at from outside. */
 export type WatchedAccount = Pick<
   AccountWorker,
-  'platformId' | 'status' | 'redis' | 'keyring' | 'ledger' | 'queues' | 'work'
+  'platformId' | 'status' | 'redis' | 'keyring' | 'policy' | 'ledger' | 'queues' | 'work'
 >;
 
 /** What can be said of an account: this process always, Redis only while it is available. */
-export interface AccountView extends Pick<WatchedAccount, 'platformId' | 'status' | 'work' | 'keyring'> {
+export interface AccountView extends Pick<WatchedAccount, 'platformId' | 'status' | 'work' | 'keyring' | 'policy'> {
   readonly redisIsUp: boolean;
   /** Why Redis takes no writes. */
   readonly writeRefusal: WriteRefusal | undefined;
@@ -65,8 +65,17 @@ const RESPOND_WITHIN_MS = GUARD_MS;
 
 /** @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck */
 export async function viewAccount(account: WatchedAccount, stuckAfterMs: number): Promise<AccountView> {
-  const { platformId, status, keyring, ledger, queues, work } = account;
-  const view = { platformId, status, work, keyring, redisIsUp: true, writeRefusal: undefined, details: undefined };
+  const { platformId, status, keyring, policy, ledger, queues, work } = account;
+  const view = {
+    platformId,
+    status,
+    work,
+    keyring,
+    policy,
+    redisIsUp: true,
+    writeRefusal: undefined,
+    details: undefined,
+  };
   try {
     const { connection } = ledger;
     const found = await whileRedisIsAvailable(

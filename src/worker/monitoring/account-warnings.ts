@@ -20,10 +20,11 @@ const FAILED_POLLS = 3;
 const SYNC_SLOW_MS = 100;
 
 /** @returns one line for each thing that needs an operator although this process could send; none when all is well */
-export function warnAbout({ details, work, keyring }: AccountView): string[] {
+export function warnAbout({ details, work, keyring, policy }: AccountView): string[] {
   const found = details === undefined ? [] : LEDGER_WARNINGS.map((warn) => warn(details, work));
   const ofProcess = [
     warnOfKeyring(keyring),
+    warnOfPolicy(policy),
     warnOfPolls(work),
     warnOfJournal(work),
     warnOfRecreated(work),
@@ -91,6 +92,11 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
 function warnOfKeyring(keyring: AccountView['keyring']): string | undefined {
   if (keyring?.reloadTrouble === undefined) return undefined;
   return `The keyring could not be read again, and the one before still counts: ${keyring.reloadTrouble}`;
+}
+
+function warnOfPolicy(policy: AccountView['policy']): string | undefined {
+  if (policy?.reloadTrouble === undefined) return undefined;
+  return `The policy could not be read again, and the one before still counts: ${policy.reloadTrouble}`;
 }
 
 function warnOfPolls({ failedPolls }: Work): string | undefined {

@@ -42,6 +42,17 @@ describe('the accounts file', () => {
     ]);
   });
 
+  it('gives each account its policy, beside the file, in place of the environment’s', async () => {
+    const accounts = await read(
+      [
+        { platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'one.key', policyFile: 'one/policy.yaml' },
+        { platformId: 2, baseUrl: BASE_URL, secretKeyFile: 'two.key' },
+      ],
+      { PAYOUT_POLICY_FILE: 'all.yaml' },
+    );
+    expect(accounts).toMatchObject([{ policyFile: join(dir, 'one/policy.yaml') }, { policyFile: 'all.yaml' }]);
+  });
+
   it('names the accounts without their secrets', async () => {
     const accounts = [1, 2].map((platformId) => ({ platformId, baseUrl: BASE_URL, secretKeyFile: 'none.key' }));
     await writeFile(file, JSON.stringify(accounts));

@@ -231,6 +231,9 @@ describe('the hash', () => {
     const contents = ['', 'a\n', 'b\n', 'a\nb\n'];
     const hashes = contents.flatMap((deny) => contents.map((other) => hashWith(deny, other)));
     expect(new Set(hashes).size).toBe(16);
+    // Comments that look like what stands between two lists.
+    const between = '# list "other.txt"\n';
+    expect(hashWith('# ', `a\n${between}`)).not.toBe(hashWith(`${between}a\n# `, ''));
   });
 });
 

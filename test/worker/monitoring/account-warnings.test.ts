@@ -75,6 +75,7 @@ function warnings(details: Partial<AccountDetails> | undefined, work = newWork()
     platformId: 7,
     status: { role: 'standby' },
     keyring: undefined,
+    policy: undefined,
     redisIsUp: true,
     writeRefusal: undefined,
     details: details && { ...WELL, ...details },
