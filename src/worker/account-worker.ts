@@ -242,6 +242,7 @@ export class AccountWorker {
             gateway,
             balanceEveryMs: settings.balanceEveryMs,
             currenciesEveryMs: settings.currenciesEveryMs,
+            pauseOnUnexplainedDrop: settings.pauseOnUnexplainedDrop,
           },
           active,
           end,
