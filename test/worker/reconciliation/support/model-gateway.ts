@@ -24,6 +24,7 @@ interface ModelSend {
   /** Taken from the balance, in its unit. */
   taken: bigint;
   endedAt: number;
+  rateAtEnd: bigint | undefined;
   isRefunded: boolean;
 }
 
@@ -36,7 +37,7 @@ export class ModelGateway {
   stolen = 0n;
   readonly sends: ModelSend[] = [];
   readonly #books: Books;
-  readonly #tracked = new OpenSends(new Map([[PAYMENT_ID, '1']]), new Map());
+  readonly #tracked: OpenSends;
   #balance: bigint;
   #rate = 100n;
   #compared: readonly ReconciledBalance[] = [];
@@ -45,6 +46,7 @@ export class ModelGateway {
 
   constructor(books: Books, balance: string) {
     this.#books = books;
+    this.#tracked = new OpenSends(new Map([[PAYMENT_ID, books.fee]]), new Map());
     this.#balance = toUnits(balance);
     this.#tracked.noteRates(currentRates(this.#market));
   }
@@ -58,7 +60,7 @@ export class ModelGateway {
   }
 
   begin(amount: string): void {
-    this.sends.push({ amount, state: 'queued', taken: 0n, endedAt: Infinity, isRefunded: false });
+    this.sends.push({ amount, state: 'queued', taken: 0n, endedAt: Infinity, rateAtEnd: undefined, isRefunded: false });
     this.#move(this.sends.length - 1, 'sending');
   }
 
@@ -80,7 +82,7 @@ export class ModelGateway {
     if (this.now > send.endedAt + SETTLE_MS) return;
     const { takesFee, fee, isConverted, places } = this.#books;
     const amount = toUnits(send.amount) + (takesFee ? toUnits(fee) : 0n);
-    const debit = isConverted ? (amount * this.#rate * spread) / 10_000n : amount;
+    const debit = isConverted ? (amount * (send.rateAtEnd ?? this.#rate) * spread) / 10_000n : amount;
     send.taken = roundUp(debit, places);
     this.#balance -= send.taken;
   }
@@ -101,8 +103,10 @@ export class ModelGateway {
     this.#balance -= units;
   }
 
+  /** The worker learns of it at once; what is converted between two of its queries is for the margin. */
   moveRate(percent: bigint): void {
     this.#rate = 100n + percent;
+    this.#tracked.noteRates(currentRates(this.#market));
   }
 
   /** The moment at which the gateway reads its books; the response comes later. */
@@ -158,6 +162,7 @@ export class ModelGateway {
     const from = send.state;
     send.state = to;
     send.endedAt = OPEN.includes(to) ? Infinity : this.now;
+    send.rateAtEnd = OPEN.includes(to) ? undefined : this.#rate;
     const facts: SendFacts = {
       ...{ paymentId: PAYMENT_ID, symbol: undefined, amount: send.amount },
       fee: to === 'completed' ? this.#books.fee : undefined,
