@@ -1,23 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../../src/clock.js';
-import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
-import { silentLogger } from '../../../src/logger.js';
 import { until } from '../../support/until.js';
-import { SECRET_KEY } from '../../worker/support/payout-world.js';
 import type { Rig } from '../support/rig.js';
 import type { Way } from '../way.js';
 
 /** Somebody who has the account's secret key pays himself, once the worker compares the balance. */
-async function steal({ world: { sandbox, platformId }, client, prefix }: Rig): Promise<void> {
+async function steal(rig: Rig): Promise<void> {
+  const { client, prefix } = rig;
   await until('the balance is judged', async () => {
     const stored = await client.hget(`${prefix}:gateway`, 'reconciliation');
     return stored?.includes('"unexplained":"0"') === true;
   });
-  await delay(1_100);
-  const baseUrl = sandbox.url;
-  const thief = createGatewayClient({
-    ...{ baseUrl, platformId, secretKey: SECRET_KEY, logger: silentLogger, clock: systemClock },
-  });
+  const thief = rig.openGateway();
   await thief.withdraw({ paymentId: 1, amount: '100000', addressTo: 'bc1qthiefxxxxxxxxxxxxxxxxxxxxxx' });
   thief.close();
 }

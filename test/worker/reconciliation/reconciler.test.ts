@@ -24,12 +24,14 @@ let pauses: string[];
 let logger: ReturnType<typeof recordingLogger>;
 let reconciler: Reconciler;
 let balances: Balance[];
+let currencies: typeof CURRENCIES;
 
 beforeEach(async () => {
   account = openTestAccount();
   pauses = [];
   logger = recordingLogger();
   reconciler = newReconciler();
+  currencies = CURRENCIES;
   balances = [{ paymentId: 6, symbol: undefined, amount: '10000' }];
   await read();
   // The largest fee so far is known.
@@ -54,7 +56,7 @@ async function read(during: () => Promise<void> = async () => Promise.resolve())
       await during();
       return stated;
     },
-    { currencies: CURRENCIES, ageMs: 0 },
+    { currencies, ageMs: 0 },
   );
 }
 
@@ -159,6 +161,30 @@ describe('what adds up', () => {
     await settle();
     expect(await missing()).toEqual({ USD: '14000' });
   });
+});
+
+describe('what adds up in another currency', () => {
+  it.each(['in this process', 'after a restart'])(
+    'is a payout whose rate fell while it was open, %s',
+    async (where) => {
+      const worth = (paid: number): Balance[] => [
+        { paymentId: undefined, symbol: 'USD', amount: String(100_000 - paid) },
+      ];
+      balances = worth(0);
+      await send('fee', '0.01', 10);
+      await finish('fee', 'completed', '0.0001');
+      await settle();
+      await send('b', '0.5', 10);
+      balances = worth(25_000);
+      await settle();
+      currencies = CURRENCIES.map((currency) => ({ ...currency, usdRate: currency.paymentId === 10 ? '30000' : '1' }));
+      if (where === 'after a restart') reconciler = newReconciler();
+      await settle();
+      await finish('b', 'completed', '0.0001');
+      await settle();
+      expect(await missing()).toEqual({});
+    },
+  );
 });
 
 describe('what does not add up', () => {

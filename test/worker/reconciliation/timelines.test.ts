@@ -188,6 +188,20 @@ describe('over timelines of sends, readings, deposits and refunds in any order',
     );
   });
 
+  it('what the gateway rounds up, payment by payment, is not stolen', () => {
+    const gateway = new ModelGateway({ takesFee: false, fee: '0', places: 2, isConverted: false }, '10000.25');
+    read(gateway);
+    for (let number = 0; number < 1_500; number += 1) {
+      gateway.begin('1.001');
+      gateway.advance(number, 0);
+      gateway.take(number, 100n);
+      gateway.advance(number, 0);
+      gateway.now += SETTLE_MS;
+      read(gateway);
+    }
+    expect(gateway.reported).toBe(0n);
+  });
+
   it('small thefts add up', () => {
     const gateway = new ModelGateway({ takesFee: false, fee: '0', places: 18, isConverted: false }, BALANCE);
     for (let day = 0; day < 40; day += 1) {

@@ -152,7 +152,7 @@ export class ModelGateway {
   }
 
   get #market(): Market {
-    const usdRate = fromUnits(toUnits('1') * this.#rate);
+    const usdRate = fromUnits((toUnits('1') * this.#rate) / 100n);
     return { currencies: [{ paymentId: PAYMENT_ID, name: 'USDT', usdRate }], ageMs: 0 };
   }
 
