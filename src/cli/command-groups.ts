@@ -162,6 +162,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         description: 'query the gateway: balance, currencies, wallet, status',
         load: async () => (await import('./commands/gateway-command.js')).defineGatewayCommand,
       },
+      {
+        usage: 'reconcile [options]',
+        description: "compare the gateway's balance with what was sent; accept an unexplained drop",
+        load: async () => (await import('./commands/reconcile-command.js')).defineReconcileCommand,
+      },
     ],
   },
   {

@@ -21,6 +21,8 @@ export const ACTIVITIES = {
   paused: 'paused the account',
   resumed: 'resumed the account',
   objected: 'a send journal contradicts the ledger',
+  balance_dropped: 'the balance fell without a payout that explains it',
+  drop_accepted: 'accepted an unexplained drop of the balance',
   adopted: 'adopted the ledger',
   recovered: 'recovered from a journal',
   made_unknown: 'made unknown by an adoption: it may have been sent',
@@ -118,6 +120,8 @@ const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
   resumed: 'resumed',
   objection: 'objected',
   ledger_adopted: 'adopted',
+  balance_dropped: 'balance_dropped',
+  drop_accepted: 'drop_accepted',
 };
 
 /** By what an approver decided. */

@@ -27,7 +27,7 @@ export function compareBalance(
   return balance.map((entry) => {
     const needed = neededFrom(entry, currencies, queued);
     return {
-      currency: nameOf(entry, currencies),
+      currency: nameBalance(entry, currencies),
       balance: entry.amount,
       queued: needed === undefined ? undefined : fromUnits(needed),
       isEnough: needed === undefined || needed <= toUnits(entry.amount),
@@ -35,7 +35,11 @@ export function compareBalance(
   });
 }
 
-function nameOf({ paymentId, symbol }: Balance, currencies: readonly Currency[]): string {
+/** The currency's name, or the account's symbol; `account` where the gateway names neither. */
+export function nameBalance(
+  { paymentId, symbol }: Pick<Balance, 'paymentId' | 'symbol'>,
+  currencies: readonly Currency[],
+): string {
   if (paymentId === undefined) return symbol ?? 'account';
   return currencies.find((known) => known.paymentId === paymentId)?.name ?? `payment_id ${paymentId}`;
 }

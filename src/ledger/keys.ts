@@ -23,7 +23,7 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `late` | sorted set | payoutIds of which a payment was proved too late, by the time of the proof |
  * | `recheck` | set | payoutIds that got an approval or a rejection: the worker is to judge their hold again |
  * | `statistics` | hash | counters derived from the events, with the last event that is counted; may be deleted at any time |
- * | `gateway` | hash | what the gateway said last of its currencies and the balance; may be deleted at any time |
+ * | `gateway` | hash | what the gateway said last of its currencies and the balance, and how the balance compares with the payouts; may be deleted at any time |
  * | `workers` | hash | worker process → what it is doing (JSON), written every few seconds; may be deleted at any time |
  *
  * BullMQ's own keys begin with the same prefix.

@@ -18,6 +18,24 @@ export async function readPaymentFacts(
   return rows.map(toPaymentFacts);
 }
 
+/** What of a payout may be taken from the balance. */
+export interface SendFacts extends PaymentFacts {
+  /** A decimal string, as the gateway stated it; undefined until then. */
+  readonly fee: string | undefined;
+}
+
+/** As {@link readPaymentFacts}, with the fee. @throws RedisUnavailableError */
+export async function readSendFacts(
+  connection: LedgerConnection,
+  payoutIds: readonly string[],
+): Promise<(SendFacts | undefined)[]> {
+  const rows = await readFields(connection, payoutIds, ['paymentId', 'symbol', 'amount', 'fee']);
+  return rows.map((row) => {
+    const facts = toPaymentFacts(row);
+    return facts && { ...facts, fee: row[3] ?? undefined };
+  });
+}
+
 /** One page of an index, with each payout's state as its events tell it. */
 export interface IndexPage {
   readonly payouts: readonly {

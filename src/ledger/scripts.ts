@@ -21,6 +21,7 @@ export const SCRIPT_NAMES = [
   'change-state',
   'change-states',
   'pause-account',
+  'tell-of-balance',
   'resume-account',
   'object-to-ledger',
   'find-forgotten-sends',

@@ -88,6 +88,8 @@ const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
   resumed: 'was resumed',
   objection: 'is stopped: a send journal contradicts the ledger',
   ledger_adopted: 'continues: its ledger was adopted',
+  balance_dropped: 'has less money than its payouts explain: somebody else may use its secret key',
+  drop_accepted: 'had an unexplained drop of its balance, which an operator accepted',
 };
 
 const OF_PAYOUT: Partial<Record<PayoutEventName | NonNullable<PayoutEvent['decision']>, string>> = {

@@ -1,6 +1,6 @@
 import { baseUrlField, millisecondsField, platformIdField, wholeNumberField } from '../fields.js';
 import type { SettingTable } from '../setting.js';
-import { text } from './rules.js';
+import { flag, text } from './rules.js';
 
 /** Which account it is, and how to reach it. */
 export const ACCOUNT_IDENTITY = {
@@ -123,6 +123,16 @@ export const ACCOUNT_SETTINGS = {
     rule: millisecondsField(0),
     default: 60_000,
     unit: 'ms',
+  },
+  /**
+   * Whether the worker pauses the account when the balance falls without a payout that explains it. It tells of that in any
+   * case. See [control.md](control.md#reconciliation-what-it-can-and-cannot-see).
+   */
+  pauseOnUnexplainedDrop: {
+    section: 'control',
+    variable: 'PAYOUT_PAUSE_ON_UNEXPLAINED_DROP',
+    rule: flag,
+    default: false,
   },
   /** How often it queries `/currencies`, for their names and rates; 0 for never. */
   currenciesEveryMs: {

@@ -35,7 +35,7 @@ export const NOTIFY_SETTINGS = {
     section: 'notifications',
     variable: 'NOTIFY_EVENTS',
     rule: text,
-    default: 'failed,rejected,unknown,late_payment,tampering,paused,resumed,objection,ledger_adopted',
+    default: 'failed,rejected,unknown,late_payment,tampering,balance_dropped,paused,resumed,objection,ledger_adopted',
   },
   /** The body: `json` is signed and has all fields; `slack` and `telegram` are a line of text as those services take it. */
   notifyFormat: {

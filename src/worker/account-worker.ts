@@ -258,6 +258,7 @@ export class AccountWorker {
             balanceEveryMs: settings.balanceEveryMs,
             currenciesEveryMs: settings.currenciesEveryMs,
             policy,
+            pauseOnUnexplainedDrop: settings.pauseOnUnexplainedDrop,
           },
           active,
           end,

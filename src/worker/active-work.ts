@@ -11,6 +11,7 @@ import type { AccountPolicy } from './policy/account-policy.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
 import { keepStatistics } from './statistics/keep-statistics.js';
 import { StatisticsKeeper } from './statistics/statistics-keeper.js';
+import { Reconciler } from './reconciliation/reconciler.js';
 import { watchJobs } from './watch-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
 
@@ -27,6 +28,8 @@ export interface ActiveWorkOptions extends Omit<JobWorkerContext, 'logger'> {
   readonly currenciesEveryMs: number;
   /** Keeps what the policy holds up to date; undefined without a policy. */
   readonly policy?: Pick<AccountPolicy, 'keep'> | undefined;
+  /** Whether a balance that falls without a payout that explains it stops the account. */
+  readonly pauseOnUnexplainedDrop: boolean;
 }
 
 /**
@@ -40,15 +43,43 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   const jobs = new WithdrawJobs({ ...options, active, logger });
   const reconciler = new JobReconciler({ ledger, queues, relay, logger });
   const statistics = new StatisticsKeeper(connection, logger);
+  const balanceReconciler = openReconciler(options, active);
   const upkeep = [
     repairClockJumpsRegularly({ clock, queues, longestPollDelayMs, logger }, end),
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),
     keepStatistics({ keeper: statistics, connection, logger }, end),
-    keepGatewayFacts({ ...options, connection, queuedPaymentIds: () => statistics.queuedPaymentIds, logger }, end),
+    keepGatewayFacts(
+      {
+        ...{ ...options, connection, logger },
+        queuedPaymentIds: () => statistics.queuedPaymentIds,
+        reconciler: balanceReconciler,
+      },
+      end,
+    ),
     ...(policy === undefined ? [] : [policy.keep(end)]),
     ...(retentionDays === undefined ? [] : [applyRetention({ connection, retentionDays, statistics, logger }, end)]),
   ];
   await untilAborted(end);
   await jobs.close();
   await Promise.all(upkeep);
+}
+
+/** A gateway's status may be ahead of its balance for so long, or for so many readings. */
+const SETTLE_MS = 10 * 60_000;
+const SETTLE_READINGS = 10;
+
+function openReconciler(options: ActiveWorkOptions, { notePause, logger }: ActiveSender): Reconciler {
+  const { ledger, balanceEveryMs, pauseOnUnexplainedDrop } = options;
+  return new Reconciler({
+    connection: ledger.connection,
+    settleMs: Math.min(SETTLE_MS, SETTLE_READINGS * balanceEveryMs),
+    pause: pauseOnUnexplainedDrop
+      ? async (reason) => {
+          // First: from then on, removing the pause from Redis does not end it.
+          notePause(reason);
+          await ledger.pause('worker', reason);
+        }
+      : undefined,
+    logger,
+  });
 }

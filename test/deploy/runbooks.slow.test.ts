@@ -1,5 +1,8 @@
 import { cp, rm, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/clock.js';
+import { createGatewayClient } from '../../src/gateway/gateway-client.js';
+import { silentLogger } from '../../src/logger.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { until } from '../support/until.js';
@@ -244,6 +247,22 @@ it('the balance is low', async () => {
   const [shown = ''] = await follow('the balance is low', { 1: async () => enqueue(2, 'funded') });
   expect(shown).toMatch(/USD|BTC|\d/);
   await untilCompleted(3);
+});
+
+it('the balance fell unexplained', async () => {
+  await host.shell('echo BALANCE_EVERY_MS=1000 >> /etc/payouts/payouts.env');
+  await startWorker();
+  const reconcile = async (): Promise<string> => (await host.shell('payouts reconcile')).output;
+  await until('the balance is judged', async () => /unexplained +0$/m.test(await reconcile()));
+  const thief = createGatewayClient({
+    ...{ baseUrl: sandbox.url, platformId: ACCOUNT, secretKey: SECRET_KEY, logger: silentLogger, clock: systemClock },
+  });
+  await thief.withdraw({ paymentId: 1, amount: '100000', addressTo: 'bc1qthiefxxxxxxxxxxxxxxxxxxxxxx' });
+  thief.close();
+  await until('it is reported', async () => (await reconcile()).includes('REPORTED'));
+  const [shown = '', explained = ''] = await follow('the balance fell unexplained');
+  expect(shown).toContain('missing, since');
+  expect(explained).not.toContain('REPORTED');
 });
 
 it('no runbook of the page was left out', () => {

@@ -85,6 +85,7 @@ it('has a rule for everything that needs an operator', () => {
     'payouts_due',
     'payouts_balance',
     'payouts_balance_needed',
+    'payouts_balance_unexplained',
     'payouts_not_sent_total',
     'payouts_clock_offset_seconds',
     'payouts_sends_total',

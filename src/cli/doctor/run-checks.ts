@@ -9,6 +9,7 @@ import type { Keyring } from '../../control/keyring.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { checkPause, checkSender, checkUnknown } from './check-account.js';
 import { checkBalance } from './check-balance.js';
+import { checkReconciliation } from './check-reconciliation.js';
 import { checkClock } from './check-clock.js';
 import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } from './check-gateway.js';
 import { checkJobs, JOB_CHECK_NAMES } from './check-jobs.js';
@@ -152,6 +153,7 @@ async function* checkLedger(
     yield await attempt('outbox', async () => checkOutbox(await readAccountStats(connection)));
     yield await attempt('pause', async () => checkPause(await readAccountStats(connection), { isSigned }));
     yield await attempt('balance', async () => checkBalance(connection));
+    yield await attempt('reconciliation', async () => checkReconciliation(connection));
     yield await attempt('unknown payouts', async () => checkUnknown(await readAccountStats(connection)));
     yield* await attemptAll('notifications', async () => checkNotifications(connection));
   } finally {

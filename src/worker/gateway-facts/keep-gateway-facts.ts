@@ -3,12 +3,14 @@ import type { GatewayClient } from '../../gateway/gateway-client.js';
 import {
   readGatewayFacts,
   writeGatewayFacts,
+  type Balance,
   type Currency,
   type GatewayFactsPart,
 } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { toLine } from '../../ledger/payout.js';
 import type { Logger } from '../../logger.js';
+import type { Reconciler } from '../reconciliation/reconciler.js';
 import { parseBalance } from './parse-balance.js';
 import { parseCurrencies } from './parse-currencies.js';
 
@@ -21,6 +23,8 @@ export interface KeepGatewayFactsOptions {
   readonly currenciesEveryMs: number;
   /** The currency ids of the payouts that wait: one that is not known is worth a query. */
   readonly queuedPaymentIds: () => readonly number[];
+  /** Judges each balance; undefined where nobody does. */
+  readonly reconciler?: Pick<Reconciler, 'watch'>;
   readonly logger: Logger;
 }
 
@@ -93,11 +97,21 @@ class GatewayFactsKeeper {
     if (balanceEveryMs > 0 && this.#isDue('balance', queriedAt, balanceEveryMs)) {
       queriedAt.balance = connection.clock.wallNow();
       await this.#query('balance', async () => {
-        const balance = parseBalance(await gateway.balance(), this.#currencies);
-        if (balance === undefined) throw new Error('it has a form that is not understood');
-        return { balance, balanceAt: queriedAt.balance };
+        return { balance: await this.#readBalance(queriedAt.currencies), balanceAt: queriedAt.balance };
       });
     }
+  }
+
+  async #readBalance(currenciesAt: number): Promise<readonly Balance[]> {
+    const { gateway, reconciler, connection } = this.#options;
+    const currencies = this.#currencies;
+    const read = async (): Promise<readonly Balance[]> => {
+      const balance = parseBalance(await gateway.balance(), currencies);
+      if (balance === undefined) throw new Error('it has a form that is not understood');
+      return balance;
+    };
+    if (reconciler === undefined) return read();
+    return reconciler.watch(read, { currencies, ageMs: connection.clock.wallNow() - currenciesAt });
   }
 
   /** A sender that takes over continues where the last one was. */

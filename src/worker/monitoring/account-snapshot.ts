@@ -8,6 +8,8 @@ import { countStuck } from '../../ledger/count-stuck.js';
 import { findServer } from '../../ledger/find-server.js';
 import { readGatewayFacts, type GatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { readReconciliation } from '../../ledger/reconciliation-store.js';
+import { summariseDrops, type UnexplainedDrop } from '../../ledger/unexplained-drops.js';
 import { readNotificationLag } from '../../ledger/notification-lag.js';
 import { readQueuedSums, type CurrencySum } from '../../ledger/statistics.js';
 import { findWriteRefusal, type WriteRefusal } from '../../ledger/write-probe.js';
@@ -55,6 +57,8 @@ export interface AccountMoney {
   readonly covers: readonly BalanceCover[];
   /** In ms; undefined while the balance is not known. */
   readonly balanceAgeMs: number | undefined;
+  /** What the balances lost without a payout that explains it, where they were compared. */
+  readonly unexplained: readonly UnexplainedDrop[];
 }
 
 /** An older balance looks like a true one, and is none. */
@@ -129,11 +133,16 @@ async function readDetails(
 }
 
 async function readMoney(connection: LedgerConnection): Promise<AccountMoney> {
-  const [facts, queued] = await Promise.all([readGatewayFacts(connection), readQueuedSums(connection)]);
+  const [facts, queued, reconciled] = await Promise.all([
+    readGatewayFacts(connection),
+    readQueuedSums(connection),
+    readReconciliation(connection),
+  ]);
   const { balanceAt, currencies } = facts;
   const balanceAgeMs = balanceAt === undefined ? undefined : Math.max(0, connection.clock.wallNow() - balanceAt);
   const isValid = balanceAgeMs !== undefined && balanceAgeMs <= BALANCE_VALID_MS;
-  return { queued, currencies, covers: isValid ? compareBalance(facts, queued) : [], balanceAgeMs };
+  const covers = isValid ? compareBalance(facts, queued) : [];
+  return { queued, currencies, covers, balanceAgeMs, unexplained: summariseDrops(reconciled, currencies) };
 }
 
 /**

@@ -2,6 +2,7 @@ import { sinceWatcherFailureMs, watcherFailures } from '../../failsafe.js';
 import { formatCount, formatDuration, formatMs } from '../../format.js';
 import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/clock-offset.js';
 import { NOTIFICATIONS_LATE_MS } from '../../ledger/notification-lag.js';
+import { listDrops } from '../../ledger/unexplained-drops.js';
 import { forAccount } from '../../operator/next-steps.js';
 import type { AccountDetails, AccountView } from './account-snapshot.js';
 
@@ -69,6 +70,11 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
     if (low.length === 0) return undefined;
     const list = low.map(({ currency, balance, queued }) => `${balance} ${currency} for ${queued ?? ''}`).join(', ');
     return `The balance is below what is queued (${list}): top the account up; the gateway rejects what it cannot pay.`;
+  },
+  function unexplained({ stats, money }) {
+    const drops = money.unexplained.filter(({ amount }) => amount !== '0');
+    if (drops.length === 0) return undefined;
+    return `The balance fell by ${listDrops(drops)} more than the payouts explain: somebody else may use the gateway's secret key. Run \`payouts reconcile --account ${stats.platformId}\`.`;
   },
   function outbox({ stats }) {
     if (stats.outboxUnreadable === 0) return undefined;

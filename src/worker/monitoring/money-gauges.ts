@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import type { UnexplainedDrop } from '../../ledger/unexplained-drops.js';
 import type { AccountMoney } from './account-snapshot.js';
 
 /** More currencies than this are left out of the metrics: each is a series of every worker. */
@@ -23,6 +24,10 @@ export function createMoneyGauges(registry: Registry) {
       labelNames: ['platform_id'],
       registers,
     }),
+    unexplained: ofCurrency(
+      'payouts_balance_unexplained',
+      'What the balance lost without a payout that explains it, until an operator accepts it; 0 while it adds up.',
+    ),
     queuedAmount: new Gauge({
       name: 'payouts_queued_amount',
       help: 'The sum of the queued payouts of a currency.',
@@ -35,7 +40,7 @@ export function createMoneyGauges(registry: Registry) {
 export function setMoneyGauges(
   gauges: MoneyGauges,
   platformId: string,
-  { queued, currencies, covers, balanceAgeMs }: AccountMoney,
+  { queued, currencies, covers, balanceAgeMs, unexplained }: AccountMoney,
 ): void {
   const account = { platform_id: platformId };
   if (balanceAgeMs !== undefined) gauges.balanceAge.set(account, balanceAgeMs / 1_000);
@@ -45,8 +50,18 @@ export function setMoneyGauges(
     gauges.balance.set({ ...account, currency }, Number(balance));
     if (needed !== undefined) gauges.balanceNeeded.set({ ...account, currency }, Number(needed));
   }
+  for (const { currency, amount } of mostImportant(unexplained)) {
+    gauges.unexplained.set({ ...account, currency }, Number(amount));
+  }
   for (const { paymentId, amount } of queued.slice(0, MOST_CURRENCIES)) {
     const currency = currencies.find((known) => known.paymentId === paymentId)?.name ?? '';
     gauges.queuedAmount.inc({ ...account, payment_id: String(paymentId), currency }, Number(amount));
   }
+}
+
+/** Those with a drop first: no limit hides one. */
+function mostImportant(unexplained: readonly UnexplainedDrop[]): readonly UnexplainedDrop[] {
+  const dropped = unexplained.filter(({ amount }) => amount !== '0');
+  const others = unexplained.filter(({ amount }) => amount === '0');
+  return [...dropped, ...others.slice(0, MOST_CURRENCIES)];
 }

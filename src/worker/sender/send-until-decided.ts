@@ -13,6 +13,8 @@ export interface ActiveSender {
   readonly clock: Clock;
   /** Told when journal and ledger contradict each other. */
   readonly onMismatch: (mismatch: LedgerMismatch) => void;
+  /** Keeps a pause that this worker makes in its journal, where it keeps pauses. */
+  readonly notePause: (reason: string) => void;
   readonly observer: Pick<WorkerObserver, 'notSent'>;
   readonly logger: Logger;
 }

@@ -151,11 +151,12 @@ export class SenderLoop {
       this.#status.refuse(found.reason, ADOPT_HINT);
       refused.abort();
     };
+    const notePause = (reason: string): void => this.#pause?.note(reason);
     this.#status.becomeSender(lease.epoch);
     const end = AbortSignal.any([stop, heldLease.lost, refused.signal, failed.signal]);
     const over = new AbortController();
     const sending = [
-      work({ sender, clock, ledger, onMismatch, observer, logger }, end),
+      work({ sender, clock, ledger, onMismatch, notePause, observer, logger }, end),
       recoverRegularly({ clock, relayOutbox, recovery, onMismatch, logger }, end),
     ];
     void Promise.allSettled(sending).then(() => {

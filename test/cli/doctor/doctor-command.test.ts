@@ -31,6 +31,7 @@ describe('payouts doctor', () => {
       'outbox',
       'pause',
       'balance',
+      'reconciliation',
       'unknown payouts',
     ]);
     expect(out).toContain('! sender                   no process sends for the account\n');

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
+import { systemClock } from '../../../src/clock.js';
+import { createGatewayClient, type GatewayClient } from '../../../src/gateway/gateway-client.js';
+import { silentLogger } from '../../../src/logger.js';
 import { PayoutOperator } from '../../../src/operator/payout-operator.js';
 import { findFreePort } from '../../../src/local-redis.js';
 import { runCli } from '../../support/cli.js';
@@ -110,6 +113,13 @@ export class Rig {
   async pay(count: number): Promise<void> {
     await this.world.enqueue(count);
     await untilSettled(this.world, count);
+  }
+
+  /** The gateway for somebody who has the account's secret key. */
+  openGateway(): GatewayClient {
+    const { platformId, sandbox } = this.world;
+    const options = { baseUrl: sandbox.url, platformId, secretKey: SECRET_KEY };
+    return createGatewayClient({ ...options, logger: silentLogger, clock: systemClock });
   }
 
   /** What `/readyz` says; status 0 when no process listens. */

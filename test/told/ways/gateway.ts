@@ -1,4 +1,18 @@
+import { until } from '../../support/until.js';
+import type { Rig } from '../support/rig.js';
 import type { Way } from '../way.js';
+
+/** Somebody who has the account's secret key pays himself, once the worker compares the balance. */
+async function steal(rig: Rig): Promise<void> {
+  const { client, prefix } = rig;
+  await until('the balance is judged', async () => {
+    const stored = await client.hget(`${prefix}:gateway`, 'reconciliation');
+    return stored?.includes('"unexplained":"0"') === true;
+  });
+  const thief = rig.openGateway();
+  await thief.withdraw({ paymentId: 1, amount: '100000', addressTo: 'bc1qthiefxxxxxxxxxxxxxxxxxxxxxx' });
+  thief.close();
+}
 
 /** The gateway does not do its part. */
 export const GATEWAY_WAYS: readonly Way[] = [
@@ -70,6 +84,16 @@ export const GATEWAY_WAYS: readonly Way[] = [
       alerts: ['PayoutsBalanceLow'],
       readyz: { status: 200, words: 'The balance is below what is queued' },
       doctor: { exit: 0, check: 'balance', words: 'queued' },
+    },
+  },
+  {
+    name: "Somebody else uses the gateway's secret key",
+    environment: { BALANCE_EVERY_MS: '1000' },
+    happens: steal,
+    told: {
+      alerts: ['PayoutsBalanceDropped'],
+      readyz: { status: 200, words: 'more than the payouts explain' },
+      doctor: { exit: 0, check: 'reconciliation', words: 'more than the payouts explain' },
     },
   },
   {

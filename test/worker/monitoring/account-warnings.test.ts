@@ -21,7 +21,7 @@ const QUIET = {
   oldestAgeMs: { queued: 0, sending: 0, in_progress: 0, unknown: 0 },
 } as unknown as AccountStats;
 
-const MONEY = { queued: [], currencies: [], covers: [], balanceAgeMs: undefined };
+const MONEY = { queued: [], currencies: [], covers: [], balanceAgeMs: undefined, unexplained: [] };
 
 const WELL: AccountDetails = {
   ...{
@@ -42,6 +42,16 @@ it('warns of a balance that is below what is queued', () => {
   ];
   expect(warnings({ money: { ...MONEY, covers } })).toEqual([
     expect.stringMatching(/^The balance is below what is queued \(1 BTC for 2\.5\): top the account up/),
+  ]);
+});
+
+it('warns of a balance that fell without a payout that explains it', () => {
+  const unexplained = [
+    { currency: 'BTC', amount: '0' },
+    { currency: 'TRX', amount: '12.5' },
+  ];
+  expect(warnings({ money: { ...MONEY, unexplained } })).toEqual([
+    expect.stringMatching(/^The balance fell by 12\.5 TRX more than .*`payouts reconcile --account/),
   ]);
 });
 

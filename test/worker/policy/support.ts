@@ -35,7 +35,11 @@ export class TestPolicy {
   readonly longestWindowMs = 86_400_000;
   readonly isListed = (): boolean => false;
 
-  constructor(public policy: Policy) {}
+  policy: Policy;
+
+  constructor(policy: Policy) {
+    this.policy = policy;
+  }
 
   get hash(): string {
     return `hash of ${this.policy.rules.map(({ name }) => name).join(' ')}`;

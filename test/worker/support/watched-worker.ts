@@ -32,7 +32,7 @@ export interface WatchedWorkerOptions {
   readonly prepare?: (journalDir: string, platformId: number) => Promise<void>;
 }
 
-const SECRET_KEY = 'k-watched-0123456789';
+export const WATCHED_SECRET_KEY = 'k-watched-0123456789';
 
 interface Closable {
   close(): Promise<void>;
@@ -61,7 +61,7 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Pr
   const journalDir = await mkdtemp(join(tmpdir(), 'payouts-health-'));
   await options.prepare?.(journalDir, platformId);
   const sandbox = await startSandbox({
-    accounts: [{ platformId, secretKey: SECRET_KEY }],
+    accounts: [{ platformId, secretKey: WATCHED_SECRET_KEY }],
     settleAfterMs: 300,
     ...options.sandbox,
   });
@@ -79,7 +79,7 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Pr
       {
         platformId,
         baseUrl: sandbox.url,
-        secretKey: SECRET_KEY,
+        secretKey: WATCHED_SECRET_KEY,
         leaseMs: 1_000,
         quarantineMs: 1_000,
         inFlightMaxMs: 100,

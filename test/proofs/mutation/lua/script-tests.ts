@@ -34,6 +34,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'resume-account': [PAYOUTS, EVENTS, CONTRACT],
   'revert-send': [CONTRACT],
   'set-group-idle': [GROUPS],
+  'tell-of-balance': ['worker/reconciliation/reconciler.test.ts'],
   'trim-events': [RETENTION],
   'write-statistics': STATISTICS,
 };

@@ -40,7 +40,7 @@ const ageAtOnce: Filter = (events) =>
 function countAccepted(): Filter {
   const begun = new Map<string, SpendEvent>();
   return (events) =>
-    events.flatMap((event) => {
+    events.flatMap((event): SpendEvent[] => {
       if (event.kind !== 'begun') return [...(event.kind === 'accepted' ? [begun.get(event.id) ?? event] : []), event];
       begun.set(event.spend.id, event);
       return [];

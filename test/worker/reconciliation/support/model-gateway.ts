@@ -1,0 +1,189 @@
+import { fromUnits, toUnits } from '../../../../src/decimal.js';
+import type { SendFacts } from '../../../../src/ledger/payment-facts.js';
+import type { ReconciledBalance } from '../../../../src/ledger/reconciliation.js';
+import type { PayoutState } from '../../../../src/ledger/states.js';
+import { compareReading } from '../../../../src/worker/reconciliation/compare-reading.js';
+import { OpenSends } from '../../../../src/worker/reconciliation/open-sends.js';
+import { currentRates, type Market } from '../../../../src/worker/reconciliation/rates.js';
+
+/** How a gateway keeps its books: the API leaves all of it open. */
+export interface Books {
+  /** Whether the fee is taken on top of the amount. */
+  readonly takesFee: boolean;
+  /** The fee of each payment, a decimal string. */
+  readonly fee: string;
+  /** The balance is stated with so many decimals, and each debit rounded up to them. */
+  readonly places: number;
+  /** The account is kept in USD: debits are converted. */
+  readonly isConverted: boolean;
+}
+
+interface ModelSend {
+  readonly amount: string;
+  state: PayoutState;
+  /** Taken from the balance, in its unit. */
+  taken: bigint;
+  endedAt: number;
+  rateAtEnd: bigint | undefined;
+  isRefunded: boolean;
+}
+
+const PAYMENT_ID = 6;
+export const SETTLE_MS = 1_000;
+
+/** A gateway that takes each amount at any time that the API allows, and the code under test that sees only its statements. */
+export class ModelGateway {
+  now = 1_000_000;
+  stolen = 0n;
+  readonly sends: ModelSend[] = [];
+  readonly #books: Books;
+  readonly #tracked: OpenSends;
+  #balance: bigint;
+  #rate = 100n;
+  #compared: readonly ReconciledBalance[] = [];
+  #snapshot: { readonly at: number; readonly amount: string } | undefined;
+  #eventNumber = 0;
+
+  constructor(books: Books, balance: string) {
+    this.#books = books;
+    this.#tracked = new OpenSends(new Map([[PAYMENT_ID, books.fee]]), new Map());
+    this.#balance = toUnits(balance);
+    this.#tracked.noteRates(currentRates(this.#market));
+  }
+
+  get reported(): bigint {
+    return this.#compared.reduce((sum, { drop }) => sum + toUnits(drop?.amount ?? '0'), 0n);
+  }
+
+  get balances(): readonly ReconciledBalance[] {
+    return this.#compared;
+  }
+
+  begin(amount: string): void {
+    this.sends.push({ amount, state: 'queued', taken: 0n, endedAt: Infinity, rateAtEnd: undefined, isRefunded: false });
+    this.#move(this.sends.length - 1, 'sending');
+  }
+
+  /** Takes a send one step further, or nowhere. */
+  advance(index: number, choice: number): void {
+    const send = this.sends[index];
+    if (send === undefined) return;
+    const ways: readonly PayoutState[] = WAYS[send.state] ?? [];
+    // Nobody says of what was taken that it was not.
+    const honest = ways.filter((to) => send.taken === 0n || !UNPAID.includes(to));
+    const to = honest[choice % Math.max(1, honest.length)];
+    if (to !== undefined) this.#move(index, to);
+  }
+
+  /** The gateway takes the money of a send that it may have accepted: until some time after it ended. */
+  take(index: number, spread: bigint): void {
+    const send = this.sends[index];
+    if (send === undefined || send.taken > 0n || !MAY_BE_TAKEN.includes(send.state)) return;
+    if (this.now > send.endedAt + SETTLE_MS) return;
+    const { takesFee, fee, isConverted, places } = this.#books;
+    const amount = toUnits(send.amount) + (takesFee ? toUnits(fee) : 0n);
+    const debit = isConverted ? (amount * (send.rateAtEnd ?? this.#rate) * spread) / 10_000n : amount;
+    send.taken = roundUp(debit, places);
+    this.#balance -= send.taken;
+  }
+
+  refund(index: number): void {
+    const send = this.sends[index];
+    if (send?.state !== 'failed' || send.isRefunded) return;
+    send.isRefunded = true;
+    this.#balance += send.taken;
+  }
+
+  change(units: bigint): void {
+    this.#balance += units;
+  }
+
+  steal(units: bigint): void {
+    this.stolen += units;
+    this.#balance -= units;
+  }
+
+  /** The worker learns of it at once; what is converted between two of its queries is for the margin. */
+  moveRate(percent: bigint): void {
+    this.#rate = 100n + percent;
+    this.#tracked.noteRates(currentRates(this.#market));
+  }
+
+  /** The moment at which the gateway reads its books; the response comes later. */
+  snapshot(): void {
+    const step = 10n ** BigInt(36 - this.#books.places);
+    this.#snapshot ??= { at: this.now, amount: fromUnits((this.#balance / step) * step) };
+  }
+
+  respond(): void {
+    if (this.#snapshot === undefined) return;
+    const { at, amount } = this.#snapshot;
+    this.#snapshot = undefined;
+    const market = this.#market;
+    this.#tracked.noteRates(currentRates(market));
+    const paymentId = this.#books.isConverted ? undefined : PAYMENT_ID;
+    const { compared } = compareReading({
+      ...{ at, until: this.now, market, settleMs: SETTLE_MS, before: this.#compared },
+      balances: [{ paymentId, symbol: undefined, amount }],
+      ended: this.#tracked.takeEnded() ?? [],
+      open: this.#tracked.open,
+      fees: this.#tracked.fees,
+    });
+    // As it would come back from Redis.
+    this.#compared = JSON.parse(JSON.stringify(compared)) as readonly ReconciledBalance[];
+  }
+
+  /** Everything ends and is read again and again. */
+  calmDown(): void {
+    this.sends.forEach((send, index) => {
+      if (send.state === 'unknown') this.#move(index, 'in_progress');
+      if (send.state === 'sending') this.#move(index, 'in_progress');
+      if (send.state === 'in_progress') {
+        this.take(index, 100n);
+        this.#move(index, 'completed');
+      }
+    });
+    for (let reading = 0; reading < 5; reading += 1) {
+      this.now += 2 * SETTLE_MS;
+      this.respond();
+      this.snapshot();
+      this.respond();
+    }
+  }
+
+  get #market(): Market {
+    const usdRate = fromUnits((toUnits('1') * this.#rate) / 100n);
+    return { currencies: [{ paymentId: PAYMENT_ID, name: 'USDT', usdRate }], ageMs: 0 };
+  }
+
+  #move(index: number, to: PayoutState): void {
+    const send = this.sends[index];
+    if (send === undefined) return;
+    const from = send.state;
+    send.state = to;
+    send.endedAt = OPEN.includes(to) ? Infinity : this.now;
+    send.rateAtEnd = OPEN.includes(to) ? undefined : this.#rate;
+    const facts: SendFacts = {
+      ...{ paymentId: PAYMENT_ID, symbol: undefined, amount: send.amount },
+      fee: to === 'completed' ? this.#books.fee : undefined,
+    };
+    const change = { payoutId: `p-${index}`, from, to };
+    this.#tracked.apply({ eventId: `${(this.#eventNumber += 1)}-0`, at: this.now, change }, facts);
+  }
+}
+
+const OPEN: readonly PayoutState[] = ['sending', 'in_progress', 'unknown'];
+const UNPAID: readonly PayoutState[] = ['rejected', 'queued'];
+const MAY_BE_TAKEN: readonly PayoutState[] = [...OPEN, 'completed', 'failed', 'cancelled'];
+
+const WAYS: Partial<Record<PayoutState, readonly PayoutState[]>> = {
+  queued: ['sending'],
+  sending: ['in_progress', 'in_progress', 'in_progress', 'unknown', 'rejected', 'queued'],
+  in_progress: ['completed', 'completed', 'completed', 'failed', 'unknown'],
+  unknown: ['in_progress', 'queued', 'cancelled', 'rejected'],
+};
+
+function roundUp(units: bigint, places: number): bigint {
+  const step = 10n ** BigInt(36 - places);
+  return ((units + step - 1n) / step) * step;
+}
