@@ -33,7 +33,7 @@ function withTaken(journal: SendJournal, takeSpends: SendJournal['takeSpends']):
 }
 
 const ageAtOnce: Filter = (events) =>
-  events.flatMap((event) =>
+  events.flatMap((event): SpendEvent[] =>
     event.kind === 'begun' ? [event, { kind: 'accepted', id: event.spend.id, at: event.at } as const] : [event],
   );
 
