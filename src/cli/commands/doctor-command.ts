@@ -14,6 +14,7 @@ Checks Redis, the gateway, the journal, the queues and the account with the envi
 nothing and can run beside a worker at any time.
 
 With PAYOUT_KEYS_FILE it also checks the keys, and whether the journal lets signed payouts be sent; without, it warns of that.
+With PAYOUT_POLICY_FILE it checks the policy.
 Where HEALTH_PORT is set, it also asks the worker that serves there.
 
 Exit code 1 when a line begins with ✗: payouts cannot be sent, or a safeguard is missing.

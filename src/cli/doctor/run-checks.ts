@@ -18,6 +18,7 @@ import { checkJournalFolder } from './check-journal-folder.js';
 import { checkKeys, type KeysToCheck } from './check-keys.js';
 import { checkNotifications } from './check-notifications.js';
 import { checkOutbox } from './check-outbox.js';
+import { checkPolicy } from './check-policy.js';
 import { checkQueue } from './check-queue.js';
 import {
   checkRedis,
@@ -85,6 +86,9 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
     }
     for (const account of accounts) {
       const { platformId } = account;
+      // Of a keyring that cannot be used the checks of the keys tell.
+      const policy = isSigned && keyring === undefined ? [] : checkPolicy(account, keyring, clock);
+      for (const result of policy) yield { ...result, platformId };
       for await (const result of checkGateway(account, clock)) yield { ...result, platformId };
       if (there === undefined) continue;
       for await (const result of checkLedger(there, platformId, { journalDir, isSigned, keyring, clock }))

@@ -1,7 +1,7 @@
 import { describeRule } from '../../control/policy/describe-rule.js';
 import { formatSpan } from '../../control/policy/format-span.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
-import type { UsdSettings } from '../../control/policy/policy.js';
+import { DEFAULT_USD, type UsdSettings } from '../../control/policy/policy.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from '../output/format-table.js';
 
@@ -12,7 +12,7 @@ export function formatPolicy({ policy, hash, file }: LoadedPolicy, colours: CliC
   const facts = [
     ['hash', hash],
     ['default', `${uncovered}: what no rule with a cap is about is ${rest}`],
-    ['dollars', describeUsd(usd)],
+    ['dollars', describeUsd(usd ?? DEFAULT_USD)],
     ['approvals', `hold for ${formatSpan(approvalsExpireAfterMs)}`],
     ...[...groups].map(([name, persons]) => [`group ${name}`, [...persons].join(', ')]),
   ];
@@ -24,8 +24,7 @@ export function formatPolicy({ policy, hash, file }: LoadedPolicy, colours: CliC
   ].join('');
 }
 
-function describeUsd(usd: UsdSettings | undefined): string {
-  if (usd === undefined) return 'rates are those of the gateway';
+function describeUsd(usd: UsdSettings): string {
   const pinned = [...usd.pinned].map(([paymentId, rate]) => `1 of currency ${paymentId} is ${rate} USD`);
   const moved = `one that moved by more than ${usd.maxMovePercent}% counts once it has stood as long`;
   return [`a rate counts for ${formatSpan(usd.maxAgeMs)}; ${moved}`, ...pinned].join('; ');

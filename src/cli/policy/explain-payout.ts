@@ -2,7 +2,7 @@ import { countApprovals, type ApprovalCount } from '../../control/count-approval
 import type { Keyring } from '../../control/keyring.js';
 import { decide, type Decision } from '../../control/policy/decide.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
-import type { Policy } from '../../control/policy/policy.js';
+import { DEFAULT_USD, type Policy } from '../../control/policy/policy.js';
 import { UsdRates } from '../../control/policy/usd-rates.js';
 import { intentOf } from '../../control/signed-payout.js';
 import { verifyIntent, type IntentVerdict } from '../../control/verify-intent.js';
@@ -45,7 +45,7 @@ export function explainPayout(
       `A field of payout ${payout.payoutId} was altered: amount (got ${JSON.stringify(amount)})`,
     );
   }
-  const known = new UsdRates(policy.usd ?? GATEWAY_RATES).worthOf(paymentId, amount, now);
+  const known = new UsdRates(policy.usd ?? DEFAULT_USD).worthOf(paymentId, amount, now);
   const worth = known.kind === 'known' ? known : { kind: 'unknown' as const, reason: UNKNOWN_RATE };
   const decision = decide(
     policy,
@@ -61,9 +61,6 @@ export function explainPayout(
 
 /** Never looked at: without a signature that is what the verdict says. */
 const UNSIGNED = { issuedAt: '', expiresAt: '' };
-
-/** Nothing is read of it but that no rate is pinned. */
-const GATEWAY_RATES = { maxAgeMs: 0, maxMovePercent: 0, pinned: new Map<number, string>() };
 
 function count(
   { payoutId, approvals = [], signed }: Payout,

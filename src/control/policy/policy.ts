@@ -64,11 +64,15 @@ export interface UsdSettings {
   readonly pinned: ReadonlyMap<number, string>;
 }
 
+/** What counts where a policy says nothing of rates. */
+export const DEFAULT_USD: UsdSettings = { maxAgeMs: 15 * 60_000, maxMovePercent: 25, pinned: new Map() };
+
 /** What may leave an account, as its owner decided. */
 export interface Policy {
   readonly platformId: number;
   /** What becomes of a payout that no cap covers. */
   readonly uncovered: 'hold' | 'send';
+  /** Undefined where it says nothing of rates. */
   readonly usd: UsdSettings | undefined;
   /** The persons of each group. */
   readonly groups: ReadonlyMap<string, ReadonlySet<string>>;
@@ -208,8 +212,8 @@ const policyFile = z.strictObject({
   default: z.enum(['hold', 'send'], { error: 'must be hold or send' }),
   usd: z
     .strictObject({
-      maxAge: durationField.default(15 * 60_000),
-      maxMove: percentField.default(25),
+      maxAge: durationField.default(DEFAULT_USD.maxAgeMs),
+      maxMove: percentField.default(DEFAULT_USD.maxMovePercent),
       pinned: z.record(z.string(), z.string()).default({}),
     })
     .exactOptional(),
