@@ -47,7 +47,10 @@ afterEach(async () => {
 });
 
 function newReconciler(connection = account.connection): Reconciler {
-  const pause = async (reason: string): Promise<void> => void (await Promise.resolve(pauses.push(reason)));
+  const pause = async (reason: string): Promise<void> => {
+    pauses.push(reason);
+    return Promise.resolve();
+  };
   return new Reconciler({ connection, settleMs: SETTLE_MS, pause, logger });
 }
 
