@@ -75,6 +75,8 @@ class GatewayFactsKeeper {
   #queriedAt: Record<Query, number> | undefined;
   #unknownIdAt = -Infinity;
   #currencies: readonly Currency[] = [];
+  /** When they were stated, by the wall clock; a query that failed leaves it. */
+  #currenciesAt: number | undefined;
   readonly #askedFor = new Set<number>();
 
   constructor(options: KeepGatewayFactsOptions) {
@@ -91,33 +93,37 @@ class GatewayFactsKeeper {
         const currencies = parseCurrencies(list);
         if (currencies.length === 0 && list.length > 0) throw new Error('its items have a form that is not understood');
         this.#currencies = currencies;
+        this.#currenciesAt = queriedAt.currencies;
         return { currencies, currenciesAt: queriedAt.currencies };
       });
     }
     if (balanceEveryMs > 0 && this.#isDue('balance', queriedAt, balanceEveryMs)) {
       queriedAt.balance = connection.clock.wallNow();
       await this.#query('balance', async () => {
-        return { balance: await this.#readBalance(queriedAt.currencies), balanceAt: queriedAt.balance };
+        return { balance: await this.#readBalance(), balanceAt: queriedAt.balance };
       });
     }
   }
 
-  async #readBalance(currenciesAt: number): Promise<readonly Balance[]> {
+  async #readBalance(): Promise<readonly Balance[]> {
     const { gateway, reconciler, connection } = this.#options;
     const currencies = this.#currencies;
+    const currenciesAt = this.#currenciesAt;
     const read = async (): Promise<readonly Balance[]> => {
       const balance = parseBalance(await gateway.balance(), currencies);
       if (balance === undefined) throw new Error('it has a form that is not understood');
       return balance;
     };
     if (reconciler === undefined) return read();
-    return reconciler.watch(read, { currencies, ageMs: connection.clock.wallNow() - currenciesAt });
+    const ageMs = currenciesAt === undefined ? undefined : connection.clock.wallNow() - currenciesAt;
+    return reconciler.watch(read, { currencies, ageMs });
   }
 
   /** A sender that takes over continues where the last one was. */
   async #readCache(): Promise<Record<Query, number>> {
     const facts = await readGatewayFacts(this.#options.connection);
     this.#currencies = facts.currencies;
+    this.#currenciesAt = facts.currenciesAt;
     return { currencies: facts.currenciesAt ?? -Infinity, balance: facts.balanceAt ?? -Infinity };
   }
 

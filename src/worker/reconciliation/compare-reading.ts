@@ -80,13 +80,26 @@ interface Pair {
  * A balance that is not stated any more is empty, as some gateways leave those out. Where another one is stated for the first
  * time, it may have got another name: then nothing is known of it.
  */
-function pairBalances({ balances, before }: ReadingToCompare): Pair[] {
+function pairBalances({ balances: given, before }: ReadingToCompare): Pair[] {
+  const balances = addUpSame(given);
   const stated = balances.map((balance) => ({ balance, known: before.find((other) => isSame(other, balance)) }));
   const missing = before.filter((known) => !balances.some((balance) => isSame(known, balance)));
   const isRenamed = stated.some(({ known }) => known === undefined);
   const empty = missing.map((known) => ({ balance: { ...nameOf(known), amount: '0' }, known }));
   const kept = isRenamed ? empty.filter(({ known }) => known.drop !== undefined).map(forget) : empty;
   return [...stated, ...kept];
+}
+
+/** A code that several networks share may be stated once for each, without their names. */
+function addUpSame(balances: readonly Balance[]): Balance[] {
+  const sums: Balance[] = [];
+  for (const balance of balances) {
+    const index = sums.findIndex((sum) => isSame(sum, balance));
+    const same = sums[index];
+    if (same === undefined) sums.push(balance);
+    else sums[index] = { ...same, amount: fromUnits(toUnits(same.amount) + toUnits(balance.amount)) };
+  }
+  return sums;
 }
 
 function forget({ balance, known }: { balance: Balance; known: ReconciledBalance }): Pair {

@@ -69,6 +69,7 @@ export class Reconciler {
   async #catchUp(market: Market): Promise<State> {
     const { connection } = this.#options;
     const state = this.#state ?? (await this.#load(market));
+    state?.followed.sends.noteRates(currentRates(market));
     if (state !== undefined && (await followSends(connection, state.followed))) return state;
     // What was sent since is not known: all begins here. Only what does not depend on the sends is kept.
     const { reconciliation } = await readReconciliation(connection);
@@ -97,7 +98,6 @@ export class Reconciler {
     if (!(await followSends(connection, followed))) return undefined;
     const until = connection.clock.wallNow();
     const { sends } = followed;
-    sends.noteRates(currentRates(market));
     const ended = sends.takeEnded();
     const isSettled = at - state.followedSince >= settleMs;
     const { acceptedDrops } = await readReconciliation(connection);

@@ -16,7 +16,6 @@ afterEach(async () => {
 });
 
 const AT = Date.parse('2030-01-31T09:00:00Z');
-const NOTHING = { count: 0, low: '0', high: '0' };
 
 const FINE: ReconciledBalance = {
   ...{ paymentId: undefined, symbol: 'USD', amount: '900' },

@@ -25,6 +25,7 @@ let logger: ReturnType<typeof recordingLogger>;
 let reconciler: Reconciler;
 let balances: Balance[];
 let currencies: typeof CURRENCIES;
+let ageMs: number | undefined;
 
 beforeEach(async () => {
   account = openTestAccount();
@@ -32,6 +33,7 @@ beforeEach(async () => {
   logger = recordingLogger();
   reconciler = newReconciler();
   currencies = CURRENCIES;
+  ageMs = 0;
   balances = [{ paymentId: 6, symbol: undefined, amount: '10000' }];
   await read();
   // The largest fee so far is known.
@@ -45,7 +47,10 @@ afterEach(async () => {
 });
 
 function newReconciler(connection = account.connection): Reconciler {
-  const pause = async (reason: string): Promise<void> => void (await Promise.resolve(pauses.push(reason)));
+  const pause = async (reason: string): Promise<void> => {
+    pauses.push(reason);
+    return Promise.resolve();
+  };
   return new Reconciler({ connection, settleMs: SETTLE_MS, pause, logger });
 }
 
@@ -56,7 +61,7 @@ async function read(during: () => Promise<void> = async () => Promise.resolve())
       await during();
       return stated;
     },
-    { currencies, ageMs: 0 },
+    { currencies, ageMs },
   );
 }
 
@@ -161,6 +166,15 @@ describe('what adds up', () => {
     await settle();
     expect(await missing()).toEqual({ USD: '14000' });
   });
+});
+
+it('adds up two balances of the same name, which the gateway states in any order', async () => {
+  balances = ['900', '100'].map((amount) => ({ paymentId: undefined, symbol: 'USDT', amount }));
+  await settle();
+  balances.reverse();
+  await settle();
+  expect(await missing()).toEqual({});
+  expect(await stored()).toMatchObject({ amount: '1000', unexplained: '0' });
 });
 
 describe('what adds up in another currency', () => {
@@ -291,6 +305,20 @@ describe('what cannot be judged', () => {
     await account.ledger.change({ payoutId: 'new', from: 'sending', to: 'rejected' });
     await settle();
     expect(await missing()).toEqual({ 'USDT (TRC-20)': '5000' });
+  });
+
+  it('is what is converted by rates that are old or not known', async () => {
+    balances = [{ paymentId: undefined, symbol: 'USD', amount: '100000' }];
+    await settle();
+    for (const age of [4 * 3_600_000, undefined]) {
+      ageMs = age;
+      await send(`old-${String(age)}`, '1');
+      await settle();
+      expect(await stored()).toMatchObject({ doubt: expect.stringContaining('its rate') });
+      await account.ledger.change({ payoutId: `old-${String(age)}`, from: 'sending', to: 'rejected' });
+    }
+    await settle();
+    expect(await stored()).toMatchObject({ unexplained: '0' });
   });
 
   it('is an account in a symbol of its own', async () => {

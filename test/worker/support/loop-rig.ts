@@ -3,6 +3,7 @@ import { RedisUnavailableError } from '../../../src/errors.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
+import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { SenderLoop } from '../../../src/worker/sender/sender-loop.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
@@ -47,6 +48,7 @@ export interface LoopRigOptions {
   readonly name?: string;
   readonly journal?: MemoryJournal;
   readonly quarantineMs?: number;
+  readonly authority?: SendAuthority;
   /** What is done while the lease is held. */
   readonly work?: (active: ActiveSender, end: AbortSignal) => Promise<void>;
 }
@@ -86,6 +88,7 @@ export function makeLoop(world: LoopWorld, options: LoopRigOptions = {}): LoopRi
     journalKeptMs: DAY_MS,
     stop: stop.signal,
     work,
+    ...(options.authority && { authority: options.authority }),
     observer: noObserver,
     logger: listeningLogger(said),
   });

@@ -1,0 +1,36 @@
+import { afterEach, expect, it } from '@jest/globals';
+import { untilAborted } from '../../../src/clock.js';
+import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
+import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import type { SendReport } from '../../../src/worker/sender/send-report.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { endAll, LEASE_MS, makeLoop, makeLoopWorld, type LoopWorld } from '../support/loop-rig.js';
+
+let world: LoopWorld;
+
+afterEach(async () => endAll(world));
+
+const authority: SendAuthority = {
+  permit: () => {
+    throw new Error('a paused account asks for no permit');
+  },
+  judgeResume: () => ({ kind: 'refused', message: 'there is no signed act' }),
+};
+
+it('keeps a pause that its own worker makes: one that is missing in Redis holds all the same', async () => {
+  world = makeLoopWorld();
+  world.ledger.enqueue(aPayout('p'));
+  let report: SendReport | undefined;
+  const rig = makeLoop(world, {
+    authority,
+    work: async ({ sender, notePause }: ActiveSender, end) => {
+      notePause('the balance fell');
+      report = await sender.send('p', end);
+      await untilAborted(end);
+    },
+  });
+  rig.start();
+  await world.clock.advance(LEASE_MS + 1_000);
+  expect(rig.journal.pausedReason).toBe('the balance fell');
+  expect(report).toMatchObject({ kind: 'paused', reason: expect.stringContaining('not ended by a signed act') });
+});
