@@ -109,7 +109,11 @@ function parseAct(pairs: readonly string[]): Activity {
     at: new Date(Number(at)).toISOString(),
     by,
     reason,
-    what: OF_ACCOUNT[type ?? ''] ?? OF_APPROVAL[`${type ?? ''} ${to}`] ?? OF_PAYOUT[`${from} ${to}`] ?? (from === '' ? 'recovered' : 'changed'),
+    what:
+      OF_ACCOUNT[type ?? ''] ??
+      OF_APPROVAL[`${type ?? ''} ${to}`] ??
+      OF_PAYOUT[`${from} ${to}`] ??
+      (from === '' ? 'recovered' : 'changed'),
     payoutId: payoutId === '' ? undefined : payoutId,
     count: type === 'state' || type === 'approval' ? Number(count ?? 1) : 0,
   };

@@ -3,7 +3,7 @@ import { countApprovals, type ApprovalCount } from '../../control/count-approval
 import type { KeyFinder } from '../../control/keyring.js';
 import { addressKey } from '../../control/policy/address-key.js';
 import { decide, type Decision, type PolicySubject, type UsdWorth, type Verdict } from '../../control/policy/decide.js';
-import type { Policy, PolicyRule } from '../../control/policy/policy.js';
+import { DEFAULT_USD, type Policy, type PolicyRule } from '../../control/policy/policy.js';
 import type { SpendEvent } from '../../control/policy/spend-event.js';
 import { UsdRates } from '../../control/policy/usd-rates.js';
 import type { SignedSend } from '../../journal/journal-line.js';
@@ -50,7 +50,7 @@ export class PolicyAuthority implements SendAuthority {
     const { current, clock, doubtMs } = options;
     this.#options = options;
     this.#loaded = snapshot(current);
-    this.rates = new UsdRates(this.#loaded.policy.usd ?? NO_USD);
+    this.rates = new UsdRates(this.#loaded.policy.usd ?? DEFAULT_USD);
     this.#keepMs = current.longestWindowMs + doubtMs;
     this.#spending = new Spending({ clock, doubtMs, keepMs: this.#keepMs }, this.#world);
   }
@@ -232,7 +232,7 @@ export class PolicyAuthority implements SendAuthority {
     const { current } = this.#options;
     if (current.policy === this.#loaded.policy) return;
     this.#loaded = snapshot(current);
-    this.rates.use(this.#loaded.policy.usd ?? NO_USD);
+    this.rates.use(this.#loaded.policy.usd ?? DEFAULT_USD);
     this.#spending.use(this.#world);
     // Rules may have other names now; who waits comes back in the order in which it was held.
     this.#lines.clear();
@@ -288,6 +288,3 @@ const AGAIN_MS = 30_000;
 
 /** Lines without room, of which the first payout may have been cancelled: so many are looked at each time. */
 const OTHER_FRONTS = 20;
-
-/** No rule asks for dollars: what is noted of a send is what the gateway said. */
-const NO_USD = { maxAgeMs: 15 * 60_000, maxMovePercent: 25, pinned: new Map<number, string>() };

@@ -22,7 +22,11 @@ function worldOf(given: Partial<PolicyWorld> = {}): PolicyWorld {
   return {
     ...{ now: 0, wallNow: NOW, worth: { kind: 'known', micros: 10_000_000n }, addressSeenAt: undefined },
     ...{ isListed: () => false, approvedBy: new Set(), rejectedBy: undefined },
-    window: () => ({ sum: (now) => window.sum('', now), freeAt: (most, now) => window.freeAt('', most, now), ahead: 0n }),
+    window: () => ({
+      sum: (now) => window.sum('', now),
+      freeAt: (most, now) => window.freeAt('', most, now),
+      ahead: 0n,
+    }),
     ...given,
   };
 }
@@ -32,7 +36,13 @@ function spent(value: bigint, answeredAt: number | undefined, withinMs = HOUR_MS
   const window = new SpendingWindow(withinMs);
   window.begin('a', '', value);
   if (answeredAt !== undefined) window.answer('a', answeredAt);
-  return { window: () => ({ sum: (now) => window.sum('', now), freeAt: (most, now) => window.freeAt('', most, now), ahead: 0n }) };
+  return {
+    window: () => ({
+      sum: (now) => window.sum('', now),
+      freeAt: (most, now) => window.freeAt('', most, now),
+      ahead: 0n,
+    }),
+  };
 }
 
 const verdictOf = (policy: Policy, world: PolicyWorld, payout = PAYOUT): Verdict =>

@@ -38,7 +38,7 @@ async function startWorker(journalDir = join(world.dir, 'journal')): Promise<Wor
 }
 
 async function forgetSpends(): Promise<void> {
-  const redis = await connectRedis(world.redisUrl, 'commands');
+  const redis = connectRedis(world.redisUrl, 'commands');
   expect(await redis.del(`{payouts:${world.platformId}}:spent`)).toBe(1);
   await closeRedis(redis);
 }

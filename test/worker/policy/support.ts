@@ -69,7 +69,7 @@ export class PolicyRig {
     const { clock, current } = this;
     this.journal = new MemoryJournal('j', this.lines);
     const about = { platformId: PLATFORM_ID, journal: this.journal, clock, doubtMs: DOUBT_MS };
-    this.authority = new PolicyAuthority({ ...about, current: current as never, ...this.#options });
+    this.authority = new PolicyAuthority({ ...about, current: current, ...this.#options });
     this.authority.takeOver(ledger);
   }
 
@@ -114,7 +114,7 @@ export class PolicyRig {
     });
     this.authority.catchUp();
     return (kind) => {
-      journal.noteOutcome(send, { kind, txhash: 'tx', message: 'no', reason: 'no answer' } as never, clock.wallNow());
+      journal.noteOutcome(send, { kind, txhash: 'tx', message: 'no', reason: 'no answer' }, clock.wallNow());
       this.authority.catchUp();
     };
   }

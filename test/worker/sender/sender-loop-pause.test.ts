@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { untilAborted } from '../../../src/clock.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
-import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { endAll, LEASE_MS, makeLoop, makeLoopWorld, type LoopWorld } from '../support/loop-rig.js';
@@ -14,6 +14,8 @@ const authority: SendAuthority = {
   permit: () => {
     throw new Error('a paused account asks for no permit');
   },
+};
+const resumeAuthority: ResumeAuthority = {
   judgeResume: () => ({ kind: 'refused', message: 'there is no signed act' }),
 };
 
@@ -23,6 +25,7 @@ it('keeps a pause that its own worker makes: one that is missing in Redis holds 
   let report: SendReport | undefined;
   const rig = makeLoop(world, {
     authority,
+    resumeAuthority,
     work: async ({ sender, notePause }: ActiveSender, end) => {
       notePause('the balance fell');
       report = await sender.send('p', end);

@@ -3,7 +3,7 @@ import { RedisUnavailableError } from '../../../src/errors.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
-import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { SenderLoop } from '../../../src/worker/sender/sender-loop.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
@@ -49,6 +49,7 @@ export interface LoopRigOptions {
   readonly journal?: MemoryJournal;
   readonly quarantineMs?: number;
   readonly authority?: SendAuthority;
+  readonly resumeAuthority?: ResumeAuthority;
   /** What is done while the lease is held. */
   readonly work?: (active: ActiveSender, end: AbortSignal) => Promise<void>;
 }
@@ -89,6 +90,7 @@ export function makeLoop(world: LoopWorld, options: LoopRigOptions = {}): LoopRi
     stop: stop.signal,
     work,
     ...(options.authority && { authority: options.authority }),
+    ...(options.resumeAuthority && { resumeAuthority: options.resumeAuthority }),
     observer: noObserver,
     logger: listeningLogger(said),
   });
