@@ -3,5 +3,6 @@
 -- Returns: 1
 local kind, at, by, reason = unpack(ARGV)
 tell_untold(redis.call('HGET', LEDGER, 'untold'))
-append_event(kind, '', '', '', at, by, reason)
+-- Asked again because it was interrupted, or its reply was lost, it tells once.
+append_missing_event(kind, '', '', '', at, by, reason)
 return 1

@@ -6,6 +6,7 @@ import { changePayouts } from '../../../src/ledger/change-payouts.js';
 import { countPayouts } from '../../../src/ledger/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics-store.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
+import { reportDrop } from '../../../src/ledger/reconciliation-store.js';
 import { HOLD, JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import {
@@ -96,6 +97,12 @@ export const accountScenarios: readonly ScriptScenario[] = [
     name: 'the account is paused',
     script: 'pause-account',
     prepare: async () => Promise.resolve({ run: async ({ account }: Stage) => account.ledger.pause('ann', 'holiday') }),
+  },
+  {
+    name: 'a drop of the balance is told',
+    script: 'tell-of-balance',
+    prepare: async () =>
+      Promise.resolve({ run: async ({ account }: Stage) => reportDrop(account.connection, 'missing') }),
   },
   {
     name: 'the account is resumed',
