@@ -24,6 +24,7 @@ const COMMANDS = [
   ],
   ...['adopt-ledger', 'gateway', 'worker', 'dashboard', 'sandbox', 'demo', 'doctor', 'activity', 'completion'],
   ...['notify', 'journal', 'audit', 'keygen', 'keys', 'sign', 'verify'],
+  ...['policy', 'approvals', 'approve', 'reject', 'reconcile'],
 ];
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
 const JOURNAL_COMMANDS = ['journal adopt', 'journal upgrade', 'audit verify', 'audit export'];

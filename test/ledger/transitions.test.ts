@@ -81,7 +81,10 @@ describe('the table', () => {
   it('never leads back to queued from a state in which money may have moved, except by an operator or a proof', () => {
     const back = TRANSITIONS.filter(({ to }) => to === 'queued').map(({ from, when }) => [from, when]);
     expect(back).toEqual([
-      ['held', 'an operator releases it after the cause is gone, or it is enqueued again with a new signature'],
+      [
+        'held',
+        'the policy lets it pass, an operator releases it after the cause is gone, or it is enqueued again with a new signature',
+      ],
       ['sending', 'it is proved that nothing was sent'],
       ['rejected', 'an operator retries it'],
       ['unknown', 'an operator states that it was not sent'],

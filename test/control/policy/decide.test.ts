@@ -71,6 +71,7 @@ describe('a cap', () => {
     expect(verdictOf(HOURLY, world)).toEqual({
       ...{ kind: 'wait', rule: 'h', until: NOW + HOUR_MS - 60_000 },
       reason: '6.00 USD of 15.00 USD are spent, and it is 10.00 USD',
+      waitsFor: { bucket: '', value: 10_000_000n },
     });
   });
 
