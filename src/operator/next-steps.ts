@@ -41,6 +41,21 @@ const HELD_CAUSE: Readonly<Record<HeldFor['kind'], string>> = {
 /** A release that states something is signed. */
 const KEY_OF: Readonly<Record<string, readonly string[]>> = { sent_before: ['--key', 'FILE'] };
 
+function approvalSteps(payoutId: string, held: HeldFor | undefined): NextStep[] {
+  if (held?.needs === undefined) return [];
+  const { by, persons } = held.needs;
+  return [
+    {
+      when: `${persons === 1 ? '1 person' : `${persons} persons`} of the group ${by} must say yes to exactly this address and amount, each with a key.`,
+      command: toCommand('approve', payoutId, ['--key', 'FILE']),
+    },
+    {
+      when: 'One of them says no: the policy does not let it pass any more.',
+      command: toCommand('reject', payoutId, ['--key', 'FILE', '--reason', 'WHY']),
+    },
+  ];
+}
+
 function stepsOf(payout: PayoutSituation): readonly NextStep[] {
   const { payoutId, state, held, txhash, lateTxhash } = payout;
   if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
@@ -73,6 +88,7 @@ function stepsOf(payout: PayoutSituation): readonly NextStep[] {
       ];
     case 'held':
       return [
+        ...approvalSteps(payoutId, held),
         {
           when: `The cause is gone: it is queued again, and checked again before it is sent. ${HELD_CAUSE[held?.kind ?? 'signature']}`,
           command: toCommand('release', payoutId, [...(KEY_OF[held?.reason ?? ''] ?? []), '--reason', 'WHY']),

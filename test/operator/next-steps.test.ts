@@ -12,6 +12,16 @@ function toWords(command: string): string[] {
 }
 
 describe('nextSteps', () => {
+  it('names who has to approve a payout that a policy holds for that', () => {
+    const held = { kind: 'policy', reason: 'approve', message: 'm', needs: { by: 'finance', persons: 2 } } as const;
+    const [first, second] = nextSteps({ payoutId: 'p', state: 'held', held }, 4242);
+    expect(first).toEqual({
+      when: '2 persons of the group finance must say yes to exactly this address and amount, each with a key.',
+      command: 'payouts approve --account 4242 p --key FILE',
+    });
+    expect(second?.command).toBe('payouts reject --account 4242 p --key FILE --reason WHY');
+  });
+
   it('names the commands for the payouts that wait for an operator', () => {
     const commands = (state: (typeof PAYOUT_STATES)[number]): (string | undefined)[] =>
       nextSteps({ payoutId: 'order:7', state }, 42).map(({ command }) => command);
