@@ -85,7 +85,18 @@ export class Spending {
    * @param placing - `by wall clock` for what happened before this process was the sender; else it has happened just now
    */
   take(events: readonly SpendEvent[], placing: 'by wall clock' | 'now'): void {
-    const place = (at: number): number => (placing === 'now' ? this.#options.clock.now() : this.#toMonotonic(at));
+    if (placing === 'now') this.#apply(events, () => this.#options.clock.now());
+    else {
+      // There may be 86,400 of each day: to build the windows once is much less work than to move them event by event.
+      this.#windows.clear();
+      let reached = -Infinity;
+      // What stands behind another happened after it, also where a wall clock was set back in between.
+      this.#apply(events, (at) => (reached = Math.max(reached, this.#toMonotonic(at))));
+      this.#build();
+    }
+  }
+
+  #apply(events: readonly SpendEvent[], place: (at: number) => number): void {
     for (const event of events) {
       if (event.kind === 'begun') this.#begin(event.spend, place(event.at));
       else if (event.kind === 'accepted') this.#accept(event.id, place(event.at));
@@ -136,10 +147,10 @@ export class Spending {
     const held = this.#held.get(id);
     if (held === undefined || held.agesFrom !== undefined) return;
     this.#open.delete(id);
-    // Later than it was is on the safe side.
-    this.#latest = Math.max(this.#latest, at);
-    held.agesFrom = this.#latest;
-    for (const { window } of this.#windows.values()) window.answer(id, this.#latest);
+    // Windows that stand take times in order: later than it was is on the safe side.
+    if (this.#windows.size > 0) this.#latest = Math.max(this.#latest, at);
+    held.agesFrom = this.#windows.size > 0 ? this.#latest : at;
+    for (const { window } of this.#windows.values()) window.answer(id, held.agesFrom);
   }
 
   #release(id: string): void {
@@ -179,8 +190,12 @@ export class Spending {
     const byAge = [...this.#held.values()].sort(
       (one, other) => (one.agesFrom ?? Infinity) - (other.agesFrom ?? Infinity),
     );
+    this.#latest = byAge.findLast(({ agesFrom }) => agesFrom !== undefined)?.agesFrom ?? -Infinity;
+    const now = this.#options.clock.now();
     for (const window of this.#windows.values()) {
+      const since = now - window.rule.cap.withinMs;
       for (const { spend, agesFrom } of byAge) {
+        if (agesFrom !== undefined && agesFrom <= since) continue;
         this.#count(window, spend);
         if (agesFrom !== undefined) window.window.answer(spend.id, agesFrom);
       }
