@@ -269,7 +269,9 @@ export class AccountWorker {
       observer,
       logger,
     });
+    const standingBy = policy?.standBy(this.#stop.signal);
     await this.#loop.run();
+    await standingBy;
     await journal.close();
   }
 

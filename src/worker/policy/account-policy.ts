@@ -28,12 +28,15 @@ export interface AccountPolicyOptions {
 }
 
 const RETRY_MS = 1_000;
+/** A journal's lines are held until they are taken. */
+const REMEMBER_EVERY_MS = 60_000;
 
 /** An account's policy at work: it judges each send, and keeps what it holds up to date. */
 export class AccountPolicy {
   readonly authority: PolicyAuthority;
   readonly #options: AccountPolicyOptions;
   readonly #watch: HoldWatch;
+  #hasLease = false;
 
   constructor(options: AccountPolicyOptions) {
     this.#options = options;
@@ -47,6 +50,7 @@ export class AccountPolicy {
    */
   async takeOver(end: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
+    this.#hasLease = true;
     while (!isAborted(end)) {
       try {
         await this.#watch.takeOver();
@@ -67,5 +71,15 @@ export class AccountPolicy {
     const { rates } = this.authority;
     const policy = (): PolicyInForce['policy'] => current.policy;
     await Promise.all([this.#watch.run(end), keepRates({ rates, policy, gateway, clock, logger }, end)]);
+    this.#hasLease = false;
+  }
+
+  /** While another process has the lease: remembers what that spends, until the signal is aborted. */
+  async standBy(end: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!isAborted(end)) {
+      if (!this.#hasLease) this.authority.standBy();
+      await clock.sleep(REMEMBER_EVERY_MS, end);
+    }
   }
 }

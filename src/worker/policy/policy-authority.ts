@@ -82,6 +82,11 @@ export class PolicyAuthority implements SendAuthority {
     this.#due.clear();
   }
 
+  /** Another process has the lease: remembers what it spends. Call it now and then. */
+  standBy(): void {
+    this.#take('by wall clock');
+  }
+
   /** Takes what this process has spent since. Call it often: a spend grows old from the first call after its answer. */
   catchUp(): void {
     this.#take('now');

@@ -66,18 +66,18 @@ export class Spending {
   /** Up to where times were given to windows, which take them in order, monotonic, ms. */
   #latest = -Infinity;
   #world: SpendingWorld;
-  #windows = new Map<string, RuleWindow>();
+  /** Built when they are asked for: a process that stands by only remembers. */
+  #windows: ReadonlyMap<string, RuleWindow> | undefined;
 
   constructor(options: SpendingOptions, world: SpendingWorld) {
     this.#options = options;
     this.#world = world;
-    this.#build();
   }
 
   /** From now on the windows of this policy count. */
   use(world: SpendingWorld): void {
     this.#world = world;
-    this.#build();
+    this.#windows = undefined;
   }
 
   /**
@@ -88,11 +88,10 @@ export class Spending {
     if (placing === 'now') this.#apply(events, () => this.#options.clock.now());
     else {
       // There may be 86,400 of each day: to build the windows once is much less work than to move them event by event.
-      this.#windows.clear();
+      this.#windows = undefined;
       let reached = -Infinity;
       // What stands behind another happened after it, also where a wall clock was set back in between.
       this.#apply(events, (at) => (reached = Math.max(reached, this.#toMonotonic(at))));
-      this.#build();
     }
   }
 
@@ -120,7 +119,7 @@ export class Spending {
 
   /** The window of a rule's cap for one bucket, without those that wait. */
   view(rule: string, bucket: string): Omit<WindowView, 'ahead'> {
-    const found = this.#windows.get(rule);
+    const found = (this.#windows ??= this.#build()).get(rule);
     if (found === undefined) throw new Error(`rule ${rule} has no window`);
     const unknown = this.#value(found);
     return {
@@ -134,7 +133,7 @@ export class Spending {
     if (this.#held.has(spend.id)) return;
     this.#held.set(spend.id, { spend, begunAt: at, agesFrom: undefined, isAccepted: false });
     this.#open.add(spend.id);
-    for (const window of this.#windows.values()) this.#count(window, spend);
+    for (const window of this.#standing) this.#count(window, spend);
   }
 
   #accept(id: string, at: number): void {
@@ -147,16 +146,16 @@ export class Spending {
     const held = this.#held.get(id);
     if (held === undefined || held.agesFrom !== undefined) return;
     this.#open.delete(id);
-    // Windows that stand take times in order: later than it was is on the safe side.
-    if (this.#windows.size > 0) this.#latest = Math.max(this.#latest, at);
-    held.agesFrom = this.#windows.size > 0 ? this.#latest : at;
-    for (const { window } of this.#windows.values()) window.answer(id, held.agesFrom);
+    // Windows that were built take times in order: later than it was is on the safe side.
+    if (this.#windows !== undefined) this.#latest = Math.max(this.#latest, at);
+    held.agesFrom = this.#windows === undefined ? at : this.#latest;
+    for (const { window } of this.#standing) window.answer(id, held.agesFrom);
   }
 
   #release(id: string): void {
     this.#held.delete(id);
     this.#open.delete(id);
-    for (const { window, unvalued } of this.#windows.values()) {
+    for (const { window, unvalued } of this.#standing) {
       window.release(id);
       unvalued.delete(id);
     }
@@ -180,8 +179,13 @@ export class Spending {
     }
   }
 
-  #build(): void {
-    this.#windows = new Map(
+  /** The windows that were built. */
+  get #standing(): Iterable<RuleWindow> {
+    return this.#windows?.values() ?? [];
+  }
+
+  #build(): ReadonlyMap<string, RuleWindow> {
+    const windows = new Map(
       this.#world.policy.rules.filter(hasWindow).map((rule) => {
         const window = new SpendingWindow(rule.cap.withinMs);
         return [rule.name, { rule, window, unvalued: new Set<string>() }];
@@ -192,7 +196,7 @@ export class Spending {
     );
     this.#latest = byAge.findLast(({ agesFrom }) => agesFrom !== undefined)?.agesFrom ?? -Infinity;
     const now = this.#options.clock.now();
-    for (const window of this.#windows.values()) {
+    for (const window of windows.values()) {
       const since = now - window.rule.cap.withinMs;
       for (const { spend, agesFrom } of byAge) {
         if (agesFrom !== undefined && agesFrom <= since) continue;
@@ -200,6 +204,7 @@ export class Spending {
         if (agesFrom !== undefined) window.window.answer(spend.id, agesFrom);
       }
     }
+    return windows;
   }
 
   /** Puts a spend into a window that it counts in. */

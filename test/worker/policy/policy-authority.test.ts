@@ -84,6 +84,21 @@ describe('what a window counts', () => {
     expect(rig.ask(rig.payout('b', '1'))).toBe('send');
   });
 
+  it('what another process spent while this one stood by, of which nothing piles up meanwhile', async () => {
+    const rig = openRig(HOURLY);
+    const other = new PolicyRig(clock, policyOf(HOURLY));
+    await pay(other, 'a', '100');
+    rig.lines.push(...other.lines);
+    await rig.journal.reload();
+    rig.authority.standBy();
+    expect(rig.journal.takeSpends()).toEqual([]);
+    clock.pass(HOUR_MS - 1_000);
+    rig.authority.takeOver([]);
+    expect(rig.ask(rig.payout('b', '1'))).toMatch(/^wait/);
+    clock.pass(3_000);
+    expect(rig.ask(rig.payout('b', '1'))).toBe('send');
+  });
+
   it('in a process by the monotonic clock alone', async () => {
     const rig = openRig(HOURLY);
     await pay(rig, 'a', '100');
