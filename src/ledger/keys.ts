@@ -24,6 +24,7 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `recheck` | set | payoutIds that got an approval or a rejection: the worker is to judge their hold again |
  * | `statistics` | hash | counters derived from the events, with the last event that is counted; may be deleted at any time |
  * | `gateway` | hash | what the gateway said last of its currencies and the balance, and how the balance compares with the payouts; may be deleted at any time |
+ * | `policy` | string | what the worker that sends says of its policy: windows, and what it holds (JSON); may be deleted at any time |
  * | `workers` | hash | worker process → what it is doing (JSON), written every few seconds; may be deleted at any time |
  *
  * BullMQ's own keys begin with the same prefix.
@@ -82,6 +83,10 @@ export class LedgerKeys {
 
   get gateway(): string {
     return `${this.prefix}:gateway`;
+  }
+
+  get policy(): string {
+    return `${this.prefix}:policy`;
   }
 
   get workers(): string {

@@ -10,6 +10,7 @@ import type { SendJournal } from '../journal/send-journal.js';
 import type { Confirmation } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
+import { writePolicyReport, type PolicyReport } from '../ledger/policy-report.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { Logger } from '../logger.js';
 import { openAccount, type AccountAccess } from '../queues/open-account.js';
@@ -160,7 +161,7 @@ export class AccountWorker {
   }
 
   /** What may leave the account; undefined where everything may. */
-  get policy(): Pick<CurrentPolicy, 'reloadTrouble'> | undefined {
+  get policy(): Pick<CurrentPolicy, 'reloadTrouble' | 'hash'> | undefined {
     return this.#options.policy;
   }
 
@@ -293,7 +294,9 @@ export class AccountWorker {
       doubtMs,
       logger,
     };
-    return new AccountPolicy({ ...about, source: new HoldSource(this.ledger.connection) });
+    const { connection } = this.ledger;
+    const writeReport = async (report: PolicyReport): Promise<void> => writePolicyReport(connection, report);
+    return new AccountPolicy({ ...about, source: new HoldSource(connection), writeReport });
   }
 
   /**

@@ -6,6 +6,9 @@ import { withAccount } from '../context/with-account.js';
 import { formatExplanation, toExplanationJson } from '../policy/describe-explanation.js';
 import { formatPolicy, toPolicyJson } from '../policy/describe-policy.js';
 import { explainPayout } from '../policy/explain-payout.js';
+import { formatUsage, toUsageJson } from '../policy/describe-usage.js';
+import { NotFoundError } from '../../errors.js';
+import { readPolicyReport } from '../../ledger/policy-report.js';
 
 const HELP_AFTER = `
 A policy is a YAML file with rules for what may leave an account (docs/control.md). It only holds payouts: it cancels none.
@@ -35,6 +38,17 @@ Exit codes: 0 explained. 2 the policy cannot be used. 3 payout not found. 5 its 
 Examples:
   payouts policy explain invoice-77
   payouts policy explain invoice-77 --json | jq .decision
+`;
+
+const USAGE_HELP_AFTER = `
+What the worker that sends counts in each window, at most ten addresses or signers of a rule, the fullest first; what it holds, and
+how old the rates are. It tells every 10 s; for people, not for programs that decide: who can write to Redis can alter it.
+
+Exit codes: 0 shown. 1 Redis is unavailable. 3 no worker with a policy has told anything yet.
+
+Examples:
+  payouts policy usage
+  payouts policy usage --json | jq '.rules[] | {rule, used: .buckets[0].ratio}'
 `;
 
 interface Flags {
@@ -72,5 +86,18 @@ export function definePolicyCommand(command: Command, context: CliContext): void
       const explanation = explainPayout(payout, loaded, keyring, Date.now());
       if (json) context.writeJson(toExplanationJson(payout, loaded, explanation));
       else context.write(formatExplanation(payout, loaded, explanation, context.colours));
+    });
+  command
+    .command('usage')
+    .description('show how much of each window is used, and what is held')
+    .option('--json', 'print {hash, at, rules, held, ratesAt} as JSON; amounts are decimal strings')
+    .addHelpText('after', USAGE_HELP_AFTER)
+    .action(async ({ json }: Flags) => {
+      const report = await withAccount(context, async ({ ledger }) => readPolicyReport(ledger.connection));
+      if (report === undefined) {
+        throw new NotFoundError('No worker with a policy has told anything: set PAYOUT_POLICY_FILE, and start one');
+      }
+      if (json) context.writeJson(toUsageJson(report));
+      else context.write(formatUsage(report, Date.now(), context.colours));
     });
 }

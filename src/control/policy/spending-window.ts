@@ -64,6 +64,14 @@ export class SpendingWindow {
     if (spend !== undefined) this.#end(spend);
   }
 
+  /** The buckets in which something counts, with what. @param now - monotonic, ms */
+  *sums(now: number): Generator<[bucket: string, sum: bigint]> {
+    for (const name of this.#buckets.keys()) {
+      const sum = this.sum(name, now);
+      if (sum > 0n) yield [name, sum];
+    }
+  }
+
   /** What counts at this moment (monotonic, ms). */
   sum(bucket: string, now: number): bigint {
     const found = this.#buckets.get(bucket);

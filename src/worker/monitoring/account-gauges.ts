@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
 import { createKeyGauges } from './key-gauges.js';
+import { createPolicyGauges, setPolicyGauges } from './policy-gauges.js';
 import { createMoneyGauges, setMoneyGauges } from './money-gauges.js';
 import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
 
@@ -32,12 +33,14 @@ export function createAccountGauges(
 
 type Gauges = ReturnType<typeof createGauges>;
 
-function setGauges(gauges: Gauges, { platformId, status, details }: AccountView): void {
+function setGauges(gauges: Gauges, view: AccountView): void {
+  const { platformId, status, details } = view;
   const account = { platform_id: String(platformId) };
   const epoch = 'epoch' in status ? status.epoch : 0;
   gauges.leaseHeld.set(account, epoch > 0 ? 1 : 0);
   gauges.leaseEpoch.set(account, epoch);
   gauges.refused.set(account, status.role === 'refused' && !('cause' in status) ? 1 : 0);
+  setPolicyGauges(gauges, view, details?.policyReport, Date.now());
   if (details === undefined) return;
   setMoneyGauges(gauges, account.platform_id, details.money);
   const { stats, due, stuck, notificationLagMs } = details;
@@ -62,6 +65,7 @@ function createGauges(registry: Registry) {
     new Gauge({ name, help, labelNames: ['platform_id', 'state'], registers });
   return {
     ...createMoneyGauges(registry),
+    ...createPolicyGauges(registry),
     redisUp: new Gauge({
       name: 'payouts_redis_up',
       help: '1 while Redis responds to this process, else 0.',

@@ -8,6 +8,7 @@ import { countStuck } from '../../ledger/count-stuck.js';
 import { findServer } from '../../ledger/find-server.js';
 import { readGatewayFacts, type GatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { readPolicyReport, type PolicyReport } from '../../ledger/policy-report.js';
 import { readReconciliation } from '../../ledger/reconciliation-store.js';
 import { summariseDrops, type UnexplainedDrop } from '../../ledger/unexplained-drops.js';
 import { readNotificationLag } from '../../ledger/notification-lag.js';
@@ -47,6 +48,8 @@ export interface AccountDetails {
   /** For how long the oldest event waits that `payouts notify` has not handled, in ms; undefined where it is not used. */
   readonly notificationLagMs: number | undefined;
   readonly money: AccountMoney;
+  /** What the process that sends says of its policy. */
+  readonly policyReport: PolicyReport | undefined;
 }
 
 /** What is queued, and from what it is paid. */
@@ -111,7 +114,7 @@ async function readDetails(
   queues: PayoutQueues,
   stuckAfterMs: number,
 ): Promise<AccountDetails> {
-  const [stats, due, clockOffsetMs, notificationLagMs, withdraw, polls, money] = await Promise.all([
+  const [stats, due, clockOffsetMs, notificationLagMs, withdraw, polls, money, policyReport] = await Promise.all([
     readAccountStats(connection),
     countDuePayouts(connection, queues),
     readClockOffset(connection.clock, connection.redis),
@@ -119,11 +122,12 @@ async function readDetails(
     findForeignSettings(connection, queues.withdraw),
     findForeignSettings(connection, queues.transactionstatus),
     readMoney(connection),
+    readPolicyReport(connection),
   ]);
   // The age of the oldest says almost always that there is nothing to count.
   const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > stuckAfterMs;
   return {
-    ...{ stats, due, clockOffsetMs, notificationLagMs, money },
+    ...{ stats, due, clockOffsetMs, notificationLagMs, money, policyReport },
     stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,
     foreignSettings: [
       ...withdraw.map((setting) => ({ queue: queues.withdraw.name, ...setting })),

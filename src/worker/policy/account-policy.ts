@@ -3,12 +3,14 @@ import type { KeyFinder } from '../../control/keyring.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import type { PolicyReport } from '../../ledger/policy-report.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import type { SendAuthority } from '../sender/send-authority.js';
 import type { HeldPayouts } from './hold-source.js';
 import { HoldWatch } from './hold-watch.js';
 import { keepRates } from './keep-rates.js';
+import { reportPolicy } from './report-policy.js';
 import { PolicyAuthority, type PolicyInForce } from './policy-authority.js';
 
 export interface AccountPolicyOptions {
@@ -19,6 +21,8 @@ export interface AccountPolicyOptions {
   readonly journal: SendJournal;
   readonly ledger: Pick<PayoutLedger, 'change'>;
   readonly source: HeldPayouts;
+  /** Keeps what is told to people. */
+  readonly writeReport: (report: PolicyReport) => Promise<void>;
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
   readonly gateway: Pick<GatewayClient, 'currencies'>;
   readonly clock: Clock;
@@ -70,8 +74,21 @@ export class AccountPolicy {
     const { current, gateway, clock, logger } = this.#options;
     const { rates } = this.authority;
     const policy = (): PolicyInForce['policy'] => current.policy;
-    await Promise.all([this.#watch.run(end), keepRates({ rates, policy, gateway, clock, logger }, end)]);
+    const { writeReport: write } = this.#options;
+    await Promise.all([
+      this.#watch.run(end),
+      keepRates({ rates, policy, gateway, clock, logger }, end),
+      reportPolicy({ describe: () => this.#describe(), write, clock, logger }, end),
+    ]);
     this.#hasLease = false;
+  }
+
+  #describe(): PolicyReport {
+    const { clock } = this.#options;
+    const { usage, hash, rates } = this.authority;
+    const { oldestAt } = rates;
+    const ratesAt = oldestAt === undefined ? null : clock.wallNow() - (clock.now() - oldestAt);
+    return { hash, at: clock.wallNow(), rules: usage, held: this.#watch.held, ratesAt };
   }
 
   /** While another process has the lease: remembers what that spends, until the signal is aborted. */

@@ -19,6 +19,13 @@ export interface HoldWatchOptions {
   readonly logger: Logger;
 }
 
+/** How many payouts a rule holds. */
+export interface HeldCount {
+  readonly rule: string;
+  readonly reason: string;
+  readonly count: number;
+}
+
 const EVERY_MS = 1_000;
 /** How many payouts are judged at once: some 30 ms. */
 const BATCH = 100;
@@ -35,6 +42,9 @@ export class HoldWatch {
   /** Up to where it was looked for what others hold. */
   #heldCursor: string | undefined;
   #hash = '';
+  /** Payouts that are held, by rule and verdict: of the pages of the present round, and of the round before. */
+  #counting = new Map<string, HeldCount>();
+  #counted: readonly HeldCount[] = [];
 
   constructor(options: HoldWatchOptions) {
     this.#options = options;
@@ -48,6 +58,11 @@ export class HoldWatch {
     const { authority, senderLedger } = this.#options;
     authority.takeOver(await senderLedger.readSpends());
     await this.#readHeld();
+  }
+
+  /** What is held, as it was found last. */
+  get held(): readonly HeldCount[] {
+    return this.#counted;
   }
 
   /** Runs until the signal is aborted. */
@@ -105,9 +120,20 @@ export class HoldWatch {
     const { authority, source } = this.#options;
     const { payouts, next } = await source.held(this.#heldCursor, BATCH);
     for (const payout of payouts) {
-      if (payout.held?.kind === 'policy' && !authority.knows(payout.payoutId)) await this.#judgeHeld(payout);
+      if (payout.held?.kind !== 'policy') continue;
+      this.#countHeld(payout.held);
+      if (!authority.knows(payout.payoutId)) await this.#judgeHeld(payout);
     }
     this.#heldCursor = next;
+    if (next !== undefined) return;
+    this.#counted = [...this.#counting.values()];
+    this.#counting = new Map();
+  }
+
+  #countHeld({ rule = '', reason }: HeldFor): void {
+    const key = `${rule} ${reason}`;
+    const count = (this.#counting.get(key)?.count ?? 0) + 1;
+    this.#counting.set(key, { rule, reason, count });
   }
 
   /** Releases from the front of a line on, for as long as there is room. */

@@ -9,9 +9,11 @@ import { UsdRates } from '../../control/policy/usd-rates.js';
 import type { SignedSend } from '../../journal/journal-line.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Hold } from '../../ledger/hold.js';
+import type { RuleUsage } from '../../ledger/policy-report.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { CurrentPolicy } from '../current-policy.js';
 import type { SendAuthority, SendPermit } from '../sender/send-authority.js';
+import { describeUsage } from './describe-usage.js';
 import { Spending } from './spending.js';
 import { WaitingLines, type FrontOfLine } from './waiting-lines.js';
 
@@ -59,6 +61,13 @@ export class PolicyAuthority implements SendAuthority {
   get hash(): string {
     this.#useCurrent();
     return this.#loaded.hash;
+  }
+
+  /** What counts in the windows of the policy. */
+  get usage(): RuleUsage[] {
+    this.#useCurrent();
+    this.catchUp();
+    return describeUsage(this.#loaded.policy, this.#spending, this.#lines, this.#options.clock.now());
   }
 
   /** Whether a rule can be judged before it is a payout's turn. */

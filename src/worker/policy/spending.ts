@@ -117,16 +117,26 @@ export class Spending {
     }
   }
 
+  /** What counts in each bucket of a rule's window. @param now - monotonic, ms */
+  bucketsOf(rule: string, now: number): Iterable<[bucket: string, sum: bigint]> {
+    return this.#windowOf(rule).window.sums(now);
+  }
+
   /** The window of a rule's cap for one bucket, without those that wait. */
   view(rule: string, bucket: string): Omit<WindowView, 'ahead'> {
-    const found = (this.#windows ??= this.#build()).get(rule);
-    if (found === undefined) throw new Error(`rule ${rule} has no window`);
+    const found = this.#windowOf(rule);
     const unknown = this.#value(found);
     return {
       unknown,
       sum: (now) => found.window.sum(bucket, now),
       freeAt: (most, now) => found.window.freeAt(bucket, most, now),
     };
+  }
+
+  #windowOf(rule: string): RuleWindow {
+    const found = (this.#windows ??= this.#build()).get(rule);
+    if (found === undefined) throw new Error(`rule ${rule} has no window`);
+    return found;
   }
 
   #begin(spend: Spend, at: number): void {

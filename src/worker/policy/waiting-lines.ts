@@ -35,6 +35,11 @@ export class WaitingLines {
     return sum;
   }
 
+  /** What all take that wait. */
+  wanted(rule: string, bucket: string): bigint {
+    return [...(this.#lines.get(toName(rule, bucket))?.waiting.values() ?? [])].reduce((sum, value) => sum + value, 0n);
+  }
+
   /** The payout waits for what these verdicts say, and for nothing else. */
   stand(payoutId: string, verdicts: readonly Verdict[]): void {
     const wanted = new Map(verdicts.flatMap(toPlace));

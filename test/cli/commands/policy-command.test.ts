@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { PolicyReport } from '../../../src/ledger/policy-report.js';
 import { connectRedis, closeRedis } from '../../../src/redis.js';
 import { testRedisUrl } from '../../support/account.js';
 import type { CliResult } from '../../support/cli.js';
@@ -219,5 +220,46 @@ describe('payouts policy explain', () => {
       code: 5,
       stderr: 'payouts: A field of payout p-7 was altered: amount (got "1e9")\n',
     });
+  });
+});
+
+describe('payouts policy usage', () => {
+  const NOW = Date.now();
+
+  async function tell(at: number): Promise<void> {
+    const redis = connectRedis(testRedisUrl(), 'commands');
+    const report: PolicyReport = {
+      ...{ hash: 'e'.repeat(64), at, ratesAt: at - 60_000, held: [{ rule: 'day', reason: 'wait', count: 2 }] },
+      rules: [
+        {
+          ...{ rule: 'day', unit: 'usd', limit: '5000.00', withinMs: 86_400_000, per: null, unknown: null },
+          buckets: [{ bucket: '', spent: '2500.00', wanted: '120.00', ratio: 0.5 }],
+        },
+      ],
+    };
+    await redis.set(`{payouts:${platformId}}:policy`, JSON.stringify(report));
+    await closeRedis(redis);
+  }
+
+  it('says so where no worker has told anything', async () => {
+    const { code, stderr } = await policy(['usage']);
+    expect(code).toBe(3);
+    expect(stderr).toContain('No worker with a policy has told anything');
+  });
+
+  it('shows each window, and what is held', async () => {
+    await tell(NOW);
+    const { code, stdout } = await policy(['usage']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/day +█{10}░{10} +50 % +2500.00 of 5000.00 USD in 24 h +120.00 wanted/);
+    expect(stdout).toContain('2 payouts by day (wait)');
+    expect(stdout).not.toContain('sends now');
+  });
+
+  it('says that the worker stopped, and prints JSON', async () => {
+    await tell(NOW - 600_000);
+    expect((await policy(['usage'])).stdout).toContain('no worker with a policy sends now');
+    const { stdout } = await policy(['usage', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ at: new Date(NOW - 600_000).toISOString(), rules: [{ rule: 'day' }] });
   });
 });

@@ -172,10 +172,11 @@ export class SimHosts {
 function policedLedger(
   link: LedgerLinkOptions,
   ledger: WorkerLedger,
-): Pick<AccountPolicyOptions, 'ledger' | 'source' | 'gateway'> {
+): Pick<AccountPolicyOptions, 'ledger' | 'source' | 'gateway' | 'writeReport'> {
   const holds = linkHolds(link, ledger);
   const currencies = async (): Promise<never> => Promise.reject(new Error('no rule asks for dollars'));
-  return { ledger: holds, source: holds, gateway: { currencies } };
+  const writeReport = async (): Promise<void> => Promise.resolve();
+  return { ledger: holds, source: holds, gateway: { currencies }, writeReport };
 }
 
 function tracingLogger(world: World, name: string): Logger {

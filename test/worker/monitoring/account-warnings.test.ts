@@ -32,6 +32,7 @@ const WELL: AccountDetails = {
     clockOffsetMs: 4_900,
     notificationLagMs: undefined,
     money: MONEY,
+    policyReport: undefined,
   },
 };
 

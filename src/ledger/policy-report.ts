@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { ask, type LedgerConnection } from './ledger-connection.js';
+
+const ruleUsage = z.object({
+  rule: z.string(),
+  unit: z.enum(['usd', 'amount', 'count']),
+  limit: z.string(),
+  withinMs: z.number(),
+  per: z.enum(['address', 'signer']).nullable(),
+  buckets: z.array(z.object({ bucket: z.string(), spent: z.string(), wanted: z.string(), ratio: z.number() })),
+  unknown: z.string().nullable(),
+});
+
+const policyReport = z.object({
+  hash: z.string(),
+  at: z.number(),
+  rules: z.array(ruleUsage),
+  held: z.array(z.object({ rule: z.string(), reason: z.string(), count: z.number() })),
+  ratesAt: z.number().nullable(),
+});
+
+/** How much of a rule's window is used. */
+export interface RuleUsage {
+  readonly rule: string;
+  readonly unit: 'usd' | 'amount' | 'count';
+  /** Decimal strings: dollars, amounts of the one currency, or sends. */
+  readonly limit: string;
+  readonly withinMs: number;
+  readonly per: 'address' | 'signer' | null;
+  /** The fullest first, some of them; the one of a rule that counts everything together has no name. */
+  readonly buckets: readonly BucketUsage[];
+  /** Why it is not known what counts, where that is so. */
+  readonly unknown: string | null;
+}
+
+export interface BucketUsage {
+  readonly bucket: string;
+  readonly spent: string;
+  /** By payouts that wait for room. */
+  readonly wanted: string;
+  /** What is spent, as a part of the limit. */
+  readonly ratio: number;
+}
+
+/** What the worker that sends says of its policy, for people. It decides nothing: who can write to Redis can alter it. */
+export interface PolicyReport {
+  /** Of the policy that counts. */
+  readonly hash: string;
+  /** Wall clock, ms. */
+  readonly at: number;
+  readonly rules: readonly RuleUsage[];
+  /** Held payouts by rule and verdict. */
+  readonly held: readonly { readonly rule: string; readonly reason: string; readonly count: number }[];
+  /** When the oldest rate that counts was fetched, wall clock, ms; null where no rule asks for dollars, or none was. */
+  readonly ratesAt: number | null;
+}
+
+/** @returns undefined where no worker with a policy has reported @throws RedisUnavailableError */
+export async function readPolicyReport({ redis, keys }: LedgerConnection): Promise<PolicyReport | undefined> {
+  const text = await ask(redis.get(keys.policy));
+  if (text === null) return undefined;
+  try {
+    return policyReport.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A report that nobody renews is forgotten. @throws RedisUnavailableError */
+export async function writePolicyReport({ redis, keys }: LedgerConnection, report: PolicyReport): Promise<void> {
+  await ask(redis.set(keys.policy, JSON.stringify(report), 'PX', FORGOTTEN_AFTER_MS));
+}
+
+const FORGOTTEN_AFTER_MS = 7 * 86_400_000;

@@ -1,0 +1,59 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { PolicyReport } from '../../ledger/policy-report.js';
+import type { AccountView } from './account-snapshot.js';
+
+/** Gauges of what a policy counts and holds. */
+export type PolicyGauges = ReturnType<typeof createPolicyGauges>;
+
+export function createPolicyGauges(registry: Registry) {
+  const registers = [registry];
+  return {
+    heldByRule: new Gauge({
+      name: 'payouts_held',
+      help: 'Payouts that a rule of the policy holds, by its verdict: refuse, approve or wait.',
+      labelNames: ['platform_id', 'rule', 'kind'],
+      registers,
+    }),
+    policyUsage: new Gauge({
+      name: 'payouts_policy_usage_ratio',
+      help: 'How much of a window of the policy is used, 0 to 1; of the fullest address or signer where each has its own.',
+      labelNames: ['platform_id', 'rule'],
+      registers,
+    }),
+    policyInfo: new Gauge({
+      name: 'payouts_policy_info',
+      help: '1 for the hash of the policy by which this process judges.',
+      labelNames: ['platform_id', 'hash'],
+      registers,
+    }),
+    policyReloadFailed: new Gauge({
+      name: 'payouts_policy_reload_failed',
+      help: '1 while the policy could not be read again, and the one before still counts.',
+      labelNames: ['platform_id'],
+      registers,
+    }),
+    rateAge: new Gauge({
+      name: 'payouts_rate_age_seconds',
+      help: 'Since the oldest rate in dollars that counts was fetched; absent where no rule asks for dollars.',
+      labelNames: ['platform_id'],
+      registers,
+    }),
+  };
+}
+
+/** @param now - wall clock, ms  @param report - of the process that sends; undefined where there is none */
+export function setPolicyGauges(
+  gauges: PolicyGauges,
+  { platformId, policy }: Pick<AccountView, 'platformId' | 'policy'>,
+  report: PolicyReport | undefined,
+  now: number,
+): void {
+  if (policy === undefined) return;
+  const account = { platform_id: String(platformId) };
+  gauges.policyInfo.set({ ...account, hash: policy.hash }, 1);
+  gauges.policyReloadFailed.set(account, policy.reloadTrouble === undefined ? 0 : 1);
+  if (report === undefined) return;
+  for (const { rule, reason, count } of report.held) gauges.heldByRule.set({ ...account, rule, kind: reason }, count);
+  for (const { rule, buckets } of report.rules) gauges.policyUsage.set({ ...account, rule }, buckets[0]?.ratio ?? 0);
+  if (report.ratesAt !== null) gauges.rateAge.set(account, Math.max(0, now - report.ratesAt) / 1_000);
+}

@@ -1,0 +1,25 @@
+import { isAborted, type Clock } from '../../clock.js';
+import type { PolicyReport } from '../../ledger/policy-report.js';
+import type { Logger } from '../../logger.js';
+
+export interface ReportPolicyOptions {
+  readonly describe: () => PolicyReport;
+  readonly write: (report: PolicyReport) => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const REPORT_EVERY_MS = 10_000;
+
+/** Tells people how much of each window is used, until the signal is aborted. Beside the sends, and never in their way. */
+export async function reportPolicy(options: ReportPolicyOptions, signal: AbortSignal): Promise<void> {
+  const { describe, write, clock, logger } = options;
+  while (!isAborted(signal)) {
+    try {
+      await write(describe());
+    } catch (error) {
+      logger.debug({ error: (error as Error).message }, 'cannot report what the policy counts');
+    }
+    await clock.sleep(REPORT_EVERY_MS, signal);
+  }
+}
