@@ -70,7 +70,9 @@ export class AccountPolicy {
   }
 
   /** Runs until the signal is aborted. */
-  async keep(end: AbortSignal): Promise<void> {
+  async keep(given: AbortSignal): Promise<void> {
+    // One of its own for its loops: Node warns of a signal with more than ten listeners.
+    const end = AbortSignal.any([given]);
     const { current, gateway, clock, logger } = this.#options;
     const { rates } = this.authority;
     const policy = (): PolicyInForce['policy'] => current.policy;

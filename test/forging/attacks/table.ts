@@ -2,6 +2,7 @@ import type { AccountAttack } from '../support/account-attack.js';
 import type { Attack } from '../support/attack.js';
 import { describeHeld, PAID_AS_SIGNED, STOPS, type ToldAttack } from '../support/outcome.js';
 import { ALTERED, NOT_SIGNED } from './altered.js';
+import { APPROVALS } from './approvals.js';
 import { FORGED, SWAPPED } from './forged.js';
 import { FORGOTTEN } from './forgotten.js';
 import { JOBS } from './jobs.js';
@@ -32,6 +33,18 @@ export const ATTACK_TABLE: readonly ToldAttacks[] = [
     attacks: [{ name: FORGOTTEN.name, what: describeHeld(FORGOTTEN.expect) }],
   },
   { title: 'Replies of Redis altered on their way', attacks: MIDDLE.map(describeMiddle) },
+  {
+    title: 'Approvals',
+    attacks: APPROVALS.map(({ name }) => ({ name, what: 'held until another person has approved it' })),
+  },
+  {
+    title: 'What a policy counts',
+    attacks: [
+      { name: 'what was spent, removed from Redis', what: 'the journal counts it all the same' },
+      { name: 'what was spent, said not to be paid', what: 'the journal counts it all the same' },
+      { name: 'spends invented, rates and windows forged', what: 'what fits waits; nothing else is paid' },
+    ],
+  },
 ];
 
 function describeAttack({ name, expect, reason, isTampering = false }: Attack): ToldAttack {

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { formatApproval, type Approval, type SignedApproval } from '../../../src/control/approval.js';
 import { formatAct, serializeAct, type Act } from '../../../src/control/act.js';
 import { signText } from '../../../src/control/ed25519.js';
 import { formatIntent } from '../../../src/control/intent.js';
@@ -19,6 +20,9 @@ const PRIVATE_KEYS = {
   former: testKey(7),
   future: testKey(8),
   foreign: testKey(9),
+  bob: testKey(10),
+  'ann-2': testKey(11),
+  gone: testKey(12),
 } as const satisfies Record<string, KeyObject>;
 export type KeyName = keyof typeof PRIVATE_KEYS;
 
@@ -32,6 +36,9 @@ export function keyringEntries(now: number): readonly KeyEntry[] {
     entry('shop-2'),
     entry('olga', { role: 'operator' }),
     entry('ann', { role: 'approver' }),
+    entry('ann-2', { role: 'approver', person: 'ann' }),
+    entry('bob', { role: 'approver' }),
+    entry('gone', { role: 'approver', revoked: true }),
     entry('wanda', { role: 'worker' }),
     entry('stolen', { revoked: true }),
     entry('former', { notAfter: at(-1) }),
@@ -82,6 +89,20 @@ export function signAct(
     ...change,
   };
   return serializeAct({ ...act, signature: signText(formatAct(platformId, act), PRIVATE_KEYS[key]) });
+}
+
+/** What an approver says, signed; `change` alters it before, `key` signs instead. */
+export function signApproval(
+  platformId: number,
+  { key, ...change }: Pick<Approval, 'payoutId' | 'intent'> & Partial<Approval> & { readonly key: KeyName },
+): SignedApproval {
+  const now = Date.now();
+  const approval: Approval = {
+    ...{ decision: 'approve', by: key },
+    ...{ at: new Date(now).toISOString(), expiresAt: new Date(now + MINUTE_MS * 60).toISOString() },
+    ...change,
+  };
+  return { ...approval, signature: signText(formatApproval(platformId, approval), PRIVATE_KEYS[key]) };
 }
 
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;

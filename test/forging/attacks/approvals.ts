@@ -1,0 +1,98 @@
+import type { SignedApproval } from '../../../src/control/approval.js';
+import type { PayoutInput } from '../../../src/ledger/payout.js';
+import type { Target } from '../support/attack.js';
+import { DAY_MS, signAct, signApproval, type KeyName } from '../support/signers.js';
+
+/** A payout that two persons have to approve, and that ann has approved: the attacker adds what is missing. */
+export interface ApprovalAttack {
+  readonly name: string;
+  readonly input?: Partial<PayoutInput>;
+  attack(target: Target): Promise<unknown>;
+}
+
+type Approving = Parameters<typeof signApproval>[1];
+
+/** Puts an approval where the ledger has them, and has the worker look. */
+export async function putApproval(
+  { account, payoutId }: Target,
+  approval: SignedApproval | Readonly<Record<string, unknown>>,
+  by = String(approval['by' as keyof typeof approval]),
+): Promise<void> {
+  await account.set(payoutId, { [`approval:${by}`]: JSON.stringify(approval) });
+  await account.redis.sadd(account.keys.recheck, payoutId);
+}
+
+/** As a person would approve it. */
+export async function approve(target: Target, key: KeyName, change: Partial<Approving> = {}): Promise<SignedApproval> {
+  const { account, payoutId } = target;
+  return signApproval(account.platformId, { payoutId, intent: await account.intentHash(payoutId), key, ...change });
+}
+
+function withApproval(
+  name: string,
+  make: (target: Target) => Promise<SignedApproval | Readonly<Record<string, unknown>>>,
+  by?: string,
+): ApprovalAttack {
+  return { name, attack: async (target) => putApproval(target, await make(target), by) };
+}
+
+const time = (offsetMs: number): string => new Date(Date.now() + offsetMs).toISOString();
+
+export const APPROVALS: readonly ApprovalAttack[] = [
+  withApproval('an approval of a foreign key', async (target) => approve(target, 'foreign')),
+  withApproval("a foreign key's approval in bob's name", async (target) => approve(target, 'foreign', { by: 'bob' })),
+  withApproval('an approval of a second key of the same person', async (target) => approve(target, 'ann-2')),
+  withApproval("ann's approval once more, as bob's", async (target) => ({
+    ...(await approve(target, 'ann')),
+    by: 'bob',
+  })),
+  withApproval("ann's approval once more, under the name of bob", async (target) => approve(target, 'ann'), 'bob'),
+  withApproval("an approval of a producer's key", async (target) => approve(target, 'shop-2')),
+  withApproval("an approval of an operator's key", async (target) => approve(target, 'olga')),
+  withApproval('an approval of a revoked key', async (target) => approve(target, 'gone')),
+  withApproval('an approval that has expired', async (target) =>
+    approve(target, 'bob', { at: time(-2 * DAY_MS), expiresAt: time(-DAY_MS) }),
+  ),
+  withApproval('an approval of the future', async (target) =>
+    approve(target, 'bob', { at: time(DAY_MS), expiresAt: time(1.5 * DAY_MS) }),
+  ),
+  withApproval('an approval for longer than the policy lets one hold', async (target) =>
+    approve(target, 'bob', { expiresAt: time(30 * DAY_MS) }),
+  ),
+  withApproval('an approval of another intent', async (target) => approve(target, 'bob', { intent: '0'.repeat(64) })),
+  withApproval('an approval of another payout', async (target) => approve(target, 'bob', { payoutId: 'P-other' })),
+  withApproval('an approval of another payout, with this one named', async (target) => ({
+    ...(await approve(target, 'bob', { payoutId: 'P-other' })),
+    payoutId: target.payoutId,
+  })),
+  withApproval('an approval for another account', async (target) => {
+    const { account, payoutId } = target;
+    return signApproval(account.platformId + 1, { payoutId, intent: await account.intentHash(payoutId), key: 'bob' });
+  }),
+  withApproval("bob's rejection, turned into an approval", async (target) => ({
+    ...(await approve(target, 'bob', { decision: 'reject' })),
+    decision: 'approve',
+  })),
+  withApproval("bob's signature of an act as an approval's", async (target) => {
+    const act = JSON.parse(signAct(target.account.platformId, { act: 'resume', key: 'bob' })) as { signature: string };
+    return { ...(await approve(target, 'bob')), signature: act.signature };
+  }),
+  {
+    name: 'an approval of the person who requested the payout',
+    input: { requestedBy: 'bob' },
+    attack: async (target) => putApproval(target, await approve(target, 'bob')),
+  },
+  withApproval('an approval that is no JSON of one', async () => ({ by: 'bob', decision: 'approve' })),
+  {
+    name: 'the payout set back to queued without a hold',
+    attack: async ({ account, payoutId }) => account.revive(payoutId),
+  },
+  {
+    name: 'its hold says that it waits for a minute only',
+    attack: async ({ account, payoutId }) => {
+      const held = { kind: 'policy', reason: 'wait', message: 'soon', rule: 'four-eyes', until: time(60_000) };
+      await account.set(payoutId, { held: JSON.stringify(held) });
+      await account.redis.sadd(account.keys.recheck, payoutId);
+    },
+  },
+];

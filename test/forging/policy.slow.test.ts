@@ -1,0 +1,157 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '../support/until.js';
+import { approve, APPROVALS, putApproval } from './attacks/approvals.js';
+import type { ForgedAccount } from './support/forged-account.js';
+import { ForgingWorld } from './support/forging-world.js';
+import { judgeBook } from './support/run-attacks.js';
+import type { Target } from './support/attack.js';
+
+/** Attacks on what a policy holds, by who can write to Redis. */
+
+let world: ForgingWorld;
+
+beforeAll(async () => {
+  world = await ForgingWorld.open(4);
+}, 120_000);
+
+afterAll(async () => {
+  await world.close();
+});
+
+async function writePolicy(
+  { platformId }: ForgedAccount,
+  ...rules: readonly string[]
+): Promise<{ policyFile: string }> {
+  const head = `version: 1\nplatformId: "${platformId}"\ndefault: send\ngroups: { finance: [ann, bob] }\nrules:\n`;
+  const policyFile = join(world.dir, `policy-${platformId}.yaml`);
+  await writeFile(policyFile, head + rules.map((rule) => `  - ${rule}\n`).join(''), { mode: 0o600 });
+  return { policyFile };
+}
+
+async function untilState(account: ForgedAccount, payoutIds: readonly string[], state: string): Promise<void> {
+  await until(
+    () => `all are ${state}`,
+    async () =>
+      (await Promise.all(payoutIds.map(async (id) => account.payout(id)))).every((each) => each.state === state),
+    60_000,
+  );
+}
+
+const targetOf = (account: ForgedAccount, payoutId: string, input: Partial<Target['input']> = {}): Target => ({
+  ...{ account, other: account, payoutId },
+  input: { payoutId, paymentId: 6, amount: '12.5', addressTo: `bc1qp${payoutId}`, ...input },
+});
+
+describe('approvals', () => {
+  const FOUR_EYES =
+    '{ name: four-eyes, when: { paymentId: ["6"] }, cap: { amount: "5" }, over: { approve: { by: finance, quorum: 2 } } }';
+  const targets: Target[] = [];
+  let control: Target;
+
+  beforeAll(async () => {
+    const account = world.account(0);
+    for (const [index, { input }] of APPROVALS.entries()) targets.push(targetOf(account, `A-${index}`, input));
+    control = targetOf(account, 'A-approved');
+    for (const { payoutId, input } of [...targets, control]) {
+      await account.enqueue(input, input.requestedBy === undefined ? {} : { requestedBy: input.requestedBy });
+      await putApproval(targetOf(account, payoutId), await approve(targetOf(account, payoutId), 'ann'));
+    }
+    await world.startWorker({}, await writePolicy(account, FOUR_EYES), [account]);
+    const ids = [...targets, control].map(({ payoutId }) => payoutId);
+    await untilState(account, ids, 'held');
+    for (const [index, { attack }] of APPROVALS.entries()) await attack(targets[index] ?? control);
+    // After the attacks: by then the worker has looked at each of them.
+    await putApproval(control, await approve(control, 'bob'));
+    await untilState(account, ['A-approved'], 'completed');
+    await untilState(
+      account,
+      targets.map(({ payoutId }) => payoutId),
+      'held',
+    );
+  }, 180_000);
+
+  it('of two persons let a payout pass, beside all the attacks', () => {
+    expect(world.sandbox.payments(world.account(0).platformId).map(({ addressTo }) => addressTo)).toEqual([
+      control.input.addressTo,
+    ]);
+    judgeBook(world, world.account(0));
+  });
+
+  it.each(APPROVALS.map(({ name }, index) => [name, index] as const))(
+    '%s: held for one more person',
+    async (_, index) => {
+      const { account, payoutId, input } = targets[index] ?? control;
+      const { state, held } = await account.payout(payoutId);
+      expect({ state, held }).toMatchObject({
+        state: 'held',
+        held: { kind: 'policy', reason: 'approve', rule: 'four-eyes', needs: { by: 'finance', persons: 1 } },
+      });
+      const paid = world.sandbox.payments(account.platformId).filter(({ addressTo }) => addressTo === input.addressTo);
+      expect(paid).toEqual([]);
+    },
+  );
+});
+
+describe('what was spent', () => {
+  const HOUR = '{ name: hour, when: { paymentId: ["6"] }, cap: { amount: "20", within: 1h }, over: wait }';
+
+  /** Pays 15 of 20, and holds another 12.5. */
+  async function use(account: ForgedAccount): Promise<void> {
+    await account.enqueue(targetOf(account, 'first', { amount: '15' }).input);
+    await untilState(account, ['first'], 'completed');
+    await account.enqueue(targetOf(account, 'second').input);
+    await untilState(account, ['second'], 'held');
+  }
+
+  it.each([
+    ['removed', 1, async ({ redis, keys }: ForgedAccount) => redis.del(keys.spent)],
+    [
+      'said not to be paid',
+      2,
+      async ({ redis, keys }: ForgedAccount) => {
+        const [[, fields] = ['', []]] = await redis.xrange(keys.spent, '-', '+', 'COUNT', 1);
+        await redis.xadd(keys.spent, '*', 'token', fields[1] ?? '', 'kind', 'unpaid', 'at', Date.now(), 'spend', '');
+      },
+    ],
+  ] as const)(
+    '%s in Redis: the journal counts it all the same',
+    async (_, index, attack) => {
+      const account = world.account(index);
+      const policy = await writePolicy(account, HOUR);
+      const worker = await world.startWorker({}, policy, [account]);
+      await use(account);
+      await worker.stop();
+      await attack(account);
+      await account.revive('second');
+      await world.startWorker({}, policy, [account]);
+      // It is paid beside: the worker has judged what was there before.
+      await account.enqueue({ payoutId: 'small', paymentId: 7, amount: '1', addressTo: 'bc1qsmall' });
+      await untilState(account, ['small'], 'completed');
+      await untilState(account, ['second'], 'held');
+      expect((await account.payout('second')).held).toMatchObject({ kind: 'policy', rule: 'hour' });
+      judgeBook(world, account);
+    },
+    120_000,
+  );
+
+  it('invented in Redis, and rates and windows forged: what fits waits, and nothing else is paid', async () => {
+    const account = world.account(3);
+    const { redis, keys } = account;
+    const spend = { id: 'x 1 t', payoutId: 'x', attempt: 1, paymentId: 6, amount: '9'.repeat(30), addressTo: 'w' };
+    await redis.xadd(keys.spent, '*', 'token', 't', 'kind', 'begun', 'at', Date.now(), 'spend', JSON.stringify(spend));
+    await redis.hset(keys.gateway, {
+      facts: JSON.stringify({ currencies: [{ paymentId: 7, name: 'x', usdRate: '0.0000001' }] }),
+    });
+    await redis.set(keys.policy, JSON.stringify({ hash: '', at: 0, rules: [], held: [], ratesAt: null }));
+    const dollars = '{ name: dollars, when: { paymentId: ["7"] }, cap: { usd: "0.000001" }, over: refuse }';
+    await world.startWorker({}, await writePolicy(account, HOUR, dollars), [account]);
+    await account.enqueue(targetOf(account, 'fits').input);
+    await account.enqueue(targetOf(account, 'dear', { paymentId: 7 }).input);
+    await untilState(account, ['fits', 'dear'], 'held');
+    expect((await account.payout('fits')).held).toMatchObject({ reason: 'wait', rule: 'hour' });
+    expect((await account.payout('dear')).held).toMatchObject({ rule: 'dollars' });
+    expect(world.sandbox.payments(account.platformId)).toEqual([]);
+  }, 120_000);
+});
