@@ -30,11 +30,11 @@ async function writePolicy(
   return { policyFile };
 }
 
-async function untilState(account: ForgedAccount, payoutIds: readonly string[], state: string): Promise<void> {
+async function untilState(account: ForgedAccount, payoutIds: readonly string[], ...states: string[]): Promise<void> {
   await until(
-    () => `all are ${state}`,
+    () => `all are ${states.join(' or ')}`,
     async () =>
-      (await Promise.all(payoutIds.map(async (id) => account.payout(id)))).every((each) => each.state === state),
+      (await Promise.all(payoutIds.map(async (id) => account.payout(id)))).every(({ state }) => states.includes(state)),
     60_000,
   );
 }
@@ -69,6 +69,7 @@ describe('approvals', () => {
       account,
       targets.map(({ payoutId }) => payoutId),
       'held',
+      'completed',
     );
   }, 180_000);
 
