@@ -61,7 +61,7 @@ describe('approvals', () => {
     await world.startWorker({}, await writePolicy(account, FOUR_EYES), [account]);
     const ids = [...targets, control].map(({ payoutId }) => payoutId);
     await untilState(account, ids, 'held');
-    for (const [index, { attack }] of APPROVALS.entries()) await attack(targets[index] ?? control);
+    for (const [index, each] of APPROVALS.entries()) await each.attack(targets[index] ?? control);
     // After the attacks: by then the worker has looked at each of them.
     await putApproval(control, await approve(control, 'bob'));
     await untilState(account, ['A-approved'], 'completed');

@@ -45,7 +45,8 @@ Examples:
 
 const EXPORT_HELP_AFTER = `
 Every send that the journal has, the oldest first: what was sent, its outcome as the sender saw it, and for signed payouts the
-key, the hash of the intent and the hash of the act that allowed another attempt. Files older than SEND_JOURNAL_DAYS are gone.
+key, the hash of the intent and the hash of the act that allowed another attempt; with a policy its hash, what the send was worth in
+dollars, and the hashes of the approvals that counted. Files older than SEND_JOURNAL_DAYS are gone.
 
 Examples:
   payouts audit export --csv > sends.csv
@@ -110,7 +111,7 @@ function describeBirth(bornAt: number | undefined): string {
 function addExport(parent: Command, context: CliContext): void {
   parent
     .command('export')
-    .description('print every send with its outcome and who signed it')
+    .description('print every send with its outcome, who signed it, and which policy let it pass')
     .option('--since <time>', 'only sends from this time on: 2030-01-31, or 2030-01-31T09:00:00Z')
     .option('--until <time>', 'only sends before this time')
     .option('--csv', 'print CSV, which is the default')

@@ -1,4 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
+import { formatMicros } from '../../control/policy/usd.js';
 import { quoteFormula } from '../../csv-columns.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 
@@ -21,6 +22,12 @@ export interface AuditRow {
   readonly issued_at: string | undefined;
   readonly expires_at: string | undefined;
   readonly act: string | undefined;
+  /** What it was worth at that moment, where the worker knew it. */
+  readonly usd: string | undefined;
+  /** The hash of the policy that let it pass. */
+  readonly policy: string | undefined;
+  /** The hashes of the approvals that counted, separated by spaces. */
+  readonly approvals: string | undefined;
 }
 
 const COLUMNS = [
@@ -39,11 +46,14 @@ const COLUMNS = [
   'issued_at',
   'expires_at',
   'act',
+  'usd',
+  'policy',
+  'approvals',
 ] as const satisfies readonly (keyof AuditRow)[];
 
 export const AUDIT_CSV_HEADER = stringify([COLUMNS]);
 
-export function toAuditRow({ at, payoutId, attempt, request, outcome, signed }: JournalEntry): AuditRow {
+export function toAuditRow({ at, payoutId, attempt, request, outcome, signed, judged }: JournalEntry): AuditRow {
   return {
     sent_at: toIso(at),
     payout_id: payoutId,
@@ -60,6 +70,9 @@ export function toAuditRow({ at, payoutId, attempt, request, outcome, signed }: 
     issued_at: signed && toIso(signed.issuedAt),
     expires_at: signed && toIso(signed.expiresAt),
     act: signed?.act,
+    usd: judged?.usd === undefined ? undefined : formatMicros(BigInt(judged.usd)),
+    policy: judged?.policy,
+    approvals: judged?.approvals?.join(' '),
   };
 }
 

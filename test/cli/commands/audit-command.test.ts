@@ -12,6 +12,8 @@ const ACT = 'ac'.repeat(32);
 const AT = Date.parse('2030-01-31T10:00:00Z');
 const SIGNED = { intent: INTENT, key: 'shop', issuedAt: AT - 1_000, expiresAt: AT + 1_000, act: ACT, clears: [1] };
 
+const JUDGED = { policy: 'b'.repeat(64), usd: '12510000', approvals: ['c'.repeat(64), 'd'.repeat(64)] };
+
 let folder: JournalFolder;
 let journal: FileSendJournal;
 beforeEach(async () => {
@@ -20,7 +22,7 @@ beforeEach(async () => {
   await journal.bind(LEDGER);
   await journal.append(aSend('p', 1, { at: AT - 86_400_000 }));
   journal.noteOutcome(aSend('p', 1), { kind: 'rejected', message: '=no' }, 5);
-  await journal.append(aSend('q', 2, { at: AT, attempt: 2, signed: SIGNED }));
+  await journal.append(aSend('q', 2, { at: AT, attempt: 2, signed: SIGNED, judged: JUDGED }));
   journal.noteOutcome(aSend('q', 2, { attempt: 2 }), { kind: 'accepted', txhash: 'h' }, 5);
   await journal.append(aSend('r', 3, { at: AT + 86_400_000 }));
 });
@@ -95,15 +97,15 @@ describe('payouts audit verify', () => {
 
 describe('payouts audit export', () => {
   const HEADER =
-    'sent_at,payout_id,attempt,payment_id,amount,address_to,symbol,outcome,txhash,message,signer,intent,issued_at,expires_at,act';
+    'sent_at,payout_id,attempt,payment_id,amount,address_to,symbol,outcome,txhash,message,signer,intent,issued_at,expires_at,act,usd,policy,approvals';
 
   it('prints every send with its outcome and who signed it', async () => {
     const { stdout } = await run('audit', 'export', '--csv');
     expect(stdout.trimEnd().split('\n')).toEqual([
       HEADER,
-      "2030-01-30T10:00:00.000Z,p,1,7,12.5,wallet-1,,rejected,,'=no,,,,,",
-      `2030-01-31T10:00:00.000Z,q,2,7,12.5,wallet-1,,accepted,h,,shop,${INTENT},2030-01-31T09:59:59.000Z,2030-01-31T10:00:01.000Z,${ACT}`,
-      '2030-02-01T10:00:00.000Z,r,1,7,12.5,wallet-1,,,,,,,,,',
+      "2030-01-30T10:00:00.000Z,p,1,7,12.5,wallet-1,,rejected,,'=no,,,,,,,,",
+      `2030-01-31T10:00:00.000Z,q,2,7,12.5,wallet-1,,accepted,h,,shop,${INTENT},2030-01-31T09:59:59.000Z,2030-01-31T10:00:01.000Z,${ACT},12.51,${JUDGED.policy},${JUDGED.approvals.join(' ')}`,
+      '2030-02-01T10:00:00.000Z,r,1,7,12.5,wallet-1,,,,,,,,,,,,',
     ]);
   });
 

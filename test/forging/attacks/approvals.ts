@@ -82,7 +82,7 @@ export const APPROVALS: readonly ApprovalAttack[] = [
     input: { requestedBy: 'bob' },
     attack: async (target) => putApproval(target, await approve(target, 'bob')),
   },
-  withApproval('an approval that is no JSON of one', async () => ({ by: 'bob', decision: 'approve' })),
+  withApproval('an approval that is no JSON of one', async () => Promise.resolve({ by: 'bob', decision: 'approve' })),
   {
     name: 'the payout set back to queued without a hold',
     attack: async ({ account, payoutId }) => account.revive(payoutId),
