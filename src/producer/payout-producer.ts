@@ -196,7 +196,8 @@ export class PayoutProducer {
   }
 
   /**
-   * Waits until a payout is completed, failed, held, rejected, unknown or cancelled: final, or in need of an operator.
+   * Waits until a payout is completed, failed, held, rejected, unknown or cancelled: final, or in need of somebody. One that a policy
+   * holds until a time, and that needs no approval, is sent by itself: that is waited for.
    * @param options - `timeoutMs`: how long at most
    * @returns the payout in that state
    * @throws WaitTimeoutError saying the state it is in; NotFoundError; ClosedError

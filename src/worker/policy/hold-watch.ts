@@ -57,7 +57,8 @@ export class HoldWatch {
   async takeOver(): Promise<void> {
     const { authority, senderLedger } = this.#options;
     authority.takeOver(await senderLedger.readSpends());
-    await this.#readHeld();
+    // The lines have to stand before anything is sent; the others are looked at beside the sends.
+    await this.#readHeld(({ reason }) => reason === 'wait');
   }
 
   /** What is held, as it was found last. */
@@ -82,7 +83,7 @@ export class HoldWatch {
   async check(): Promise<void> {
     const { authority, journal, clock } = this.#options;
     authority.catchUp();
-    if (authority.hash !== this.#hash) await this.#readHeld();
+    if (authority.hash !== this.#hash) await this.#readHeld(() => true);
     await this.#judgeMarked();
     for (const payoutId of authority.findDue(BATCH)) await this.#judge(payoutId);
     for (const line of authority.findFronts()) await this.#serve(line);
@@ -92,13 +93,15 @@ export class HoldWatch {
     if (addresses.length > 0) await journal.noteSeen({ at: clock.wallNow(), addresses });
   }
 
-  /** Judges all that is held, in the order in which it was held: so the lines form in that order. */
-  async #readHeld(): Promise<void> {
+  /** Judges what is held, in the order in which it was held: so the lines form in that order. */
+  async #readHeld(isWanted: (held: HeldFor) => boolean): Promise<void> {
     const { authority, source } = this.#options;
     const { hash } = authority;
     for (let after: string | undefined; ;) {
       const { payouts, next } = await source.held(after, BATCH);
-      for (const payout of payouts) if (payout.held?.kind === 'policy') await this.#judgeHeld(payout);
+      for (const payout of payouts) {
+        if (payout.held?.kind === 'policy' && isWanted(payout.held)) await this.#judgeHeld(payout);
+      }
       if (next === undefined) break;
       after = next;
     }

@@ -59,7 +59,7 @@ rules:
   await until('it sends', () => worker.log().includes('acquired sender lease'));
   const { redisUrl, platformId } = world;
   producer = new PayoutProducer({ redisUrl, platformId, signingKey: { name: 'shop', privateKey: shop.privateKey } });
-  dashboard = await openDashboard({ platformId, clock: systemClock }, { redisUrl });
+  dashboard = await openDashboard({ platformId, clock: { ...systemClock, advance: () => undefined } }, { redisUrl });
   browser = await launchChromium();
   page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
   page.setDefaultTimeout(60_000);
