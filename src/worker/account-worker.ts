@@ -10,7 +10,6 @@ import type { SendJournal } from '../journal/send-journal.js';
 import type { Confirmation } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
-import { writePolicyReport, type PolicyReport } from '../ledger/policy-report.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { Logger } from '../logger.js';
 import { openAccount, type AccountAccess } from '../queues/open-account.js';
@@ -28,8 +27,7 @@ import type { CurrentPolicy } from './current-policy.js';
 import { describeWorker } from './describe-worker.js';
 import { reportWorker } from './report-worker.js';
 import { SignedAuthority } from './signed-authority.js';
-import { AccountPolicy } from './policy/account-policy.js';
-import { HoldSource } from './policy/hold-source.js';
+import { openAccountPolicy } from './policy/open-account-policy.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
 /** Connections that the accounts of a process share. */
@@ -229,7 +227,11 @@ export class AccountWorker {
     const pacer = (this.#pacer = new Pacer({ clock, intervalMs, inFlightMaxMs: settings.inFlightMaxMs }));
     const doubtMs = GUARD_MS + settings.inFlightMaxMs;
     const signatures = keyring && new SignedAuthority({ platformId, keyring, journal, clock, doubtMs });
-    const policy = this.#openPolicy(journal, signatures, doubtMs);
+    const { ledger } = this;
+    const policy = openAccountPolicy({
+      ...{ ...this.#options, current: this.#options.policy, senderLedger: this.#senderLedger },
+      ...{ ledger, journal, signatures, doubtMs },
+    });
     const authority = policy?.authority ?? signatures;
     this.#loop = new SenderLoop({
       clock,
@@ -274,29 +276,6 @@ export class AccountWorker {
     await this.#loop.run();
     await standingBy;
     await journal.close();
-  }
-
-  #openPolicy(
-    journal: SendJournal,
-    signatures: SignedAuthority | undefined,
-    doubtMs: number,
-  ): AccountPolicy | undefined {
-    const { policy: current, logger } = this.#options;
-    if (current === undefined) return undefined;
-    const senderLedger = this.#senderLedger;
-    const about = {
-      ...this.#options,
-      current,
-      signatures,
-      journal,
-      ledger: this.ledger,
-      senderLedger,
-      doubtMs,
-      logger,
-    };
-    const { connection } = this.ledger;
-    const writeReport = async (report: PolicyReport): Promise<void> => writePolicyReport(connection, report);
-    return new AccountPolicy({ ...about, source: new HoldSource(connection), writeReport });
   }
 
   /**

@@ -64,7 +64,7 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   await Promise.all(upkeep);
 }
 
-/** A gateway's status may be ahead of its balance for so long, or for so many readings. */
+/** A gateway's status may be ahead of its balance for this time, or this number of readings. */
 const SETTLE_MS = 10 * 60_000;
 const SETTLE_READINGS = 10;
 

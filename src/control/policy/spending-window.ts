@@ -16,7 +16,7 @@ interface Bucket {
   head: number;
 }
 
-/** So many spends that are over may stand before the others of a bucket. */
+/** The most spends that are over and stand before the others of a bucket. */
 const SLACK = 1_024;
 
 /**

@@ -15,6 +15,7 @@ import type { CurrentPolicy } from '../current-policy.js';
 import type { SendAuthority, SendPermit } from '../sender/send-authority.js';
 import { describeUsage } from './describe-usage.js';
 import { Spending } from './spending.js';
+import { toHold } from './to-hold.js';
 import { WaitingLines, type FrontOfLine } from './waiting-lines.js';
 
 /** A policy as it was read last: its parts change together. */
@@ -119,7 +120,7 @@ export class PolicyAuthority implements SendAuthority {
     return this.#lines.take(hasRoom, OTHER_FRONTS);
   }
 
-  /** Up to so many payouts that are held, wait in no line, and are to be judged again by now. */
+  /** Payouts that are held, wait in no line, and are to be judged again by now. @param limit - the most of them */
   findDue(limit: number): string[] {
     const now = this.#options.clock.now();
     const due: string[] = [];
@@ -269,25 +270,6 @@ interface Judgement {
 
 const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
 
-/** A verdict as the payout's record has it. */
-export function toHold(verdict: Exclude<Verdict, { kind: 'send' }>): Hold {
-  const { kind: reason, rule } = verdict;
-  const needs = verdict.kind === 'approve' ? { by: verdict.by, persons: verdict.missing } : undefined;
-  const until = verdict.until === undefined ? undefined : new Date(verdict.until).toISOString();
-  return { kind: 'policy', reason, rule, message: describe(verdict), isTampering: false, needs, until };
-}
-
-function describe(verdict: Exclude<Verdict, { kind: 'send' }>): string {
-  const { rule, reason } = verdict;
-  const why = `Rule ${rule} of the policy: ${reason}.`;
-  if (verdict.kind === 'approve') {
-    const persons = verdict.missing === 1 ? '1 more person' : `${verdict.missing} more persons`;
-    return `${why} ${persons} of the group ${verdict.by} must approve it: \`payouts approve\`.`;
-  }
-  if (verdict.kind === 'refuse') return `${why} Change the policy, or cancel the payout.`;
-  return `${why} It is sent by itself when the rule lets it pass.`;
-}
-
 function snapshot({ policy, hash, isListed }: PolicyInForce): Omit<PolicyInForce, 'longestWindowMs'> {
   return { policy, hash, isListed };
 }
@@ -300,5 +282,5 @@ function isEarly({ cap, hours }: PolicyRule): boolean {
 /** What waits and does not say until when is judged again after this time. */
 const AGAIN_MS = 30_000;
 
-/** Lines without room, of which the first payout may have been cancelled: so many are looked at each time. */
+/** How many lines without room are looked at each time: their first payout may have been cancelled. */
 const OTHER_FRONTS = 20;

@@ -25,7 +25,7 @@ describe('what counts in a window', () => {
     expect(window.sum(ALL, 2)).toBe(10n);
   });
 
-  it('counts an attempt once, whoever tells of it again', () => {
+  it('counts an attempt once, however often it is told', () => {
     const window = new SpendingWindow(DAY_MS);
     for (let time = 0; time < 3; time += 1) {
       window.begin('a', ALL, 10n);

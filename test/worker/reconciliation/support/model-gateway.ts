@@ -12,7 +12,7 @@ export interface Books {
   readonly takesFee: boolean;
   /** The fee of each payment, a decimal string. */
   readonly fee: string;
-  /** The balance is stated with so many decimals, and each debit rounded up to them. */
+  /** The decimals with which the balance is stated, and each debit rounded up to them. */
   readonly places: number;
   /** The account is kept in USD: debits are converted. */
   readonly isConverted: boolean;

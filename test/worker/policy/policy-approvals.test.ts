@@ -1,0 +1,93 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { formatApproval, type ApprovalDecision, type SignedApproval } from '../../../src/control/approval.js';
+import { signText } from '../../../src/control/ed25519.js';
+import { hashIntent } from '../../../src/control/intent.js';
+import { IntentSigner } from '../../../src/control/intent-signer.js';
+import { parsePolicy } from '../../../src/control/policy/policy.js';
+import { intentOf } from '../../../src/control/signed-payout.js';
+import type { Payout } from '../../../src/ledger/payout.js';
+import { SignedAuthority } from '../../../src/worker/signed-authority.js';
+import { keyEntry, keyringOf, testKey } from '../../control/support/keys.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { DOUBT_MS, PLATFORM_ID, PolicyRig, TestClock } from './support.js';
+
+const HOUR_MS = 3_600_000;
+
+let clock: TestClock;
+
+describe('approvals', () => {
+  const [SHOP, ALICE, BOB] = [testKey(1), testKey(2), testKey(3)];
+  const KEYRING = keyringOf(
+    keyEntry(SHOP, { person: 'Shop' }),
+    keyEntry(ALICE, { name: 'alice', role: 'approver', person: 'Alice' }),
+    keyEntry(testKey(4), { name: 'alice-2', role: 'approver', person: 'Alice' }),
+    keyEntry(BOB, { name: 'bob', role: 'approver', person: 'Bob' }),
+  );
+  const KEYS = { alice: ALICE, 'alice-2': testKey(4), bob: BOB };
+  const FOUR_EYES = parsePolicy({
+    ...{ version: '1', platformId: String(PLATFORM_ID), default: 'send', groups: { finance: ['Alice', 'Bob'] } },
+    rules: [
+      {
+        name: 'four-eyes',
+        when: { paymentId: ['6'] },
+        cap: { amount: '50' },
+        over: { approve: { by: 'finance', quorum: '2' } },
+      },
+    ],
+  });
+
+  let rig: PolicyRig;
+  beforeEach(() => {
+    clock = new TestClock();
+    const journal = new MemoryJournal();
+    const about = { platformId: PLATFORM_ID, keyring: KEYRING, clock, doubtMs: DOUBT_MS };
+    const signatures = new SignedAuthority({ ...about, journal });
+    rig = new PolicyRig(clock, FOUR_EYES, { keyring: KEYRING, signatures });
+  });
+
+  function signed(amount: string): Payout {
+    const payout = rig.payout('a', amount);
+    return { ...payout, signed: new IntentSigner({ name: 'shop', privateKey: SHOP }, PLATFORM_ID, clock).sign(payout) };
+  }
+
+  function approval(payout: Payout, by: keyof typeof KEYS, decision: ApprovalDecision = 'approve'): SignedApproval {
+    if (payout.signed === undefined) throw new Error('it is not signed');
+    const content = {
+      ...{ payoutId: payout.payoutId, intent: hashIntent(intentOf(PLATFORM_ID, payout, payout.signed)), decision, by },
+      ...{ at: new Date(clock.wallNow()).toISOString(), expiresAt: new Date(clock.wallNow() + HOUR_MS).toISOString() },
+    };
+    return { ...content, signature: signText(formatApproval(PLATFORM_ID, content), KEYS[by]) };
+  }
+
+  it('of as many persons as the rule says let it pass, and the journal names them', () => {
+    const payout = signed('50.1');
+    expect(rig.ask(payout)).toMatch(/^approve: .*2 more persons of the group finance must approve it/);
+    const one = approval(payout, 'alice');
+    expect(rig.ask({ ...payout, approvals: [one, approval(payout, 'alice-2')] })).toMatch(/^approve: .*1 more person/);
+    const permit = rig.authority.permit({ ...payout, approvals: [one, approval(payout, 'bob')] });
+    expect(permit).toMatchObject({
+      kind: 'granted',
+      counted: { judged: { approvals: [expect.any(String), expect.any(String)] } },
+    });
+  });
+
+  it('of another amount, or that have expired, do not', () => {
+    const payout = signed('60');
+    const approvals = [approval(payout, 'alice'), approval(payout, 'bob')];
+    expect(rig.ask({ ...signed('61'), approvals })).toMatch(/^approve: .*2 more persons/);
+    clock.pass(HOUR_MS);
+    expect(rig.ask({ ...payout, approvals })).toMatch(/^approve: .*2 more persons/);
+  });
+
+  it('one rejection ends it', () => {
+    const payout = signed('60');
+    const approvals = [approval(payout, 'alice'), approval(payout, 'bob'), approval(payout, 'bob', 'reject')];
+    expect(rig.ask({ ...payout, approvals })).toMatch(/^refuse: .*Bob rejected it/);
+  });
+
+  it('are asked for before its turn', () => {
+    const payout = signed('60');
+    expect(rig.authority.judgeEarly(payout)).toMatchObject({ needs: { by: 'finance', persons: 2 } });
+    expect(rig.authority.judgeEarly(signed('50'))).toBeUndefined();
+  });
+});
