@@ -230,7 +230,7 @@ export class AccountWorker {
     const { ledger } = this;
     const policy = openAccountPolicy({
       ...{ ...this.#options, current: this.#options.policy, senderLedger: this.#senderLedger },
-      ...{ ledger, journal, signatures, doubtMs },
+      ...{ ledger, relay: this.#account.relay, journal, signatures, doubtMs },
     });
     const authority = policy?.authority ?? signatures;
     this.#loop = new SenderLoop({

@@ -6,6 +6,7 @@ import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { PolicyReport } from '../../ledger/policy-report.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
+import type { OutboxRelay } from '../../queues/outbox-relay.js';
 import type { SendAuthority } from '../sender/send-authority.js';
 import type { HeldPayouts } from './hold-source.js';
 import { HoldWatch } from './hold-watch.js';
@@ -20,6 +21,7 @@ export interface AccountPolicyOptions {
   readonly keyring?: KeyFinder | undefined;
   readonly journal: SendJournal;
   readonly ledger: Pick<PayoutLedger, 'change'>;
+  readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
   readonly source: HeldPayouts;
   /** Keeps what is told to people. */
   readonly writeReport: (report: PolicyReport) => Promise<void>;

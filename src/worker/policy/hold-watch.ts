@@ -6,6 +6,7 @@ import type { HeldFor, Payout } from '../../ledger/payout.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
+import type { OutboxRelay } from '../../queues/outbox-relay.js';
 import type { PolicyAuthority } from './policy-authority.js';
 import type { HeldPayouts } from './hold-source.js';
 
@@ -14,6 +15,7 @@ export interface HoldWatchOptions {
   readonly source: HeldPayouts;
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
   readonly ledger: Pick<PayoutLedger, 'change'>;
+  readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
   readonly journal: Pick<SendJournal, 'noteSeen'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -171,9 +173,11 @@ export class HoldWatch {
   }
 
   async #release({ payoutId }: Payout): Promise<void> {
-    const { ledger, logger } = this.#options;
+    const { ledger, relay, logger } = this.#options;
     try {
       await ledger.change({ payoutId, from: 'held', to: 'queued', reason: 'the policy lets it pass' });
+      // At once: the outbox would give it a job too, some seconds later.
+      await relay.tryDeliver('queued', [payoutId]);
       logger.info({ payoutId }, 'payout released by the policy');
     } catch (error) {
       // Somebody cancelled or released it at this moment.

@@ -172,11 +172,13 @@ export class SimHosts {
 function policedLedger(
   link: LedgerLinkOptions,
   ledger: WorkerLedger,
-): Pick<AccountPolicyOptions, 'ledger' | 'source' | 'gateway' | 'writeReport'> {
+): Pick<AccountPolicyOptions, 'ledger' | 'relay' | 'source' | 'gateway' | 'writeReport'> {
   const holds = linkHolds(link, ledger);
   const currencies = async (): Promise<never> => Promise.reject(new Error('no rule asks for dollars'));
   const writeReport = async (): Promise<void> => Promise.resolve();
-  return { ledger: holds, source: holds, gateway: { currencies }, writeReport };
+  // Here a payout needs no job: its state alone makes it wait for its turn.
+  const relay = { tryDeliver: async (): Promise<void> => Promise.resolve() };
+  return { ledger: holds, relay, source: holds, gateway: { currencies }, writeReport };
 }
 
 function tracingLogger(world: World, name: string): Logger {

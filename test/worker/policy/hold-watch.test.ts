@@ -51,6 +51,12 @@ beforeEach(async () => {
         return Promise.resolve();
       },
     },
+    relay: {
+      tryDeliver: async (state, payoutIds) => {
+        done.push(`job ${state} ${payoutIds.join(' ')}`);
+        return Promise.resolve();
+      },
+    },
     journal: { noteSeen: async () => Promise.resolve() },
     clock: { now: () => clock.now(), wallNow: () => clock.wallNow(), sleep: async () => Promise.resolve() },
     logger: silentLogger,
@@ -76,7 +82,7 @@ it('forms the lines of a takeover in the order in which payouts were held, and r
   expect(done).toEqual([]);
   clock.pass(HOUR_MS + 2_000);
   await watch.check();
-  expect(done).toEqual(['large held queued', 'small held queued']);
+  expect(done).toEqual(['large held queued', 'job queued large', 'small held queued', 'job queued small']);
 });
 
 it('a payout that was cancelled keeps nobody waiting', async () => {
@@ -86,7 +92,7 @@ it('a payout that was cancelled keeps nobody waiting', async () => {
   put('large', '80', { state: 'cancelled' }, true);
   done = [];
   await watch.check();
-  expect(done).toEqual(['small held queued']);
+  expect(done).toEqual(['small held queued', 'job queued small']);
 });
 
 it('unmarks what was marked before it looks: what is said in between marks it once more', async () => {
@@ -95,14 +101,14 @@ it('unmarks what was marked before it looks: what is said in between marks it on
   done = [];
   marked = ['p'];
   await watch.check();
-  expect(done).toEqual(['unmark p', 'p held queued']);
+  expect(done).toEqual(['unmark p', 'p held queued', 'job queued p']);
 });
 
 it('finds what another process held meanwhile', async () => {
   await watch.takeOver();
   hold('stray', '10');
   await watch.check();
-  expect(done).toEqual(['stray held queued']);
+  expect(done).toEqual(['stray held queued', 'job queued stray']);
 });
 
 it('judges everything by a policy that was read again', async () => {
@@ -112,7 +118,7 @@ it('judges everything by a policy that was read again', async () => {
   done = [];
   rig.current.policy = policyOf({ ...HOURLY, name: 'tight', cap: { amount: '70', within: '1h' } });
   await watch.check();
-  expect(done).toEqual(['refused held queued', 'hold waits tight refuse']);
+  expect(done).toEqual(['refused held queued', 'job queued refused', 'hold waits tight refuse']);
 });
 
 it('touches nothing that a signature or the journal holds', async () => {
