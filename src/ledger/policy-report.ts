@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatDuration } from '../format.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 
 const ruleUsage = z.object({
@@ -17,6 +18,7 @@ const policyReport = z.object({
   rules: z.array(ruleUsage),
   held: z.array(z.object({ rule: z.string(), reason: z.string(), count: z.number() })),
   ratesAt: z.number().nullable(),
+  ratesMissingSince: z.number().nullable().default(null),
 });
 
 /** How much of a rule's window is used. */
@@ -53,6 +55,8 @@ export interface PolicyReport {
   readonly held: readonly { readonly rule: string; readonly reason: string; readonly count: number }[];
   /** When the oldest rate that counts was fetched, wall clock, ms; null where no rule asks for dollars, or none was. */
   readonly ratesAt: number | null;
+  /** Since when rates are asked for without any having been fetched, wall clock, ms; null where that is not so. */
+  readonly ratesMissingSince: number | null;
 }
 
 /** @returns undefined where no worker with a policy has reported @throws RedisUnavailableError */
@@ -72,3 +76,13 @@ export async function writePolicyReport({ redis, keys }: LedgerConnection, repor
 }
 
 const FORGOTTEN_AFTER_MS = 7 * 86_400_000;
+
+/** How old the rates in dollars are, in words; undefined where no rule asks for any. @param now - wall clock, ms */
+export function describeRates(
+  { ratesAt, ratesMissingSince }: Pick<PolicyReport, 'ratesAt' | 'ratesMissingSince'>,
+  now: number,
+): string | undefined {
+  const since = (at: number): string => formatDuration(Math.max(0, now - at));
+  if (ratesAt !== null) return `fetched ${since(ratesAt)} ago`;
+  return ratesMissingSince === null ? undefined : `missing for ${since(ratesMissingSince)}`;
+}

@@ -19,7 +19,7 @@ afterAll(async () => {
 function report(at: number): PolicyReport {
   const rule = { unit: 'usd', limit: '1000.00', withinMs: 86_400_000, unknown: null } as const;
   return {
-    ...{ hash: 'f'.repeat(64), at, ratesAt: at - 30_000 },
+    ...{ hash: 'f'.repeat(64), at, ratesAt: at - 30_000, ratesMissingSince: null },
     rules: [
       { ...rule, rule: 'day', per: null, buckets: [{ bucket: '', spent: '905.50', wanted: '200.00', ratio: 0.9055 }] },
       {

@@ -5,7 +5,7 @@ import { WAYS } from './ways/index.js';
 /** Alerts about what has happened to money or access, or about other alerts, while payouts go out. */
 const OF_EVENTS = [
   ...['PayoutsPaidLate', 'PayoutsSentTooClose', 'PayoutsFailed', 'PayoutsKeysReloadFailed'],
-  ...['PayoutsPolicyChanged', 'PayoutsPolicyNearlyUsed', 'PayoutsPolicyReloadFailed', 'PayoutsRatesStale'],
+  ...['PayoutsPolicyChanged', 'PayoutsPolicyNearlyUsed', 'PayoutsPolicyReloadFailed'],
   ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate'],
 ];
 

@@ -1,6 +1,6 @@
 import { formatSpan } from '../../control/policy/format-span.js';
 import { formatCount, formatDuration } from '../../format.js';
-import type { BucketUsage, PolicyReport, RuleUsage } from '../../ledger/policy-report.js';
+import { describeRates, type BucketUsage, type PolicyReport, type RuleUsage } from '../../ledger/policy-report.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from '../output/format-table.js';
 
@@ -11,13 +11,14 @@ const CURRENT_FOR_MS = 60_000;
 
 /** How much of each window is used. @param now - wall clock, ms */
 export function formatUsage(report: PolicyReport, now: number, colours: CliContext['colours']): string {
-  const { hash, at, rules, held, ratesAt } = report;
+  const { hash, at, rules, held } = report;
+  const rates = describeRates(report, now);
   const ageMs = Math.max(0, now - at);
   const age = `${formatDuration(ageMs)} ago`;
   const facts = [
     ['policy', hash],
     ['told', ageMs > CURRENT_FOR_MS ? colours.red(`${age}: no worker with a policy sends now`) : age],
-    ...(ratesAt === null ? [] : [['rates', `fetched ${formatDuration(Math.max(0, now - ratesAt))} ago`]]),
+    ...(rates === undefined ? [] : [['rates', rates]]),
     ...held.map(({ rule, reason, count }) => ['held', `${formatCount(count, 'payout')} by ${rule} (${reason})`]),
   ];
   const rows = rules.flatMap((rule) => rule.buckets.map((bucket) => toRow(rule, bucket)));

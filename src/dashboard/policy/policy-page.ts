@@ -1,6 +1,6 @@
 import { formatSpan } from '../../control/policy/format-span.js';
 import { formatCount, formatDuration } from '../../format.js';
-import type { BucketUsage, PolicyReport, RuleUsage } from '../../ledger/policy-report.js';
+import { describeRates, type BucketUsage, type PolicyReport, type RuleUsage } from '../../ledger/policy-report.js';
 import { html, type Html } from '../html.js';
 import { layout, type Site } from '../layout.js';
 import { tableCell } from '../table-cell.js';
@@ -31,12 +31,13 @@ export function policyPage(site: Site, report: PolicyReport | undefined, now: nu
   );
 }
 
-function reportView({ base }: Site, { hash, at, rules, held, ratesAt }: PolicyReport, now: number): Html {
+function reportView({ base }: Site, report: PolicyReport, now: number): Html {
+  const { hash, at, rules, held } = report;
   const ageMs = Math.max(0, now - at);
-  const rates = ratesAt === null ? undefined : `rates fetched ${formatDuration(Math.max(0, now - ratesAt))} ago`;
+  const rates = describeRates(report, now);
   return html`<p class="${ageMs > CURRENT_FOR_MS ? 'trouble' : 'quiet'}">
       told ${formatDuration(ageMs)} ago${ageMs > CURRENT_FOR_MS ? ': no worker with a policy sends now' : ''}
-      ${rates && html`· ${rates}`} · hash <span class="mono">${hash}</span>
+      ${rates && html`· rates ${rates}`} · hash <span class="mono">${hash}</span>
     </p>
     <section class="list" aria-labelledby="held-title">
       <h2 id="held-title">Held by its rules</h2>

@@ -2,6 +2,7 @@ import { sinceWatcherFailureMs, watcherFailures } from '../../failsafe.js';
 import { formatCount, formatDuration, formatMs } from '../../format.js';
 import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/clock-offset.js';
 import { NOTIFICATIONS_LATE_MS } from '../../ledger/notification-lag.js';
+import { describeRates } from '../../ledger/policy-report.js';
 import { listDrops } from '../../ledger/unexplained-drops.js';
 import { forAccount } from '../../operator/next-steps.js';
 import type { AccountDetails, AccountView } from './account-snapshot.js';
@@ -13,6 +14,12 @@ const STANDS_STILL_AFTER_MS = 10 * MINUTE_MS;
 
 /** As the alert PayoutsLogsLost. */
 const LOST_LOG_TOLD_MS = 10 * MINUTE_MS;
+
+/** As the alert PayoutsRatesStale. */
+const RATES_STALE_MS = 15 * MINUTE_MS;
+
+/** The first query may fail for any reason. */
+const RATES_MISSING_MS = 15_000;
 
 /** One poll may fail for any reason. */
 const FAILED_POLLS = 3;
@@ -56,6 +63,14 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
   function held({ stats }) {
     if (stats.held === 0) return undefined;
     return `${formatCount(stats.held, 'payout')} held, and not sent: see \`payouts list --account ${stats.platformId} --state held\` for the reasons.`;
+  },
+  function rates({ stats, policyReport }) {
+    if (policyReport === undefined) return undefined;
+    const now = Date.now();
+    const { ratesAt, ratesMissingSince } = policyReport;
+    const isLate = (at: number | null, afterMs: number): boolean => at !== null && now - at >= afterMs;
+    if (!isLate(ratesAt, RATES_STALE_MS) && !isLate(ratesMissingSince, RATES_MISSING_MS)) return undefined;
+    return `Rates in dollars: ${describeRates(policyReport, now) ?? ''}. Without them, rules in dollars hold every payout. Ask the gateway with \`${forAccount('payouts gateway currencies', stats.platformId)}\`.`;
   },
   function unknown({ stats }) {
     if (stats.unknown === 0) return undefined;

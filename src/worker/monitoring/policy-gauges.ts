@@ -34,7 +34,7 @@ export function createPolicyGauges(registry: Registry) {
     }),
     rateAge: new Gauge({
       name: 'payouts_rate_age_seconds',
-      help: 'Since the oldest rate in dollars that counts was fetched; absent where no rule asks for dollars.',
+      help: 'Since the oldest rate in dollars that counts was fetched, or asked for without a response; absent where no rule asks for dollars.',
       labelNames: ['platform_id'],
       registers,
     }),
@@ -55,5 +55,6 @@ export function setPolicyGauges(
   if (report === undefined) return;
   for (const { rule, reason, count } of report.held) gauges.heldByRule.set({ ...account, rule, kind: reason }, count);
   for (const { rule, buckets } of report.rules) gauges.policyUsage.set({ ...account, rule }, buckets[0]?.ratio ?? 0);
-  if (report.ratesAt !== null) gauges.rateAge.set(account, Math.max(0, now - report.ratesAt) / 1_000);
+  const ratesAt = report.ratesAt ?? report.ratesMissingSince;
+  if (ratesAt !== null) gauges.rateAge.set(account, Math.max(0, now - ratesAt) / 1_000);
 }

@@ -10,7 +10,7 @@ import type { OutboxRelay } from '../../queues/outbox-relay.js';
 import type { SendAuthority } from '../sender/send-authority.js';
 import type { HeldPayouts } from './hold-source.js';
 import { HoldWatch } from './hold-watch.js';
-import { keepRates } from './keep-rates.js';
+import { asksForDollars, keepRates } from './keep-rates.js';
 import { reportPolicy } from './report-policy.js';
 import { PolicyAuthority, type PolicyInForce } from './policy-authority.js';
 
@@ -43,6 +43,8 @@ export class AccountPolicy {
   readonly #options: AccountPolicyOptions;
   readonly #watch: HoldWatch;
   #hasLease = false;
+  /** Since when this process asks for rates, wall clock, ms. */
+  #asksSince = 0;
 
   constructor(options: AccountPolicyOptions) {
     this.#options = options;
@@ -77,6 +79,7 @@ export class AccountPolicy {
     const end = AbortSignal.any([given]);
     const { current, gateway, clock, logger } = this.#options;
     const { rates } = this.authority;
+    this.#asksSince = clock.wallNow();
     const policy = (): PolicyInForce['policy'] => current.policy;
     const { writeReport: write } = this.#options;
     await Promise.all([
@@ -88,11 +91,13 @@ export class AccountPolicy {
   }
 
   #describe(): PolicyReport {
-    const { clock } = this.#options;
+    const { clock, current } = this.#options;
     const { usage, hash, rates } = this.authority;
     const { oldestAt } = rates;
     const ratesAt = oldestAt === undefined ? null : clock.wallNow() - (clock.now() - oldestAt);
-    return { hash, at: clock.wallNow(), rules: usage, held: this.#watch.held, ratesAt };
+    const isMissing = ratesAt === null && asksForDollars(current.policy);
+    const ratesMissingSince = isMissing ? this.#asksSince : null;
+    return { hash, at: clock.wallNow(), rules: usage, held: this.#watch.held, ratesAt, ratesMissingSince };
   }
 
   /** While another process has the lease: remembers what that spends, until the signal is aborted. */

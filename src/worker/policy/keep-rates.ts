@@ -55,6 +55,7 @@ async function fetchRates({ gateway, rates, clock }: KeepRatesOptions): Promise<
   rates.update(known, clock.now());
 }
 
-function asksForDollars({ rules }: Policy): boolean {
+/** Whether a rule needs to know what a payout is worth in dollars. */
+export function asksForDollars({ rules }: Policy): boolean {
   return rules.some(({ when, cap }) => when.usdAbove !== undefined || cap?.unit === 'usd');
 }

@@ -229,7 +229,13 @@ describe('payouts policy usage', () => {
   async function tell(at: number): Promise<void> {
     const redis = connectRedis(testRedisUrl(), 'commands');
     const report: PolicyReport = {
-      ...{ hash: 'e'.repeat(64), at, ratesAt: at - 60_000, held: [{ rule: 'day', reason: 'wait', count: 2 }] },
+      ...{
+        hash: 'e'.repeat(64),
+        at,
+        ratesAt: at - 60_000,
+        ratesMissingSince: null,
+        held: [{ rule: 'day', reason: 'wait', count: 2 }],
+      },
       rules: [
         {
           ...{ rule: 'day', unit: 'usd', limit: '5000.00', withinMs: 86_400_000, per: null, unknown: null },

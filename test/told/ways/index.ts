@@ -3,6 +3,7 @@ import { CLOCK_WAYS } from './clock.js';
 import { GATEWAY_WAYS } from './gateway.js';
 import { JOURNAL_WAYS } from './journal.js';
 import { LOG_WAYS } from './log.js';
+import { POLICY_WAYS } from './policy.js';
 import { QUEUE_WAYS } from './queues.js';
 import { REDIS_WAYS } from './redis.js';
 import { SIGNED_WAYS } from './signed.js';
@@ -15,6 +16,7 @@ export const WAYS = [
   ...ACCOUNT_WAYS,
   ...JOURNAL_WAYS,
   ...SIGNED_WAYS,
+  ...POLICY_WAYS,
   ...QUEUE_WAYS,
   ...WORKER_WAYS,
   ...CLOCK_WAYS,

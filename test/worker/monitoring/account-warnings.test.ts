@@ -56,6 +56,23 @@ it('warns of a balance that fell without a payout that explains it', () => {
   ]);
 });
 
+it.each([
+  { ratesAt: 14, missing: null, told: false },
+  { ratesAt: 16, missing: null, told: true },
+  { ratesAt: null, missing: 0, told: false },
+  { ratesAt: null, missing: 1, told: true },
+  { ratesAt: null, missing: null, told: false },
+])('warns of rates in dollars that are old or missing: $ratesAt, $missing minutes', ({ ratesAt, missing, told }) => {
+  const before = (minutes: number | null): number | null =>
+    minutes === null ? null : Date.now() - minutes * MINUTE_MS;
+  const policyReport = {
+    ...{ hash: '', at: 0, rules: [], held: [], ratesAt: before(ratesAt), ratesMissingSince: before(missing) },
+  };
+  expect(warnings({ policyReport })).toEqual(
+    told ? [expect.stringMatching(/^Rates in dollars: (fetched 16|missing for 1)/)] : [],
+  );
+});
+
 it('warns of held payouts', () => {
   expect(warnings({ stats: { ...QUIET, held: 2 } })).toEqual([
     expect.stringMatching(/^2 payouts held, and not sent: see `payouts list --account \S+ --state held`/),

@@ -8,7 +8,7 @@ const HASH = 'a'.repeat(64);
 const NOW = 1_000_000;
 const RULE = { unit: 'amount', limit: '10', withinMs: 1_000, per: null, unknown: null } as const;
 const REPORT: PolicyReport = {
-  ...{ hash: HASH, at: NOW, ratesAt: NOW - 20_000 },
+  ...{ hash: HASH, at: NOW, ratesAt: NOW - 20_000, ratesMissingSince: null },
   rules: [
     { ...RULE, rule: 'day', buckets: [{ bucket: '', spent: '9', wanted: '2', ratio: 0.9 }] },
     { ...RULE, rule: 'wallet', per: 'address', buckets: [] },
