@@ -3,6 +3,8 @@ import picocolors from 'picocolors';
 import { InvalidInputError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { DemoView } from '../demo/demo-view.js';
+import { formatPolicy } from '../demo/policy/format-policy.js';
+import { runPolicyDemo } from '../demo/policy/run-policy-demo.js';
 import { formatForge } from '../demo/forge/format-forge.js';
 import { runForge } from '../demo/forge/run-forge.js';
 import { callersOf, formatHints, formatKept } from '../demo/format-hints.js';
@@ -25,10 +27,14 @@ With --forge it sends payouts of its own, and somebody who can write to Redis at
 and in one with them. The gateway's book shows what was paid in each. Exit code 0: each attack succeeded without keys, none
 with them.
 
+With --policy an account has keys and a policy: two persons approve a large payout, a window makes others wait, and somebody
+who has stolen the shop's signing key orders as well. Exit code 0: each rule held.
+
 Examples:
   payouts demo
   payouts demo --chaos
   payouts demo --forge
+  payouts demo --policy
   payouts demo --payouts 60 --json
   payouts demo --keep
 `;
@@ -39,6 +45,7 @@ interface Flags {
   readonly payouts?: string;
   readonly chaos?: true;
   readonly forge?: true;
+  readonly policy?: true;
   readonly keep?: true;
   readonly json?: true;
 }
@@ -53,13 +60,19 @@ export function defineDemoCommand(command: Command, context: CliContext): void {
         'payouts',
         'chaos',
         'keep',
+        'policy',
       ]),
+    )
+    .addOption(
+      new Option('--policy', 'show caps, approvals and a stolen signing key').conflicts(['payouts', 'chaos', 'keep']),
     )
     .option('--keep', 'keep everything running after the summary, until Ctrl-C')
     .option('--json', 'print the summary as one JSON object')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
-      await (flags.forge ? demonstrateForge(context, flags) : demonstrate(context, flags));
+      if (flags.forge) await demonstrateForge(context, flags);
+      else if (flags.policy) await demonstratePolicy(context, flags);
+      else await demonstrate(context, flags);
     });
 }
 
@@ -96,6 +109,19 @@ async function demonstrateForge(context: CliContext, { json }: Flags): Promise<v
   if (json) context.writeJson(summary);
   else context.write(formatForge(summary, context.colours));
   if (!summary.ok) throw new CommandFailedError('The attacks did not come out as they must');
+}
+
+async function demonstratePolicy(context: CliContext, { json }: Flags): Promise<void> {
+  const summary = await runPolicyDemo({
+    path: context.environment['PATH'] ?? '',
+    note: (line) => {
+      context.writeError(`${line}\n`);
+    },
+    stop: stopSignal(context),
+  });
+  if (json) context.writeJson(summary);
+  else context.write(formatPolicy(summary, context.colours));
+  if (!summary.ok) throw new CommandFailedError('The policy did not come out as it must');
 }
 
 function parseCount(text: string): number {

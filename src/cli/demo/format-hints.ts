@@ -21,6 +21,7 @@ export function formatHints({ demo }: Callers, file: string): string {
   const hints = [
     ['', `${demo} --chaos`, 'kill the worker repeatedly while it sends'],
     ['', `${demo} --forge`, 'attack payouts in Redis, with and without signing keys'],
+    ['', `${demo} --policy`, 'caps, approvals, and a stolen signing key'],
     ['', `${demo} --keep`, 'keep everything running and try the other commands'],
     ['', `${demo} --payouts 60`, 'more payouts'],
     ['', fromHere.startsWith('..') ? file : fromHere, 'edit these payouts and run the demo again'],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DemoSummary } from '../../../src/cli/demo/demo-summary.js';
 import type { ForgeSummary } from '../../../src/cli/demo/forge/forge-summary.js';
+import type { PolicySummary } from '../../../src/cli/demo/policy/policy-summary.js';
 import { runCli } from '../../support/cli.js';
 import { startDemo } from '../demo/support/running-demo.js';
 
@@ -106,6 +107,27 @@ describe('payouts demo', () => {
     expect(demo.output().stdout).toBe('');
     expect(demo.output().stderr).toMatch(/payouts: The demo was interrupted; .* stopped\n$/);
     expect(await demo.findRemains()).toEqual(NOTHING);
+  });
+
+  it.concurrent(
+    'with --policy each rule holds, and the thief gets what two small payouts come to',
+    async () => {
+      const demo = await startDemo(['--policy', '--json']);
+      const code = await demo.ended;
+      const { stdout, stderr } = demo.output();
+      expect({ code, stdout, stderr }).toMatchObject({ code: 0 });
+      const { rules, stolen } = JSON.parse(stdout) as PolicySummary;
+      expect(rules.filter(({ held }) => !held)).toEqual([]);
+      expect(stolen).toEqual({ ordered: '53600', paid: '1800' });
+      expect(stderr).toMatch(/ s {2}Bob approves it\n/);
+      expect(await demo.findRemains()).toEqual(NOTHING);
+    },
+    120_000,
+  );
+
+  it.concurrent.each(['--forge', '--chaos', '--keep', '--payouts=3'])('refuses --policy with %s', async (option) => {
+    const { code, stderr } = await runCli(['demo', '--policy', option]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'--policy'") as unknown });
   });
 
   it.concurrent.each(['--chaos', '--keep', '--payouts=3'])('refuses --forge with %s', async (option) => {

@@ -1,6 +1,4 @@
 import { join } from 'node:path';
-import { isAborted, systemClock } from '../../../clock.js';
-import { ClosedError, PayoutError, WaitTimeoutError } from '../../../errors.js';
 import type { Payout } from '../../../ledger/payout.js';
 import { connectLedger, type LedgerConnection } from '../../../ledger/ledger-connection.js';
 import { findFreePort } from '../../../local-redis.js';
@@ -10,7 +8,7 @@ import type { Payment } from '../../../sandbox/index.js';
 import { createEnvironment, type DemoGround } from '../demo-ground.js';
 import type { DemoWorker } from '../demo-worker.js';
 import { Attacker } from './attacker.js';
-import { adoptJournal, makeKeys } from './forge-keys.js';
+import { adoptJournal, makeKeys } from '../demo-keys.js';
 
 /** One of the two accounts, and everybody who has to do with it. */
 export interface ForgeAccount {
@@ -27,9 +25,6 @@ export interface ForgeAccount {
   readonly countRefusedResumes: () => Promise<number>;
 }
 
-/** Longer than anything takes here, also on a busy machine. */
-const WAIT_MS = 90_000;
-const CHECK_EVERY_MS = 100;
 const REFUSED_RESUMES = /^payouts_signature_failures_total\{.*reason="resume".*\} (\d+)/m;
 
 /**
@@ -71,33 +66,6 @@ export async function openForgeAccount(
       return Number(REFUSED_RESUMES.exec(await response.text())?.[1] ?? 0);
     },
   };
-}
-
-/**
- * Waits until the condition holds.
- * @param what - what is waited for, for the error
- * @throws WaitTimeoutError when it takes too long; PayoutError when the worker exited; ClosedError when it was stopped
- */
-export async function waitUntil(
-  { platformId, worker }: ForgeAccount,
-  what: string,
-  condition: () => Promise<boolean>,
-  stop: AbortSignal,
-): Promise<void> {
-  const deadline = systemClock.now() + WAIT_MS;
-  while (!(await condition())) {
-    await systemClock.sleep(CHECK_EVERY_MS, stop);
-    if (isAborted(stop)) throw new ClosedError('The demo was interrupted');
-    if (worker.hasExited) {
-      throw new PayoutError('CLOSED', `The worker of account ${platformId} exited.\n${worker.readLogEnd()}`);
-    }
-    if (systemClock.now() > deadline) {
-      const seconds = WAIT_MS / 1_000;
-      throw new WaitTimeoutError(
-        `Account ${platformId}: ${what} took more than ${seconds} s, so nothing can be judged.\n${worker.readLogEnd()}`,
-      );
-    }
-  }
 }
 
 const ON_THE_WAY: readonly Payout['state'][] = ['queued', 'sending', 'in_progress'];

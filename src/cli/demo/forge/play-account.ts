@@ -1,6 +1,5 @@
-import { isAborted, systemClock } from '../../../clock.js';
-import { ClosedError } from '../../../errors.js';
-import { areDecided, waitUntil, type ForgeAccount } from './forge-account.js';
+import { pass, waitUntil } from '../wait-until.js';
+import { areDecided, type ForgeAccount } from './forge-account.js';
 import { LOOT, orderAgain, ORDERS } from './forge-orders.js';
 import { actAsShop, readView, type ForgeView } from './forge-view.js';
 import { FORGERIES, type Forgery } from './forgeries.js';
@@ -81,9 +80,4 @@ async function waitForResume(account: ForgeAccount, stop: AbortSignal): Promise<
   };
   await waitUntil(account, 'deciding about the lifted pause', isOver, stop);
   return refused;
-}
-
-async function pass(ms: number, stop: AbortSignal): Promise<void> {
-  await systemClock.sleep(ms, stop);
-  if (isAborted(stop)) throw new ClosedError('The demo was interrupted');
 }
