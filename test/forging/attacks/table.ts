@@ -9,6 +9,7 @@ import { JOBS } from './jobs.js';
 import { LEDGERS } from './ledger-keys.js';
 import { MIDDLE, type MiddleAttack } from './middle.js';
 import { PAUSES } from './pauses.js';
+import { POLICY_FILE_ATTACKS } from './policy-files.js';
 import { RESTARTS, type RestartAttack } from './restarts.js';
 import { REVIVED, STOPPING } from './revived.js';
 
@@ -44,6 +45,13 @@ export const ATTACK_TABLE: readonly ToldAttacks[] = [
       { name: 'what was spent, said not to be paid', what: 'the journal counts it all the same' },
       { name: 'spends invented, rates and windows forged', what: 'what fits waits; nothing else is paid' },
     ],
+  },
+  {
+    title: "The policy's file, exchanged",
+    attacks: POLICY_FILE_ATTACKS.map(({ name }) => ({
+      name,
+      what: 'the former policy counts, and the worker tells of it; no worker starts',
+    })),
   },
 ];
 
