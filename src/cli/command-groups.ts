@@ -96,6 +96,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: async () => (await import('./commands/resume-command.js')).defineResumeCommand,
       },
       {
+        usage: 'new-account [options]',
+        description: 'state that no process sends for the account: its first worker begins at once',
+        load: async () => (await import('./commands/new-account-command.js')).defineNewAccountCommand,
+      },
+      {
         usage: 'adopt-ledger [options]',
         description: 'accept a Redis that forgot sends which the journals know',
         load: async () => (await import('./commands/adopt-ledger-command.js')).defineAdoptLedgerCommand,

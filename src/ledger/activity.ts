@@ -24,6 +24,7 @@ export const ACTIVITIES = {
   balance_dropped: 'the balance fell without a payout that explains it',
   drop_accepted: 'accepted an unexplained drop of the balance',
   adopted: 'adopted the ledger',
+  declared_new: 'stated that no process sends for the account',
   recovered: 'recovered from a journal',
   made_unknown: 'made unknown by an adoption: it may have been sent',
   cancelled: 'cancelled',
@@ -124,6 +125,7 @@ const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
   resumed: 'resumed',
   objection: 'objected',
   ledger_adopted: 'adopted',
+  declared_new: 'declared_new',
   balance_dropped: 'balance_dropped',
   drop_accepted: 'drop_accepted',
 };

@@ -1,4 +1,5 @@
 import type { StoredReceipt } from '../control/receipt.js';
+import type { Actor } from './actor.js';
 import { ConflictError, NotFoundError } from '../errors.js';
 import { formatAlternatives } from '../format.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
@@ -154,6 +155,24 @@ export class PayoutLedger {
         `Send journal ${rejection.journalId} contradicts this ledger; this is an objection, not a pause: ${rejection.reason} Run \`payouts stats --account ${this.connection.platformId}\` for the command that ends it (\`payouts adopt-ledger --account ${this.connection.platformId}\`)`,
         ['objections'],
       );
+    }
+    return reply === 1;
+  }
+
+  /**
+   * Notes that no process sends for this account, so that the first one need not wait for a sender that may still live.
+   * @returns false when it was noted before
+   * @throws ConflictError when there are traces of a sender
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   */
+  async declareNew({ by, reason }: Actor): Promise<boolean> {
+    const { run, clock, platformId } = this.connection;
+    const reply = await this.confirmed(async () => run('declare-new', [clock.wallNow(), toLine(by), toLine(reason)]));
+    const rejection = parseRejection(reply);
+    if (rejection?.kind === 'not_new') {
+      throw new ConflictError(`Account ${platformId} is not new: ${rejection.trace}. A worker waits by itself`, [
+        'sender',
+      ]);
     }
     return reply === 1;
   }

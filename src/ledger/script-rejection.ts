@@ -21,7 +21,9 @@ export type ScriptRejection =
   | { readonly kind: 'rejected_before'; readonly by: string }
   | { readonly kind: 'too_many_approvals'; readonly count: number }
   /** What was read of the ledger before is not in it any more. */
-  | { readonly kind: 'came_back_older' };
+  | { readonly kind: 'came_back_older' }
+  /** The account has, or had, a sender. */
+  | { readonly kind: 'not_new'; readonly trace: string };
 
 /**
  * Reads what a script returned.
@@ -64,6 +66,8 @@ export function parseRejection(reply: unknown): ScriptRejection | undefined {
       return { kind: 'rejected_before', by: first };
     case -21:
       return { kind: 'too_many_approvals', count: Number(first) };
+    case -22:
+      return { kind: 'not_new', trace: first };
     default:
       throw new Error(`A ledger script returned ${code}, which has no meaning`);
   }

@@ -27,6 +27,7 @@ export const SCRIPT_NAMES = [
   'find-forgotten-sends',
   'adopt-send',
   'adopt-ledger',
+  'declare-new',
   'hold-payouts',
   'read-group-events',
   'ack-group-event',

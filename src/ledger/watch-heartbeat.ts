@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js';
 import type { LedgerConnection } from './ledger-connection.js';
+import { readWorkers, senderOf } from './workers.js';
 import { holderOf, peekSenderView, type LeaseHolder } from './read-sender-view.js';
 
 /** The holder of the lease, and whether it lives. */
@@ -7,8 +8,10 @@ export type SenderLife =
   | { readonly kind: 'none' }
   /** Another process took the lease meanwhile. */
   | { readonly kind: 'changing' }
-  /** Its heartbeat rose, or did not, within this time. */
-  | (LeaseHolder & { readonly kind: 'alive' | 'silent'; readonly waitedMs: number });
+  /** Its heartbeat rose within this time; it sends nothing before `holdOffMs` have passed. */
+  | (LeaseHolder & { readonly kind: 'alive'; readonly waitedMs: number; readonly holdOffMs: number })
+  /** Its heartbeat did not rise within this time. */
+  | (LeaseHolder & { readonly kind: 'silent'; readonly waitedMs: number });
 
 const CHECK_EVERY_MS = 100;
 
@@ -20,7 +23,7 @@ const CHECK_EVERY_MS = 100;
  */
 export async function watchHeartbeat(
   connection: LedgerConnection,
-  clock: Pick<Clock, 'now' | 'sleep'>,
+  clock: Pick<Clock, 'now' | 'wallNow' | 'sleep'>,
   limitMs: number,
 ): Promise<SenderLife> {
   const startedAt = clock.now();
@@ -34,7 +37,10 @@ export async function watchHeartbeat(
     const holder = await readHolder();
     if (holder?.owner !== first.owner || holder.epoch !== first.epoch) return { kind: 'changing' };
     if (holder.heartbeat !== first.heartbeat) {
-      return { ...first, kind: 'alive', waitedMs: clock.now() - startedAt };
+      const waitedForMs = clock.now() - startedAt;
+      const { holdOffUntil = 0 } = senderOf(holder.owner, await readWorkers(connection)) ?? {};
+      const holdOffMs = Math.max(0, holdOffUntil - clock.wallNow());
+      return { ...first, kind: 'alive', waitedMs: waitedForMs, holdOffMs };
     }
   }
 }

@@ -45,6 +45,14 @@ export interface KnownWorker extends WorkerReport {
   readonly name: string;
 }
 
+/** The worker process that holds a lease: the lease's owner is the process and a random word. */
+export function senderOf<Worker extends Pick<KnownWorker, 'name'>>(
+  owner: string,
+  workers: readonly Worker[],
+): Worker | undefined {
+  return workers.find(({ name }) => owner.startsWith(`${name}:`));
+}
+
 /**
  * Every worker process that reported and did not end in good order, by name.
  * @throws RedisUnavailableError

@@ -88,6 +88,7 @@ const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
   resumed: 'was resumed',
   objection: 'is stopped: a send journal contradicts the ledger',
   ledger_adopted: 'continues: its ledger was adopted',
+  declared_new: 'is new, as an operator states: its first worker begins at once',
   balance_dropped: 'has less money than its payouts explain: somebody else may use its secret key',
   drop_accepted: 'had an unexplained drop of its balance, which an operator accepted',
 };

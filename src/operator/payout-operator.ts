@@ -155,6 +155,21 @@ export class PayoutOperator {
   }
 
   /**
+   * States that the account is new: nothing was ever sent for it, and no process sends for it, here or with another Redis. Its
+   * first worker then sends after one interval, instead of waiting `leaseMs` and `quarantineMs` for a sender that may still
+   * live. Where that is not true, such as after a Redis was emptied, two may send at the same time, and payouts twice.
+   * @returns false when it was stated before, and no worker has begun since
+   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
+   * @throws ConflictError when a process had the right to send before, a journal is known, or a payout was sent
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   * @throws UnsupportedFormatError when the ledger was written by a newer version
+   * @throws ClosedError after {@link close}
+   */
+  async declareNew(actor: Actor): Promise<boolean> {
+    return this.#use().ledger.declareNew(parseActor(actor));
+  }
+
+  /**
    * Sends again after a pause. Settle its reason with the gateway first. What a signer signs is kept also where the account
    * was not paused: a worker may keep a pause of its own.
    * @returns how the account stands; `changed` is false when it was not paused

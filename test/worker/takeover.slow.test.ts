@@ -1,11 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
 import { expectPromisesKept, openWorld, untilSent, untilSettled, type PayoutWorld } from './support/payout-world.js';
+import { runCli } from '../support/cli.js';
 import { until } from '../support/until.js';
 
 let world: PayoutWorld;
+let redis: Redis | undefined;
 afterEach(async () => {
+  await redis?.quit();
+  redis = undefined;
   await endAllWorkers();
   await world.close();
 });
@@ -22,6 +28,50 @@ async function findSender(workers: readonly WorkerProcess[]): Promise<WorkerProc
   });
   return found as WorkerProcess;
 }
+
+describe('the first worker of an account', () => {
+  it('sends at once where somebody states that the account is new, also while it waits already', async () => {
+    const LONG = { LEASE_MS: '15000', TAKEOVER_QUARANTINE_MS: '5000' };
+    world = await openWorld({ sandbox: JITTER });
+    await world.enqueue(2);
+    const worker = world.startWorker({ environment: LONG });
+    const { redisUrl, platformId } = world;
+    redis = new Redis(redisUrl);
+    await until('the worker reports', async () => (await redis?.hlen(`{payouts:${platformId}}:workers`)) === 1);
+    expect(world.sandbox.arrivals()).toEqual([]);
+    const env = {
+      REDIS_URL: redisUrl,
+      GATEWAY_PLATFORM_ID: String(platformId),
+      SEND_JOURNAL_DIR: join(world.dir, 'journal'),
+    };
+    const statedAt = performance.now();
+    const { code, stdout } = await runCli(['new-account', '--yes', '--reason', 'first deployment'], { env });
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^Noted: account \d+ is new/) as unknown,
+    });
+    await untilSent(world, 1);
+    expect(performance.now() - statedAt).toBeLessThan(10_000);
+    expect(worker.log()).toContain('acquired sender lease');
+    expect(await runCli(['new-account', '--yes', '--reason', 'once more'], { env })).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/is not new: the send journal in .* has [12] sends?/) as unknown,
+    });
+    await untilSettled(world, 2);
+    await expectPromisesKept(world);
+  }, 60_000);
+
+  it('shows for how long it sends nothing yet', async () => {
+    world = await openWorld({ sandbox: JITTER });
+    await world.enqueue(1);
+    const worker = world.startWorker({ environment: { LEASE_MS: '1000', TAKEOVER_QUARANTINE_MS: '20000' } });
+    await until('it has the lease', () => worker.log().includes('acquired sender lease'));
+    const env = { REDIS_URL: world.redisUrl, GATEWAY_PLATFORM_ID: String(world.platformId) };
+    await until('stats count it down', async () =>
+      /alive; sends nothing for another \d+(\.\d+)? s/.test((await runCli(['stats'], { env })).stdout),
+    );
+  }, 60_000);
+});
 
 describe('several workers for one account', () => {
   it('send one at a time, and another takes over from one that was killed', async () => {

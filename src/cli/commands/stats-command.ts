@@ -95,9 +95,14 @@ function describeSender(life: SenderLife, colours: Colours): string {
   if (life.kind === 'none') return 'nobody: no worker holds the lease';
   if (life.kind === 'changing') return 'changing right now';
   const who = `${life.owner} (epoch ${life.epoch})`;
-  if (life.kind === 'alive') return `${who}, alive`;
+  if (life.kind === 'alive') return `${who}, alive${describeHoldOff(life)}`;
   const silent = colours.yellow(`NO HEARTBEAT for ${formatSeconds(life.waitedMs)}`);
   return `${who}: ${silent}. It has ended or hangs: start \`payouts worker\`, or wait until a standby takes over`;
+}
+
+/** After a takeover, or a send without a response. */
+function describeHoldOff({ holdOffMs }: { readonly holdOffMs: number }): string {
+  return holdOffMs === 0 ? '' : `; sends nothing for another ${formatSeconds(holdOffMs)}`;
 }
 
 function describeSending(stats: AccountStats, { colours, ...options }: StatsOptions): string {

@@ -16,15 +16,24 @@ const WATCH_MS = 2_500;
  */
 export async function checkSender(
   connection: LedgerConnection,
-  { queued }: Pick<AccountStats, 'queued'>,
+  { platformId, queued, sends }: Pick<AccountStats, 'platformId' | 'queued' | 'sends'>,
   clock: Clock,
 ): Promise<CheckResult> {
   const name = 'sender';
   const life = await watchHeartbeat(connection, clock, WATCH_MS);
-  if (life.kind === 'none') return warning(name, 'no process sends for the account', 'Start `payouts worker`.');
+  if (life.kind === 'none') {
+    const isNew = sends === 0;
+    const before = `Was nothing ever sent for this account, and was its Redis not emptied? Then say so with \`payouts new-account --account ${platformId} --reason WHY\`, and its first payout leaves at once. `;
+    return warning(name, 'no process sends for the account', `${isNew ? before : ''}Start \`payouts worker\`.`);
+  }
   if (life.kind === 'changing') return ok(name, 'the sender is changing right now');
   const who = `${life.owner} (epoch ${life.epoch})`;
-  if (life.kind === 'alive') return ok(name, `${who}, heartbeat received within ${formatSeconds(life.waitedMs)}`);
+  if (life.kind === 'alive') {
+    const { waitedMs, holdOffMs } = life;
+    const wait =
+      holdOffMs === 0 ? '' : `; sends nothing for another ${formatSeconds(holdOffMs)}, the wait of a new sender`;
+    return ok(name, `${who}, heartbeat received within ${formatSeconds(waitedMs)}${wait}`);
+  }
   const detail = `${who} sent no heartbeat for ${formatSeconds(life.waitedMs)}`;
   const fix = 'It has ended or hangs: start `payouts worker`, or wait until a standby worker takes over.';
   return queued === 0

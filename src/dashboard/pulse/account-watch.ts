@@ -1,13 +1,13 @@
 import type { Clock } from '../../clock.js';
 import { pipelined, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { holderOf, parseLease } from '../../ledger/read-sender-view.js';
-import { parseWorkers } from '../../ledger/workers.js';
+import { senderOf, parseWorkers } from '../../ledger/workers.js';
 import { countDuePayouts } from '../../queues/count-due-payouts.js';
 import type { AccountAccess } from '../../queues/open-account.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
 import { toRedisError } from '../../redis.js';
 import { FIRST_HEARTBEAT_WITHIN_MS, SenderLifeWatch, type SenderLife } from './sender-life.js';
-import { senderOf, WorkerLives, type ObservedWorker } from './worker-lives.js';
+import { WorkerLives, type ObservedWorker } from './worker-lives.js';
 
 /** Whether Redis responds to this dashboard. */
 export type RedisLife =

@@ -1,7 +1,8 @@
 import { formatCount, formatDuration } from '../../format.js';
+import { senderOf } from '../../ledger/workers.js';
 import type { GatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerObservation, Observation } from './account-watch.js';
-import { senderOf, WORKER_SILENT_AFTER_MS, type ObservedWorker } from './worker-lives.js';
+import { WORKER_SILENT_AFTER_MS, type ObservedWorker } from './worker-lives.js';
 
 /** Whether money moves, in a few words. */
 export interface Pulse {

@@ -8,11 +8,6 @@ export interface ObservedWorker extends KnownWorker {
 /** A process reports every three seconds. */
 export const WORKER_SILENT_AFTER_MS = 8_000;
 
-/** The report of the process that holds the lease: the lease's owner is the process and a random word. */
-export function senderOf(owner: string, workers: readonly ObservedWorker[]): ObservedWorker | undefined {
-  return workers.find(({ name }) => owner.startsWith(`${name}:`));
-}
-
 /** Follows the reports of the worker processes: one whose report changes is alive. */
 export class WorkerLives {
   #reports = new Map<string, { readonly worker: KnownWorker; readonly changedAt: number }>();

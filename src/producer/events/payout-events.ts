@@ -9,6 +9,7 @@ export const ACCOUNT_EVENTS = [
   'resumed',
   'objection',
   'ledger_adopted',
+  'declared_new',
   'late_payment',
   'tampering',
   'approval',
@@ -20,7 +21,8 @@ export const ACCOUNT_EVENTS = [
  * What happened. `state`: a payout changed its state. `late_payment`: a payment was proved when its payout had no place for it
  * any more, see `Payout.lateTxhash`. `tampering`: a payout is held because somebody altered what is in Redis.
  * `approval`: `by`, the name of a key, approved or rejected a payout; whether that counts, a worker decides.
- * `balance_dropped`: the gateway's balance fell without a payout that explains it; `drop_accepted`: an operator has looked at that. The others are the account's; `objection`: a send journal contradicts the ledger.
+ * `balance_dropped`: the gateway's balance fell without a payout that explains it; `drop_accepted`: an operator has looked at that.
+ * `declared_new`: an operator stated that no process sends for the account. The others are the account's; `objection`: a send journal contradicts the ledger.
  */
 export type PayoutEventType = 'state' | (typeof ACCOUNT_EVENTS)[number];
 

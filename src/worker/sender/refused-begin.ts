@@ -40,6 +40,7 @@ export async function reportRefusedBegin(
     case 'rejected_before':
     case 'too_many_approvals':
     case 'came_back_older':
+    case 'not_new':
       throw new Error(`begin-send refused with ${rejection.kind}, which it never should`);
   }
 }

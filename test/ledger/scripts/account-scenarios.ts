@@ -99,6 +99,11 @@ export const accountScenarios: readonly ScriptScenario[] = [
     prepare: async () => Promise.resolve({ run: async ({ account }: Stage) => account.ledger.pause('ann', 'holiday') }),
   },
   {
+    name: 'an account is stated to be new',
+    script: 'declare-new',
+    prepare: async () => Promise.resolve({ run: async ({ account }: Stage) => account.ledger.declareNew(ANN) }),
+  },
+  {
     name: 'a drop of the balance is told',
     script: 'tell-of-balance',
     prepare: async () =>

@@ -14,6 +14,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'add-approval': ['ledger/add-approval.test.ts'],
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
+  'declare-new': ['operator/new-account.test.ts'],
   'renew-lease': [CONTRACT],
   'begin-send': [CONTRACT],
   'count-payouts': STATISTICS,
