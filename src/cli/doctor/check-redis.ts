@@ -3,6 +3,7 @@ import { WriteConfirmer } from '../../ledger/confirm-write.js';
 import { listServers } from '../../ledger/find-server.js';
 import { KnownReplicas } from '../../ledger/known-replicas.js';
 import { findWriteRefusal } from '../../ledger/write-probe.js';
+import { readSettings } from '../../ledger/server-facts.js';
 import { checkDurability } from '../../ledger/redis-durability.js';
 import type { RedisClient } from '../../redis.js';
 import { GUARD_MS } from '../../account-settings.js';
@@ -104,6 +105,24 @@ export async function checkRedisReplicas(
   return ok(
     name,
     `${Math.min(...asked.map(({ required }) => required))} acknowledge every send before its request is written`,
+  );
+}
+
+/** A longer value makes Redis keep the whole record of a payout in a form that takes twice the memory. */
+const LONGEST_VALUE = 128;
+
+/** Whether Redis keeps records with a txhash of `0x` and 64 digits, or a signature, as compactly as others. */
+export async function checkRedisMemory(redis: RedisClient): Promise<CheckResult> {
+  const name = 'Redis memory';
+  const settings = await Promise.all(listServers(redis).map(async (server) => readSettings(server)));
+  const limits = settings.map((each) => each?.['hash-max-listpack-value'] ?? each?.['hash-max-ziplist-value']);
+  if (limits.includes(undefined)) return ok(name, 'its settings cannot be read');
+  const lowest = Math.min(...limits.map(Number));
+  if (lowest >= LONGEST_VALUE) return ok(name, 'records are kept compactly');
+  return warning(
+    name,
+    `hash-max-listpack-value is ${lowest}: a payout with a longer txhash or a signature takes twice the memory`,
+    `Set \`hash-max-listpack-value ${LONGEST_VALUE}\` (\`hash-max-ziplist-value\` before Redis 7): it counts for records that are written from then on.`,
   );
 }
 

@@ -24,6 +24,7 @@ import {
   checkRedis,
   checkRedisDurability,
   checkRedisLatency,
+  checkRedisMemory,
   checkRedisReplicas,
   checkRedisWrites,
 } from './check-redis.js';
@@ -74,6 +75,7 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
       yield await attempt('Redis keeps its data', async () => checkRedisDurability(there, allowVolatileRedis));
       yield await attempt('Redis replicas', async () => checkRedisReplicas(there, redisReplicas, allowVolatileRedis));
       yield await attempt('Redis latency', async () => checkRedisLatency(there, clock));
+      yield await attempt('Redis memory', async () => checkRedisMemory(there));
     }
     yield await attempt('system clock', async () => checkClock(clock, there));
     yield await checkJournalFolder(journalDir, clock);

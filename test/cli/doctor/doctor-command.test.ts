@@ -18,6 +18,7 @@ describe('payouts doctor', () => {
       'Redis keeps its data',
       'Redis replicas',
       'Redis latency',
+      'Redis memory',
       'system clock',
       'journal folder',
       'gateway connection',
@@ -38,7 +39,9 @@ describe('payouts doctor', () => {
     expect(out).toContain(
       '! keys                     PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself\n',
     );
-    expect(out).toContain('\n                           → Start `payouts worker`.\n');
+    expect(out).toMatch(
+      /\n {27}→ Start `payouts worker`\. Was nothing ever sent for this account.* `payouts new-account /,
+    );
     expect(lines.at(-1)).toBe('No problems found; 2 warnings.');
     expect(await doctor.client.keys(`${doctor.prefix}*`)).toEqual([]);
     expect(await readdir(doctor.dir)).toEqual([]);

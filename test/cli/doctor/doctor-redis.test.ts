@@ -31,6 +31,14 @@ describe('payouts doctor finds, in Redis:', () => {
     ]);
   });
 
+  it('a Redis that keeps records with a long txhash at twice the memory', async () => {
+    await doctor.client.config('SET', 'hash-max-ziplist-value', '127');
+    const { code, found } = await doctor.findings();
+    await doctor.client.config('SET', 'hash-max-ziplist-value', '128');
+    expect(code).toBe(0);
+    expect(found).toMatchObject([{ name: 'Redis memory', status: 'warning' }, { name: 'sender' }]);
+  });
+
   it('missing replicas, and an invalid number of them', async () => {
     const { code, found } = await doctor.findings({ REDIS_REPLICAS: '2' });
     expect([code, found]).toEqual([
