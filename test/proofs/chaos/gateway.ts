@@ -36,7 +36,10 @@ export class Gateway {
     this.url = url;
   }
 
-  static async start({ seed, timing, signed }: Plan, dir: string): Promise<Gateway> {
+  static async start(
+    { seed, timing, signed }: Pick<Plan, 'seed' | 'timing' | 'signed'>,
+    dir: string,
+  ): Promise<Gateway> {
     const options = {
       accounts: [{ platformId: PLATFORM_ID, secretKey: SECRET_KEY }],
       minGapMs: timing.minGapMs,
