@@ -19,7 +19,14 @@ export class KnownAttempts {
   knows({ attempt, token }: Pick<SendAttempt, 'attempt' | 'token'>): boolean {
     const word = this.#wordOf(attempt);
     if (word === FORMER_ATTEMPT) return token.startsWith('e:');
-    return word.split('/').includes(token);
+    return word !== '' && word.split('/').includes(token);
+  }
+
+  /** Whether the payout's state is that of this very attempt: the last one, and of several timelines the newest. */
+  isNewest({ attempt, token }: Pick<SendAttempt, 'attempt' | 'token'>): boolean {
+    if (attempt !== this.#last) return false;
+    const word = this.#wordOf(attempt);
+    return word === FORMER_ATTEMPT || word.split('/').at(-1) === token;
   }
 
   /** The token of an attempt, or those of several timelines; FORMER_ATTEMPT where only its number is known. */

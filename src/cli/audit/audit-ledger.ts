@@ -26,6 +26,8 @@ export interface LedgerAudit {
   readonly removed: number;
   /** Sends that no producer signed: of a worker without keys. */
   readonly unsigned: number;
+  /** Sends whose payout Redis forgot, and which the application enqueued again, with another signature. */
+  readonly signedAgain: number;
   /** Payouts of the ledger that were sent before the journals begin. */
   readonly before: number;
   /** Payouts whose state rests on an operator's word. */
@@ -57,7 +59,7 @@ class Pass {
   readonly #options: LedgerAuditOptions;
   /** Redis may name a payout twice. */
   readonly #findings = new Map<string, Finding>();
-  readonly #counts = { compared: 0, removed: 0, unsigned: 0, before: 0 };
+  readonly #counts = { compared: 0, removed: 0, unsigned: 0, signedAgain: 0, before: 0 };
   readonly #onWord = new Set<string>();
   readonly #revokedKeys: Record<string, number> = {};
   #done = 0;
@@ -113,12 +115,12 @@ class Pass {
     const payout = found?.kind === 'payout' ? found.payout : undefined;
     if (found?.kind === 'removed') this.#counts.removed += 1;
     else if (found !== undefined) this.#counts.compared += 1;
-    this.#note(
-      ...(comparison?.findings ?? []),
-      // Of what was altered, the fields say more than a signature that does not hold.
-      ...verifySend(send, isAltered ? undefined : payout, this.#options),
-      ...(payout === undefined ? [] : verifyApprovals(send, payout, this.#options)),
-    );
+    // Of what was altered, the fields say more than a signature that does not hold.
+    const verification = verifySend(send, isAltered ? undefined : payout, this.#options);
+    if (verification.isSignedAgain) this.#counts.signedAgain += 1;
+    const approvals =
+      payout === undefined || verification.isSignedAgain ? [] : verifyApprovals(send, payout, this.#options);
+    this.#note(...(comparison?.findings ?? []), ...verification.findings, ...approvals);
   }
 
   #noteKey(key: string | undefined): void {

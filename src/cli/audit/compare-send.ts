@@ -41,9 +41,9 @@ export function compareSend(send: JournalEntry, found: AuditedRecord): SendCompa
     const message = `the journal has attempt ${attempt} (${outcome}); the ledger says ${payout.state}, attempt ${payout.attempt}, and does not know that one`;
     return one(send, 'not_in_ledger', message, OLDER);
   }
-  if (payout.attempt === attempt) return compareState(send, payout);
-  if (send.outcome?.kind !== 'accepted') return NOTHING;
-  const message = `attempt ${attempt} was accepted (txhash ${send.outcome.txhash}), and attempt ${payout.attempt} was begun after it`;
+  if (attempts.isNewest(send)) return compareState(send, payout);
+  if (send.outcome?.kind !== 'accepted' || send.outcome.txhash === payout.txhash) return NOTHING;
+  const message = `attempt ${attempt} was accepted (txhash ${send.outcome.txhash}), and the payout was sent again after it (attempt ${payout.attempt})`;
   return one(send, 'sent_again', message, 'It may have been paid twice: ask the gateway for both.');
 }
 

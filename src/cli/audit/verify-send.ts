@@ -5,7 +5,7 @@ import { StatementError } from '../../control/statement.js';
 import { CLOCK_TOLERANCE_MS, verifyIntent } from '../../control/verify-intent.js';
 import type { JournalEntry, SignedSend } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { Finding, FindingKind } from './finding.js';
+import type { Finding } from './finding.js';
 import { keysOfThen } from './keys-of-then.js';
 
 export interface SignatureContext {
@@ -23,30 +23,43 @@ const ASK = 'Ask the person of the key whether it signed this payment, and the g
 const ALTERED =
   'The journal has the hash of what was signed. Somebody has altered the record in Redis since: compare the payment with what was ordered.';
 
+/** What came of verifying a send. */
+export interface SendVerification {
+  readonly findings: readonly Finding[];
+  /**
+   * The record has another valid signature of the same payment: Redis forgot the payout, and the application enqueued it again. What
+   * was approved of the one that was sent is gone with it.
+   */
+  readonly isSignedAgain?: true;
+}
+
 /**
  * Verifies the signature of a journaled send: its key as it was then, and where the payout's record is still there, the intent that
  * it stands for.
- * @param payout - undefined where the ledger has no record of it (any more)
+ * @param payout - undefined where the ledger has no record of it (any more), or its payment was altered
  */
-export function verifySend(send: JournalEntry, payout: Payout | undefined, context: SignatureContext): Finding[] {
-  const { signed } = send;
-  if (signed === undefined) return [];
-  const add = (kind: FindingKind, message: string, action: string): Finding[] => [
-    { payoutId: send.payoutId, attempt: send.attempt, kind, message, action },
-  ];
-  const keyFault = context.keyring && judgeKey(send, signed, context.keyring);
-  const ofKey = keyFault === undefined ? [] : add('key', keyFault, KEEP_KEYS);
-  if (payout === undefined) return ofKey;
-  if (hashOf(payout, context.platformId) !== signed.intent) {
-    const isUnsigned = payout.signed === undefined;
-    const message = isUnsigned
-      ? 'its record has no signature any more'
-      : 'its record stands for another intent than the one that was sent';
-    return [...ofKey, ...add('signature', message, ALTERED)];
-  }
-  if (context.keyring === undefined || keyFault !== undefined) return ofKey;
-  const fault = verifyRecord(send, payout, context.platformId, context.keyring);
-  return fault === undefined ? [] : add('signature', fault, ASK);
+export function verifySend(
+  send: JournalEntry,
+  payout: Payout | undefined,
+  context: SignatureContext,
+): SendVerification {
+  const { signed, payoutId, attempt, at } = send;
+  if (signed === undefined) return { findings: [] };
+  const { keyring, platformId } = context;
+  const keyFault = keyring && judgeKey(send, signed, keyring);
+  if (keyFault !== undefined)
+    return { findings: [{ payoutId, attempt, kind: 'key', message: keyFault, action: KEEP_KEYS }] };
+  if (payout === undefined) return { findings: [] };
+  const fail = (message: string, action: string): SendVerification => ({
+    findings: [{ payoutId, attempt, kind: 'signature', message, action }],
+  });
+  if (payout.signed === undefined) return fail('its record has no signature any more', ALTERED);
+  const isAsSent = hashOf(payout, platformId) === signed.intent;
+  const now = isAsSent ? at - CHECKED_BEFORE_MS : Date.parse(payout.signed.issuedAt);
+  const fault = keyring && verifyRecord(payout, { platformId, keyring, now });
+  if (!isAsSent && keyring !== undefined && fault === undefined) return { findings: [], isSignedAgain: true };
+  if (!isAsSent) return fail('its record stands for another intent than the one that was sent', ALTERED);
+  return fault === undefined ? { findings: [] } : fail(fault, ASK);
 }
 
 function judgeKey(
@@ -74,10 +87,12 @@ function hashOf(payout: Payout, platformId: number): string | undefined {
   }
 }
 
-function verifyRecord({ at }: JournalEntry, payout: Payout, platformId: number, keyring: Keyring): string | undefined {
+function verifyRecord(
+  payout: Payout,
+  { platformId, keyring, now }: { readonly platformId: number; readonly keyring: Keyring; readonly now: number },
+): string | undefined {
   const { signed } = payout;
   if (signed === undefined) return undefined;
-  const intent = intentOf(platformId, payout, signed);
-  const verdict = verifyIntent(intent, signed, keysOfThen(keyring), at - CHECKED_BEFORE_MS);
+  const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keysOfThen(keyring), now);
   return verdict.kind === 'refused' ? `its signature does not hold: ${verdict.message}` : undefined;
 }

@@ -8,7 +8,7 @@ import { toPlainText } from './plain-text.js';
 /** What `payouts audit verify --json` prints: the report of this host's journal, and what the rest came to. */
 export function toAuditJson({ reports, audit, notCompared, otherJournals, findings }: AuditResult): object {
   const [own, ...others] = reports.map(toReportJson);
-  const { compared, removed, before, onWord, unsigned, revokedKeys } = audit ?? {};
+  const { compared, removed, before, onWord, unsigned, signedAgain, revokedKeys } = audit ?? {};
   return {
     ...own,
     others,
@@ -17,6 +17,7 @@ export function toAuditJson({ reports, audit, notCompared, otherJournals, findin
         ? { compared: true, sends: compared, removed, before, onWord, otherJournals }
         : { compared: false, reason: notCompared },
     unsigned,
+    signedAgain,
     revokedKeys,
     findings,
   };
@@ -75,6 +76,7 @@ function describeSignatures({ audit, reports }: AuditResult, hasKeyring: boolean
   return [
     signed === 0 ? 'no signed sends' : `${formatCount(signed, 'signed send')}, ${what}`,
     ...(audit.unsigned > 0 && signed > 0 ? [`${audit.unsigned} unsigned`] : []),
+    ...(audit.signedAgain === 0 ? [] : [`${audit.signedAgain} signed again since, after Redis forgot them`]),
     ...revoked,
   ].join('; ');
 }
