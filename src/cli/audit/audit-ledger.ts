@@ -7,10 +7,10 @@ import { compareSend, toUnreadable } from './compare-send.js';
 import { identifyFinding, type Finding } from './finding.js';
 import { compareSpend, judgeLedgerPayout, judgeSpend } from './find-unjournaled.js';
 import { attemptKey, coveredFrom, readJournaledSends, type AuditedJournal } from './journaled-sends.js';
-import { verifyApprovals } from './verify-approvals.js';
-import { verifySend, type SignatureContext } from './verify-send.js';
+import { verifyApprovals, type ApprovalContext } from './verify-approvals.js';
+import { verifySend } from './verify-send.js';
 
-export interface LedgerAuditOptions extends SignatureContext {
+export interface LedgerAuditOptions extends ApprovalContext {
   readonly journals: readonly AuditedJournal[];
   /** Undefined where the ledger is left out: then only the keys of the sends are looked at. */
   readonly connection: LedgerConnection | undefined;

@@ -9,9 +9,9 @@ import { noJournal } from '../context/journal-place.js';
 import { auditLedger, type LedgerAudit } from './audit-ledger.js';
 import type { Finding } from './finding.js';
 import { coveredFrom, type AuditedJournal } from './journaled-sends.js';
-import type { SignatureContext } from './verify-send.js';
+import type { ApprovalContext } from './verify-approvals.js';
 
-export interface AuditOptions extends SignatureContext {
+export interface AuditOptions extends ApprovalContext {
   /** The folders of the journals, that of this host first. */
   readonly dirs: readonly [string, ...string[]];
   /** A line that has to be in the first. */

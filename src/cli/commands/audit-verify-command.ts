@@ -5,6 +5,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { CommandFailedError, UntrustedError } from '../context/exit-code.js';
 import { readJournalFolder } from '../context/journal-place.js';
 import { findKeyring } from '../context/keyring.js';
+import { findPolicy } from '../context/policy.js';
 import { withAccount } from '../context/with-account.js';
 import { startProgress } from '../import/progress.js';
 import { describeAudit, toAuditJson } from '../output/format-audit-result.js';
@@ -22,7 +23,8 @@ const HELP_AFTER = `
    line of the newest event has to be there, and the one that you give with --head. Lines of the formats 1 and 2 name none; of them
    only the last before the upgrade is covered.
 2. With PAYOUT_KEYS_FILE: the key of each signed send was a producer's then, the signature in the payout's record holds, and so does
-   each approval that counted, of another person than the signer. Sends of keys that are revoked now are counted.
+   each approval that counted, of another person than the signer. Sends of keys that are revoked now are counted. Where
+   PAYOUT_POLICY_FILE is the policy by which a send was judged, its quorums are there (rules without a window or hours).
 3. Against Redis: each send is there, with the data and the transaction that the journal has, in a state that can follow from it, and
    each payment that Redis knows is in the journal. Payouts that retention removed, and what was sent before the journal began, are
    counted, and cannot be compared. Where an operator gave the transaction, it rests on his word.
@@ -52,9 +54,10 @@ export function defineAuditVerify(parent: Command, context: CliContext): void {
       const head = parseHash(given);
       const { dir, platformId } = readJournalFolder(context);
       const keyring = findKeyring(context.environment);
+      const policy = findPolicy(context.environment);
       const verify = async (connection: AuditOptions['connection']): Promise<AuditResult> =>
         showProgress(context, async (onProgress) =>
-          runAudit({ dirs: [dir, ...journal], platformId, keyring, head, connection, onProgress }),
+          runAudit({ dirs: [dir, ...journal], platformId, keyring, policy, head, connection, onProgress }),
         );
       const result = offline
         ? await verify(undefined)

@@ -30,6 +30,7 @@ let keyring: KeyEntry[];
 let env: Record<string, string>;
 let ledger: LedgerConnection;
 let journalFile: string;
+let policyFile: string;
 let policyHash: string | undefined;
 const journalId = async (): Promise<string> =>
   (JSON.parse((await readFile(journalFile, 'utf8')).split('\n')[0] ?? '') as { journalId: string }).journalId;
@@ -83,11 +84,8 @@ beforeAll(async () => {
     { name: 'worker', role: 'worker', person: 'Worker', public: worker.public },
   ];
   const { platformId, redisUrl, dir } = world;
-  const [keysFile, policyFile, journalDir] = [
-    await keys.writeKeyring(...keyring),
-    join(dir, 'policy.yaml'),
-    join(dir, 'journal'),
-  ];
+  const [keysFile, journalDir] = [await keys.writeKeyring(...keyring), join(dir, 'journal')];
+  policyFile = join(dir, 'policy.yaml');
   await writeFile(
     policyFile,
     `{ version: 1, platformId: ${platformId}, default: send, groups: { finance: [Ann, Bob] }, rules: [
@@ -154,6 +152,10 @@ it('finds nothing wrong with what a worker did, and says what it compared', asyn
     ...{ sends: 2, faults: [], others: [], unsigned: 0, revokedKeys: {} },
     ledger: { compared: true, sends: 2, removed: 0, before: 0, onWord: 0, otherJournals: [] },
   });
+  // Its quorums are asked for too.
+  env['PAYOUT_POLICY_FILE'] = policyFile;
+  expect(await verify()).toMatchObject({ code: 0, findings: [] });
+  delete env['PAYOUT_POLICY_FILE'];
   const { stdout } = await run('audit', 'verify');
   expect(stdout).toMatch(/\nsignatures +2 signed sends, verified\nledger +2 sends compared\nfindings +none\n$/);
 });
@@ -306,6 +308,8 @@ describe('with another keyring', () => {
     env['PAYOUT_KEYS_FILE'] = await writeKeyring(join(keys.dir, 'others.json'), entries);
     undo.push(async () => Promise.resolve((env['PAYOUT_KEYS_FILE'] = before)));
   }
+  /** Another key of Ann's. */
+  const spare = (key: KeyEntry): KeyEntry => ({ ...key, role: 'approver', person: 'Ann' });
   const both = (kind: string): string[] => [`large ${kind}`, `small ${kind}`];
 
   it('a key that is not in it, that is no producer, or that was not valid then, is found without Redis too', async () => {
@@ -328,6 +332,25 @@ describe('with another keyring', () => {
     expect(await found()).toEqual(['exit 5', 'large approval']);
     await withKeys((key) => (key.name === 'ann' ? { ...key, person: 'Pat' } : key));
     expect(await found()).toEqual(['exit 5', 'large approval']);
+  });
+
+  it('two approvals of one person are too few for the policy, where that is the same', async () => {
+    await withKeys((key) => (key.name === 'ann' ? { ...key, person: 'Bob' } : key));
+    expect(await found()).toEqual(['exit 0']);
+    // The person is in the group still, or the policy would not load.
+    await withKeys((key) =>
+      key.name === 'ann' ? { ...key, person: 'Bob' } : key.name === 'worker' ? spare(key) : key,
+    );
+    env['PAYOUT_POLICY_FILE'] = policyFile;
+    undo.push(async () => Promise.resolve(delete env['PAYOUT_POLICY_FILE']));
+    const { findings } = await verify();
+    expect(findings.filter(({ kind }) => kind === 'approval')).toMatchObject([
+      {
+        payoutId: 'large',
+        kind: 'approval',
+        message: expect.stringContaining('1 more of the group finance than approved it (Bob)'),
+      },
+    ]);
   });
 
   it('sends of a key that was revoked since are counted', async () => {

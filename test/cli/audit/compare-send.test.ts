@@ -23,7 +23,7 @@ function found(of: Payout, tokens = 't-1'): AuditedRecord {
 
 /** The words of what is found: `right`, `on word` or kinds. */
 function compare(outcome: JournaledOutcome | undefined, record: AuditedRecord, attempt = 1): string {
-  const { findings, isOnWord } = compareSend(aSend('p', 1, { attempt, ...(outcome && { outcome }) } as object), record);
+  const { findings, isOnWord } = compareSend(aSend('p', 1, { attempt, ...(outcome && { outcome }) }), record);
   return isOnWord ? 'on word' : findings.length === 0 ? 'right' : findings.map(({ kind }) => kind).join();
 }
 
