@@ -13,7 +13,7 @@ export interface SendComparison {
 }
 
 const ALTERED =
-  'The journal says what was sent. Somebody has altered the record in Redis: change its password, and look at docs/operations.md, "Payouts were tampered with".';
+  'The journal says what was sent. Somebody has altered the record in Redis: see "Somebody tampers with Redis" in docs/operations.md.';
 const OLDER =
   'Redis came back older, or somebody altered it. Ask the gateway before this is paid again; `payouts stats` shows how the ledger is adopted.';
 const LOOK = 'Ask the gateway what was paid; `payouts get` and `payouts activity` show what was done with it.';
