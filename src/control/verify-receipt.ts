@@ -1,5 +1,5 @@
 import { keyNameField } from '../fields.js';
-import { isSignedBy, type Keyring, type KeyringKey } from './keyring.js';
+import { isSignedBy, type KeyFinder, type KeyringKey } from './keyring.js';
 import { formatReceipt, receiptOf, type PaidPayout, type StoredReceipt } from './receipt.js';
 import { parseStatementTime, StatementError } from './statement.js';
 
@@ -13,7 +13,7 @@ export type ReceiptVerdict =
   { readonly kind: 'verified'; readonly signer: KeyringKey } | { readonly kind: 'refused'; readonly message: string };
 
 /** Verifies that a worker of the keyring signed that this very payout came into this state. */
-export function verifyReceipt(platformId: number, payout: ReceiptedPayout, keyring: Keyring): ReceiptVerdict {
+export function verifyReceipt(platformId: number, payout: ReceiptedPayout, keyring: KeyFinder): ReceiptVerdict {
   const { receipt, state } = payout;
   if (receipt === undefined) return refuse('no worker signed it');
   // Messages name the key: what is no name of a key is not shown.

@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { SendAttempt } from '../ledger/sender-ledger.js';
+import type { JournalHead, SendAttempt } from '../ledger/sender-ledger.js';
+import { firstLines, headerOf } from './first-lines.js';
 import {
   createFile,
   findPresent,
@@ -11,19 +12,17 @@ import {
   setAside,
 } from './journal-files.js';
 import { formerId, randomId } from './journal-id.js';
-import {
-  JOURNAL_FORMAT,
-  type ActNote,
-  type CompleteNote,
-  type HeaderLine,
-  type JournaledLedger,
-  type JournaledOutcome,
-  type JournalItem,
-  type JournalLine,
-  type JournalPeer,
-  type PausedLine,
-  type SeenLine,
-  type SendLine,
+import type {
+  ActNote,
+  CompleteNote,
+  JournaledLedger,
+  JournaledOutcome,
+  JournalItem,
+  JournalLine,
+  JournalPeer,
+  PausedLine,
+  SeenLine,
+  SendLine,
 } from './journal-line.js';
 import { JournalReader } from './journal-reader.js';
 import { JournalRetention, removeFiles } from './journal-retention.js';
@@ -110,6 +109,11 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     return this.view.journalId ?? '';
   }
 
+  get head(): JournalHead | undefined {
+    const hash = this.#reader.tips.at(-1);
+    return hash === undefined ? undefined : { journalId: this.journalId, hash, sends: this.ledger?.sends ?? 0 };
+  }
+
   protected get view(): JournalView {
     return this.#reader.view;
   }
@@ -149,8 +153,9 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
       const startedAt = performance.now();
       await this.#write(send);
       this.#onSynced(performance.now() - startedAt);
+      const { size = 0, inode } = this.#reader.place ?? {};
       // A process that has not heard of the next file must not set that aside in turn.
-      if ((this.#reader.place?.size ?? 0) > ROTATE_AT_BYTES && (await this.#isPresent())) await this.#rotate();
+      if (size > ROTATE_AT_BYTES && (await findPresent(this.#path))?.ino === inode) await this.#rotate();
     });
   }
 
@@ -214,7 +219,8 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     this.#mustReopen = false;
     // A file of a former format is chained from here on; what stands before is kept as it is.
     if (!this.#reader.isChained) {
-      await this.#write(this.#header(this.view.journalId ?? (await formerId(this.#path))));
+      const journalId = this.view.journalId ?? (await formerId(this.#path));
+      await this.#write(headerOf(journalId, this.view.control));
     }
     await this.#removeOld();
   }
@@ -241,28 +247,12 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     if (old.length === 0) return;
     const prunedUpTo = Math.max(...old.map(({ expiresAt }) => expiresAt));
     const { prunedUpTo: noted = 0 } = this.view.control.marksAt(0);
-    if (prunedUpTo > noted) await this.#write({ ...this.#header(this.journalId), prunedUpTo });
+    if (prunedUpTo > noted) await this.#write({ ...headerOf(this.journalId, this.view.control), prunedUpTo });
     await removeFiles(old);
   }
 
-  #header(journalId: string): HeaderLine {
-    return { v: JOURNAL_FORMAT, journalId, ...this.view.control.marksAt(Date.now()) };
-  }
-
-  /** Whether the file that this process reads and writes is the present one. */
-  async #isPresent(): Promise<boolean> {
-    return (await findPresent(this.#path))?.ino === this.#reader.place?.inode;
-  }
-
   async #create(journalId: string): Promise<void> {
-    const { ledger, control } = this.view;
-    const lines: JournalLine[] = [
-      this.#header(journalId),
-      ...(ledger === undefined ? [] : [ledger]),
-      ...(control.pause === undefined ? [] : [{ paused: control.pause }]),
-      ...control.seenLines(),
-    ];
-    await createFile(this.#path, toChainedLines(lines, this.#reader.tips));
+    await createFile(this.#path, toChainedLines(firstLines(journalId, this.view), this.#reader.tips));
   }
 
   async #write(line: JournalLine): Promise<void> {

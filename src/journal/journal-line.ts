@@ -178,6 +178,8 @@ export function isControlLine(line: JournalLine): line is ControlLine {
 /** A send with what came of it, where that is known. */
 export interface JournalEntry extends SendLine {
   readonly outcome?: JournaledOutcome | undefined;
+  /** When that was noted, wall clock, ms; only of an entry that was read from disk. */
+  readonly outcomeAt?: number | undefined;
 }
 
 /** What a whole journal is read as: its sends with their outcomes, and what stands between them. */

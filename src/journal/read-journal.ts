@@ -51,7 +51,7 @@ export async function* readItems(path: string): AsyncGenerator<JournalItem> {
       if (line === undefined || 'v' in line || isControlLine(line)) continue;
       if ('outcome' in line) {
         const entry = waiting.get(identify(line));
-        if (entry !== undefined) waiting.set(identify(line), { ...entry, outcome: line.outcome });
+        if (entry !== undefined) waiting.set(identify(line), { ...entry, outcome: line.outcome, outcomeAt: line.at });
         continue;
       }
       // What stands between sends waits with them: the order tells which send follows which.

@@ -1,5 +1,5 @@
 import type { SpendEvent } from '../control/policy/spend-event.js';
-import type { JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
+import type { JournalHead, JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
 import type {
   ActNote,
   CompleteNote,
@@ -31,6 +31,8 @@ export interface SendJournal extends ReadableJournal {
    * none. An intent that expires until then may have been sent, whatever the clock says now.
    */
   readonly prunedUpTo: number;
+  /** The newest line that this process has read or written; undefined where no line has a hash. */
+  readonly head: JournalHead | undefined;
   /** When the worker paused the account by itself (wall clock, ms), until a signed act resumes it. */
   readonly pausedAt: number | undefined;
   /** Why; undefined while it is not paused. */

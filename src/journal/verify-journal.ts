@@ -24,10 +24,18 @@ export interface JournalReport {
   readonly sends: number;
   /** See `SendJournal.bornAt`; undefined for a journal of a former format. */
   readonly bornAt: number | undefined;
+  /** See `SendJournal.prunedUpTo`, of files that were removed. */
+  readonly prunedUpTo: number;
+  /** When the oldest send that is kept was made, wall clock, ms. */
+  readonly firstSendAt: number | undefined;
   /** SHA-256 of the last line, hexadecimal; undefined without any. Kept elsewhere, it shows whether lines at the end were cut off. */
   readonly head: string | undefined;
   /** Where the line is that was asked for; undefined where it is not in the journal. */
   readonly found: Pick<JournalFault, 'file' | 'line'> | undefined;
+  /** Of the lines that were told as the newest, those that are there. */
+  readonly foundTold: readonly string[];
+  /** Every line makes sense, altered or not. */
+  readonly isReadable: boolean;
   readonly faults: readonly JournalFault[];
 }
 
@@ -41,6 +49,7 @@ const MAX_LINES_UNREAD = 100;
  * Reads every line of an account's journal and checks that each follows those before it.
  * @param dir - the folder of the journals
  * @param head - the hash of a line that has to be there
+ * @param told - the hashes of lines that were told as the newest, of this or other journals
  * @returns undefined when there is no journal
  * @throws UnsupportedFormatError; Error when a file cannot be read
  */
@@ -48,11 +57,12 @@ export async function verifyJournal(
   dir: string,
   platformId: number,
   head?: string,
+  told: readonly string[] = [],
 ): Promise<JournalReport | undefined> {
   const path = journalPath(dir, platformId);
   const files = await listFiles(path);
   if (files.length === 0) return undefined;
-  const check = new JournalCheck(head);
+  const check = new JournalCheck(head, told);
   for (const file of files) await check.readFile(file);
   return { ...check.report(files.length), journalId: check.journalId ?? (await formerId(path)) };
 }
@@ -60,18 +70,23 @@ export async function verifyJournal(
 class JournalCheck {
   journalId: string | undefined;
   readonly #wanted: string | undefined;
+  readonly #told: ReadonlySet<string>;
   readonly #chain = new LineChain();
   readonly #control = new ControlView();
   readonly #faults: JournalFault[] = [];
   /** The lines of the present file, with their numbers. */
   #places = new Map<string, number>();
   #found: JournalReport['found'];
+  readonly #foundTold: string[] = [];
+  #isReadable = true;
+  #firstSendAt: number | undefined;
   #head: string | undefined;
   #isChained = false;
   #counts = { lines: 0, unchained: 0, sends: 0 };
 
-  constructor(wanted: string | undefined) {
+  constructor(wanted: string | undefined, told: readonly string[]) {
     this.#wanted = wanted;
+    this.#told = new Set(told);
   }
 
   report(files: number): Omit<JournalReport, 'journalId'> {
@@ -79,8 +94,12 @@ class JournalCheck {
       files,
       ...this.#counts,
       bornAt: this.#isChained ? this.#control.bornAt : undefined,
+      prunedUpTo: this.#control.prunedUpTo,
+      firstSendAt: this.#firstSendAt,
       head: this.#head,
       found: this.#found,
+      foundTold: this.#foundTold,
+      isReadable: this.#isReadable,
       faults: this.#faults,
     };
   }
@@ -105,6 +124,7 @@ class JournalCheck {
   #check(text: string, place: Pick<JournalFault, 'file' | 'line'>): void {
     const lineHash = hashLine(text);
     if (lineHash === this.#wanted) this.#found = place;
+    if (this.#told.has(lineHash)) this.#foundTold.push(lineHash);
     this.#head = lineHash;
     this.#counts.lines += 1;
     const stored = this.#parse(text, place);
@@ -122,6 +142,7 @@ class JournalCheck {
       return parseLine(text, `${file}:${line}`);
     } catch (error) {
       if (error instanceof UnsupportedFormatError) throw error;
+      this.#isReadable = false;
       this.#faults.push({ file, line, message: 'it makes no sense' });
       return undefined;
     }
@@ -137,7 +158,10 @@ class JournalCheck {
       this.journalId = line.journalId;
       this.#isChained ||= line.v === 3;
     }
-    if ('payoutId' in line && 'request' in line) this.#counts.sends += 1;
+    if ('payoutId' in line && 'request' in line) {
+      this.#counts.sends += 1;
+      this.#firstSendAt ??= line.at;
+    }
     this.#control.note(line);
   }
 }

@@ -22,6 +22,7 @@ export const SCRIPT_NAMES = [
   'change-states',
   'pause-account',
   'tell-of-balance',
+  'tell-of-control',
   'resume-account',
   'object-to-ledger',
   'find-forgotten-sends',

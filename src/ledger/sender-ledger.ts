@@ -68,6 +68,15 @@ export interface KnownJournal extends JournalPlace {
   readonly at: number;
 }
 
+/** Where a send journal ends. Kept elsewhere, it shows whether lines at the end were cut off. */
+export interface JournalHead {
+  readonly journalId: string;
+  /** SHA-256 of the newest line, hexadecimal. */
+  readonly hash: string;
+  /** The number of the journal's last send among the ledger's sends; 0 before the first. */
+  readonly sends: number;
+}
+
 /** Where a send journal is, for operators. */
 export interface JournalPlace {
   readonly host: string;

@@ -1,5 +1,8 @@
 import { z } from 'zod';
 import { ask, type LedgerConnection } from './ledger-connection.js';
+import type { ToldHead } from './tell-of-control.js';
+
+const journalHead = z.object({ journalId: z.string(), hash: z.string(), sends: z.number(), at: z.number() });
 
 const reportSchema = z.object({
   role: z.string(),
@@ -13,6 +16,7 @@ const reportSchema = z.object({
   failedAttempts: z.number().optional(),
   nextRetryAt: z.number().optional(),
   pollError: z.string().optional(),
+  journalHead: journalHead.optional().catch(undefined),
 });
 
 /** What a worker process says of itself. Times are of its own wall clock, ms. */
@@ -37,6 +41,8 @@ export interface WorkerReport {
   readonly nextRetryAt?: number | undefined;
   /** Why the last status poll failed; undefined after one that did not. */
   readonly pollError?: string | undefined;
+  /** Where the send journal of the process that sends ended when it told that last: at its start, and every ten minutes. */
+  readonly journalHead?: ToldHead | undefined;
 }
 
 /** A worker process of the account. */

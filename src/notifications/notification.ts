@@ -16,6 +16,8 @@ export interface Notification {
   readonly at: string;
   readonly by?: string;
   readonly reason?: string;
+  /** Of `policy_loaded` and `journal_head`: SHA-256, hexadecimal. */
+  readonly hash?: string;
   /** As it is when the notification is sent, which may be a later state; absent where the event is the account's. */
   readonly payout?: NotifiedPayout;
   /** One line for operators. */
@@ -27,6 +29,8 @@ export type NotifiedPayout = Pick<Payout, 'payoutId' | 'state' | 'paymentId' | '
   Partial<Pick<Payout, 'symbol' | 'reference' | 'batch' | 'held' | 'message' | 'txhash' | 'lateTxhash'>>;
 
 const EVENT_NAMES: readonly PayoutEventName[] = [...PAYOUT_STATES, ...ACCOUNT_EVENTS];
+/** It comes every ten minutes, whatever happens: who wants it names it. */
+const NOT_IN_ALL: ReadonlySet<PayoutEventName> = new Set(['journal_head']);
 
 /**
  * Reads `NOTIFY_EVENTS`.
@@ -34,9 +38,11 @@ const EVENT_NAMES: readonly PayoutEventName[] = [...PAYOUT_STATES, ...ACCOUNT_EV
  */
 export function parseEventNames(text: string): ReadonlySet<PayoutEventName> {
   const names = text.split(',').map((name) => name.trim());
-  if (names.includes('all')) return new Set(EVENT_NAMES);
-  const unknown = names.filter((name) => !EVENT_NAMES.some((known) => known === name));
-  if (unknown.length === 0) return new Set(EVENT_NAMES.filter((name) => names.includes(name)));
+  const isAll = names.includes('all');
+  const unknown = names.filter((name) => name !== 'all' && !EVENT_NAMES.some((known) => known === name));
+  if (unknown.length === 0) {
+    return new Set(EVENT_NAMES.filter((name) => names.includes(name) || (isAll && !NOT_IN_ALL.has(name))));
+  }
   const message = `must name events, separated by commas: all, or some of ${EVENT_NAMES.join(', ')} (got "${unknown.join(', ')}")`;
   throw new InvalidConfigError([{ field: 'NOTIFY_EVENTS', message }]);
 }
@@ -57,7 +63,7 @@ export function describeEvent(
   payout: Payout | undefined,
   currencies: readonly Currency[] = [],
 ): Notification {
-  const { eventId, at, by, reason } = event;
+  const { eventId, at, by, reason, hash } = event;
   return {
     id: `${platformId}:${eventId}`,
     type,
@@ -65,6 +71,7 @@ export function describeEvent(
     at,
     ...(by === undefined ? {} : { by }),
     ...(reason === undefined ? {} : { reason }),
+    ...(hash === undefined ? {} : { hash }),
     ...(payout === undefined ? {} : { payout: pickFields(payout) }),
     text: describe(
       platformId,
@@ -91,6 +98,8 @@ const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
   declared_new: 'is new, as an operator states: its first worker begins at once',
   balance_dropped: 'has less money than its payouts explain: somebody else may use its secret key',
   drop_accepted: 'had an unexplained drop of its balance, which an operator accepted',
+  policy_loaded: 'has a policy that a worker loaded',
+  journal_head: 'has a send journal that ends with this hash',
 };
 
 const OF_PAYOUT: Partial<Record<PayoutEventName | NonNullable<PayoutEvent['decision']>, string>> = {
@@ -102,7 +111,7 @@ const OF_PAYOUT: Partial<Record<PayoutEventName | NonNullable<PayoutEvent['decis
 
 function describe(
   platformId: number,
-  { payoutId, by, reason, decision }: PayoutEvent,
+  { payoutId, by, reason, hash, decision }: PayoutEvent,
   type: PayoutEventName,
   payout: (Payout & { readonly money: string }) | undefined,
 ): string {
@@ -111,5 +120,7 @@ function describe(
       ? `Account ${platformId} ${OF_ACCOUNT[type] ?? type}`
       : `Account ${platformId}: payout ${payoutId} ${OF_PAYOUT[decision ?? type] ?? `is ${type}`}`;
   const why = reason ?? (payout?.state === type ? lastMessage(payout) : undefined);
-  return [[happened, payout?.money, why].filter((part) => part !== undefined).join(' — '), by && ` (${by})`].join('');
+  return [[happened, payout?.money, hash, why].filter((part) => part !== undefined).join(' — '), by && ` (${by})`].join(
+    '',
+  );
 }

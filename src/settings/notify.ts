@@ -30,7 +30,7 @@ export const NOTIFY_SETTINGS = {
     absent: 'not signed',
     example: './secrets/notify-secret.txt',
   },
-  /** Which events are sent, separated by commas: states of payouts and events of the account. `all` sends each. */
+  /** Which events are sent, separated by commas: states of payouts and events of the account. `all` sends each but `journal_head`. */
   notifyEvents: {
     section: 'notifications',
     variable: 'NOTIFY_EVENTS',

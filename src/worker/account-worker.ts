@@ -11,6 +11,8 @@ import type { Confirmation } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
+import type { JournalHead } from '../ledger/sender-ledger.js';
+import { tellJournalHead, type ToldHead } from '../ledger/tell-of-control.js';
 import type { Logger } from '../logger.js';
 import { openAccount, type AccountAccess } from '../queues/open-account.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
@@ -25,10 +27,12 @@ import type { JobWorkerContext } from './job-worker.js';
 import type { CurrentKeyring } from './current-keyring.js';
 import type { CurrentPolicy } from './current-policy.js';
 import { describeWorker } from './describe-worker.js';
-import { reportWorker } from './report-worker.js';
+import { reportAccount } from './report-account.js';
 import { SignedAuthority } from './signed-authority.js';
+import { openJournalPatiently } from './open-journal-patiently.js';
 import { openAccountPolicy } from './policy/open-account-policy.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
+import { JournalHeadTeller } from './tell-journal-head.js';
 
 /** Connections that the accounts of a process share. */
 export interface WorkerConnections {
@@ -81,9 +85,6 @@ export interface RefusedRedis {
   readonly epoch?: number;
 }
 
-/** A journal that could not be opened is tried again after this time. */
-const OPEN_AGAIN_MS = 3_000;
-
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** 48 bits: they have to differ among the attempts of one payout. */
@@ -108,6 +109,7 @@ export class AccountWorker {
   /** Aborted when the send in progress is over too. */
   readonly #over = new AbortController();
   #statusJobs: StatusJobs | undefined;
+  #heads: JournalHeadTeller | undefined;
 
   constructor(options: AccountWorkerOptions) {
     const { platformId, connections, clock, logger, telemetry } = options;
@@ -163,6 +165,11 @@ export class AccountWorker {
     return this.#options.policy;
   }
 
+  /** Where the send journal ended when this process told it last; undefined while it does not send. */
+  get journalHead(): ToldHead | undefined {
+    return this.#heads?.told;
+  }
+
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;
@@ -176,12 +183,13 @@ export class AccountWorker {
   }
 
   async #report(): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { clock, policy, logger } = this.#options;
     const startedAt = clock.wallNow();
-    const describe = (): ReturnType<typeof describeWorker> =>
-      describeWorker({ status: this.status, work: this.work, opensAt: this.#pacer?.openAt, startedAt, clock });
-    const name = `${hostname()}:${process.pid}`;
-    await reportWorker({ connection: this.ledger.connection, clock, name, describe, logger }, this.#over.signal);
+    const describe = (): ReturnType<typeof describeWorker> => {
+      const { status, work, journalHead } = this;
+      return describeWorker({ status, work, opensAt: this.#pacer?.openAt, startedAt, journalHead, clock });
+    };
+    await reportAccount({ connection: this.ledger.connection, policy, describe, clock, logger }, this.#over.signal);
   }
 
   get #jobWorkerContext(): JobWorkerContext {
@@ -199,21 +207,11 @@ export class AccountWorker {
     };
   }
 
-  /** One account's broken journal blocks no other account: opening it is retried until it succeeds. */
   async #run(): Promise<void> {
-    const { clock, openJournal, logger } = this.#options;
-    let journal: SendJournal | undefined;
-    while (journal === undefined && !this.#stop.signal.aborted) {
-      try {
-        journal = await openJournal();
-      } catch (error) {
-        const { message } = error as Error;
-        if (message !== this.#journalTrouble)
-          logger.error({ error: message }, 'nothing is sent without the send journal');
-        this.#journalTrouble = message;
-        await clock.sleep(OPEN_AGAIN_MS, this.#stop.signal);
-      }
-    }
+    const onTrouble = (message: string): void => {
+      this.#journalTrouble = message;
+    };
+    const journal = await openJournalPatiently({ ...this.#options, onTrouble }, this.#stop.signal);
     this.#journalTrouble = undefined;
     if (journal !== undefined) await this.#sendWith(journal);
   }
@@ -233,6 +231,8 @@ export class AccountWorker {
       ...{ ledger, relay: this.#account.relay, journal, signatures, doubtMs },
     });
     const authority = policy?.authority ?? signatures;
+    const tell = async (head: JournalHead): Promise<void> => tellJournalHead(ledger.connection, head);
+    const heads = (this.#heads = new JournalHeadTeller({ journal, tell, clock, logger }));
     this.#loop = new SenderLoop({
       clock,
       ledger: this.#senderLedger,
@@ -250,6 +250,7 @@ export class AccountWorker {
       stop: this.#stop.signal,
       work: async (active, end) => {
         await policy?.takeOver(end);
+        const telling = heads.keep(end);
         await doActiveWork(
           {
             ...this.#jobWorkerContext,
@@ -266,6 +267,7 @@ export class AccountWorker {
           active,
           end,
         );
+        await telling;
       },
       ...(authority && { authority }),
       ...(signatures && { resumeAuthority: signatures }),
@@ -276,6 +278,7 @@ export class AccountWorker {
     await this.#loop.run();
     await standingBy;
     await journal.close();
+    await heads.tellLast();
   }
 
   /**

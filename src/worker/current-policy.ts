@@ -31,6 +31,7 @@ export class CurrentPolicy implements LoadedPolicy {
   readonly #options: CurrentPolicyOptions;
   #loaded: LoadedPolicy;
   #reloadTrouble: string | undefined;
+  #readings = 1;
 
   /** @throws InvalidConfigError when the file cannot be used, see `readPolicyFile` */
   constructor(options: CurrentPolicyOptions) {
@@ -52,6 +53,11 @@ export class CurrentPolicy implements LoadedPolicy {
     return this.#loaded.file;
   }
 
+  /** How often the file was read and could be used. */
+  get readings(): number {
+    return this.#readings;
+  }
+
   get warnings(): readonly string[] {
     return this.#loaded.warnings;
   }
@@ -71,6 +77,7 @@ export class CurrentPolicy implements LoadedPolicy {
       const loaded = this.#read();
       requireKnownSends(loaded, this.longestWindowMs);
       this.#loaded = loaded;
+      this.#readings += 1;
       this.#reloadTrouble = undefined;
       this.#tell('the policy was read again');
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.js';
+import type { ToldHead } from '../ledger/tell-of-control.js';
 import type { WorkerReport } from '../ledger/workers.js';
 import { readVersion } from '../version.js';
 import type { RecentWork } from './monitoring/recent-work.js';
@@ -15,11 +16,14 @@ interface WorkerFacts {
   readonly opensAt: number | undefined;
   /** Wall clock, ms. */
   readonly startedAt: number;
+  /** Where the journal of this process ended when that was told last. */
+  readonly journalHead?: ToldHead | undefined;
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
 }
 
 /** What a worker process says of itself. It changes only when something happens, so that it is not written all the time. */
-export function describeWorker({ status, work, opensAt, startedAt, clock }: WorkerFacts): Omit<WorkerReport, 'at'> {
+export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
+  const { status, work, opensAt, startedAt, journalHead, clock } = facts;
   const { notSent, failedPolls } = work;
   const isSender = status.role === 'sender';
   const report = {
@@ -38,6 +42,7 @@ export function describeWorker({ status, work, opensAt, startedAt, clock }: Work
     lastError: notSent?.reason,
     failedAttempts: notSent?.count,
     nextRetryAt: notSent && toWallClock(notSent.retryAt, clock),
+    journalHead,
   };
 }
 

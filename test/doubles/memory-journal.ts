@@ -21,6 +21,8 @@ import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
  */
 export class MemoryJournal extends ViewedJournal implements SendJournal {
   readonly journalId: string;
+  /** Its lines have no hashes. */
+  readonly head = undefined;
   /** What is in the file, from any process. Processes of one host share it. */
   readonly lines: JournalLine[];
   /** Thrown by every write, and by `ensureWritable`, while it is set. Outcomes are then lost. */

@@ -57,9 +57,9 @@ describe('the items of a journal', () => {
     const journal = await open();
     expect(await itemsOf(journal)).toEqual([
       LEDGER,
-      { ...p, outcome: { kind: 'not_sent', reason: 'the connection ended' } },
+      { ...p, outcome: { kind: 'not_sent', reason: 'the connection ended' }, outcomeAt: 1_900_000_000_500 },
       { peers: [PEER] },
-      { ...q, outcome: { kind: 'accepted', txhash: 'h-q' } },
+      { ...q, outcome: { kind: 'accepted', txhash: 'h-q' }, outcomeAt: 1_900_000_000_500 },
       LEDGER,
       adopted,
       r,

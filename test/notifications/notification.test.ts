@@ -41,6 +41,17 @@ it('says what happened to the account, who did it and why', () => {
   });
 });
 
+it('says where a send journal ends, which `all` leaves out', () => {
+  const event = { eventId: '19-0', type: 'journal_head', at: AT, hash: 'ab12', reason: 'journal c0ffee' } as const;
+  expect(describeEvent(4242, event, 'journal_head', undefined)).toMatchObject({
+    hash: 'ab12',
+    text: 'Account 4242 has a send journal that ends with this hash — ab12 — journal c0ffee',
+  });
+  expect(parseEventNames('all').has('journal_head')).toBe(false);
+  expect(parseEventNames('all').has('policy_loaded')).toBe(true);
+  expect(parseEventNames('all,journal_head').has('journal_head')).toBe(true);
+});
+
 it('names the currency where the gateway told its name', () => {
   const event = { eventId: '17-0', type: 'state', payoutId: 'invoice-77', to: 'rejected', at: AT } as const;
   const { text } = describeEvent(4242, event, 'rejected', PAYOUT, [

@@ -2,7 +2,10 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { findFreePort } from '../../src/local-redis.js';
+import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
+import { closeRedis, connectRedis } from '../../src/redis.js';
 import { until } from '../support/until.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
@@ -75,6 +78,19 @@ it('the policy that was read last decides, and a bad one changes nothing', async
   expect(await readiness()).not.toContain('policy');
   const [after = ''] = await world.enqueue(1, 'after');
   expect(await world.producer.waitFor(after, WAIT)).toMatchObject({ state: 'completed' });
+
+  // Each that could be used was told, by its hash and name.
+  const told = async (): Promise<PayoutEvent[]> => {
+    const ledger = connectLedger(connectRedis(world.redisUrl, 'commands'), world.platformId);
+    const events = await readEvents(ledger, { sinceMs: 0 }, 1_000);
+    await closeRedis(ledger.redis);
+    return events.filter(({ type }) => type === 'policy_loaded');
+  };
+  await until('the last is told', async () => (await told()).length === 3);
+  const [first, second, third] = await told();
+  expect(first?.reason).toMatch(/^policy\.yaml, by .+:\d+$/);
+  expect(second?.hash).not.toBe(first?.hash);
+  expect(third?.hash).toBe(first?.hash);
 }, 120_000);
 
 it('a worker does not start with a policy of another account', async () => {

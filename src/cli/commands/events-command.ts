@@ -109,12 +109,12 @@ async function followEvents(
 }
 
 function formatEvent(
-  { type, payoutId = 'account', from, to, decision, at, by, reason }: PayoutEvent,
+  { type, payoutId = 'account', from, to, decision, hash = '', at, by, reason }: PayoutEvent,
   colours: CliContext['colours'],
 ): string {
   const who = [by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': ');
   const happened = decision === undefined ? type : `${type}: ${decision}`;
   const change = to === undefined || type === 'tampering' ? colours.yellow(happened) : colourState(to, colours);
   const what = from === undefined ? change : `${from} → ${change}`;
-  return [colours.dim(formatTime(at)), payoutId, what, who].filter(Boolean).join('  ') + '\n';
+  return [colours.dim(formatTime(at)), payoutId, what, hash, who].filter(Boolean).join('  ') + '\n';
 }

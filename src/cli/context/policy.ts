@@ -28,6 +28,11 @@ export function requirePolicy(environment: Environment): PolicyAndKeys {
   return read(file, platformId, FILE, environment);
 }
 
+/** The policy of the environment's account; undefined where there is none. @throws InvalidConfigError when it cannot be used */
+export function findPolicy(environment: Environment): LoadedPolicy | undefined {
+  return readConfig([FILE], environment)[FILE] === undefined ? undefined : requirePolicy(environment).loaded;
+}
+
 /**
  * Reads a policy before it is used: of any account, where the environment names none.
  * @throws InvalidConfigError when it or the keyring cannot be used

@@ -1,7 +1,11 @@
 import { stringify } from 'csv-stringify/sync';
 import { formatMicros } from '../../control/policy/usd.js';
 import { quoteFormula } from '../../csv-columns.js';
+import type { Keyring } from '../../control/keyring.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Payout } from '../../ledger/payout.js';
+import { approvalsOf } from '../audit/verify-approvals.js';
 
 /** A send of the journal, flat; what does not apply is undefined. Times are ISO 8601, UTC. */
 export interface AuditRow {
@@ -28,6 +32,31 @@ export interface AuditRow {
   readonly policy: string | undefined;
   /** The hashes of the approvals that counted, separated by spaces. */
   readonly approvals: string | undefined;
+  /** The name of the currency, where the worker has read it from the gateway. */
+  readonly currency: string | undefined;
+  /** As the gateway stated it, of the attempt that was paid. */
+  readonly fee: string | undefined;
+  /** The person of the key that signed it. */
+  readonly signer_person: string | undefined;
+  /** The persons whose approvals counted, separated by "; "; the name of the key where the keyring does not have it. */
+  readonly approved_by: string | undefined;
+  readonly requested_by: string | undefined;
+  /** When the sender noted the outcome. */
+  readonly answered_at: string | undefined;
+  /** Of the payout, in the ledger, where this is its last attempt. */
+  readonly state: string | undefined;
+  /** Since when it is in this state. */
+  readonly state_at: string | undefined;
+  readonly reference: string | undefined;
+}
+
+/** What is known of a send besides the journal. */
+export interface AuditRowFacts {
+  readonly platformId: number;
+  /** Undefined where the ledger does not have it (any more). */
+  readonly payout: Payout | undefined;
+  readonly currencies: readonly Currency[];
+  readonly keyring: Keyring | undefined;
 }
 
 const COLUMNS = [
@@ -49,11 +78,55 @@ const COLUMNS = [
   'usd',
   'policy',
   'approvals',
+  'currency',
+  'fee',
+  'signer_person',
+  'approved_by',
+  'requested_by',
+  'answered_at',
+  'state',
+  'state_at',
+  'reference',
 ] as const satisfies readonly (keyof AuditRow)[];
 
 export const AUDIT_CSV_HEADER = stringify([COLUMNS]);
 
-export function toAuditRow({ at, payoutId, attempt, request, outcome, signed, judged }: JournalEntry): AuditRow {
+/** A send as a row. @param facts - what Redis and the keyring say of it; nothing of that is verified */
+export function toAuditRow(send: JournalEntry, facts: AuditRowFacts): AuditRow {
+  return { ...toJournalColumns(send), ...toLedgerColumns(send, facts) };
+}
+
+type LedgerColumn =
+  'currency' | 'fee' | 'signer_person' | 'approved_by' | 'requested_by' | 'state' | 'state_at' | 'reference';
+
+function toLedgerColumns(send: JournalEntry, facts: AuditRowFacts): Pick<AuditRow, LedgerColumn> {
+  const { attempt, request, signed } = send;
+  const { payout, currencies, keyring } = facts;
+  const last = payout?.attempt === attempt ? payout : undefined;
+  return {
+    currency: currencies.find(({ paymentId }) => paymentId === request.paymentId)?.name,
+    fee: last?.fee,
+    signer_person: signed && keyring?.find(signed.key)?.person,
+    approved_by: namePersons(send, facts),
+    requested_by: payout?.requestedBy,
+    state: last?.state,
+    state_at: last?.updatedAt,
+    reference: payout?.reference,
+  };
+}
+
+function namePersons({ judged }: JournalEntry, { platformId, payout, keyring }: AuditRowFacts): string | undefined {
+  if (judged?.approvals === undefined || payout === undefined) return undefined;
+  const byHash = new Map(approvalsOf(payout, platformId));
+  const names = judged.approvals.flatMap((hash) => {
+    const by = byHash.get(hash)?.by;
+    return by === undefined ? [] : [keyring?.find(by)?.person ?? by];
+  });
+  return names.length === 0 ? undefined : [...new Set(names)].join('; ');
+}
+
+function toJournalColumns(send: JournalEntry): Omit<AuditRow, LedgerColumn> {
+  const { at, payoutId, attempt, request, outcome, outcomeAt, signed, judged } = send;
   return {
     sent_at: toIso(at),
     payout_id: payoutId,
@@ -73,12 +146,12 @@ export function toAuditRow({ at, payoutId, attempt, request, outcome, signed, ju
     usd: judged?.usd === undefined ? undefined : formatMicros(BigInt(judged.usd)),
     policy: judged?.policy,
     approvals: judged?.approvals?.join(' '),
+    answered_at: outcomeAt === undefined ? undefined : toIso(outcomeAt),
   };
 }
 
 /** A line of CSV, safe for spreadsheets. */
-export function formatAuditRow(entry: JournalEntry): string {
-  const row = toAuditRow(entry);
+export function formatAuditRow(row: AuditRow): string {
   return stringify([
     COLUMNS.map((name) => {
       const value = row[name];

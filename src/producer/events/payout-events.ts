@@ -15,6 +15,8 @@ export const ACCOUNT_EVENTS = [
   'approval',
   'balance_dropped',
   'drop_accepted',
+  'policy_loaded',
+  'journal_head',
 ] as const;
 
 /**
@@ -22,7 +24,9 @@ export const ACCOUNT_EVENTS = [
  * any more, see `Payout.lateTxhash`. `tampering`: a payout is held because somebody altered what is in Redis.
  * `approval`: `by`, the name of a key, approved or rejected a payout; whether that counts, a worker decides.
  * `balance_dropped`: the gateway's balance fell without a payout that explains it; `drop_accepted`: an operator has looked at that.
- * `declared_new`: an operator stated that no process sends for the account. The others are the account's; `objection`: a send journal contradicts the ledger.
+ * `declared_new`: an operator stated that no process sends for the account.
+ * `policy_loaded`: a worker judges by the policy of this `hash`, from its start or SIGHUP on. `journal_head`: the send journal ends with the line of this `hash`,
+ * told when a worker begins to send and every ten minutes. The others are the account's; `objection`: a send journal contradicts the ledger.
  */
 export type PayoutEventType = 'state' | (typeof ACCOUNT_EVENTS)[number];
 
@@ -40,6 +44,8 @@ export interface PayoutEvent {
   readonly to?: PayoutState;
   /** Of an `approval`. */
   readonly decision?: ApprovalDecision;
+  /** Of `policy_loaded` and `journal_head`: SHA-256, hexadecimal. */
+  readonly hash?: string;
   /** ISO 8601, UTC. */
   readonly at: string;
   readonly by?: string;
@@ -77,6 +83,7 @@ export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEve
     ...(isPayoutState(from) ? { from } : {}),
     ...(isPayoutState(to) ? { to } : {}),
     ...(decision === undefined ? {} : { decision }),
+    ...(type === 'policy_loaded' || type === 'journal_head' ? { hash: to } : {}),
     at: new Date(Number(at)).toISOString(),
     ...(by === '' ? {} : { by }),
     ...(reason === '' ? {} : { reason }),

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
 import { createKeyGauges } from './key-gauges.js';
+import { createJournalGauges, setJournalGauges } from './journal-gauges.js';
 import { createPolicyGauges, setPolicyGauges } from './policy-gauges.js';
 import { createMoneyGauges, setMoneyGauges } from './money-gauges.js';
 import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
@@ -41,6 +42,7 @@ function setGauges(gauges: Gauges, view: AccountView): void {
   gauges.leaseEpoch.set(account, epoch);
   gauges.refused.set(account, status.role === 'refused' && !('cause' in status) ? 1 : 0);
   setPolicyGauges(gauges, view, details?.policyReport, Date.now());
+  setJournalGauges(gauges, view);
   if (details === undefined) return;
   setMoneyGauges(gauges, account.platform_id, details.money);
   const { stats, due, stuck, notificationLagMs } = details;
@@ -66,6 +68,7 @@ function createGauges(registry: Registry) {
   return {
     ...createMoneyGauges(registry),
     ...createPolicyGauges(registry),
+    ...createJournalGauges(registry),
     redisUp: new Gauge({
       name: 'payouts_redis_up',
       help: '1 while Redis responds to this process, else 0.',

@@ -23,11 +23,14 @@ import type { AccountStatus, AccountWorker } from '../account-worker.js';
 /** The part of an account's worker that is looked at from outside. */
 export type WatchedAccount = Pick<
   AccountWorker,
-  'platformId' | 'status' | 'redis' | 'keyring' | 'policy' | 'ledger' | 'queues' | 'work'
+  'platformId' | 'status' | 'redis' | 'keyring' | 'policy' | 'journalHead' | 'ledger' | 'queues' | 'work'
 >;
 
 /** What can be said of an account: this process always, Redis only while it is available. */
-export interface AccountView extends Pick<WatchedAccount, 'platformId' | 'status' | 'work' | 'keyring' | 'policy'> {
+export interface AccountView extends Pick<
+  WatchedAccount,
+  'platformId' | 'status' | 'work' | 'keyring' | 'policy' | 'journalHead'
+> {
   readonly redisIsUp: boolean;
   /** Why Redis takes no writes. */
   readonly writeRefusal: WriteRefusal | undefined;
@@ -72,13 +75,14 @@ const RESPOND_WITHIN_MS = GUARD_MS;
 
 /** @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck */
 export async function viewAccount(account: WatchedAccount, stuckAfterMs: number): Promise<AccountView> {
-  const { platformId, status, keyring, policy, ledger, queues, work } = account;
+  const { platformId, status, keyring, policy, journalHead, ledger, queues, work } = account;
   const view = {
     platformId,
     status,
     work,
     keyring,
     policy,
+    journalHead,
     redisIsUp: true,
     writeRefusal: undefined,
     details: undefined,

@@ -35,7 +35,7 @@ const run = async (...args: string[]): Promise<CliResult> =>
     SEND_JOURNAL_DIR: folder.dir,
   });
 const verify = async (...args: string[]): Promise<{ code: number; report: Record<string, unknown> }> => {
-  const { code, stdout } = await run('audit', 'verify', '--json', ...args);
+  const { code, stdout } = await run('audit', 'verify', '--offline', '--json', ...args);
   return { code: code ?? -1, report: JSON.parse(stdout) as Record<string, unknown> };
 };
 
@@ -52,9 +52,9 @@ describe('payouts audit verify', () => {
       faults: [],
     });
     expect(report['head']).toMatch(/^[0-9a-f]{64}$/);
-    const { stdout } = await run('audit', 'verify');
+    const { stdout } = await run('audit', 'verify', '--offline');
     expect(stdout).toMatch(
-      /^journal +[0-9a-f]{12}\nfiles +1\nlines +7\nsends +3\nbegins +\d.*\nhead +[0-9a-f]{64}\nchain +whole\n$/,
+      /^journal +[0-9a-f]{12}\nfiles +1\nlines +7\nsends +3\nbegins +\d.*\nhead +[0-9a-f]{64}\nchain +whole\nsignatures +1 signed send, not verified: PAYOUT_KEYS_FILE names no keyring; 2 unsigned\nledger +NOT COMPARED: left out \(--offline\)\nfindings +none\n$/,
     );
   });
 
@@ -65,7 +65,7 @@ describe('payouts audit verify', () => {
     expect(report['faults']).toEqual([
       { file: folder.path(), line: 4, message: expect.stringMatching(/^a line that it follows is not there/) },
     ]);
-    const { stdout, stderr } = await run('audit', 'verify');
+    const { stdout, stderr } = await run('audit', 'verify', '--offline');
     expect(stdout).toMatch(/\nchain +1 fault\n.*1\.journal:4: a line that it follows/);
     expect(stderr).toBe('');
   });
@@ -75,8 +75,17 @@ describe('payouts audit verify', () => {
     expect(await verify('--head', head)).toMatchObject({ code: 0, report: { found: { line: 7 } } });
     await writeFile(folder.path(), `${(await folder.texts()).slice(0, -1).join('\n')}\n`);
     expect((await verify('--head', head)).code).toBe(5);
-    const { stdout } = await run('audit', 'verify', '--head', head);
-    expect(stdout).toMatch(/\nhead given +not in this journal\nchain +whole\n$/);
+    const { stdout } = await run('audit', 'verify', '--offline', '--head', head);
+    expect(stdout).toMatch(/\nhead given +not in this journal\nchain +whole\n/);
+  });
+
+  it('says that Redis was not compared, with exit code 1, and exports nothing without it', async () => {
+    const { code, stdout } = await run('audit', 'verify');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/\nledger +NOT COMPARED: .*Redis/) });
+    expect(await run('audit', 'export')).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/Redis/) });
+    // What is wrong with the journal says more.
+    await writeFile(folder.path(), (await folder.text()).replace('wallet-1', 'wallet-2'));
+    expect((await run('audit', 'verify')).code).toBe(5);
   });
 
   it('exits 2 for a head that is none, 3 where there is no journal', async () => {
@@ -84,8 +93,8 @@ describe('payouts audit verify', () => {
     expect(wrong).toMatchObject({ code: 2, stdout: '' });
     expect(wrong.stderr).toMatch(/--head: must be 64 hexadecimal digits.*got "ABC"/);
     for (const args of [
-      ['audit', 'verify'],
-      ['audit', 'export'],
+      ['audit', 'verify', '--offline'],
+      ['audit', 'export', '--offline'],
       ['journal', 'upgrade'],
     ]) {
       const missing = await runInProcess(args, { GATEWAY_PLATFORM_ID: '2', SEND_JOURNAL_DIR: folder.dir });
@@ -97,20 +106,29 @@ describe('payouts audit verify', () => {
 
 describe('payouts audit export', () => {
   const HEADER =
-    'sent_at,payout_id,attempt,payment_id,amount,address_to,symbol,outcome,txhash,message,signer,intent,issued_at,expires_at,act,usd,policy,approvals';
+    'sent_at,payout_id,attempt,payment_id,amount,address_to,symbol,outcome,txhash,message,signer,intent,issued_at,expires_at,act,usd,policy,approvals,currency,fee,signer_person,approved_by,requested_by,answered_at,state,state_at,reference';
 
   it('prints every send with its outcome and who signed it', async () => {
-    const { stdout } = await run('audit', 'export', '--csv');
+    const { stdout } = await run('audit', 'export', '--offline', '--csv');
     expect(stdout.trimEnd().split('\n')).toEqual([
       HEADER,
-      "2030-01-30T10:00:00.000Z,p,1,7,12.5,wallet-1,,rejected,,'=no,,,,,,,,",
-      `2030-01-31T10:00:00.000Z,q,2,7,12.5,wallet-1,,accepted,h,,shop,${INTENT},2030-01-31T09:59:59.000Z,2030-01-31T10:00:01.000Z,${ACT},12.51,${JUDGED.policy},${JUDGED.approvals.join(' ')}`,
-      '2030-02-01T10:00:00.000Z,r,1,7,12.5,wallet-1,,,,,,,,,,,,',
+      "2030-01-30T10:00:00.000Z,p,1,7,12.5,wallet-1,,rejected,,'=no,,,,,,,,,,,,,,1970-01-01T00:00:00.005Z,,,",
+      `2030-01-31T10:00:00.000Z,q,2,7,12.5,wallet-1,,accepted,h,,shop,${INTENT},2030-01-31T09:59:59.000Z,2030-01-31T10:00:01.000Z,${ACT},12.51,${JUDGED.policy},${JUDGED.approvals.join(' ')},,,,,,1970-01-01T00:00:00.005Z,,,`,
+      '2030-02-01T10:00:00.000Z,r,1,7,12.5,wallet-1,,,,,,,,,,,,,,,,,,,,,',
     ]);
   });
 
   it('prints those of a time, also as JSON', async () => {
-    const { stdout } = await run('audit', 'export', '--since', '2030-01-31', '--until', '2030-02-01', '--json');
+    const { stdout } = await run(
+      'audit',
+      'export',
+      '--offline',
+      '--since',
+      '2030-01-31',
+      '--until',
+      '2030-02-01',
+      '--json',
+    );
     expect(JSON.parse(stdout)).toMatchObject({ payout_id: 'q', signer: 'shop', act: ACT, outcome: 'accepted' });
     const wrong = await run('audit', 'export', '--since', 'yesterday');
     expect(wrong).toMatchObject({ code: 2, stdout: '' });

@@ -5,6 +5,7 @@ import { addApproval } from '../../../src/ledger/add-approval.js';
 import { changePayouts } from '../../../src/ledger/change-payouts.js';
 import { countPayouts } from '../../../src/ledger/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics-store.js';
+import { tellJournalHead } from '../../../src/ledger/tell-of-control.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
 import { reportDrop } from '../../../src/ledger/reconciliation-store.js';
 import { HOLD, JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
@@ -108,6 +109,14 @@ export const accountScenarios: readonly ScriptScenario[] = [
     script: 'tell-of-balance',
     prepare: async () =>
       Promise.resolve({ run: async ({ account }: Stage) => reportDrop(account.connection, 'missing') }),
+  },
+  {
+    name: 'the head of a journal is told',
+    script: 'tell-of-control',
+    prepare: async () => {
+      const head = { journalId: 'abcdef012345', hash: 'a'.repeat(64), sends: 7 };
+      return Promise.resolve({ run: async ({ account }: Stage) => tellJournalHead(account.connection, head) });
+    },
   },
   {
     name: 'the account is resumed',

@@ -57,10 +57,11 @@ export class Operator {
     await this.#runSigned(`${command} --by chaos --reason 'asked the gateway'`, signing);
   }
 
-  /** @returns what is wrong with the send journals in a folder, or undefined */
-  async verifyJournal(dir: string): Promise<string | undefined> {
-    const { code, text } = await this.#run(`export SEND_JOURNAL_DIR='${dir}'\npayouts audit verify`);
-    return code === 0 ? undefined : `${dir} does not pass \`payouts audit verify\` (exit code ${code}): ${text}`;
+  /** @returns what is wrong with the send journals in these folders, with their signatures, or with what Redis says; or undefined */
+  async verifyJournals([own = '', ...others]: readonly string[]): Promise<string | undefined> {
+    const journals = others.map((dir) => ` --journal '${dir}'`).join('');
+    const { code, text } = await this.#run(`export SEND_JOURNAL_DIR='${own}'\npayouts audit verify${journals}`);
+    return code === 0 ? undefined : `the journals do not pass \`payouts audit verify\` (exit code ${code}): ${text}`;
   }
 
   /** Runs a command with words of the operator's own. */

@@ -84,10 +84,8 @@ export class Round {
     const broken = findBrokenSigning(book, payouts, await producer.get(UNSIGNED.payoutId));
     const unsigned = new Set([UNSIGNED.payoutId, ...(decisions?.unsigned ?? [])]);
     broken.push(...findUnexplainedHolds(await readLogs(hosts), unsigned));
-    for (const dir of this.#journalDirs()) {
-      const problem = await operator.verifyJournal(dir);
-      if (problem !== undefined) broken.push(problem);
-    }
+    const problem = await operator.verifyJournals(this.#journalDirs());
+    if (problem !== undefined) broken.push(problem);
     return broken;
   }
 

@@ -104,6 +104,7 @@ function warnings(details: Partial<AccountDetails> | undefined, work = newWork()
     status: { role: 'standby' },
     keyring: undefined,
     policy: undefined,
+    journalHead: undefined,
     redisIsUp: true,
     writeRefusal: undefined,
     details: details && { ...WELL, ...details },

@@ -36,6 +36,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'revert-send': [CONTRACT],
   'set-group-idle': [GROUPS],
   'tell-of-balance': ['worker/reconciliation/reconciler.test.ts'],
+  'tell-of-control': ['ledger/tell-of-control.test.ts'],
   'trim-events': [RETENTION],
   'write-statistics': STATISTICS,
 };

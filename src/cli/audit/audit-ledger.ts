@@ -1,0 +1,194 @@
+import type { Spend } from '../../control/policy/spend-event.js';
+import { identify, type JournalEntry } from '../../journal/journal-line.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { readAudited, scanPayoutIds, type AuditedRecord } from '../../ledger/read-audited.js';
+import { readSpends } from '../../ledger/read-spends.js';
+import { compareSend, toUnreadable } from './compare-send.js';
+import { identifyFinding, type Finding } from './finding.js';
+import { compareSpend, judgeLedgerPayout, judgeSpend } from './find-unjournaled.js';
+import { attemptKey, coveredFrom, readJournaledSends, type AuditedJournal } from './journaled-sends.js';
+import { verifyApprovals, type ApprovalContext } from './verify-approvals.js';
+import { verifySend } from './verify-send.js';
+
+export interface LedgerAuditOptions extends ApprovalContext {
+  readonly journals: readonly AuditedJournal[];
+  /** Undefined where the ledger is left out: then only the keys of the sends are looked at. */
+  readonly connection: LedgerConnection | undefined;
+  /** Told how many sends and payouts were looked at. */
+  readonly onProgress: (done: number) => void;
+}
+
+/** What the signatures, and the ledger, come to. */
+export interface LedgerAudit {
+  /** Sends of the journals that were compared with their payout's record. */
+  readonly compared: number;
+  /** Sends whose payout retention has removed. */
+  readonly removed: number;
+  /** Sends that no producer signed: of a worker without keys. */
+  readonly unsigned: number;
+  /** Sends whose payout Redis forgot, and which the application enqueued again, with another signature. */
+  readonly signedAgain: number;
+  /** Payouts of the ledger that were sent before the journals begin. */
+  readonly before: number;
+  /** Payouts whose state rests on an operator's word. */
+  readonly onWord: number;
+  /** Keys that are revoked now, with the number of sends and receipts that they signed. */
+  readonly revokedKeys: Readonly<Record<string, number>>;
+  readonly findings: readonly Finding[];
+}
+
+/** Records read in one round trip: about a megabyte. */
+const PAGE = 500;
+
+/**
+ * Compares the journals with the ledger, both ways. The journals are read before the ledger, which knows a send first; what seems
+ * wrong because it happens meanwhile is looked at once more, and is right then.
+ * @throws RedisUnavailableError
+ */
+export async function auditLedger(options: LedgerAuditOptions): Promise<LedgerAudit> {
+  const first = await new Pass(options).run();
+  if (first.findings.length === 0 || options.connection === undefined) return first;
+  const again = await new Pass({ ...options, onProgress: () => undefined }).run(
+    new Set(first.findings.map(({ payoutId }) => payoutId)),
+  );
+  const still = new Set(again.findings.map(identifyFinding));
+  return { ...first, findings: first.findings.filter((finding) => still.has(identifyFinding(finding))) };
+}
+
+class Pass {
+  readonly #options: LedgerAuditOptions;
+  /** Redis may name a payout twice. */
+  readonly #findings = new Map<string, Finding>();
+  readonly #counts = { compared: 0, removed: 0, unsigned: 0, signedAgain: 0, before: 0 };
+  readonly #onWord = new Set<string>();
+  readonly #revokedKeys: Record<string, number> = {};
+  #done = 0;
+
+  constructor(options: LedgerAuditOptions) {
+    this.#options = options;
+  }
+
+  /** @param only - the payouts to look at @defaultValue all */
+  async run(only?: ReadonlySet<string>): Promise<LedgerAudit> {
+    const { connection, journals } = this.#options;
+    const spends = connection === undefined ? new Map<string, Spend>() : await readBegunSpends(connection);
+    const journaled = await readJournaledSends(journals);
+    for (const { items } of journals) {
+      for await (const page of pagesOf(items(), only)) await this.#judgeSends(page, spends);
+    }
+    if (connection !== undefined) {
+      const context = { ...this.#options, journaled, coveredFrom: coveredFrom(journals) };
+      const pages = only === undefined ? scanPayoutIds(connection) : [[...only]];
+      for await (const payoutIds of pages) await this.#judgePayouts(connection, payoutIds, context);
+      const unknown = [...spends.values()].filter(
+        ({ payoutId, attempt }) => !journaled.has(attemptKey(payoutId, attempt)),
+      );
+      await this.#judgeSpends(connection, unknown);
+    }
+    const { size: onWord } = this.#onWord;
+    return { ...this.#counts, onWord, revokedKeys: this.#revokedKeys, findings: [...this.#findings.values()] };
+  }
+
+  async #judgeSends(sends: readonly JournalEntry[], spends: ReadonlyMap<string, Spend>): Promise<void> {
+    const { connection } = this.#options;
+    const records =
+      connection &&
+      (await readAudited(
+        connection,
+        sends.map(({ payoutId }) => payoutId),
+      ));
+    for (const [index, send] of sends.entries()) {
+      if (send.signed === undefined) this.#counts.unsigned += 1;
+      this.#noteKey(send.signed?.key);
+      this.#judgeSend(send, records?.[index]);
+      const spend = spends.get(identify(send));
+      const wrong = spend && compareSpend(send, spend);
+      if (wrong !== undefined) this.#note(wrong);
+    }
+    this.#progress(sends.length);
+  }
+
+  #judgeSend(send: JournalEntry, found: AuditedRecord | undefined): void {
+    const comparison = found && compareSend(send, found);
+    if (comparison?.isOnWord) this.#onWord.add(send.payoutId);
+    const isAltered = comparison?.findings.some(({ kind }) => kind === 'altered') ?? false;
+    const payout = found?.kind === 'payout' ? found.payout : undefined;
+    if (found?.kind === 'removed') this.#counts.removed += 1;
+    else if (found !== undefined) this.#counts.compared += 1;
+    // Of what was altered, the fields say more than a signature that does not hold.
+    const verification = verifySend(send, isAltered ? undefined : payout, this.#options);
+    if (verification.isSignedAgain) this.#counts.signedAgain += 1;
+    const approvals =
+      payout === undefined || verification.isSignedAgain ? [] : verifyApprovals(send, payout, this.#options);
+    this.#note(...(comparison?.findings ?? []), ...verification.findings, ...approvals);
+  }
+
+  #noteKey(key: string | undefined): void {
+    if (key === undefined || this.#options.keyring?.find(key)?.revoked !== true) return;
+    this.#revokedKeys[key] = (this.#revokedKeys[key] ?? 0) + 1;
+  }
+
+  async #judgePayouts(
+    connection: LedgerConnection,
+    payoutIds: readonly string[],
+    context: Parameters<typeof judgeLedgerPayout>[1],
+  ): Promise<void> {
+    for (const [index, found] of (await readAudited(connection, payoutIds)).entries()) {
+      if (found.kind === 'unreadable') this.#note(toUnreadable(payoutIds[index] ?? '', found.message));
+      if (found.kind !== 'payout') continue;
+      const { payout } = found;
+      this.#noteKey(payout.receipt?.key);
+      const judgement = judgeLedgerPayout(payout, context);
+      if (judgement.kind === 'finding') this.#note(judgement.finding);
+      else if (judgement.kind === 'before') this.#counts.before += 1;
+      else if (judgement.kind === 'on_word') this.#onWord.add(payout.payoutId);
+    }
+    this.#progress(payoutIds.length);
+  }
+
+  async #judgeSpends(connection: LedgerConnection, spends: readonly Spend[]): Promise<void> {
+    for (let start = 0; start < spends.length; start += PAGE) {
+      const page = spends.slice(start, start + PAGE);
+      const records = await readAudited(
+        connection,
+        page.map(({ payoutId }) => payoutId),
+      );
+      this.#note(...page.flatMap((spend, index) => judgeSpend(spend, records[index] ?? MISSING) ?? []));
+    }
+  }
+
+  #note(...findings: readonly Finding[]): void {
+    for (const finding of findings) this.#findings.set(identifyFinding(finding), finding);
+  }
+
+  #progress(count: number): void {
+    this.#options.onProgress((this.#done += count));
+  }
+}
+
+const MISSING: AuditedRecord = { kind: 'missing' };
+
+/** What has begun, and is not known to be unpaid, by the identity of its attempt. */
+async function readBegunSpends(connection: LedgerConnection): Promise<Map<string, Spend>> {
+  const spends = new Map<string, Spend>();
+  for (const event of await readSpends(connection)) {
+    if (event.kind === 'begun') spends.set(event.spend.id, event.spend);
+    else if (event.kind === 'unpaid') spends.delete(event.id);
+  }
+  return spends;
+}
+
+async function* pagesOf(
+  items: ReturnType<AuditedJournal['items']>,
+  only: ReadonlySet<string> | undefined,
+): AsyncGenerator<JournalEntry[]> {
+  let page: JournalEntry[] = [];
+  for await (const item of items) {
+    if (!('payoutId' in item) || only?.has(item.payoutId) === false) continue;
+    page.push(item);
+    if (page.length < PAGE) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}

@@ -1,0 +1,122 @@
+import { wasSent } from '../../journal/journal-view.js';
+import type { JournalEntry } from '../../journal/journal-line.js';
+import type { Payout } from '../../ledger/payout.js';
+import type { AuditedRecord } from '../../ledger/read-audited.js';
+import type { PayoutState } from '../../ledger/states.js';
+import type { Finding, FindingKind } from './finding.js';
+
+/** What came of comparing a send with the ledger. */
+export interface SendComparison {
+  readonly findings: readonly Finding[];
+  /** What the ledger says rests on an operator's word: the transaction that was given for a payout that was unknown. */
+  readonly isOnWord?: true;
+}
+
+const ALTERED =
+  'The journal says what was sent. Somebody has altered the record in Redis: see "Somebody tampers with Redis" in docs/operations.md.';
+const OLDER =
+  'Redis came back older, or somebody altered it. Ask the gateway before this is paid again; `payouts stats` shows how the ledger is adopted.';
+const LOOK = 'Ask the gateway what was paid; `payouts get` and `payouts activity` show what was done with it.';
+
+/** Compares what the journal says of a send with what the ledger says of its payout. */
+export function compareSend(send: JournalEntry, found: AuditedRecord): SendComparison {
+  const { attempt } = send;
+  if (found.kind === 'removed') return NOTHING;
+  if (found.kind === 'unreadable') return { findings: [toUnreadable(send.payoutId, found.message)] };
+  const outcome = describeOutcome(send);
+  if (found.kind === 'missing') {
+    if (!wasSent(send)) return NOTHING;
+    return one(
+      send,
+      'not_in_ledger',
+      `the journal has attempt ${attempt} (${outcome}); the ledger has no such payout`,
+      OLDER,
+    );
+  }
+  const { payout, attempts } = found;
+  const altered = findAltered(send, payout);
+  if (altered !== undefined) return one(send, 'altered', altered, ALTERED);
+  if (!attempts.knows(send)) {
+    if (!wasSent(send)) return NOTHING;
+    const message = `the journal has attempt ${attempt} (${outcome}); the ledger says ${payout.state}, attempt ${payout.attempt}, and does not know that one`;
+    return one(send, 'not_in_ledger', message, OLDER);
+  }
+  if (attempts.isNewest(send)) return compareState(send, payout);
+  if (send.outcome?.kind !== 'accepted' || send.outcome.txhash === payout.txhash) return NOTHING;
+  const message = `attempt ${attempt} was accepted (txhash ${send.outcome.txhash}), and the payout was sent again after it (attempt ${payout.attempt})`;
+  return one(send, 'sent_again', message, 'It may have been paid twice: ask the gateway for both.');
+}
+
+/** A record that makes no sense, whatever was sent of it. */
+export function toUnreadable(payoutId: string, message: string): Finding {
+  return { payoutId, kind: 'unreadable', message, action: ALTERED };
+}
+
+const NOTHING: SendComparison = { findings: [] };
+
+function one({ payoutId, attempt }: JournalEntry, kind: FindingKind, message: string, action: string): SendComparison {
+  return { findings: [{ payoutId, attempt, kind, message, action }] };
+}
+
+const SENT_FIELDS = ['paymentId', 'amount', 'addressTo', 'symbol'] as const;
+
+function findAltered({ request }: JournalEntry, payout: Payout): string | undefined {
+  const differing = SENT_FIELDS.filter((field) => request[field] !== payout[field]);
+  if (differing.length === 0) return undefined;
+  return differing
+    .map(
+      (field) =>
+        `${field} was ${String(request[field] ?? 'none')} when it was sent, and is ${String(payout[field] ?? 'none')} in the ledger`,
+    )
+    .join('; ');
+}
+
+/** The states in which a payout has a transaction. */
+const WITH_TRANSACTION: ReadonlySet<PayoutState> = new Set(['in_progress', 'completed', 'failed']);
+
+type OutcomeKind = 'accepted' | 'rejected' | 'unknown' | 'not_sent';
+
+/**
+ * In which states a payout may be whose last attempt came to this; the outcome is journaled first, so `sending` always. A state with
+ * a transaction is possible besides where an operator gave it.
+ */
+const POSSIBLE: Readonly<Record<OutcomeKind, ReadonlySet<PayoutState>>> = {
+  accepted: new Set(['sending', 'in_progress', 'completed', 'failed', 'unknown']),
+  rejected: new Set(['sending', 'rejected', 'queued', 'held', 'cancelled', 'unknown']),
+  unknown: new Set(['sending', 'unknown', 'cancelled']),
+  not_sent: new Set(['sending', 'queued', 'held', 'cancelled', 'unknown']),
+};
+
+function compareState(send: JournalEntry, payout: Payout): SendComparison {
+  const { outcome } = send;
+  const { state, txhash, vouchedTxhash, requeueCount } = payout;
+  const isVouched = vouchedTxhash !== undefined && vouchedTxhash === txhash;
+  const hasTransaction = WITH_TRANSACTION.has(state);
+  if (hasTransaction && isVouched) return { findings: [], isOnWord: true };
+  if (outcome?.kind === 'accepted' && hasTransaction) {
+    if (txhash === outcome.txhash) return NOTHING;
+    const message = `the gateway gave txhash ${outcome.txhash}; the ledger says ${state} with ${txhash ?? 'none'}`;
+    return one(send, 'txhash', message, ALTERED);
+  }
+  const kind = outcome?.kind ?? 'unknown';
+  if (POSSIBLE[kind].has(state)) return NOTHING;
+  // An operator stated that it was not sent.
+  const isRequeued = kind === 'unknown' && requeueCount > 0 && (state === 'queued' || state === 'held');
+  if (isRequeued) return { findings: [], isOnWord: true };
+  return one(send, 'state', `the journal says ${describeOutcome(send)}; the ledger says ${state}`, LOOK);
+}
+
+function describeOutcome({ outcome }: JournalEntry): string {
+  switch (outcome?.kind) {
+    case undefined:
+      return 'sent, without an outcome';
+    case 'accepted':
+      return `accepted, txhash ${outcome.txhash}`;
+    case 'rejected':
+      return 'rejected by the gateway';
+    case 'unknown':
+      return 'sent, without a trustworthy response';
+    case 'not_sent':
+      return 'not sent after all';
+  }
+}

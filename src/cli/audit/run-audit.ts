@@ -1,0 +1,121 @@
+import { RedisUnavailableError } from '../../errors.js';
+import { formatTimeUtc } from '../../format.js';
+import { journalPath } from '../../journal/journal-files.js';
+import { readItems } from '../../journal/read-journal.js';
+import { verifyJournal, type JournalReport } from '../../journal/verify-journal.js';
+import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import { readToldHeads, type HeadEvent } from '../../ledger/read-told-heads.js';
+import { noJournal } from '../context/journal-place.js';
+import { auditLedger, type LedgerAudit } from './audit-ledger.js';
+import type { Finding } from './finding.js';
+import { coveredFrom, type AuditedJournal } from './journaled-sends.js';
+import type { ApprovalContext } from './verify-approvals.js';
+
+export interface AuditOptions extends ApprovalContext {
+  /** The folders of the journals, that of this host first. */
+  readonly dirs: readonly [string, ...string[]];
+  /** A line that has to be in the first. */
+  readonly head: string | undefined;
+  /** Undefined where the ledger is left out. */
+  readonly connection: LedgerConnection | undefined;
+  readonly onProgress: (done: number) => void;
+}
+
+/** What an audit came to. */
+export interface AuditResult {
+  /** In the order of the folders. */
+  readonly reports: readonly JournalReport[];
+  readonly audit: LedgerAudit | undefined;
+  /** Why the ledger was not compared; undefined where it was. */
+  readonly notCompared: string | undefined;
+  /** Journals that the ledger knows and that were not read, by their ids. */
+  readonly otherJournals: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Verifies the journals of an account, then the signatures of their sends, then both against the ledger.
+ * @throws NotFoundError where a folder has no journal; UnsupportedFormatError; Error when a file cannot be read
+ */
+export async function runAudit(options: AuditOptions): Promise<AuditResult> {
+  const seen = await whileAvailable(options.connection, readSeen);
+  const told = seen.reply?.told ?? new Map<string, HeadEvent>();
+  const journals = await openJournals(
+    options,
+    [...told.values()].map(({ hash }) => hash),
+  );
+  const reports = journals.map(({ report }) => report);
+  const heads = journals.flatMap((journal) => findLostHead(journal, told) ?? []);
+  const otherJournals = (seen.reply?.journalIds ?? []).filter(
+    (id) => !reports.some(({ journalId }) => journalId === id),
+  );
+  const read = { reports, otherJournals };
+  if (reports.some(({ isReadable }) => !isReadable)) {
+    return { ...read, audit: undefined, notCompared: 'a line of the journal makes no sense', findings: heads };
+  }
+  const connection = seen.trouble === undefined ? options.connection : undefined;
+  const audited = await whileAvailable(connection, async (known) =>
+    auditLedger({ ...options, journals, connection: known }),
+  );
+  const audit = audited.reply ?? (await auditLedger({ ...options, journals, connection: undefined }));
+  const notCompared = options.connection === undefined ? 'left out (--offline)' : (seen.trouble ?? audited.trouble);
+  return { ...read, audit, notCompared, findings: [...heads, ...audit.findings] };
+}
+
+/** What of Redis is read before the journals: so they have it, where nothing is wrong. */
+interface SeenLedger {
+  readonly told: ReadonlyMap<string, HeadEvent>;
+  readonly journalIds: readonly string[];
+}
+
+async function readSeen(connection: LedgerConnection): Promise<SeenLedger> {
+  // Of a ledger of a newer version nothing is said.
+  await connection.run('find-forgotten-sends', []);
+  const [told, journalIds] = await Promise.all([
+    readToldHeads(connection),
+    ask(connection.redis.hkeys(connection.keys.journals)),
+  ]);
+  return { told, journalIds };
+}
+
+/** @returns why Redis did not respond; neither where there is no connection */
+async function whileAvailable<Reply>(
+  connection: LedgerConnection | undefined,
+  work: (connection: LedgerConnection) => Promise<Reply>,
+): Promise<{ readonly reply?: Reply; readonly trouble?: string }> {
+  if (connection === undefined) return {};
+  try {
+    return { reply: await work(connection) };
+  } catch (error) {
+    if (error instanceof RedisUnavailableError) return { trouble: error.message };
+    throw error;
+  }
+}
+
+async function openJournals(
+  { dirs, platformId, head }: AuditOptions,
+  told: readonly string[],
+): Promise<AuditedJournal[]> {
+  const journals: AuditedJournal[] = [];
+  for (const [index, dir] of dirs.entries()) {
+    const report = await verifyJournal(dir, platformId, index === 0 ? head : undefined, told);
+    if (report === undefined) throw noJournal({ dir, platformId });
+    journals.push({ report, items: () => readItems(journalPath(dir, platformId)) });
+  }
+  return journals;
+}
+
+/** A head that was told, of the time that is kept, and is not in the journal. */
+function findLostHead(journal: AuditedJournal, told: ReadonlyMap<string, HeadEvent>): Finding | undefined {
+  const { report } = journal;
+  const head = told.get(report.journalId);
+  if (head === undefined || report.foundTold.includes(head.hash) || head.at < coveredFrom([journal])) return undefined;
+  const at = formatTimeUtc(new Date(head.at).toISOString());
+  return {
+    payoutId: '',
+    kind: 'head',
+    message: `a worker told at ${at} that the journal ends with ${head.hash}, and that line is not there: its end was cut off`,
+    action:
+      'Put the files back, from the disk\'s backup. If the worker\'s log names another head at that time ("head of the send journal"), somebody has written the event into Redis.',
+  };
+}

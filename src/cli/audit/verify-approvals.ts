@@ -1,0 +1,88 @@
+import { hashApproval, type SignedApproval } from '../../control/approval.js';
+import { countApprovals, type ApprovalCount } from '../../control/count-approvals.js';
+import type { Keyring } from '../../control/keyring.js';
+import { StatementError } from '../../control/statement.js';
+import type { JournalEntry } from '../../journal/journal-line.js';
+import type { Payout } from '../../ledger/payout.js';
+import { findMissingQuorum, type PolicyOfThen } from './find-missing-quorum.js';
+import type { Finding } from './finding.js';
+import { keysOfThen } from './keys-of-then.js';
+import type { SignatureContext } from './verify-send.js';
+
+export interface ApprovalContext extends SignatureContext {
+  /** The policy of this host: sends that were judged by it have its quorums. */
+  readonly policy: PolicyOfThen | undefined;
+}
+
+const REMOVED =
+  'Somebody has removed or altered it in Redis. Ask the persons of the group whether they approved this payment.';
+const NOT_COUNTED = 'Ask that person, and compare the keyring with the one of the worker: it counted the approval.';
+const TOO_FEW =
+  'A worker with this policy does not send it. Ask the persons of the group, and look for another worker on this journal.';
+
+/**
+ * Verifies the approvals that counted for a send, as the journal names them, against those of the payout's record, and the quorum that
+ * the policy asked for, where it is still the same.
+ */
+export function verifyApprovals(send: JournalEntry, payout: Payout, context: ApprovalContext): Finding[] {
+  const { judged, signed, payoutId, attempt } = send;
+  if (judged === undefined || signed === undefined) return [];
+  const { platformId, keyring, policy } = context;
+  const finding = (message: string, action: string): Finding => ({
+    ...{ payoutId, attempt, kind: 'approval', message, action },
+  });
+  const byHash = new Map(approvalsOf(payout, platformId));
+  const counted = judged.approvals ?? [];
+  const missing = counted.filter((hash) => !byHash.has(hash));
+  if (keyring === undefined) return missing.map((hash) => finding(describeMissing(hash), REMOVED));
+  const there = counted.flatMap((hash) => byHash.get(hash) ?? []);
+  const { refused, approvedBy } = countThen({ send, payout, platformId, keyring }, there, send.at);
+  // A key that approved again for a later attempt has one approval in the record, the newer one.
+  const replaced = (payout.approvals ?? []).filter((approval) => {
+    const at = Date.parse(approval.at);
+    return at > send.at && countThen({ send, payout, platformId, keyring }, [approval], at).approvedBy.size > 0;
+  }).length;
+  const quorum = missing.length > 0 ? undefined : policy && findMissingQuorum(send, approvedBy, policy);
+  return [
+    ...missing.slice(replaced).map((hash) => finding(describeMissing(hash), REMOVED)),
+    ...refused.map(({ by, message }) => finding(`the approval of key "${by}" does not count: ${message}`, NOT_COUNTED)),
+    ...(quorum === undefined ? [] : [finding(quorum, TOO_FEW)]),
+  ];
+}
+
+function describeMissing(hash: string): string {
+  return `an approval that counted (${hash}) is not in its record`;
+}
+
+interface CountContext {
+  readonly send: JournalEntry;
+  readonly payout: Payout;
+  readonly platformId: number;
+  readonly keyring: Keyring;
+}
+
+function countThen(
+  { send, payout, platformId, keyring }: CountContext,
+  approvals: readonly SignedApproval[],
+  now: number,
+): ApprovalCount {
+  const { key = '', intent = '' } = send.signed ?? {};
+  const signedBy = keyring.find(key)?.person ?? '';
+  const about = { platformId, payoutId: send.payoutId, intent, signedBy, requestedBy: payout.requestedBy };
+  return countApprovals(about, approvals, { keyring: keysOfThen(keyring), lifetimeMs: Infinity, now });
+}
+
+/** The approvals of a payout that can be hashed, by their hashes. */
+export function approvalsOf(
+  { approvals = [] }: Payout,
+  platformId: number,
+): [hash: string, approval: SignedApproval][] {
+  return approvals.flatMap((approval): [string, SignedApproval][] => {
+    try {
+      return [[hashApproval(platformId, approval), approval]];
+    } catch (error) {
+      if (error instanceof StatementError) return [];
+      throw error;
+    }
+  });
+}

@@ -1,0 +1,121 @@
+import { describe, expect, it } from '@jest/globals';
+import { compareSend } from '../../../src/cli/audit/compare-send.js';
+import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
+import { KnownAttempts } from '../../../src/ledger/known-attempts.js';
+import type { Payout } from '../../../src/ledger/payout.js';
+import type { AuditedRecord } from '../../../src/ledger/read-audited.js';
+import { PAYOUT_STATES, type PayoutState } from '../../../src/ledger/states.js';
+import { aSend } from '../../journal/support/journal-folder.js';
+
+const ACCEPTED: JournaledOutcome = { kind: 'accepted', txhash: 'h' };
+const REJECTED: JournaledOutcome = { kind: 'rejected', message: 'no' };
+const UNKNOWN: JournaledOutcome = { kind: 'unknown', reason: 'silence' };
+const NOT_SENT: JournaledOutcome = { kind: 'not_sent', reason: 'the connection ended' };
+
+function payout(state: PayoutState, given: Partial<Payout> = {}): Payout {
+  const about = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1', attempt: 1, requeueCount: 0 };
+  return { ...about, state, createdAt: '', updatedAt: '', history: [], ...given };
+}
+
+function found(of: Payout, tokens = 't-1'): AuditedRecord {
+  return { kind: 'payout', payout: of, attempts: new KnownAttempts({ attempt: String(of.attempt), tokens }) };
+}
+
+/** The words of what is found: `right`, `on word` or kinds. */
+function compare(outcome: JournaledOutcome | undefined, record: AuditedRecord, attempt = 1): string {
+  const { findings, isOnWord } = compareSend(aSend('p', 1, { attempt, ...(outcome && { outcome }) }), record);
+  return isOnWord ? 'on word' : findings.length === 0 ? 'right' : findings.map(({ kind }) => kind).join();
+}
+
+describe('a state that follows from what the journal says is right, every other is found', () => {
+  it.each<[string, JournaledOutcome | undefined, PayoutState[]]>([
+    ['accepted', ACCEPTED, ['sending', 'in_progress', 'completed', 'failed', 'unknown']],
+    ['rejected', REJECTED, ['queued', 'held', 'sending', 'rejected', 'unknown', 'cancelled']],
+    ['unknown', UNKNOWN, ['sending', 'unknown', 'cancelled']],
+    ['no outcome', undefined, ['sending', 'unknown', 'cancelled']],
+    ['not sent', NOT_SENT, ['queued', 'held', 'sending', 'unknown', 'cancelled']],
+  ])('%s', (_name, outcome, right) => {
+    const txhash = outcome?.kind === 'accepted' ? { txhash: 'h' } : {};
+    const results = PAYOUT_STATES.map((state) => [state, compare(outcome, found(payout(state, txhash)))]);
+    expect(results).toEqual(PAYOUT_STATES.map((state) => [state, right.includes(state) ? 'right' : 'state']));
+  });
+});
+
+it('another transaction than the accepted one is found', () => {
+  expect(compare(ACCEPTED, found(payout('completed', { txhash: 'other' })))).toBe('txhash');
+  expect(compare(ACCEPTED, found(payout('completed')))).toBe('txhash');
+});
+
+it('what an operator stated rests on his word', () => {
+  const vouched = { txhash: 'given', vouchedTxhash: 'given' };
+  for (const outcome of [ACCEPTED, REJECTED, UNKNOWN, undefined]) {
+    expect(compare(outcome, found(payout('completed', vouched)))).toBe('on word');
+  }
+  expect(compare(UNKNOWN, found(payout('completed', { ...vouched, txhash: 'another' })))).toBe('state');
+  expect(compare(UNKNOWN, found(payout('queued', { requeueCount: 1 })))).toBe('on word');
+  // Of what was accepted, nobody can state that it was not sent.
+  expect(compare(ACCEPTED, found(payout('queued', { requeueCount: 1 })))).toBe('state');
+});
+
+it('a payout, or an attempt, that the ledger does not know is found, unless it was not sent after all', () => {
+  expect(compare(ACCEPTED, { kind: 'missing' })).toBe('not_in_ledger');
+  expect(compare(undefined, { kind: 'missing' })).toBe('not_in_ledger');
+  expect(compare(NOT_SENT, { kind: 'missing' })).toBe('right');
+  expect(compare(ACCEPTED, found(payout('queued', { attempt: 0 }), ''))).toBe('not_in_ledger');
+  expect(compare(ACCEPTED, found(payout('completed', { txhash: 'h' }), 'other'))).toBe('not_in_ledger');
+  expect(compare(NOT_SENT, found(payout('queued', { attempt: 0 }), ''))).toBe('right');
+  expect(compare(ACCEPTED, { kind: 'removed', state: 'completed' })).toBe('right');
+});
+
+it('a later attempt after an accepted one is found, not after another', () => {
+  const again = found(payout('completed', { attempt: 2, txhash: 'second' }), 't-1 t-2');
+  expect(compare(ACCEPTED, again)).toBe('sent_again');
+  for (const outcome of [REJECTED, UNKNOWN, NOT_SENT, undefined]) expect(compare(outcome, again)).toBe('right');
+  expect(compare(ACCEPTED, found(payout('completed', { attempt: 2, txhash: 'h' }), 't-1 t-2'))).toBe('right');
+});
+
+it('of two attempts of one number, from before and after Redis came back older, the newest has the state', () => {
+  const both = found(payout('completed', { txhash: 'second' }), 't-1/t-2');
+  expect(compare(REJECTED, both)).toBe('right');
+  expect(compare(ACCEPTED, both)).toBe('sent_again');
+});
+
+it.each([
+  ['paymentId', 8],
+  ['amount', '12.50'],
+  ['addressTo', 'wallet-2'],
+  ['symbol', 'USD'],
+] as const)('another %s than the one that was sent is found', (field, value) => {
+  const { findings } = compareSend(aSend('p', 1), found(payout('unknown', { [field]: value })));
+  expect(findings).toMatchObject([
+    { payoutId: 'p', attempt: 1, kind: 'altered', message: expect.stringContaining(`and is ${value} in the ledger`) },
+  ]);
+});
+
+describe('the attempts that a record names', () => {
+  const attempts = (record: Record<string, string>): KnownAttempts => new KnownAttempts(record);
+
+  it('are known by number and token', () => {
+    const known = attempts({ attempt: '3', tokens: 'a b/c ?' });
+    expect([1, 2, 2, 3].map((attempt, index) => known.knows({ attempt, token: 'abcd'[index] ?? '' }))).toEqual([
+      ...[true, true, true, false],
+    ]);
+    expect(known.knows({ attempt: 1, token: 'b' })).toBe(false);
+    expect(known.knows({ attempt: 0, token: '' })).toBe(false);
+    expect(known.knows({ attempt: 4, token: 'd' })).toBe(false);
+    expect(known.isNewest({ attempt: 2, token: 'c' })).toBe(false);
+  });
+
+  it('of format 1 are known by their epoch, the last one only', () => {
+    const known = attempts({ attempt: '2', epoch: '5' });
+    expect(known.knows({ attempt: 2, token: 'e:5' })).toBe(true);
+    expect(known.knows({ attempt: 2, token: 'e:4' })).toBe(false);
+    expect(known.knows({ attempt: 1, token: 'e:4' })).toBe(true);
+    expect(known.knows({ attempt: 1, token: 'abc' })).toBe(false);
+  });
+
+  it('that no version writes take no time', () => {
+    expect(attempts({ attempt: '1e300' }).knows({ attempt: 5, token: 'x' })).toBe(false);
+    expect(attempts({ attempt: 'many' }).knows({ attempt: 1, token: 'x' })).toBe(false);
+  });
+});
