@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { explainPayout, type Explanation } from '../../../src/cli/policy/explain-payout.js';
-import { formatApproval, type Approval, type SignedApproval } from '../../../src/control/approval.js';
-import { signText } from '../../../src/control/ed25519.js';
-import { IntentSigner } from '../../../src/control/intent-signer.js';
-import { hashIntent } from '../../../src/control/intent.js';
-import type { LoadedPolicy } from '../../../src/control/policy/policy-file.js';
-import { parsePolicy } from '../../../src/control/policy/policy.js';
-import { intentOf } from '../../../src/control/signed-payout.js';
-import type { Payout } from '../../../src/ledger/payout.js';
-import { keyEntry, keyringOf, testKey } from '../../control/support/keys.js';
+import { explainPayout, type Explanation } from '../../src/operator/explain-payout.js';
+import { formatApproval, type Approval, type SignedApproval } from '../../src/control/approval.js';
+import { signText } from '../../src/control/ed25519.js';
+import { IntentSigner } from '../../src/control/intent-signer.js';
+import { hashIntent } from '../../src/control/intent.js';
+import type { LoadedPolicy } from '../../src/control/policy/policy-file.js';
+import { parsePolicy } from '../../src/control/policy/policy.js';
+import { intentOf } from '../../src/control/signed-payout.js';
+import type { Payout } from '../../src/ledger/payout.js';
+import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 const PLATFORM = 4242;
