@@ -4,6 +4,7 @@ import { readPolicyReport } from '../ledger/policy-report.js';
 import type { Logger } from '../logger.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import { createBoard } from './board.js';
+import type { ControlFiles } from './control/control-files.js';
 import { createFindPages } from './find/find-pages.js';
 import { messagePage } from './message-page.js';
 import { OverviewReader } from './overview/overview.js';
@@ -24,8 +25,8 @@ export interface AccountRoutesOptions {
   readonly stuckAfterMs: number;
   /** Block explorers by payment_id. */
   readonly explorers: ReadonlyMap<number, string>;
-  /** Whether operators sign their decisions. */
-  readonly isSigned: boolean;
+  /** With what it judges signatures and rules. */
+  readonly files: ControlFiles;
   readonly logger: Logger;
 }
 
@@ -40,7 +41,7 @@ export interface ShownAccount {
 
 /** Makes what shows an account, and watches it while somebody looks. */
 export function showAccount(account: AccountAccess, options: AccountRoutesOptions): ShownAccount {
-  const { platformIds, stuckAfterMs, explorers, isSigned, logger } = options;
+  const { platformIds, stuckAfterMs, explorers, files, logger } = options;
   const { ledger, queues } = account;
   const { connection } = ledger;
   const watch = new AccountWatch(account, systemClock);
@@ -48,7 +49,7 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
     const { tone, headline } = judgePulse(watch.observation);
     return {
       ...toSite(request, connection.platformId, platformIds),
-      isSigned,
+      isSigned: files.keyring !== undefined,
       alarm: tone === 'bad' ? headline : undefined,
     };
   };
