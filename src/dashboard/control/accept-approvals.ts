@@ -5,12 +5,13 @@ import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { UnreadableRecordError } from '../../ledger/payout-record.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { Logger } from '../../logger.js';
-import { judgeApprovals, type ApprovalView } from '../../operator/approvable-payout.js';
+import type { ApprovalView } from '../../operator/approvable-payout.js';
 import { parseUploadedApproval, storeApproval } from '../../operator/store-approval.js';
 import { describeRefusal } from './describe-refusal.js';
 import type { ControlFiles } from './control-files.js';
 import { findMissing } from './missing-approvals.js';
 import { refuseCrossSite } from './refuse-cross-site.js';
+import { whoSaid } from './who-said.js';
 
 /** Where the dashboard's one write is, seen from the pages of the account. */
 export const APPROVALS_PATH = '/approvals';
@@ -78,17 +79,9 @@ function accept({ ledger, files, logger }: ApprovalsOptions): RequestHandler {
 
 /** What the payout has now, and what it lacks. */
 function describeStatus(payout: Payout, files: ControlFiles, view: ApprovalView): object {
-  const counting = judgeApprovals(payout, view);
-  const personsWho = (decision: string): string[] => [
-    ...new Set(
-      counting.flatMap(({ approval, person }) =>
-        person === undefined || approval.decision !== decision ? [] : [person],
-      ),
-    ),
-  ];
-  const approvedBy = personsWho('approve');
+  const { approvedBy, rejectedBy } = whoSaid(payout, view);
   const missing = findMissing(payout, new Set(approvedBy), files.policyOf(view.platformId));
-  return { state: payout.state, approvedBy, rejectedBy: personsWho('reject'), missing: missing ?? null };
+  return { state: payout.state, approvedBy, rejectedBy, missing: missing ?? null };
 }
 
 async function readPayout(ledger: PayoutLedger, payoutId: string): Promise<Payout> {

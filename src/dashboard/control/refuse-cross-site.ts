@@ -15,7 +15,7 @@ export const refuseCrossSite: RequestHandler = (request, response, next) => {
 function findForeignSite({ headers, host }: Request): string | undefined {
   const { origin, 'sec-fetch-site': fetchSite } = headers;
   if (fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none') {
-    return `Sec-Fetch-Site: ${String(fetchSite)}`;
+    return `Sec-Fetch-Site: ${fetchSite}`;
   }
   if (origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host)) return `Origin: ${origin}`;
   return undefined;

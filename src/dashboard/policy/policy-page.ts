@@ -1,6 +1,7 @@
 import { formatSpan } from '../../control/policy/format-span.js';
 import { formatCount, formatDuration } from '../../format.js';
 import type { BucketUsage, PolicyReport, RuleUsage } from '../../ledger/policy-report.js';
+import { heldPath } from '../held/held-query.js';
 import { html, type Html } from '../html.js';
 import { layout, type Site } from '../layout.js';
 import { tableCell } from '../table-cell.js';
@@ -47,7 +48,8 @@ function reportView({ base }: Site, { hash, at, rules, held, ratesAt }: PolicyRe
               ${held.map(
                 ({ rule, reason, count }) =>
                   html`<li>
-                    <a href="${base}/payouts?state=held">${formatCount(count, 'payout')}</a> by ${rule}
+                    <a href="${base}${heldPath({ kind: 'policy', rule, reason })}">${formatCount(count, 'payout')}</a>
+                    by ${rule}
                     <span class="quiet">${MEANING[reason] ?? reason}</span>
                   </li>`,
               )}
