@@ -2,7 +2,7 @@ import { describeVerdict } from '../../control/policy/describe-verdict.js';
 import type { Payout } from '../../ledger/payout.js';
 import { html, type Html } from '../html.js';
 import { tableCell } from '../table-cell.js';
-import { utcTime } from '../time.js';
+import { storedTime, utcTime } from '../time.js';
 import type { SignerView } from './judge-signer.js';
 import type { PayoutControl, RulesView, ShownApproval } from './payout-control.js';
 
@@ -25,11 +25,8 @@ export function controlSection(payout: Payout, { signer, asOf, approvals, rules 
 }
 
 function signerText({ signed }: Payout, signer: SignerView): Html {
-  const expiry = signed?.expiresAt;
   const times =
-    expiry === undefined
-      ? undefined
-      : html` <span class="quiet"><bdi>signed at ${signed?.issuedAt}, until ${expiry}</bdi></span>`;
+    signed && html` <span class="quiet">${storedTime(signed.issuedAt)} until ${storedTime(signed.expiresAt)}</span>`;
   switch (signer.kind) {
     case 'unsigned':
       return html`No producer signed it: a worker with a keyring does not send it.`;
