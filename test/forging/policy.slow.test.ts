@@ -109,7 +109,7 @@ describe('approvals that are brought to the dashboard', () => {
     const account = world.account(4);
     for (const [index, { input }] of POSTED.entries()) targets.push(targetOf(account, `D-${index}`, input));
     control = targetOf(account, 'D-approved');
-    for (const { payoutId, input } of [...targets, control]) {
+    for (const { input } of [...targets, control]) {
       await account.enqueue(input, input.requestedBy === undefined ? {} : { requestedBy: input.requestedBy });
     }
     await world.startWorker({}, await writePolicy(account, FOUR_EYES), [account]);
@@ -128,8 +128,8 @@ describe('approvals that are brought to the dashboard', () => {
     for (const target of [...targets, control]) {
       expect(await post({ headers: json, body: JSON.stringify(await approve(target, 'ann')) })).toBe(200);
     }
-    for (const [index, { request }] of POSTED.entries())
-      statuses.push(await post(await request(targets[index] ?? control)));
+    for (const [index, each] of POSTED.entries())
+      statuses.push(await post(await each.request(targets[index] ?? control)));
     expect(await post({ headers: json, body: JSON.stringify(await approve(control, 'bob')) })).toBe(200);
     await untilState(account, ['D-approved'], 'completed');
     await dashboard.close();
