@@ -17,17 +17,25 @@ const CLOCK = { ...systemClock, advance: () => undefined };
 let rig: ApprovalRig;
 let dashboard: RunningDashboard;
 let platformId: number;
+/** Each is closed at the end, also after a failure. */
+const open: RunningDashboard[] = [];
+
+async function start(...[account, options]: Parameters<typeof openDashboard>): Promise<RunningDashboard> {
+  const started = await openDashboard(account, options);
+  open.push(started);
+  return started;
+}
 let keysFile: string;
 
 beforeAll(async () => {
   rig = await openApprovalRig();
   platformId = rig.account.ledger.connection.platformId;
   keysFile = rig.env['PAYOUT_KEYS_FILE'] ?? '';
-  dashboard = await openDashboard({ platformId, clock: CLOCK }, { keysFile, password: PASSWORD });
+  dashboard = await start({ platformId, clock: CLOCK }, { keysFile, password: PASSWORD });
 });
 
 afterAll(async () => {
-  await dashboard.close();
+  await Promise.all(open.map(async (each) => each.close()));
   await rig.close();
 });
 
@@ -130,14 +138,13 @@ describe('POST /approvals', () => {
     const text = `version: 1\nplatformId: "${platformId}"\ndefault: send\ngroups: { finance: [Ann, Bob] }\nrules:\n  - { name: four-eyes, when: { paymentId: ["7"] }, cap: { amount: "5" }, over: { approve: { by: finance, quorum: 2 } } }\n`;
     await writeFile(policyFile, text, { mode: 0o600 });
     const options = { keysFile, policyFiles: new Map([[platformId, policyFile]]) };
-    const other = await openDashboard({ platformId, clock: CLOCK }, options);
+    const other = await start({ platformId, clock: CLOCK }, options);
     await rig.hold('counted');
     expect((await post(await sign('counted', 'ann'), {}, other)).body['missing']).toEqual({
       by: 'finance',
       persons: 1,
     });
     expect((await post(await sign('counted', 'bob'), {}, other)).body['missing']).toBeNull();
-    await other.close();
   });
 
   it('takes no body but one signed approval as JSON, and names what is wrong', async () => {
@@ -296,18 +303,17 @@ describe('an approval that does not count is refused', () => {
 
 describe('where approvals are taken', () => {
   it('not without a keyring: it says so', async () => {
-    const plain = await openDashboard({ platformId, clock: CLOCK });
+    const plain = await start({ platformId, clock: CLOCK });
     await rig.hold('plain');
     const body = await sign('plain', 'ann');
     await expectRefused('plain', async () => post(body, {}, plain), {
       ...{ status: 404, body: { error: expect.stringContaining('has no keyring (PAYOUT_KEYS_FILE)') } },
     });
-    await plain.close();
   });
 
   it('of several accounts at the path of each, and of that account only', async () => {
     const other = newPlatformId();
-    const several = await openDashboard({ platformId: [platformId, other], clock: CLOCK }, { keysFile });
+    const several = await start({ platformId: [platformId, other], clock: CLOCK }, { keysFile });
     await rig.hold('of-one');
     const body = JSON.stringify(await sign('of-one', 'ann'));
     const send = async (path: string): Promise<number> =>
@@ -317,7 +323,6 @@ describe('where approvals are taken', () => {
     expect(await approvalsOf('of-one')).toEqual([]);
     expect(await send(`/accounts/${platformId}/approvals`)).toBe(200);
     expect(await approvalsOf('of-one')).toEqual(['approve ann']);
-    await several.close();
   });
 
   it('nowhere else, and by no other method', async () => {

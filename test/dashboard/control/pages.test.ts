@@ -22,6 +22,8 @@ let full: RunningDashboard;
 let keyed: RunningDashboard;
 let plain: RunningDashboard;
 let platformId: number;
+/** Each is closed at the end, also after a failure. */
+const open: RunningDashboard[] = [];
 
 beforeAll(async () => {
   rig = await openApprovalRig();
@@ -41,12 +43,13 @@ beforeAll(async () => {
   full = await openDashboard(account, { keysFile, policyFiles: new Map([[platformId, policyFile]]) });
   keyed = await openDashboard(account, { keysFile });
   plain = await openDashboard(account);
+  open.push(full, keyed, plain);
   const currencies = [{ paymentId: 7, name: 'USDT', usdRate: '1.001' }];
   await writeGatewayFacts(connection, { currencies, currenciesAt: 1 });
 });
 
 afterAll(async () => {
-  await Promise.all([full, keyed, plain].map(async (dashboard) => dashboard.close()));
+  await Promise.all(open.map(async (dashboard) => dashboard.close()));
   await rig.close();
 });
 
@@ -267,6 +270,21 @@ describe('what was sent', () => {
     const unverified = await read(plain, '/audit');
     expect(unverified).toContain('nothing is verified');
     expect(unverified).toMatch(/key shop, not verified Approved by key ann, not verified/);
+  });
+
+  it('is judged as of its begin: signatures and approvals that expired since still counted then', async () => {
+    const clock = { ...CLOCK, wallNow: () => Date.now() + 30 * 86_400_000 };
+    const keysFile = rig.env['PAYOUT_KEYS_FILE'] ?? '';
+    const later = await openDashboard({ platformId, clock }, { keysFile });
+    open.push(later);
+    expect(await read(later, '/audit')).toMatch(/a:paid .*Signed by Sam \(shop\) Approved by Ann/);
+    const page = await read(later, '/payouts/a:paid');
+    expect(page).toMatch(/Signed by Sam with key shop : verified/);
+    expect(page).toContain('Judged as of the begin of its last send');
+    expect(await read(later, '/payouts/p')).toMatch(/not verified \. It expired at/);
+    expect(await read(later, '/held?rule=four-eyes')).toMatch(
+      /h:four .*Approved by nobody so far.*Does not count key ann/,
+    );
   });
 
   it('shows each attempt with what came of it, and what was taken back', async () => {
