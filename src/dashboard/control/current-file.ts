@@ -1,7 +1,7 @@
 import { InvalidConfigError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 
-/** Pages ask often; a key that was revoked is known within so many ms. */
+/** Pages ask often, and a key that was revoked has to be known soon. */
 const READ_AGAIN_MS = 1_000;
 
 interface CurrentFileOptions<Content> {

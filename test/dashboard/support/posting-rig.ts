@@ -19,7 +19,7 @@ export interface Reply {
 const PASSWORD = 'a long password';
 export const POST_HEADERS = { authorization: basicAuth('payouts', PASSWORD), 'content-type': 'application/json' };
 
-/** A time so many hours from now. */
+/** A time, as hours from now. */
 export const time = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString();
 
 /** A dashboard with a keyring, and those who sign approvals and bring them there. */
