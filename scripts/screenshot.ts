@@ -9,6 +9,7 @@ import { startLocalRedis, type LocalRedis } from '../src/local-redis.js';
 import { launchChromium } from '../test/dashboard/support/launch-chromium.js';
 import { openDashboard, type RunningDashboard } from '../test/dashboard/support/running-dashboard.js';
 import { openSampleAccount, type SampleAccount } from '../test/dashboard/support/sample-account.js';
+import { signSample } from '../test/dashboard/support/sign-sample.js';
 import { SCENES, type Scene } from './pictures/scenes.js';
 
 const FOLDER = new URL('../pictures/', import.meta.url);
@@ -51,8 +52,9 @@ async function takePictures(browser: Browser, pictures: readonly Picture[]): Pro
 
 async function showScene(browser: Browser, scene: Scene): Promise<void> {
   const account = await openSampleAccount(PLATFORM_ID);
+  const signed = scene.isSigned === true ? await signSample(account) : undefined;
   const end = await scene.prepare(account);
-  const dashboard = await openDashboard(account);
+  const dashboard = await openDashboard(account, signed?.options);
   try {
     await settle(dashboard);
     const pictures = Object.entries(scene.pages).map(([page, path]) => ({
@@ -65,6 +67,7 @@ async function showScene(browser: Browser, scene: Scene): Promise<void> {
     end();
     await dashboard.close();
     await account.close();
+    await signed?.close();
   }
 }
 

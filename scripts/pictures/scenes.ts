@@ -15,6 +15,8 @@ export interface Scene {
   readonly name: string;
   /** Brings an account into the condition. @returns what ends it */
   readonly prepare: (account: SampleAccount) => Promise<() => void>;
+  /** Whether a shop signs payouts and a policy holds some. @defaultValue false */
+  readonly isSigned?: boolean;
   /** The name of each picture, and the path under the account. */
   readonly pages: Readonly<Record<string, string>>;
 }
@@ -104,10 +106,28 @@ export const SCENES: readonly Scene[] = [
       'list-all': 'payouts?state=',
       batch: 'batch?name=september',
       activity: 'activity',
+      held: 'held',
+      policy: 'policy',
+      audit: 'audit',
       'nothing-found': 'payouts?q=nothing',
       'found-by-amount': 'payouts?q=9000',
       'filter-with-mistake': 'payouts?state=&amount=12x',
       'not-found': 'none',
+    },
+  },
+  {
+    name: 'signed',
+    isSigned: true,
+    prepare: async (account) => {
+      await prepareFull(account);
+      return keepAlive(account, { sends: true });
+    },
+    pages: {
+      held: 'held',
+      'held-by-rule': 'held?rule=day',
+      payout: 'payouts/signed:large',
+      policy: 'policy',
+      audit: 'audit',
     },
   },
   {

@@ -1,14 +1,14 @@
 import { Router, type Request } from 'express';
 import { systemClock } from '../clock.js';
-import { readPolicyReport } from '../ledger/policy-report.js';
 import type { Logger } from '../logger.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import { createBoard } from './board.js';
+import type { ControlFiles } from './control/control-files.js';
+import { createControlPages } from './control/control-pages.js';
 import { createFindPages } from './find/find-pages.js';
 import { messagePage } from './message-page.js';
 import { OverviewReader } from './overview/overview.js';
 import { createOverview } from './overview/show-overview.js';
-import { policyPage } from './policy/policy-page.js';
 import { AccountWatch } from './pulse/account-watch.js';
 import { judgePulse } from './pulse/judge-pulse.js';
 import { respondInTime, respondToLostRedis, type RespondWithoutRedis } from './respond-in-time.js';
@@ -24,8 +24,8 @@ export interface AccountRoutesOptions {
   readonly stuckAfterMs: number;
   /** Block explorers by payment_id. */
   readonly explorers: ReadonlyMap<number, string>;
-  /** Whether operators sign their decisions. */
-  readonly isSigned: boolean;
+  /** With what it judges signatures and rules. */
+  readonly files: ControlFiles;
   readonly logger: Logger;
 }
 
@@ -40,7 +40,7 @@ export interface ShownAccount {
 
 /** Makes what shows an account, and watches it while somebody looks. */
 export function showAccount(account: AccountAccess, options: AccountRoutesOptions): ShownAccount {
-  const { platformIds, stuckAfterMs, explorers, isSigned, logger } = options;
+  const { platformIds, stuckAfterMs, explorers, files, logger } = options;
   const { ledger, queues } = account;
   const { connection } = ledger;
   const watch = new AccountWatch(account, systemClock);
@@ -48,7 +48,7 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
     const { tone, headline } = judgePulse(watch.observation);
     return {
       ...toSite(request, connection.platformId, platformIds),
-      isSigned,
+      isSigned: files.keyring !== undefined,
       alarm: tone === 'bad' ? headline : undefined,
     };
   };
@@ -64,10 +64,8 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
   router.get('/', (request, response) => {
     response.redirect(`${request.baseUrl}/payouts`);
   });
-  router.use(createFindPages({ ledger, explorers, site }));
-  router.get('/policy', async (request, response) => {
-    response.send(policyPage(site(request), await readPolicyReport(connection), systemClock.wallNow()));
-  });
+  router.use(createFindPages({ ledger, files, explorers, site }));
+  router.use(createControlPages({ ledger, files, explorers, site }));
   router.get('/payouts', createOverview({ watch, reader, explorers, site }));
   router.use((request, response) => {
     response.status(404).send(messagePage(site(request), { title: 'Not found', text: 'Page not found.' }));

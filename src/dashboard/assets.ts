@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Router } from 'express';
 
 /** One style sheet for all pages, in parts. */
-const STYLE_SHEET = ['style.css', 'overview.css', 'lists.css'].map(readAsset).join('\n');
+const STYLE_SHEET = ['style.css', 'overview.css', 'lists.css', 'control.css'].map(readAsset).join('\n');
 
 const SCRIPTS = ['page.js', 'live.js'];
 

@@ -4,10 +4,13 @@ import { InvalidConfigError } from '../errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
 import { WORKER_COMMAND_SETTINGS } from '../settings.js';
 import { openAccount, type AccountAccess } from '../queues/open-account.js';
+import { openLedger, type LedgerAccess } from '../queues/open-ledger.js';
 import { showAccount } from './account-routes.js';
 import { createAccountsPages } from './accounts-pages.js';
 import { createAssets } from './assets.js';
 import { requireLogin, type Login } from './basic-auth.js';
+import { acceptApprovals } from './control/accept-approvals.js';
+import { ControlFiles } from './control/control-files.js';
 import { createLoginMetrics } from './login-metrics.js';
 import { accountPath } from './site.js';
 import { noStore, pageHeaders, refuseWrites } from './security-headers.js';
@@ -28,8 +31,15 @@ export interface DashboardOptions {
   readonly user?: string | undefined;
   /** Block explorers by payment_id, to which a txhash is linked: `https://…/{txhash}`. @defaultValue no links */
   readonly explorers?: ReadonlyMap<number, string> | undefined;
-  /** Whether workers have a keyring: the commands that it shows then have the key that they need. @defaultValue false */
-  readonly isSigned?: boolean | undefined;
+  /**
+   * The keyring, as workers have it. Pages then say whose signatures and approvals count, commands have the key that they
+   * need, and `POST /approvals` takes signed approvals. Read again when it changes. @defaultValue nothing is verified
+   */
+  readonly keysFile?: string | undefined;
+  /** The policy of each account that has one, as its workers have it: the pages of payouts then say what each rule says. */
+  readonly policyFiles?: ReadonlyMap<number, string> | undefined;
+  /** How many replicas of Redis must acknowledge an approval. @defaultValue all that are connected, at least one with Sentinel */
+  readonly redisReplicas?: number | undefined;
   /** A payout in progress for longer than this, in ms, is shown as stuck. @defaultValue a day */
   readonly stuckAfterMs?: number;
   /** @defaultValue a logger that says nothing */
@@ -53,17 +63,15 @@ const DEFAULT_USER = 'payouts';
  * overview under `/accounts` and the same for each under `/accounts/<platformId>`.
  *
  * The server makes everything read-only: where money moves, no click may run a job again or empty a queue. Operators
- * decide with the `payouts` command, which records who did what and why.
+ * decide with the `payouts` command, which records who did what and why. The one write is `POST /approvals`, where there is
+ * a keyring: what it takes was signed elsewhere and proves itself.
  * @throws InvalidConfigError when the options cannot be used
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const {
-    stuckAfterMs = WORKER_COMMAND_SETTINGS.stuckAfterMs.default,
-    explorers = new Map(),
-    isSigned = false,
-  } = options;
+  const { stuckAfterMs = WORKER_COMMAND_SETTINGS.stuckAfterMs.default, explorers = new Map() } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   const login = toLogin(options);
+  const files = new ControlFiles(options, logger);
   const accounts = openAccounts(options, logger);
   const platformIds = accounts.map(({ ledger }) => ledger.connection.platformId);
 
@@ -71,12 +79,18 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   router.use(pageHeaders, noStore);
   const metrics = createLoginMetrics();
   if (login !== undefined) router.use(requireLogin(login, { clock: systemClock, logger, metrics }));
+  for (const { ledger } of openForApprovals(accounts, options)) {
+    router.use(
+      accountPath(platformIds, ledger.connection.platformId) || '/',
+      acceptApprovals({ ledger, files, logger }),
+    );
+  }
   router.use(refuseWrites, createAssets());
   router.get('/metrics', async (_, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   const shown = accounts.map((account) =>
-    showAccount(account, { platformIds, stuckAfterMs, explorers, isSigned, logger }),
+    showAccount(account, { platformIds, stuckAfterMs, explorers, files, logger }),
   );
   for (const { platformId, router: account } of shown) router.use(accountPath(platformIds, platformId) || '/', account);
   if (accounts.length > 1) router.use(createAccountsPages(shown, logger));
@@ -108,6 +122,22 @@ function openAccounts(options: DashboardOptions, logger: Logger): AccountAccess[
     throw error;
   }
   return accounts;
+}
+
+/** On the connection that is there, but an approval is told to be kept only once it is. */
+function openForApprovals(
+  accounts: readonly AccountAccess[],
+  { redisReplicas }: DashboardOptions,
+): readonly LedgerAccess[] {
+  try {
+    return accounts.map(({ ledger: { connection }, clock, logger }) => {
+      const { platformId, redis } = connection;
+      return openLedger({ platformId, connection: redis, redisReplicas, clock, logger });
+    });
+  } catch (error) {
+    void closeAccounts(accounts);
+    throw error;
+  }
 }
 
 /** The first one last: it opened the connection. */

@@ -8,7 +8,7 @@ interface PageOptions {
   /** The text in the search field. */
   readonly search?: string;
   /** Which of the navigation's pages it is. @defaultValue none */
-  readonly current?: 'overview' | 'list' | 'activity' | 'policy';
+  readonly current?: 'overview' | 'list' | 'held' | 'activity' | 'policy' | 'audit';
   /** How often the page brings itself up to date, in ms. @defaultValue never */
   readonly refreshMs?: number;
   /** Whether it says itself what keeps the account from sending. @defaultValue false */
@@ -86,7 +86,8 @@ function navigation({ base }: Site, { search, current }: { search: string; curre
     html`<a href="${base}${path}" ${page === current ? html`aria-current="page"` : undefined}>${text}</a>`;
   return html`<nav aria-label="Account">
       ${link('overview', '/payouts', 'Overview')} ${link('list', '/payouts?state=', 'Payouts')}
-      ${link('activity', '/activity', 'Activity')} ${link('policy', '/policy', 'Policy')}
+      ${link('held', '/held', 'Held')} ${link('activity', '/activity', 'Activity')}
+      ${link('policy', '/policy', 'Policy')} ${link('audit', '/audit', 'Audit')}
       <a href="${base}/board/">Queues</a>
     </nav>
     <form class="search" action="${base}/payouts" role="search">

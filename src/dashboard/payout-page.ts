@@ -2,6 +2,8 @@ import { formatMoney } from '../format.js';
 import type { HistoryEntry, Payout } from '../ledger/payout.js';
 import { STATE_MEANING, STATE_TONE } from '../ledger/states.js';
 import { nextSteps } from '../operator/next-steps.js';
+import { controlSection } from './control/control-section.js';
+import type { PayoutControl } from './control/payout-control.js';
 import { copyButton } from './copy-button.js';
 import { batchPath } from './find/batch-path.js';
 import { Html, html } from './html.js';
@@ -16,7 +18,7 @@ import { txhashView } from './txhash.js';
 const REFRESH_MS = 2_000;
 
 /** One payout: its state, what an operator can do, all its data and its history. */
-export function payoutPage(site: Site, payout: Payout, shown: Shown): string {
+export function payoutPage(site: Site, payout: Payout, shown: Shown, control: PayoutControl): string {
   const { payoutId, state, held, message } = payout;
   return layout(
     site,
@@ -41,7 +43,7 @@ export function payoutPage(site: Site, payout: Payout, shown: Shown): string {
               <p><bdi>${message}</bdi></p>
             </section>`
       }
-      ${nextStepsSection(nextSteps(payout, site.platformId, site))}
+      ${nextStepsSection(nextSteps(payout, site.platformId, site))} ${controlSection(payout, control)}
       <div class="columns">${dataSection(site, payout, shown)} ${historySection(payout.history)}</div>`,
   );
 }

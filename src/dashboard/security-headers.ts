@@ -42,7 +42,7 @@ export const noStore: RequestHandler = (request, response, next) => {
   next();
 };
 
-/** The dashboard changes nothing: any other method is refused before it reaches a handler. */
+/** The pages change nothing: any other method is refused before it reaches a handler. The one write stands before this. */
 export const refuseWrites: RequestHandler = (request, response, next) => {
   if (request.method === 'GET' || request.method === 'HEAD') {
     next();

@@ -44,6 +44,27 @@ export async function readSpends({ redis, keys }: LedgerConnection): Promise<rea
   }
 }
 
+/** Read at most for a page: a few hundred sends. */
+const MOST_AT_ONCE = 1_000;
+
+/**
+ * What sends counted for that began in a span of time, for people.
+ * @param since - by the clock of Redis, ms
+ * @param until - as above
+ * @throws RedisUnavailableError
+ */
+export async function readBegunSpends(
+  { redis, keys }: LedgerConnection,
+  since: number,
+  until: number,
+): Promise<readonly Extract<SpendEvent, { kind: 'begun' }>[]> {
+  const page = await ask(redis.xrange(keys.spent, String(since), String(until), 'COUNT', MOST_AT_ONCE));
+  return page.flatMap(([, fields]) => {
+    const event = toEvent(fields, new Map());
+    return event?.kind === 'begun' ? [event] : [];
+  });
+}
+
 /** @param ids - of the spends that have begun, by token */
 function toEvent(fields: readonly string[], ids: Map<string, string>): SpendEvent | undefined {
   const [, token = '', , kind = '', , time = '', , text = ''] = fields;

@@ -37,7 +37,7 @@ const STATES = {
     tone: 'active',
   },
   held: {
-    meaning: 'not sent now: a check of its signature or of the send journal holds it',
+    meaning: 'not sent now: its signature, the send journal or the policy holds it',
     final: false,
     needsJob: false,
     queue: null,

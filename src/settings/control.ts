@@ -37,8 +37,8 @@ export const CONTROL_SETTINGS = {
   },
   /**
    * The keyring, YAML or JSON: the public keys of those whose signatures count. Only root and the user of the process may be
-   * able to write it, and its folder. With it a worker sends nothing that is not signed, and the commands that send again ask
-   * for the key of an operator (`--key`, `--ssh-key`).
+   * able to write it, and its folder. With it a worker sends nothing that is not signed, the commands that send again ask for
+   * the key of an operator (`--key`, `--ssh-key`), and the dashboard says whose signatures count and takes approvals.
    */
   keysFile: {
     section: 'control',

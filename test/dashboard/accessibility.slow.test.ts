@@ -31,7 +31,13 @@ const PAGES = [
   'payouts/order:2046',
   'payouts/none',
   'batch?name=september',
+  'payouts/signed:large',
+  'held',
+  'held?kind=policy&rule=day&reason=wait',
+  'held?rule=none',
   'activity',
+  'policy',
+  'audit',
 ];
 
 let site: BrowsedDashboard;

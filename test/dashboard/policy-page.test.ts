@@ -45,7 +45,7 @@ it('shows how much of each window is used, and what is held', async () => {
   expect(page).toContain('200.00 USD');
   expect(page).toContain('&lt;b&gt;');
   expect(page).not.toContain('<b>');
-  expect(page).toMatch(/2 payouts<\/a> by day/);
+  expect(page).toMatch(/href="\/held\?kind=policy&amp;rule=day&amp;reason=wait"\s*>2 payouts<\/a\s*>\s*by day/);
   expect(page).not.toContain('no worker with a policy sends now');
 });
 

@@ -54,12 +54,16 @@ describe('a dashboard with a password', () => {
       '/payouts.csv?state=queued',
       '/batch?name=x',
       '/activity',
+      '/held',
+      '/policy',
+      '/audit',
       '/page.js',
       '/metrics',
     ];
     const own = ['/', '/payouts', '/payouts/x', '/payouts?q=x', '/style.css', '/none', '/board', '/%ff'];
     const assets = ['/board/static/images/logo.svg', '/board/static/favicon.ico', '/board/static/none'];
     const requests = [...routes, ...[...own, ...found, ...assets].map((path) => ({ method: 'GET', path }))];
+    requests.push({ method: 'POST', path: '/approvals' });
     for (const { method, path } of requests) {
       const response = await dashboard.ask(path, { method, headers: {} });
       expect({ path, status: response.status }).toEqual({ path, status: 401 });

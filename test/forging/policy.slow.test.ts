@@ -2,7 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../support/until.js';
+import { systemClock } from '../../src/clock.js';
+import { basicAuth, openDashboard } from '../dashboard/support/running-dashboard.js';
 import { approve, APPROVALS, putApproval } from './attacks/approvals.js';
+import { POSTED, type Posted } from './attacks/posted.js';
 import type { ForgedAccount } from './support/forged-account.js';
 import { ForgingWorld } from './support/forging-world.js';
 import { judgeBook } from './support/run-attacks.js';
@@ -13,7 +16,7 @@ import type { Target } from './support/attack.js';
 let world: ForgingWorld;
 
 beforeAll(async () => {
-  world = await ForgingWorld.open(4);
+  world = await ForgingWorld.open(5);
 }, 120_000);
 
 afterAll(async () => {
@@ -44,9 +47,10 @@ const targetOf = (account: ForgedAccount, payoutId: string, input: Partial<Targe
   input: { payoutId, paymentId: 6, amount: '12.5', addressTo: `bc1qp${payoutId}`, ...input },
 });
 
+const FOUR_EYES =
+  '{ name: four-eyes, when: { paymentId: ["6"] }, cap: { amount: "5" }, over: { approve: { by: finance, quorum: 2 } } }';
+
 describe('approvals', () => {
-  const FOUR_EYES =
-    '{ name: four-eyes, when: { paymentId: ["6"] }, cap: { amount: "5" }, over: { approve: { by: finance, quorum: 2 } } }';
   const targets: Target[] = [];
   let control: Target;
 
@@ -91,6 +95,61 @@ describe('approvals', () => {
       });
       const paid = world.sandbox.payments(account.platformId).filter(({ addressTo }) => addressTo === input.addressTo);
       expect(paid).toEqual([]);
+    },
+  );
+});
+
+describe('approvals that are brought to the dashboard', () => {
+  const PASSWORD = 'the stolen password';
+  const targets: Target[] = [];
+  const statuses: number[] = [];
+  let control: Target;
+
+  beforeAll(async () => {
+    const account = world.account(4);
+    for (const [index, { input }] of POSTED.entries()) targets.push(targetOf(account, `D-${index}`, input));
+    control = targetOf(account, 'D-approved');
+    for (const { input } of [...targets, control]) {
+      await account.enqueue(input, input.requestedBy === undefined ? {} : { requestedBy: input.requestedBy });
+    }
+    await world.startWorker({}, await writePolicy(account, FOUR_EYES), [account]);
+    const ids = [...targets, control].map(({ payoutId }) => payoutId);
+    await untilState(account, ids, 'held');
+    const { platformId } = account;
+    const options = { redisUrl: world.redis.url, keysFile: join(world.dir, 'keys.json'), password: PASSWORD };
+    const clock = { ...systemClock, advance: () => undefined };
+    const dashboard = await openDashboard({ platformId, clock }, options);
+    const post = async ({ path = '/approvals', method = 'POST', headers = {}, body }: Posted): Promise<number> => {
+      const authorization = basicAuth('payouts', PASSWORD);
+      const init = { method, headers: { authorization, ...headers }, ...(body !== undefined && { body }) };
+      return (await dashboard.ask(path, init)).status;
+    };
+    const json = { 'content-type': 'application/json' };
+    for (const target of [...targets, control]) {
+      expect(await post({ headers: json, body: JSON.stringify(await approve(target, 'ann')) })).toBe(200);
+    }
+    for (const [index, each] of POSTED.entries())
+      statuses.push(await post(await each.request(targets[index] ?? control)));
+    expect(await post({ headers: json, body: JSON.stringify(await approve(control, 'bob')) })).toBe(200);
+    await untilState(account, ['D-approved'], 'completed');
+    await dashboard.close();
+  }, 180_000);
+
+  it('of two persons let a payout pass, beside all the attacks', () => {
+    const account = world.account(4);
+    expect(world.sandbox.payments(account.platformId).map(({ addressTo }) => addressTo)).toEqual([
+      control.input.addressTo,
+    ]);
+    judgeBook(world, account);
+  });
+
+  it.each(POSTED.map(({ name, status }, index) => [name, status, index] as const))(
+    '%s: %j, and held for one more person',
+    async (_, status, index) => {
+      expect(status).toContain(statuses[index]);
+      const { account, payoutId } = targets[index] ?? control;
+      const { state, held } = await account.payout(payoutId);
+      expect({ state, held }).toMatchObject({ state: 'held', held: { needs: { by: 'finance', persons: 1 } } });
     },
   );
 });

@@ -1,18 +1,18 @@
 import { formatApproval, type ApprovalDecision } from '../../control/approval.js';
 import { makeApproval, signApproval } from '../../control/approval-signer.js';
 import { isAborted } from '../../clock.js';
-import { NotVerifiedError, StoppedError } from '../../errors.js';
+import { StoppedError } from '../../errors.js';
 import { formatCount, formatTimeUtc } from '../../format.js';
 import { addApproval } from '../../ledger/add-approval.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import {
   checkApprover,
-  judgeApproval,
   judgeApprovals,
   verifyApprovable,
   type ApprovalView,
 } from '../../operator/approvable-payout.js';
+import { checkApproval } from '../../operator/store-approval.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireTerminal } from '../context/confirm.js';
 import { requireKeyring } from '../context/keyring.js';
@@ -160,9 +160,7 @@ async function signOne(run: Run, shown: ShownPayout): Promise<void> {
     return;
   }
   const signed = await signApproval(approver.signer, view.platformId, approval);
-  const { message } = judgeApproval(shown, signed, { ...view, now: Date.now() });
-  if (message !== undefined)
-    throw new NotVerifiedError(`The approval of payout ${payoutId} does not count: ${message}`);
+  checkApproval(shown, signed, { ...view, now: Date.now() });
   if (flags.offline === true) {
     context.writeJson({ ...signed, ...describeForOthers(run, shown) });
     return;

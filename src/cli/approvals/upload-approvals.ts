@@ -1,25 +1,14 @@
-import { z } from 'zod';
-import type { SignedApproval } from '../../control/approval.js';
-import { InvalidInputError, NotVerifiedError, StoppedError } from '../../errors.js';
+import { InvalidInputError, StoppedError } from '../../errors.js';
 import { isAborted } from '../../clock.js';
-import { parseInput } from '../../fields.js';
 import { formatCount } from '../../format.js';
-import { addApproval, parseApproval } from '../../ledger/add-approval.js';
-import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { judgeApproval, verifyApprovable, type ApprovalView } from '../../operator/approvable-payout.js';
+import { parseUploadedApproval, storeApproval, type UploadedApproval } from '../../operator/store-approval.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireKeyring } from '../context/keyring.js';
 import { withAccount } from '../context/with-account.js';
 import { openSource } from '../import/open-source.js';
 import { RowMessages } from '../import/row-messages.js';
 import { ApprovalTally } from './approval-tally.js';
-import { parseReason } from './approval-options.js';
 import { readNamed } from './read-chosen.js';
-
-interface UploadedApproval {
-  readonly approval: SignedApproval;
-  readonly reason: string | undefined;
-}
 
 /**
  * Stores approvals that were signed elsewhere. Each proves itself, so nobody is asked; those that would not count are left out.
@@ -44,7 +33,7 @@ export async function uploadApprovals(context: CliContext, path: string): Promis
       const payout = found.get(one.approval.payoutId);
       if (payout === undefined) continue;
       try {
-        await store(ledger, verifyApprovable(payout, view), one, view);
+        await storeApproval(ledger, payout, one, view);
         stored += 1;
       } catch (error) {
         tally.refuse(error);
@@ -53,20 +42,6 @@ export async function uploadApprovals(context: CliContext, path: string): Promis
     context.write(`${formatCount(stored, 'approval')} of ${uploaded.length} stored.\n`);
     tally.end();
   });
-}
-
-async function store(
-  ledger: PayoutLedger,
-  payout: ReturnType<typeof verifyApprovable>,
-  { approval, reason }: UploadedApproval,
-  view: ApprovalView,
-): Promise<void> {
-  const { message } = judgeApproval(payout, approval, view);
-  if (message !== undefined) {
-    const { payoutId, by } = approval;
-    throw new NotVerifiedError(`The approval of payout ${payoutId} by key ${by} does not count: ${message}`);
-  }
-  await addApproval(ledger, approval, reason);
 }
 
 /** @throws InvalidInputError when any line is no signed approval; all such lines were named */
@@ -78,7 +53,7 @@ async function readApprovals(context: CliContext, path: string, signal: AbortSig
   for await (const row of source.rows) {
     try {
       if ('problems' in row) throw new InvalidInputError(row.problems);
-      uploaded.push(await parseLine(row.input));
+      uploaded.push(parseUploadedApproval(row.input));
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error;
       invalid += 1;
@@ -89,15 +64,6 @@ async function readApprovals(context: CliContext, path: string, signal: AbortSig
   if (invalid > 0) throw unusable(source.name, `${invalid} of its lines cannot be used; nothing was changed`);
   if (uploaded.length === 0) throw unusable(source.name, 'contains no signed approval');
   return uploaded;
-}
-
-/** What `--offline` prints for persons to read, and is not signed: what is verified here counts. */
-const BESIDE_IT = ['payout', 'text', 'reason'];
-
-async function parseLine(input: Readonly<Record<string, unknown>>): Promise<UploadedApproval> {
-  const approval = Object.fromEntries(Object.entries(input).filter(([name]) => !BESIDE_IT.includes(name)));
-  const { reason } = parseInput(z.object({ reason: z.string('must be a string').optional() }), input);
-  return { approval: parseApproval(approval), reason: await parseReason(reason) };
 }
 
 function unusable(field: string, message: string): InvalidInputError {

@@ -4,19 +4,20 @@ import { readConfig } from '../../config.js';
 import type { DashboardServer } from '../../dashboard/index.js';
 import { InvalidConfigError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
-import { hasKeyring } from '../context/keyring.js';
-import { readPlatformIds } from '../context/worker-accounts.js';
+import { readPlatformIds, readPolicyFiles } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
 Shows the account's payouts under /payouts and its queues under /board; of an accounts file, every account under
 /accounts. The dashboard is read-only: operators decide with \`payouts resolve\`, \`retry\`, \`pause\` and others, and the
-pages show the command to run.
+pages show the command to run. Its one write is POST /approvals, with a keyring: it keeps approvals that were signed elsewhere,
+as \`payouts approve --offline\` prints them, once it has verified them.
 
 Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID (or PAYOUT_ACCOUNTS_FILE), DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000),
   DASHBOARD_USER (payouts); DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can
   reach, with at least 12 characters there; DASHBOARD_TRUSTED_PROXIES; PAYOUT_EXPLORERS (links from a txhash to a block explorer);
-  PAYOUT_KEYS_FILE (the commands it shows then have --key).
+  PAYOUT_KEYS_FILE (pages say whose signatures count, the commands they show have --key, POST /approvals takes approvals);
+  PAYOUT_POLICY_FILE, or policyFile of the accounts file (pages say what each rule says of a payout); REDIS_REPLICAS.
 
 It serves plain HTTP: put a TLS proxy in front of it on a network that you do not control.
 
@@ -27,6 +28,7 @@ Examples:
 
 const VARIABLES = [
   'REDIS_URL',
+  'REDIS_REPLICAS',
   'DASHBOARD_HOST',
   'DASHBOARD_PORT',
   'DASHBOARD_USER',
@@ -34,12 +36,15 @@ const VARIABLES = [
   'DASHBOARD_TRUSTED_PROXIES',
   'PAYOUT_EXPLORERS',
   'STUCK_AFTER_MS',
+  'PAYOUT_KEYS_FILE',
 ] as const;
 
 /** The variables that set the options of `startDashboard`: errors name what the operator can change. */
 const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
   user: 'DASHBOARD_USER',
   password: 'DASHBOARD_PASSWORD',
+  keysFile: 'PAYOUT_KEYS_FILE',
+  policyFile: 'PAYOUT_POLICY_FILE',
 };
 
 /** Defines `payouts dashboard`, which serves the dashboard until SIGINT or SIGTERM. */
@@ -70,7 +75,9 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
       password: config.DASHBOARD_PASSWORD,
       trustedProxies: config.DASHBOARD_TRUSTED_PROXIES,
       explorers: config.PAYOUT_EXPLORERS,
-      isSigned: hasKeyring(environment),
+      keysFile: config.PAYOUT_KEYS_FILE,
+      policyFiles: readPolicyFiles(environment),
+      redisReplicas: config.REDIS_REPLICAS,
       logger,
     });
   } catch (error) {

@@ -5,10 +5,10 @@ import { readPayout } from '../context/read-payout.js';
 import { withAccount } from '../context/with-account.js';
 import { formatExplanation, toExplanationJson } from '../policy/describe-explanation.js';
 import { formatPolicy, toPolicyJson } from '../policy/describe-policy.js';
-import { explainPayout } from '../policy/explain-payout.js';
 import { formatUsage, toUsageJson } from '../policy/describe-usage.js';
 import { NotFoundError } from '../../errors.js';
 import { readPolicyReport } from '../../ledger/policy-report.js';
+import { explainPayout } from '../../operator/explain-payout.js';
 
 const HELP_AFTER = `
 A policy is a YAML file with rules for what may leave an account (docs/control.md). It only holds payouts: it cancels none.

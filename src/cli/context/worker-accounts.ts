@@ -56,6 +56,24 @@ export function readPlatformIds(environment: Environment): number[] {
   return parseAccountsFile(file).map(({ platformId }) => platformId);
 }
 
+/**
+ * The policy of each account of {@link readPlatformIds} that has one.
+ * @throws InvalidConfigError with every problem
+ */
+export function readPolicyFiles(environment: Environment): ReadonlyMap<number, string> {
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  const { policyFile: common } = readSettings({ policyFile: ACCOUNT_SETTINGS.policyFile }, environment);
+  const accounts =
+    file === undefined
+      ? readPlatformIds(environment).map((platformId) => ({ platformId, policyFile: undefined }))
+      : parseAccountsFile(file);
+  return new Map(
+    accounts.flatMap(({ platformId, policyFile = common }) =>
+      policyFile === undefined ? [] : [[platformId, policyFile] as const],
+    ),
+  );
+}
+
 function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[] {
   // A worker signs no payouts: it passes over the signing key.
   return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({

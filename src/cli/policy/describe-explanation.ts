@@ -1,12 +1,13 @@
 import { describeVerdict } from '../../control/policy/describe-verdict.js';
-import { DEFAULT_RULE, type Verdict } from '../../control/policy/decide.js';
+import type { Verdict } from '../../control/policy/decide.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 import { STATE_MEANING } from '../../ledger/states.js';
+import type { Explanation } from '../../operator/explain-payout.js';
+import { listRuleVerdicts } from '../../operator/rule-verdicts.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/colour-state.js';
 import { formatTable } from '../output/format-table.js';
-import type { Explanation } from './explain-payout.js';
 
 /** Why a payout is held now, what each rule says of it, and what this host does not know. */
 export function formatExplanation(
@@ -17,7 +18,7 @@ export function formatExplanation(
 ): string {
   const { payoutId, state, held } = payout;
   const { decision, unverified, unknown, approvals } = explanation;
-  const rows = rulesOf(policy.rules, decision.all).map(({ rule, text }) => ['', rule, text]);
+  const rows = listRuleVerdicts(policy, decision).map(({ rule, text }) => ['', rule, text]);
   const notes = [
     ...(unverified === undefined
       ? []
@@ -45,21 +46,6 @@ function describeHold({ kind, reason, message, rule, until, needs }: HeldFor): s
   return parts.filter(Boolean).join('; ');
 }
 
-/** Every rule of the file, and what holds a payout that no cap covers. */
-function rulesOf(
-  rules: LoadedPolicy['policy']['rules'],
-  verdicts: readonly Verdict[],
-): { readonly rule: string; readonly text: string; readonly verdict?: Verdict }[] {
-  const found = rules.map(({ name }) => {
-    const verdict = verdicts.find(({ rule }) => rule === name);
-    return verdict === undefined
-      ? { rule: name, text: 'is not about it' }
-      : { rule: name, text: describeVerdict(verdict), verdict };
-  });
-  const rest = verdicts.filter(({ rule }) => rule === DEFAULT_RULE && !rules.some(({ name }) => name === rule));
-  return [...found, ...rest.map((verdict) => ({ rule: verdict.rule, text: describeVerdict(verdict), verdict }))];
-}
-
 function describeApprovals({ approvedBy, rejectedBy, refused }: Explanation['approvals']): string {
   const lines = [
     approvedBy.size === 0 ? '' : `\nApproved by ${[...approvedBy].join(', ')}\n`,
@@ -77,7 +63,7 @@ export function toExplanationJson(
 ): object {
   return {
     ...{ payoutId, state, held, policyHash: hash, decision: toVerdictJson(decision.verdict) },
-    rules: rulesOf(policy.rules, decision.all).map(({ rule, verdict }) =>
+    rules: listRuleVerdicts(policy, decision).map(({ rule, verdict }) =>
       verdict === undefined ? { rule, kind: 'not_about_it' } : toVerdictJson(verdict),
     ),
     approvals: { approvedBy: [...approvals.approvedBy], rejectedBy: approvals.rejectedBy, refused: approvals.refused },

@@ -9,6 +9,8 @@ import { batchField, type Payout } from '../../ledger/payout.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { listPayoutIds } from '../../ledger/payout-queries.js';
 import { URGENT_STATES } from '../../ledger/states.js';
+import type { ControlFiles } from '../control/control-files.js';
+import { readPayoutControl } from '../control/payout-control.js';
 import { messagePage } from '../message-page.js';
 import { payoutPage } from '../payout-page.js';
 import { payoutPath } from '../payout-path.js';
@@ -27,6 +29,7 @@ const URGENT_ON_BATCH = 5;
 
 interface FindPagesOptions {
   readonly ledger: PayoutLedger;
+  readonly files: ControlFiles;
   readonly explorers: ReadonlyMap<number, string>;
   readonly site: (request: Request) => Site;
 }
@@ -53,11 +56,13 @@ type Page = (request: Request, response: Response) => Promise<void>;
 
 class FindPages {
   readonly #ledger: PayoutLedger;
+  readonly #files: ControlFiles;
   readonly #explorers: FindPagesOptions['explorers'];
   readonly #site: FindPagesOptions['site'];
 
-  constructor({ ledger, explorers, site }: FindPagesOptions) {
+  constructor({ ledger, files, explorers, site }: FindPagesOptions) {
     this.#ledger = ledger;
+    this.#files = files;
     this.#explorers = explorers;
     this.#site = site;
   }
@@ -74,8 +79,12 @@ class FindPages {
 
   async showPayout(request: Request, response: Response, payoutId: string): Promise<void> {
     const [payout, shown] = await Promise.all([this.#find(payoutId), this.#shown()]);
-    if (payout !== undefined) response.send(payoutPage(this.#site(request), payout, shown));
-    else this.#notFound(request, response, `Payout ${payoutId} not found.`);
+    if (payout === undefined) {
+      this.#notFound(request, response, `Payout ${payoutId} not found.`);
+      return;
+    }
+    const control = await readPayoutControl(this.#ledger.connection, payout, this.#files, shown.currencies);
+    response.send(payoutPage(this.#site(request), payout, shown, control));
   }
 
   async sendCsv(request: Request, response: Response): Promise<void> {

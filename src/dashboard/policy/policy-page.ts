@@ -1,6 +1,7 @@
 import { formatSpan } from '../../control/policy/format-span.js';
 import { formatCount, formatDuration } from '../../format.js';
 import { describeRates, type BucketUsage, type PolicyReport, type RuleUsage } from '../../ledger/policy-report.js';
+import { heldPath } from '../held/held-query.js';
 import { html, type Html } from '../html.js';
 import { layout, type Site } from '../layout.js';
 import { tableCell } from '../table-cell.js';
@@ -48,7 +49,8 @@ function reportView({ base }: Site, report: PolicyReport, now: number): Html {
               ${held.map(
                 ({ rule, reason, count }) =>
                   html`<li>
-                    <a href="${base}/payouts?state=held">${formatCount(count, 'payout')}</a> by ${rule}
+                    <a href="${base}${heldPath({ kind: 'policy', rule, reason })}">${formatCount(count, 'payout')}</a>
+                    by ${rule}
                     <span class="quiet">${MEANING[reason] ?? reason}</span>
                   </li>`,
               )}

@@ -3,8 +3,9 @@ import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
 import { launchChromium } from './launch-chromium.js';
 import { openDashboard, type RunningDashboard } from './running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './sample-account.js';
+import { signSample } from './sign-sample.js';
 
-/** A browser in front of the dashboard of an account that has payouts in every state, a pause and names of currencies. */
+/** A browser in front of the dashboard of an account that has payouts in every state, a pause, names of currencies, and signed payouts that a policy holds. */
 export interface BrowsedDashboard {
   readonly account: SampleAccount;
   readonly dashboard: RunningDashboard;
@@ -17,12 +18,13 @@ export interface BrowsedDashboard {
 export async function browseDashboard(): Promise<BrowsedDashboard> {
   const account = await openSampleAccount();
   await account.sendAs('wrong', { kind: 'rejected', message: 'Invalid address' }, { batch: 'september' });
+  const signed = await signSample(account);
   await fillAccount(account);
   await account.ledger.pause('ann', 'ticket 812');
   const currencies = [{ paymentId: 7, name: 'USDT (TRC-20)', usdRate: '1' }];
   await writeGatewayFacts(account.connection, { currencies, currenciesAt: 1 });
   const explorers = new Map([[7, 'https://explorer.example/tx/{txhash}']]);
-  const dashboard = await openDashboard(account, { explorers });
+  const dashboard = await openDashboard(account, { explorers, ...signed.options });
   const browser = await launchChromium();
   return {
     account,
@@ -40,6 +42,7 @@ export async function browseDashboard(): Promise<BrowsedDashboard> {
       await browser.close();
       await dashboard.close();
       await account.close();
+      await signed.close();
     },
   };
 }

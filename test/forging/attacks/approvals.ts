@@ -8,14 +8,19 @@ export interface ApprovalAttack {
   readonly name: string;
   readonly input?: Partial<PayoutInput>;
   attack(target: Target): Promise<unknown>;
+  /** The approval that he brings, where it is one; also for the dashboard, which has no other way in. */
+  readonly make?: (target: Target) => Promise<ApprovalBody>;
 }
+
+/** What should be a signed approval. */
+export type ApprovalBody = SignedApproval | Readonly<Record<string, unknown>>;
 
 type Approving = Parameters<typeof signApproval>[1];
 
 /** Puts an approval where the ledger has them, and has the worker look. */
 export async function putApproval(
   { account, payoutId }: Target,
-  approval: SignedApproval | Readonly<Record<string, unknown>>,
+  approval: ApprovalBody,
   by = String(approval['by' as keyof typeof approval]),
 ): Promise<void> {
   await account.set(payoutId, { [`approval:${by}`]: JSON.stringify(approval) });
@@ -28,12 +33,8 @@ export async function approve(target: Target, key: KeyName, change: Partial<Appr
   return signApproval(account.platformId, { payoutId, intent: await account.intentHash(payoutId), key, ...change });
 }
 
-function withApproval(
-  name: string,
-  make: (target: Target) => Promise<SignedApproval | Readonly<Record<string, unknown>>>,
-  by?: string,
-): ApprovalAttack {
-  return { name, attack: async (target) => putApproval(target, await make(target), by) };
+function withApproval(name: string, make: (target: Target) => Promise<ApprovalBody>): ApprovalAttack {
+  return { name, make, attack: async (target) => putApproval(target, await make(target)) };
 }
 
 const time = (offsetMs: number): string => new Date(Date.now() + offsetMs).toISOString();
@@ -46,7 +47,10 @@ export const APPROVALS: readonly ApprovalAttack[] = [
     ...(await approve(target, 'ann')),
     by: 'bob',
   })),
-  withApproval("ann's approval once more, under the name of bob", async (target) => approve(target, 'ann'), 'bob'),
+  {
+    name: "ann's approval once more, under the name of bob",
+    attack: async (target) => putApproval(target, await approve(target, 'ann'), 'bob'),
+  },
   withApproval("an approval of a producer's key", async (target) => approve(target, 'shop-2')),
   withApproval("an approval of an operator's key", async (target) => approve(target, 'olga')),
   withApproval('an approval of a revoked key', async (target) => approve(target, 'gone')),
@@ -78,9 +82,8 @@ export const APPROVALS: readonly ApprovalAttack[] = [
     return { ...(await approve(target, 'bob')), signature: act.signature };
   }),
   {
-    name: 'an approval of the person who requested the payout',
+    ...withApproval('an approval of the person who requested the payout', async (target) => approve(target, 'bob')),
     input: { requestedBy: 'bob' },
-    attack: async (target) => putApproval(target, await approve(target, 'bob')),
   },
   withApproval('an approval that is no JSON of one', async () => Promise.resolve({ by: 'bob', decision: 'approve' })),
   {

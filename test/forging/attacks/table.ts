@@ -10,6 +10,7 @@ import { LEDGERS } from './ledger-keys.js';
 import { MIDDLE, type MiddleAttack } from './middle.js';
 import { PAUSES } from './pauses.js';
 import { POLICY_FILE_ATTACKS } from './policy-files.js';
+import { POSTED } from './posted.js';
 import { RESTARTS, type RestartAttack } from './restarts.js';
 import { REVIVED, STOPPING } from './revived.js';
 
@@ -37,6 +38,13 @@ export const ATTACK_TABLE: readonly ToldAttacks[] = [
   {
     title: 'Approvals',
     attacks: APPROVALS.map(({ name }) => ({ name, what: 'held until another person has approved it' })),
+  },
+  {
+    title: 'Approvals brought to the dashboard',
+    attacks: POSTED.map(({ name, status }) => ({
+      name,
+      what: `${status.includes(200) ? 'kept, and counts for no other person' : 'refused'}; held until another person has approved it`,
+    })),
   },
   {
     title: 'What a policy counts',

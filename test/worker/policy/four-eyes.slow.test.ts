@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
@@ -59,7 +60,8 @@ rules:
   await until('it sends', () => worker.log().includes('acquired sender lease'));
   const { redisUrl, platformId } = world;
   producer = new PayoutProducer({ redisUrl, platformId, signingKey: { name: 'shop', privateKey: shop.privateKey } });
-  dashboard = await openDashboard({ platformId, clock: { ...systemClock, advance: () => undefined } }, { redisUrl });
+  const options = { redisUrl, keysFile: keyring, policyFiles: new Map([[platformId, policyFile]]) };
+  dashboard = await openDashboard({ platformId, clock: { ...systemClock, advance: () => undefined } }, options);
   browser = await launchChromium();
   page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
   page.setDefaultTimeout(60_000);
@@ -115,6 +117,45 @@ it('a payout over the threshold is held, seen, approved by two persons with ssh 
   const { stdout } = await payouts('get', 'large');
   expect(stdout).toMatch(/Ann/);
   expect(stdout).toMatch(/Bob/);
+});
+
+/** Signs on a machine without a network what was printed for it, and has the dashboard keep it. */
+async function post(payoutId: string, by: 'ann' | 'bob'): Promise<Record<string, unknown>> {
+  const printed = await payouts('approve', payoutId, '--offline', '--key-name', by, '--reason', 'seen on paper');
+  const { text, ...approval } = JSON.parse(printed.stdout) as { readonly text: string };
+  const sign = ['-q', '-Y', 'sign', '-f', files[by]?.replace(/\.pub$/, '') ?? '', '-n', 'approval.payout-queue'];
+  const { stdout: signature } = spawnSync('ssh-keygen', sign, { input: text, encoding: 'utf8' });
+  const body = JSON.stringify({ ...approval, signature });
+  const response = await dashboard.ask('approvals', {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body },
+  });
+  expect(response.status).toBe(200);
+  return (await response.json()) as Record<string, unknown>;
+}
+
+it('two persons approve one through the dashboard, with what they signed elsewhere', async () => {
+  await enqueue('posted', '3100');
+  await until('it is held', async () => (await producer.get('posted'))?.state === 'held');
+  await page.goto(`${dashboard.url}held`);
+  const item = page.locator('[data-key="posted"]');
+  await item.getByText('2 more persons of finance needed').waitFor();
+  expect(await item.innerText()).toContain(ADDRESS);
+  expect(await post('posted', 'ann')).toMatchObject({ approvedBy: ['Ann'], missing: { by: 'finance', persons: 1 } });
+  await until('the worker has seen it', async () => (await producer.get('posted'))?.held?.needs?.persons === 1);
+  await page.reload();
+  await item.getByText('1 more person of finance needed').waitFor();
+  expect(await item.innerText()).toContain('Ann');
+  await page.goto(`${dashboard.url}payouts/posted`);
+  await page.getByText('Reason, not signed: seen on paper').waitFor();
+  await page.locator('.rules tr.holding', { hasText: 'needs 1 more approval by finance' }).waitFor();
+
+  expect(await post('posted', 'bob')).toMatchObject({ approvedBy: ['Ann', 'Bob'], missing: null });
+  await page.locator('.badge', { hasText: 'completed' }).first().waitFor();
+  await page.goto(`${dashboard.url}audit`);
+  const row = page.locator('.sends tbody tr').first();
+  expect(await row.innerText()).toMatch(/posted[^]*3100[^]*Sam \(shop\)[^]*Ann, Bob[^]*completed/);
+  const paid = world.sandbox.payments().filter(({ amount }) => amount === '3100');
+  expect(paid.map(({ addressTo }) => addressTo)).toEqual([ADDRESS]);
 });
 
 it('one that somebody rejects is not sent, also where another approves it', async () => {

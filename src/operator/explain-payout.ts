@@ -1,14 +1,16 @@
-import { countApprovals, type ApprovalCount } from '../../control/count-approvals.js';
-import type { Keyring } from '../../control/keyring.js';
-import { decide, type Decision } from '../../control/policy/decide.js';
-import type { LoadedPolicy } from '../../control/policy/policy-file.js';
-import { DEFAULT_USD, type Policy } from '../../control/policy/policy.js';
-import { UsdRates } from '../../control/policy/usd-rates.js';
-import { intentOf } from '../../control/signed-payout.js';
-import { verifyIntent, type IntentVerdict } from '../../control/verify-intent.js';
-import { NotVerifiedError } from '../../errors.js';
-import { amountField } from '../../fields.js';
-import type { Payout } from '../../ledger/payout.js';
+import { countApprovals, type ApprovalCount } from '../control/count-approvals.js';
+import type { Keyring } from '../control/keyring.js';
+import { decide, type Decision, type WindowView } from '../control/policy/decide.js';
+import type { LoadedPolicy } from '../control/policy/policy-file.js';
+import { DEFAULT_USD, type Policy } from '../control/policy/policy.js';
+import { parseToldSpent } from '../control/policy/told-spent.js';
+import { UsdRates } from '../control/policy/usd-rates.js';
+import { intentOf } from '../control/signed-payout.js';
+import { verifyIntent, type IntentVerdict } from '../control/verify-intent.js';
+import { NotVerifiedError } from '../errors.js';
+import { amountField } from '../fields.js';
+import type { Payout } from '../ledger/payout.js';
+import type { RuleUsage } from '../ledger/policy-report.js';
 
 /** What a host that sends nothing can say of a payout: what the policy decides, and what it did not know. */
 export interface Explanation {
@@ -20,13 +22,23 @@ export interface Explanation {
   readonly unknown: readonly string[];
 }
 
+/** What the worker that sends told in Redis, for people. Who can write to Redis can alter it. */
+export interface ToldByWorker {
+  /** When it told of the windows, wall clock, ms. */
+  readonly at: number;
+  readonly windows: readonly RuleUsage[];
+  /** What currencies are worth in dollars: decimal strings by payment_id. */
+  readonly rates: readonly (readonly [paymentId: number, rate: string])[];
+}
+
 const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
-const EMPTY_WINDOW = { sum: () => 0n, freeAt: (_most: bigint, now: number) => now, ahead: 0n };
+const EMPTY_WINDOW: WindowView = { sum: () => 0n, freeAt: (_most, now) => now, ahead: 0n };
 const UNKNOWN_RATE = 'only the worker knows rates that are not pinned';
 
 /**
  * Asks the rules of a policy what they say of a payout.
  * @param now - wall clock, ms
+ * @param told - what the worker said of windows and rates, where that was read
  * @throws NotVerifiedError when somebody altered its amount to what is none
  */
 export function explainPayout(
@@ -34,6 +46,7 @@ export function explainPayout(
   { policy, isListed }: LoadedPolicy,
   keyring: Keyring | undefined,
   now: number,
+  told?: ToldByWorker,
 ): Explanation {
   const verified =
     keyring &&
@@ -45,18 +58,31 @@ export function explainPayout(
       `A field of payout ${payout.payoutId} was altered: amount (got ${JSON.stringify(amount)})`,
     );
   }
-  const known = new UsdRates(policy.usd ?? DEFAULT_USD).worthOf(paymentId, amount, now);
+  const rates = new UsdRates(policy.usd ?? DEFAULT_USD);
+  rates.update(told?.rates.filter(([, rate]) => parseToldSpent('amount', rate) !== undefined) ?? [], now);
+  const known = rates.worthOf(paymentId, amount, now);
   const worth = known.kind === 'known' ? known : { kind: 'unknown' as const, reason: UNKNOWN_RATE };
   const decision = decide(
     policy,
     { paymentId, amount, addressTo, signer: signed?.key },
     {
-      ...{ now, wallNow: now, worth, isListed, window: () => EMPTY_WINDOW, addressSeenAt: undefined },
+      ...{ now, wallNow: now, worth, isListed, window: toWindows(told), addressSeenAt: undefined },
       ...{ approvedBy: approvals.approvedBy, rejectedBy: approvals.rejectedBy },
     },
   );
   const unverified = verified?.kind === 'refused' ? verified.message : undefined;
-  return { decision, approvals, unverified, unknown: [...findUnknown(policy, decision, worth.kind === 'known')] };
+  return { decision, approvals, unverified, unknown: [...findUnknown(policy, decision, worth.kind === 'known', told)] };
+}
+
+/** A window as the worker told of it; one of which it told nothing is empty. */
+function toWindows(told: ToldByWorker | undefined): (rule: string, bucket: string) => WindowView {
+  return (rule, bucket) => {
+    const usage = told?.windows.find((each) => each.rule === rule);
+    const spent = usage?.buckets.find((each) => each.bucket === bucket)?.spent;
+    const sum = usage && spent !== undefined ? parseToldSpent(usage.unit, spent) : undefined;
+    // Nobody told when there is room again.
+    return sum === undefined ? EMPTY_WINDOW : { sum: () => sum, freeAt: () => undefined, ahead: 0n };
+  };
 }
 
 /** Never looked at: without a signature that is what the verdict says. */
@@ -75,10 +101,17 @@ function count(
   return countApprovals(about, approvals, { keyring, lifetimeMs, now });
 }
 
-function* findUnknown({ rules }: Policy, { all }: Decision, isWorthKnown: boolean): Generator<string> {
+function* findUnknown(
+  { rules }: Policy,
+  { all }: Decision,
+  isWorthKnown: boolean,
+  told: ToldByWorker | undefined,
+): Generator<string> {
   const asked = rules.filter(({ name }) => all.some(({ rule }) => rule === name));
   if (asked.some(({ cap }) => cap?.withinMs !== undefined)) {
-    yield 'what was spent: every window counts as empty here';
+    yield told === undefined
+      ? 'what was spent: every window counts as empty here'
+      : `what was spent since the worker told it at ${new Date(told.at).toISOString()}, and who waits before it`;
   }
   if (asked.some(({ over }) => over.kind === 'cool_down')) {
     yield 'when its address was first seen: it counts as seen now';

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { explainPayout, type Explanation } from '../../../src/cli/policy/explain-payout.js';
-import { formatApproval, type Approval, type SignedApproval } from '../../../src/control/approval.js';
-import { signText } from '../../../src/control/ed25519.js';
-import { IntentSigner } from '../../../src/control/intent-signer.js';
-import { hashIntent } from '../../../src/control/intent.js';
-import type { LoadedPolicy } from '../../../src/control/policy/policy-file.js';
-import { parsePolicy } from '../../../src/control/policy/policy.js';
-import { intentOf } from '../../../src/control/signed-payout.js';
-import type { Payout } from '../../../src/ledger/payout.js';
-import { keyEntry, keyringOf, testKey } from '../../control/support/keys.js';
+import { explainPayout, type Explanation, type ToldByWorker } from '../../src/operator/explain-payout.js';
+import { formatApproval, type Approval, type SignedApproval } from '../../src/control/approval.js';
+import { signText } from '../../src/control/ed25519.js';
+import { IntentSigner } from '../../src/control/intent-signer.js';
+import { hashIntent } from '../../src/control/intent.js';
+import type { LoadedPolicy } from '../../src/control/policy/policy-file.js';
+import { parsePolicy } from '../../src/control/policy/policy.js';
+import { intentOf } from '../../src/control/signed-payout.js';
+import type { Payout } from '../../src/ledger/payout.js';
+import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 const PLATFORM = 4242;
@@ -25,6 +25,7 @@ const POLICY: LoadedPolicy = {
          usd: { pinned: { "6": "1" } }, rules: [
          { name: two, cap: { usd: "5" }, over: { approve: { by: finance, quorum: 2 } } },
          { name: cool, when: { address: new }, over: { wait: 24h } },
+         { name: wallet, when: { paymentId: ["7"] }, cap: { usd: "100", within: 24h, per: address }, over: wait },
          { name: listed, when: { addressIn: deny.txt }, over: refuse } ] }`,
       { schema: 'failsafe' },
     ),
@@ -49,13 +50,18 @@ function approvalOf(by: 'alice' | 'bob', changes: Partial<Approval> = {}): Signe
   return { ...approval, signature: signText(formatApproval(PLATFORM, approval), testKey(by === 'alice' ? 2 : 3)) };
 }
 
-function explain(changes: Partial<Payout> = {}, keyring: typeof KEYRING | 'none' = KEYRING): Explanation {
+function explain(
+  changes: Partial<Payout> = {},
+  keyring: typeof KEYRING | 'none' = KEYRING,
+  told?: ToldByWorker,
+): Explanation {
   const history = { history: [], createdAt: iso(NOW), updatedAt: iso(NOW), attempt: 0, requeueCount: 0 };
   return explainPayout(
     { ...fields, ...history, state: 'held', signed, ...changes },
     POLICY,
     keyring === 'none' ? undefined : keyring,
     NOW + 1,
+    told,
   );
 }
 
@@ -98,5 +104,45 @@ describe('what a host that sends nothing says of a payout', () => {
     const { unverified, approvals } = explain({ approvals: [approvalOf('alice')] }, 'none');
     expect(unverified).toBeUndefined();
     expect(approvals.approvedBy.size).toBe(0);
+  });
+});
+
+describe('with what the worker told', () => {
+  const told = (spent: string, rates: ToldByWorker['rates'] = [[7, '2']]): ToldByWorker => ({
+    ...{ at: NOW - 5_000, rates },
+    windows: [
+      {
+        ...{ rule: 'wallet', unit: 'usd', limit: '100.00', withinMs: 86_400_000, per: 'address', unknown: null },
+        buckets: [
+          { bucket: 'other', spent: '99.00', wanted: '0.00', ratio: 0.99 },
+          { bucket: 'txyz9', spent, wanted: '0.00', ratio: 0 },
+        ],
+      },
+    ],
+  });
+  const walletOf = (...given: Parameters<typeof told>): object | undefined =>
+    verdictOf(explain({ paymentId: 7, addressTo: 'txyz9' }, 'none', told(...given)), 'wallet');
+
+  it('counts the window of this very address, at the rate that Redis has, and equality passes', () => {
+    expect(walletOf('75.00')).toMatchObject({ kind: 'send' });
+    expect(walletOf('75.000001')).toMatchObject({ kind: 'wait', reason: expect.stringContaining('it is 25.00 USD') });
+  });
+
+  it('says that more may have been spent since', () => {
+    const { unknown } = explain({ paymentId: 7, addressTo: 'txyz9' }, 'none', told('1.00'));
+    expect(unknown).toContain(
+      'what was spent since the worker told it at 2026-11-21T19:59:55.000Z, and who waits before it',
+    );
+  });
+
+  it.each(['', '1e9', '-5', '<b>', '9'.repeat(60)])('takes %j for nothing that was told', (spent) => {
+    expect(walletOf(spent)).toMatchObject({ kind: 'send' });
+  });
+
+  it('takes a rate that is none for none', () => {
+    expect(walletOf('1.00', [[7, 'much']])).toMatchObject({
+      kind: 'wait',
+      reason: expect.stringContaining('not known'),
+    });
   });
 });

@@ -1,0 +1,94 @@
+import { describeVerdict } from '../../control/policy/describe-verdict.js';
+import type { Payout } from '../../ledger/payout.js';
+import { html, type Html } from '../html.js';
+import { tableCell } from '../table-cell.js';
+import { storedTime, utcTime } from '../time.js';
+import type { SignerView } from './judge-signer.js';
+import type { PayoutControl, RulesView, ShownApproval } from './payout-control.js';
+
+/** Who signed a payout, who approved it, and what each rule says of it; nothing where there is nothing of all that. */
+export function controlSection(payout: Payout, { signer, asOf, approvals, rules }: PayoutControl): Html | undefined {
+  if (signer.kind === 'unsigned' && approvals.length === 0 && rules === undefined) return undefined;
+  return html`<section class="card control">
+    <h2>Signed and approved</h2>
+    <p>${signerText(payout, signer)}</p>
+    ${asOf === undefined ? undefined : html`<p class="quiet">Judged as of the begin of its last send, ${utcTime(asOf)}.</p>`}
+    ${
+      approvals.length === 0
+        ? undefined
+        : html`<ul class="approvals">
+            ${approvals.map(approvalItem)}
+          </ul>`
+    }
+    ${rules === undefined ? undefined : rulesView(rules)}
+  </section>`;
+}
+
+function signerText({ signed }: Payout, signer: SignerView): Html {
+  const times =
+    signed && html` <span class="quiet">${storedTime(signed.issuedAt)} until ${storedTime(signed.expiresAt)}</span>`;
+  switch (signer.kind) {
+    case 'unsigned':
+      return html`No producer signed it: a worker with a keyring does not send it.`;
+    case 'unjudged':
+      return html`Signed with key <bdi>${signer.key}</bdi>: <strong>not verified</strong>, this dashboard has no keyring
+        (<code>PAYOUT_KEYS_FILE</code>).${times}`;
+    case 'verified':
+      return html`Signed by <bdi>${signer.person}</bdi> with key <bdi>${signer.key}</bdi>:
+        <strong>verified</strong>.${times}`;
+    case 'refused':
+      return html`Signed with key <bdi>${signer.key}</bdi>: <strong>not verified</strong>.
+        <bdi>${signer.message}</bdi>${times}`;
+  }
+}
+
+function approvalItem({ approval, person, message, reason }: ShownApproval): Html {
+  const { decision, by, at, expiresAt } = approval;
+  const said = decision === 'approve' ? 'Approved' : 'Rejected';
+  const who = person === undefined ? html`key <bdi>${by}</bdi>` : html`<bdi>${person}</bdi> (key <bdi>${by}</bdi>)`;
+  return html`<li>
+    <p>${said} by ${who}, ${utcTime(at)} until ${utcTime(expiresAt)}</p>
+    ${message === undefined ? undefined : html`<p><strong>Does not count</strong>: <bdi>${message}</bdi></p>`}
+    ${reason === undefined ? undefined : html`<p class="quiet">Reason, not signed: <bdi>${reason}</bdi></p>`}
+  </li>`;
+}
+
+function rulesView(rules: RulesView): Html {
+  if (rules.kind === 'no_file') {
+    return html`<p>
+      This dashboard has no policy (<code>PAYOUT_POLICY_FILE</code>), so it cannot say what each rule says. Why the
+      payout is held now, if it is, is what the worker found last.
+    </p>`;
+  }
+  if (rules.kind === 'unusable') return html`<p><bdi>${rules.message}</bdi></p>`;
+  const { decision, verdicts, unverified, unknown, hash, otherHash } = rules;
+  return html`<p>By the rules, the payout ${describeVerdict(decision.verdict)}.</p>
+    ${unverified === undefined ? undefined : html`<p><strong>Its signature does not count, so it is held whatever the rules say.</strong></p>`}
+    ${otherHash === undefined ? undefined : html`<p class="trouble">The worker that sends says that it has another policy: <bdi class="mono">${otherHash.slice(0, 12)}</bdi>.</p>`}
+    <table class="payouts rules">
+      <caption class="unseen">
+        What each rule says of the payout
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Rule</th>
+          <th scope="col">What it means</th>
+          <th scope="col">The payout</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${verdicts.map(
+          ({ rule, meaning, text, verdict }) =>
+            html`<tr class="${verdict === undefined || verdict.kind === 'send' ? 'passes' : 'holding'}">
+              <th scope="row"><bdi>${rule}</bdi></th>
+              ${tableCell('Means', '', html`<bdi>${meaning}</bdi>`)}
+              ${tableCell('The payout', '', html`<bdi>${text}</bdi>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+    ${unknown.map((each) => html`<p class="quiet">Not known to this dashboard: ${each}.</p>`)}
+    <p class="quiet">
+      Policy <span class="mono">${hash.slice(0, 12)}</span>, as this dashboard reads it. The worker decides.
+    </p>`;
+}

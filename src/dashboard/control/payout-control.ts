@@ -1,0 +1,117 @@
+import type { LoadedPolicy } from '../../control/policy/policy-file.js';
+import type { SignedApproval } from '../../control/approval.js';
+import { NotVerifiedError } from '../../errors.js';
+import { readApprovalReasons, toReasonKey } from '../../ledger/approval-reasons.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import type { Payout } from '../../ledger/payout.js';
+import { readPolicyReport, type PolicyReport } from '../../ledger/policy-report.js';
+import { judgeApprovals } from '../../operator/approvable-payout.js';
+import { explainPayout, type Explanation, type ToldByWorker } from '../../operator/explain-payout.js';
+import { listRuleVerdicts, type RuleVerdict } from '../../operator/rule-verdicts.js';
+import type { ControlFiles } from './control-files.js';
+import { judgeSigner, type SignerView } from './judge-signer.js';
+
+/** Who signed a payout and approved it, and what each rule says of it. */
+export interface PayoutControl {
+  readonly signer: SignerView;
+  /** When it was judged, where that is not now: the begin of its last send, ISO 8601, UTC. */
+  readonly asOf: string | undefined;
+  readonly approvals: readonly ShownApproval[];
+  /** Undefined where no rule is asked any more, or no policy is known to count. */
+  readonly rules: RulesView | undefined;
+}
+
+export interface ShownApproval {
+  readonly approval: SignedApproval;
+  /** Undefined where it does not count. */
+  readonly person: string | undefined;
+  /** Why it does not. */
+  readonly message: string | undefined;
+  /** Not signed. */
+  readonly reason: string | undefined;
+}
+
+/** What the rules say, or why this dashboard cannot tell. */
+export type RulesView =
+  | { readonly kind: 'no_file' }
+  | { readonly kind: 'unusable'; readonly message: string }
+  | {
+      readonly kind: 'asked';
+      readonly hash: string;
+      /** The policy of the worker that sends, where it is another. */
+      readonly otherHash: string | undefined;
+      readonly decision: Explanation['decision'];
+      readonly verdicts: readonly RuleVerdict[];
+      readonly unverified: string | undefined;
+      readonly unknown: readonly string[];
+    };
+
+/** @throws RedisUnavailableError */
+export async function readPayoutControl(
+  connection: LedgerConnection,
+  payout: Payout,
+  files: ControlFiles,
+  currencies: readonly Currency[],
+): Promise<PayoutControl> {
+  const { platformId, clock } = connection;
+  const { approvals = [] } = payout;
+  const isOpen = payout.state === 'queued' || payout.state === 'held';
+  const asOf = isOpen ? undefined : payout.history.findLast(({ to }) => to === 'sending')?.at;
+  const now = clock.wallNow();
+  const { keyring } = files;
+  const view = keyring && { platformId, keyring, now: asOf === undefined ? now : Date.parse(asOf) };
+  const [reasons, report] = await Promise.all([
+    approvals.length === 0 ? undefined : readApprovalReasons(connection, payout.payoutId, signedFirst(approvals)),
+    isOpen ? readPolicyReport(connection) : undefined,
+  ]);
+  const judged =
+    view === undefined
+      ? approvals.map((approval) => ({ approval, person: undefined, message: 'not verified: no keyring here' }))
+      : judgeApprovals(payout, view);
+  const loaded = files.policyOf(platformId);
+  return {
+    ...{ signer: judgeSigner(payout, view), asOf },
+    approvals: judged.map((each) => {
+      const { by, at } = each.approval;
+      return { ...each, reason: reasons?.get(toReasonKey(by, Date.parse(at))) };
+    }),
+    rules: isOpen ? askRules(payout, { loaded, keyring, report, currencies, now }) : undefined,
+  };
+}
+
+function signedFirst(approvals: readonly SignedApproval[]): number {
+  return Math.min(...approvals.map(({ at }) => Date.parse(at)));
+}
+
+interface RulesContext {
+  readonly loaded: LoadedPolicy | undefined;
+  readonly keyring: ControlFiles['keyring'];
+  readonly report: PolicyReport | undefined;
+  readonly currencies: readonly Currency[];
+  readonly now: number;
+}
+
+function askRules(payout: Payout, { loaded, keyring, report, currencies, now }: RulesContext): RulesView | undefined {
+  if (loaded === undefined) {
+    const isHeldByPolicy = payout.held?.kind === 'policy';
+    return report === undefined && !isHeldByPolicy ? undefined : { kind: 'no_file' };
+  }
+  try {
+    const { decision, unverified, unknown } = explainPayout(payout, loaded, keyring, now, toTold(report, currencies));
+    const otherHash = report === undefined || report.hash === loaded.hash ? undefined : report.hash;
+    const verdicts = listRuleVerdicts(loaded.policy, decision);
+    return { kind: 'asked', hash: loaded.hash, otherHash, decision, verdicts, unverified, unknown };
+  } catch (error) {
+    if (error instanceof NotVerifiedError) return { kind: 'unusable', message: error.message };
+    throw error;
+  }
+}
+
+function toTold(report: PolicyReport | undefined, currencies: readonly Currency[]): ToldByWorker | undefined {
+  if (report === undefined) return undefined;
+  const rates = currencies.flatMap(({ paymentId, usdRate }) =>
+    usdRate === undefined ? [] : [[paymentId, usdRate] as const],
+  );
+  return { at: report.at, windows: report.rules, rates };
+}
