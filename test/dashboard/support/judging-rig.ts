@@ -91,7 +91,9 @@ export async function readText(dashboard: RunningDashboard, path: string): Promi
     .replace(/\s+/g, ' ');
 }
 
+const NO_RATES = { ratesAt: null, ratesMissingSince: null };
+
 /** What a worker with a policy tells. */
 export function reportOf(given: Partial<PolicyReport> = {}): PolicyReport {
-  return { hash: 'ab'.repeat(32), at: Date.now() - 5_000, rules: [], held: [], ratesAt: null, ...given };
+  return { ...{ hash: 'ab'.repeat(32), at: Date.now() - 5_000, rules: [], held: [] }, ...NO_RATES, ...given };
 }

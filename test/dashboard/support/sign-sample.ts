@@ -75,7 +75,7 @@ export async function signSample(account: SampleAccount): Promise<SignedSample> 
   const never = 'Rule never-more of the policy: it is 60000, more than 50000.';
   await hold('signed:refused', { reason: 'refuse', rule: 'never-more', message: never });
   await writePolicyReport(connection, {
-    ...{ hash: 'c0de'.repeat(16), at: Date.now(), ratesAt: null },
+    ...{ hash: 'c0de'.repeat(16), at: Date.now(), ratesAt: null, ratesMissingSince: null },
     rules: [
       {
         ...{ rule: 'day', unit: 'amount', limit: '20000', withinMs: 24 * HOUR_MS, per: null, unknown: null },
