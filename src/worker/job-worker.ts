@@ -13,9 +13,16 @@ export const LIMITER_MS = 1_000;
 
 /**
  * How soon a job whose worker was killed is run again, and how often that may happen before BullMQ fails it. The
- * ledger makes a re-run harmless, so it may come early and often.
+ * ledger makes a re-run harmless, so it may come early and often. Each check costs some commands, also where no job runs:
+ * a job waits for two of them at most, about as long as a takeover with its quarantine takes.
  */
-export const STALLED_JOBS = { lockDuration: 6_000, stalledInterval: 3_000, maxStalledCount: 1_000_000 };
+export const STALLED_JOBS = { lockDuration: 6_000, stalledInterval: 10_000, maxStalledCount: 1_000_000 };
+
+/**
+ * For how long a worker without jobs waits before it asks again, in s. A job that is added ends the wait at once; asking
+ * only finds what stands in the queue although its marker was lost.
+ */
+export const DRAIN_DELAY_S = 20;
 
 /** What BullMQ keeps of finished jobs: enough for the dashboard; the ledger keeps the payouts themselves. */
 const KEPT_JOBS = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1_000 } };
@@ -99,6 +106,7 @@ class ReplaceableWorker {
       concurrency,
       limiter: { max: ratePerSecond, duration: LIMITER_MS },
       maximumRateLimitDelay: LIMITER_MS,
+      drainDelay: DRAIN_DELAY_S,
       ...STALLED_JOBS,
       ...KEPT_JOBS,
       ...(telemetry === undefined ? {} : { telemetry }),
@@ -151,6 +159,8 @@ async function putBack(job: Job, token: string | undefined): Promise<never> {
 class FetchingWorker extends Worker<PayoutJobData, string> {
   /** Called whenever it asks Redis for a job. */
   onFetch: () => void = () => undefined;
+  /** The last fetch brought a job, and with it a marker that this worker has not taken yet. */
+  #hasMarker = false;
 
   /** Ends what would keep the process alive where its own closing hangs. */
   release(): void {
@@ -162,6 +172,21 @@ class FetchingWorker extends Worker<PayoutJobData, string> {
     ...args: Parameters<Worker<PayoutJobData, string>['moveToActive']>
   ): ReturnType<Worker<PayoutJobData, string>['moveToActive']> {
     this.onFetch();
-    return super.moveToActive(...args);
+    if (this.#hasMarker) {
+      // BullMQ would ask for one more job at once, and find none where polls come one by one. With each job that it hands
+      // out it puts a marker into the queue: waiting for that ends at once, and only then is it worth asking again.
+      this.#hasMarker = false;
+      return this.nextJobFromJobData();
+    }
+    const job = await super.moveToActive(...args);
+    // Undefined where there is none, whatever its type says.
+    this.#hasMarker = (job as unknown) !== undefined;
+    return job;
+  }
+
+  /** Called before it waits for a marker. */
+  protected override getBlockTimeout(blockUntil: number): number {
+    this.#hasMarker = false;
+    return super.getBlockTimeout(blockUntil);
   }
 }

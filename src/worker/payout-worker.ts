@@ -2,18 +2,17 @@ import { resolve } from 'node:path';
 import type { Telemetry } from 'bullmq';
 import { completeSettings, type PartialAccountSettings } from '../account-settings.js';
 import { checkSettings } from '../check-settings.js';
-import { systemClock, untilAborted, type Clock } from '../clock.js';
+import { systemClock, type Clock } from '../clock.js';
 import type { SigningKey } from '../control/signing-key-file.js';
 import type { SigningKeyOption } from '../control/signing-key-option.js';
-import { InvalidConfigError, StoppedError, type Problem } from '../errors.js';
+import { InvalidConfigError, type Problem } from '../errors.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { WriteConfirmer } from '../ledger/confirm-write.js';
 import { KnownReplicas } from '../ledger/known-replicas.js';
-import { checkDurability } from '../ledger/redis-durability.js';
 import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
 import { failsafeTelemetry } from '../queues/failsafe-telemetry.js';
-import { closeRedis, connectRedis, toRedisError, type RedisClient } from '../redis.js';
+import { closeRedis, connectRedis } from '../redis.js';
 import type { PartialSettings, Settings } from '../setting.js';
 import { ACCOUNT_SETTINGS, WORKER_SETTINGS, type ACCOUNT_IDENTITY } from '../settings.js';
 import { AccountWorker, type WorkerConfirmations, type WorkerConnections } from './account-worker.js';
@@ -22,7 +21,9 @@ import type { CurrentPolicy } from './current-policy.js';
 import { RecentWork } from './monitoring/recent-work.js';
 import { openPolicies } from './open-policies.js';
 import { openReceiptKey } from './receipt-key.js';
+import { RedisClocks } from './redis-clocks.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
+import { requireDurableRedis } from './require-durable-redis.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 
 /** One merchant account to work for. */
@@ -53,13 +54,12 @@ export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTI
   readonly telemetry?: Telemetry;
 }
 
-const DURABILITY_RETRY_MS = 1_000;
-
 /** Sends and follows the payouts of one account or several, each on its own, in one process. */
 export class PayoutWorker {
   readonly accounts: readonly AccountWorker[];
   readonly #connections: WorkerConnections;
   readonly #watch: RedisWatch | undefined;
+  readonly #redisClocks: RedisClocks;
   readonly #keyring: CurrentKeyring | undefined;
   readonly #policies: readonly CurrentPolicy[];
   #stopping: Promise<void> | undefined;
@@ -68,12 +68,14 @@ export class PayoutWorker {
     connections: WorkerConnections,
     accounts: readonly AccountWorker[],
     watch: RedisWatch | undefined,
+    redisClocks: RedisClocks,
     keyring: CurrentKeyring | undefined,
     policies: readonly CurrentPolicy[],
   ) {
     this.#connections = connections;
     this.accounts = accounts;
     this.#watch = watch;
+    this.#redisClocks = redisClocks;
     this.#keyring = keyring;
     this.#policies = policies;
   }
@@ -107,6 +109,7 @@ export class PayoutWorker {
         ? { sender: watch.writes, commands: new WriteConfirmer({ redis: connections.commands, known }) }
         : { sender: 'reply', commands: 'reply' };
       const judgement = watch ?? ACCEPTED_REDIS;
+      const redisClocks = new RedisClocks({ redis: connections.commands, clock });
       const accounts = options.accounts.map((account) =>
         openAccount(account, {
           options,
@@ -116,12 +119,14 @@ export class PayoutWorker {
           connections,
           confirmations,
           judgement,
+          redisClocks,
           logger,
           clock,
         }),
       );
       watch?.start();
-      return new PayoutWorker(connections, accounts, watch, keyring, [...policies.values()]);
+      redisClocks.start();
+      return new PayoutWorker(connections, accounts, watch, redisClocks, keyring, [...policies.values()]);
     } catch (error) {
       await closeAll(connections);
       throw error;
@@ -157,6 +162,7 @@ export class PayoutWorker {
   async #stop(): Promise<void> {
     await Promise.all(this.accounts.map(async (account) => account.stop()));
     await this.#watch?.stop();
+    await this.#redisClocks.stop();
     await closeAll(this.#connections);
   }
 }
@@ -205,38 +211,6 @@ function readKeyring({ keysFile }: PayoutWorkerOptions, logger: Logger): Current
   return new CurrentKeyring(keysFile, logger);
 }
 
-/** A Redis that is unavailable at the start is waited for; one that may forget is refused. */
-async function requireDurableRedis(
-  redis: RedisClient,
-  { allowVolatileRedis, logger, clock }: { allowVolatileRedis: boolean; logger: Logger; clock: Clock },
-  signal: AbortSignal,
-): Promise<void> {
-  const aborted = untilAborted(signal);
-  for (;;) {
-    try {
-      const report = await Promise.race([checkDurability(redis), aborted]);
-      if (report === undefined) throw new StoppedError('The worker was stopped while it waited for Redis.');
-      const { problems, warnings } = report;
-      for (const warning of warnings) logger.warn({}, `Redis: ${warning}`);
-      if (problems.length === 0) return;
-      if (!allowVolatileRedis) {
-        throw new InvalidConfigError(
-          problems.map((message) => ({
-            field: 'REDIS_URL',
-            message: `this Redis may forget what was sent: ${message}`,
-          })),
-        );
-      }
-      logger.warn({ problems }, 'ALLOW_VOLATILE_REDIS: this Redis may forget what was sent');
-      return;
-    } catch (error) {
-      if (error instanceof InvalidConfigError || error instanceof StoppedError) throw error;
-      logger.warn({ error: (toRedisError(error) as Error).message }, 'waiting for Redis');
-      await clock.sleep(DURABILITY_RETRY_MS, signal);
-    }
-  }
-}
-
 interface OpenAccountContext {
   readonly options: PayoutWorkerOptions;
   readonly keyring: CurrentKeyring | undefined;
@@ -245,12 +219,13 @@ interface OpenAccountContext {
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
   readonly judgement: RedisJudgement;
+  readonly redisClocks: RedisClocks;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
 function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
-  const { options, keyring, policies, receiptKey, connections, confirmations, judgement, clock } = context;
+  const { options, keyring, policies, receiptKey, connections, confirmations, judgement, redisClocks, clock } = context;
   const { journalDays = WORKER_SETTINGS.journalDays.default } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
@@ -288,6 +263,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
     connections,
     confirmations,
     judgement,
+    redisClocks,
     gateway,
     openJournal,
     journalDir: resolve(options.journalDir),

@@ -18,7 +18,8 @@ import { countDuePayouts } from '../../queues/count-due-payouts.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
 import { findForeignSettings, type ForeignSetting } from '../../queues/queue-settings.js';
 import { toRedisError } from '../../redis.js';
-import type { AccountStatus, AccountWorker } from '../account-worker.js';
+import type { AccountStatus } from '../account-status.js';
+import type { AccountWorker } from '../account-worker.js';
 
 /** The part of an account's worker that is looked at from outside. */
 export type WatchedAccount = Pick<
