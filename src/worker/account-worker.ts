@@ -239,7 +239,8 @@ export class AccountWorker {
     this.#loop = new SenderLoop({
       clock,
       ledger: this.#senderLedger,
-      relayOutbox: async (changedBefore, signal) => this.#account.relay.relayOutbox(changedBefore, signal),
+      relayOutbox: async (changedBefore, signal) =>
+        this.#senderLedger.isOutboxEmpty ? 0 : this.#account.relay.relayOutbox(changedBefore, signal),
       journal,
       journalPlace: { host: hostname(), dir: journalDir },
       journalKeptMs: journalDays * DAY_MS,

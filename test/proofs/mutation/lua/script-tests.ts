@@ -14,7 +14,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'add-approval': ['ledger/add-approval.test.ts'],
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
-  'renew-lease': [CONTRACT],
+  'renew-lease': [CONTRACT, 'ledger/outbox-at-heartbeat.test.ts'],
   'begin-send': [CONTRACT],
   'count-payouts': STATISTICS,
   'change-state': [PAYOUTS, 'ledger/transitions.test.ts'],
