@@ -56,7 +56,8 @@ async function count(
   sets: readonly string[],
   lists: readonly string[],
 ): Promise<{ readonly members: string[]; readonly outboxSize: number; readonly counts: number[] }> {
-  redis.defineCommand(COUNT_JOBS, { lua: SCRIPT });
+  // Once for a connection: a command that was defined again is sent with its whole text.
+  if (!(COUNT_JOBS in redis)) redis.defineCommand(COUNT_JOBS, { lua: SCRIPT });
   const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
   const args = [1 + sets.length + lists.length, keys.outbox, ...sets, ...lists, OUTBOX_READ, sets.length];
   const reply = await ask(commands[COUNT_JOBS]?.(...args) ?? Promise.reject(new Error(`${COUNT_JOBS} is not defined`)));

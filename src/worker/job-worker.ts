@@ -1,4 +1,4 @@
-import { WaitingError, Worker, type Job, type Telemetry } from 'bullmq';
+import { WaitingError, Worker, type Job, type Telemetry, type WorkerOptions } from 'bullmq';
 import { within, type Clock } from '../clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { Logger } from '../logger.js';
@@ -24,8 +24,14 @@ export const STALLED_JOBS = { lockDuration: 6_000, stalledInterval: 10_000, maxS
  */
 export const DRAIN_DELAY_S = 20;
 
-/** What BullMQ keeps of finished jobs: enough for the dashboard; the ledger keeps the payouts themselves. */
-const KEPT_JOBS = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1_000 } };
+/**
+ * What BullMQ keeps of finished jobs: enough for the dashboard; the ledger keeps the payouts themselves. Of a poll that
+ * found its payout completed there is nothing to see, and keeping it costs five commands.
+ */
+const KEPT_JOBS: Record<QueueName, Pick<WorkerOptions, 'removeOnComplete' | 'removeOnFail'>> = {
+  withdraw: { removeOnComplete: { count: 100 }, removeOnFail: { count: 1_000 } },
+  transactionstatus: { removeOnComplete: { count: 0 }, removeOnFail: { count: 1_000 } },
+};
 
 /** BullMQ waits without a limit for an unavailable Redis, to complete a job whose outcome the ledger already has. */
 const CLOSE_WITHIN_MS = 5_000;
@@ -44,11 +50,13 @@ export interface JobWorkerContext {
   readonly telemetry?: Telemetry;
 }
 
+type QueueName = (typeof QUEUE_NAMES)[keyof typeof QUEUE_NAMES];
+
 /** Runs a job. @returns the text that the dashboard shows for the completed job */
 type RunJob = (job: Job<PayoutJobData, string>, token: string | undefined) => Promise<string>;
 
 export interface JobWorkerOptions extends JobWorkerContext {
-  readonly queue: (typeof QUEUE_NAMES)[keyof typeof QUEUE_NAMES];
+  readonly queue: QueueName;
   readonly run: RunJob;
   /** Jobs that run at the same time in this process. */
   readonly concurrency: number;
@@ -108,7 +116,7 @@ class ReplaceableWorker {
       maximumRateLimitDelay: LIMITER_MS,
       drainDelay: DRAIN_DELAY_S,
       ...STALLED_JOBS,
-      ...KEPT_JOBS,
+      ...KEPT_JOBS[queue],
       ...(telemetry === undefined ? {} : { telemetry }),
     });
     this.#worker.onFetch = () => (this.#seenAt = clock.now());
