@@ -57,7 +57,8 @@ export {
   type PayoutWorkerOptions,
 } from './worker/payout-worker.js';
 export { DEFAULT_ACCOUNT_SETTINGS, type AccountSettings } from './account-settings.js';
-export type { AccountStatus, AccountWorker } from './worker/account-worker.js';
+export type { AccountStatus } from './worker/account-status.js';
+export type { AccountWorker } from './worker/account-worker.js';
 export type { WorkerObserver } from './worker/sender/worker-observer.js';
 export {
   createWorkerMetrics,

@@ -37,7 +37,7 @@ const ROLE_OPTIONS: Record<RedisRole, Omit<RedisOptions, 'replyMapping'>> = {
     autoResendUnfulfilledCommands: false,
     socketTimeout: SOCKET_TIMEOUT_MS,
   },
-  // BullMQ lets a command wait for up to ten seconds.
+  // BullMQ lets a command wait for up to twenty seconds.
   queue: { connectTimeout: 5_000, maxRetriesPerRequest: null, socketTimeout: 30_000 },
 };
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { PayoutProducer } from '../../dist/index.js';
 import { startSandbox } from '../../dist/sandbox/index.js';
 import { makeBenchKeys } from '../bench-keys.mjs';
@@ -10,6 +11,9 @@ import { startWorkerProcess } from '../worker-process.mjs';
 
 /** The first sends load code and open connections. */
 const WARM_UP = 3;
+
+/** From the last send until its status was polled. */
+const SETTLE_MS = 3_500;
 
 /**
  * What a payout costs above the interval and its own request: time, CPU and Redis commands, status polls included; the same
@@ -61,6 +65,9 @@ async function measure(name, payouts, keys) {
     await producer.enqueueMany(samplePayouts(payouts + WARM_UP));
     await until('the first were sent', () => sandbox.stats().arrivals >= WARM_UP);
     const before = { ...(await worker.report()), commands: await redis.countCommands() };
+    await until('all were sent', () => sandbox.stats().arrivals === payouts + WARM_UP);
+    // Not asked of Redis before: each question would count as commands of the worker.
+    await delay(SETTLE_MS);
     await until('all are completed', async () => (await producer.stats()).completed === payouts + WARM_UP);
     const after = { ...(await worker.report()), commands: await redis.countCommands() };
     const overheadsMs = after.overheadsMs.slice(WARM_UP - 1);

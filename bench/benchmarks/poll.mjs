@@ -7,7 +7,7 @@ import { connectRedis, createGatewayClient, silentLogger } from '../../dist/inde
 import { PayoutQueues, QUEUE_NAMES } from '../../dist/queues/payout-queues.js';
 import { closeRedis } from '../../dist/redis.js';
 import { StatusJobs } from '../../dist/worker/status-jobs.js';
-import { noObserver } from '../../dist/worker/worker-observer.js';
+import { noObserver } from '../../dist/worker/sender/worker-observer.js';
 import { holdLedger, openLedger, putInProgress } from '../ledger-account.mjs';
 import { startMeasuredRedis } from '../measured-redis.mjs';
 import { figure } from '../report.mjs';

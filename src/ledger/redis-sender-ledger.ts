@@ -24,10 +24,15 @@ import type {
   SenderView,
 } from './sender-ledger.js';
 
+/** What a heartbeat showed holds for some heartbeats, in ms. */
+const HEARTBEAT_HOLDS_MS = 5_000;
+
 /** The sender's view of the ledger, in Redis. Its connection must not send a command twice: `connectRedis(url, 'sender')`. */
 export class RedisSenderLedger implements SenderLedger {
   readonly #connection: LedgerConnection;
   readonly #confirmation: Confirmation;
+  /** What the last heartbeat showed, and when it was sent. */
+  #outbox: { readonly isEmpty: boolean; readonly at: number } | undefined;
 
   /** @param confirmation - how a begin is known to be kept, before its request is written */
   constructor(connection: LedgerConnection, confirmation: Confirmation) {
@@ -37,6 +42,16 @@ export class RedisSenderLedger implements SenderLedger {
 
   async readSender(): Promise<SenderView> {
     return readSenderView(this.#connection);
+  }
+
+  /**
+   * Whether the outbox was empty at the last heartbeat, so that it need not be read. False while there is no heartbeat: what
+   * came of the outbox meanwhile is not known.
+   */
+  get isOutboxEmpty(): boolean {
+    if (this.#outbox === undefined) return false;
+    const { isEmpty, at } = this.#outbox;
+    return isEmpty && this.#connection.clock.now() - at < HEARTBEAT_HOLDS_MS;
   }
 
   async acquireLease(
@@ -62,8 +77,13 @@ export class RedisSenderLedger implements SenderLedger {
   }
 
   async renewLease({ owner, epoch }: Lease): Promise<number | undefined> {
-    const beat = Number(await this.#connection.run('renew-lease', [owner, epoch]));
-    return beat === 0 ? undefined : beat;
+    const { run, clock } = this.#connection;
+    const askedAt = clock.now();
+    const reply = await run('renew-lease', [owner, epoch]);
+    if (!Array.isArray(reply)) return undefined;
+    const [heartbeat, outboxed] = reply as [number, number];
+    this.#outbox = { isEmpty: outboxed === 0, at: askedAt };
+    return heartbeat;
   }
 
   async releaseLease({ owner, epoch }: Lease): Promise<void> {

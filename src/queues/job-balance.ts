@@ -1,4 +1,5 @@
-import { ask, pipelined, type LedgerConnection } from '../ledger/ledger-connection.js';
+import { readFileSync } from 'node:fs';
+import { ask, type LedgerConnection } from '../ledger/ledger-connection.js';
 import { parseOutboxMember } from '../ledger/outbox-member.js';
 import { statesInQueueOf, type StateWithJob } from '../ledger/states.js';
 import { JOB_STRUCTURES } from './job-places.js';
@@ -20,8 +21,11 @@ export interface JobBalance {
 /** Outbox members that are read to tell the states apart; more of them count for each state. */
 const OUTBOX_READ = 1_000;
 
+const COUNT_JOBS = 'payouts:count-jobs';
+const SCRIPT = readFileSync(new URL('count-jobs.lua', import.meta.url), 'utf8');
+
 /**
- * Counts payouts and jobs in one round trip, whatever the backlog; in more where a long outbox holds what makes no sense.
+ * Counts payouts and jobs in one command, whatever the backlog; in more where a long outbox holds what makes no sense.
  * @throws RedisUnavailableError
  */
 export async function readJobBalance(
@@ -30,19 +34,14 @@ export async function readJobBalance(
   state: StateWithJob,
 ): Promise<JobBalance> {
   const { keys } = connection;
-  const states = statesInQueueOf(state);
-  const replies = await pipelined(connection, (pipeline) => {
-    pipeline.zrange(keys.outbox, '0', String(OUTBOX_READ - 1)).zcard(keys.outbox);
-    for (const counted of states) pipeline.zcard(keys.state(counted));
-    for (const { name, type } of JOB_STRUCTURES) {
-      const key = queues.queueOf(state).toKey(name);
-      if (type === 'list') pipeline.llen(key);
-      else pipeline.zcard(key);
-    }
-  });
-  const [members, outboxSize, ...counts] = replies as [string[], number, ...number[]];
-  const payouts = sum(counts.slice(0, states.length));
-  const jobs = sum(counts.slice(states.length));
+  const indexes = statesInQueueOf(state).map((counted) => keys.state(counted));
+  const queue = queues.queueOf(state);
+  const structures = (type: 'list' | 'sorted set'): string[] =>
+    JOB_STRUCTURES.filter((structure) => structure.type === type).map(({ name }) => queue.toKey(name));
+  const sets = [...indexes, ...structures('sorted set')];
+  const { members, outboxSize, counts } = await count(connection, sets, structures('list'));
+  const payouts = sum(counts.slice(0, indexes.length));
+  const jobs = sum(counts.slice(indexes.length));
   const entries = members.map(parseOutboxMember);
   const named = entries.filter((entry) => 'state' in entry && entry.state === state);
   const isStrange = entries.some((entry) => 'unknownMember' in entry);
@@ -50,6 +49,20 @@ export async function readJobBalance(
   // Members that make no sense stay at the head, and taken for payouts they would hide jobs that are lost.
   const outboxed = named.length + (isStrange ? behind - (await countUnknownBehind(connection, outboxSize)) : behind);
   return { payouts, jobs, outboxed, lost: payouts - jobs - outboxed };
+}
+
+async function count(
+  { redis, keys }: LedgerConnection,
+  sets: readonly string[],
+  lists: readonly string[],
+): Promise<{ readonly members: string[]; readonly outboxSize: number; readonly counts: number[] }> {
+  // Once for a connection: a command that was defined again is sent with its whole text.
+  if (!(COUNT_JOBS in redis)) redis.defineCommand(COUNT_JOBS, { lua: SCRIPT });
+  const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
+  const args = [1 + sets.length + lists.length, keys.outbox, ...sets, ...lists, OUTBOX_READ, sets.length];
+  const reply = await ask(commands[COUNT_JOBS]?.(...args) ?? Promise.reject(new Error(`${COUNT_JOBS} is not defined`)));
+  const [members, outboxSize, ...counts] = reply as [string[], number, ...number[]];
+  return { members, outboxSize, counts };
 }
 
 async function countUnknownBehind({ redis, keys }: LedgerConnection, outboxSize: number): Promise<number> {

@@ -126,6 +126,18 @@ export class OutboxRelay {
     await this.#try(payoutIds, async () => this.deliver(state, payoutIds));
   }
 
+  /**
+   * As {@link tryDeliver}, for a payout that the gateway has just accepted: its poll job is new, so it is not looked for
+   * before. Where it is not, as in a Redis that came back older, the reconciler finds out.
+   */
+  async tryDeliverSent(payoutId: string): Promise<void> {
+    await this.#try([payoutId], async () => {
+      const payout = await this.#ledger.get(payoutId);
+      if (payout?.state === 'in_progress') await this.addJobs('in_progress', [payout]);
+      await this.#ledger.clearOutbox('in_progress', [payoutId]);
+    });
+  }
+
   /** As {@link tryDeliver}, for payouts that were just enqueued: nothing is read before their jobs are added. */
   async tryDeliverAccepted({ fresh, waiting }: AcceptedPayouts): Promise<void> {
     const all = [...fresh, ...waiting];

@@ -20,12 +20,14 @@ import type { RedisClient } from '../redis.js';
 import { doActiveWork } from './active-work.js';
 import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import type { RecentWork } from './monitoring/recent-work.js';
+import type { RedisClocks } from './redis-clocks.js';
 import type { RedisJudgement } from './redis-watch.js';
+import { repairClockJumps } from './repair-clock-jump.js';
 import { SenderLoop } from './sender/sender-loop.js';
-import type { SenderStatus } from './sender/sender-status.js';
 import type { JobWorkerContext } from './job-worker.js';
 import type { CurrentKeyring } from './current-keyring.js';
 import type { CurrentPolicy } from './current-policy.js';
+import type { AccountStatus } from './account-status.js';
 import { describeWorker } from './describe-worker.js';
 import { reportAccount } from './report-account.js';
 import { SignedAuthority } from './signed-authority.js';
@@ -53,6 +55,7 @@ export interface AccountWorkerOptions {
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
   readonly judgement: RedisJudgement;
+  readonly redisClocks: Pick<RedisClocks, 'readingOf'>;
   readonly gateway: GatewayClient;
   /** Opens the account's journal. @throws Error when it cannot be read or written */
   readonly openJournal: () => Promise<SendJournal>;
@@ -73,17 +76,6 @@ export interface AccountWorkerOptions {
   readonly telemetry?: Telemetry;
 }
 
-/** What an account's worker is doing. */
-export type AccountStatus = SenderStatus | RefusedRedis | { readonly role: 'stopped' };
-
-/** Nothing is sent because Redis may lose it, or refuses it; a lease is kept meanwhile, since no other process has a better Redis. */
-export interface RefusedRedis {
-  readonly role: 'refused';
-  readonly reason: string;
-  readonly cause: 'redis';
-  /** Of the lease; where it is held only. */
-  readonly epoch?: number;
-}
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -105,7 +97,8 @@ export class AccountWorker {
   #journalTrouble: string | undefined;
   #isStopped = false;
   #running: Promise<void> | undefined;
-  #reporting: Promise<void> | undefined;
+  /** What runs beside the sender in every process of the account, until the end. */
+  #beside: Promise<unknown> | undefined;
   /** Aborted when the send in progress is over too. */
   readonly #over = new AbortController();
   #statusJobs: StatusJobs | undefined;
@@ -179,7 +172,7 @@ export class AccountWorker {
     const receipts = key && new ReceiptSigner({ key, platformId, keyring, clock });
     this.#statusJobs = new StatusJobs({ ...context, receipts, pollMinMs, pollMaxMs, pollRate });
     this.#running = this.#run();
-    this.#reporting = this.#report();
+    this.#beside = Promise.all([this.#report(), this.#repairClockJumps()]);
   }
 
   async #report(): Promise<void> {
@@ -190,6 +183,17 @@ export class AccountWorker {
       return describeWorker({ status, work, opensAt: this.#pacer?.openAt, startedAt, journalHead, clock });
     };
     await reportAccount({ connection: this.ledger.connection, policy, describe, clock, logger }, this.#over.signal);
+  }
+
+  async #repairClockJumps(): Promise<void> {
+    const { clock, redisClocks, settings, logger } = this.#options;
+    const { queues, ledger } = this;
+    const options = {
+      ...{ clock, queues, logger, longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs) },
+      readRedisClock: () => redisClocks.readingOf(ledger.connection.keys.ledger),
+      isSender: () => this.#loop?.status.role === 'sender',
+    };
+    await repairClockJumps(options, this.#over.signal);
   }
 
   get #jobWorkerContext(): JobWorkerContext {
@@ -236,7 +240,8 @@ export class AccountWorker {
     this.#loop = new SenderLoop({
       clock,
       ledger: this.#senderLedger,
-      relayOutbox: async (changedBefore, signal) => this.#account.relay.relayOutbox(changedBefore, signal),
+      relayOutbox: async (changedBefore, signal) =>
+        this.#senderLedger.isOutboxEmpty ? 0 : this.#account.relay.relayOutbox(changedBefore, signal),
       journal,
       journalPlace: { host: hostname(), dir: journalDir },
       journalKeptMs: journalDays * DAY_MS,
@@ -256,7 +261,6 @@ export class AccountWorker {
             ...this.#jobWorkerContext,
             ledger: this.ledger,
             relay: this.#account.relay,
-            longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs),
             retentionDays: settings.retentionDays,
             gateway,
             balanceEveryMs: settings.balanceEveryMs,
@@ -290,7 +294,7 @@ export class AccountWorker {
     await this.#statusJobs?.close();
     await this.#running;
     this.#over.abort();
-    await this.#reporting;
+    await this.#beside;
     await this.#account.close();
     this.#options.gateway.close();
     this.#isStopped = true;

@@ -5,7 +5,6 @@ import { JobReconciler } from '../queues/job-reconciler.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import { keepGatewayFacts } from './gateway-facts/keep-gateway-facts.js';
 import type { JobWorkerContext } from './job-worker.js';
-import { repairClockJumpsRegularly } from './repair-clock-jump.js';
 import { applyRetention } from './retention.js';
 import type { AccountPolicy } from './policy/account-policy.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
@@ -18,8 +17,6 @@ import { WithdrawJobs } from './withdraw-jobs.js';
 export interface ActiveWorkOptions extends Omit<JobWorkerContext, 'logger'> {
   readonly ledger: PayoutLedger;
   readonly relay: OutboxRelay;
-  /** The longest time between two polls of a payout, in ms. */
-  readonly longestPollDelayMs: number;
   /** Final payouts are kept for this many days. @defaultValue they are never removed */
   readonly retentionDays?: number | undefined;
   readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
@@ -37,7 +34,7 @@ export interface ActiveWorkOptions extends Omit<JobWorkerContext, 'logger'> {
  * Resolves when the signal was aborted and the send in progress has its response.
  */
 export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSender, end: AbortSignal): Promise<void> {
-  const { clock, ledger, queues, relay, longestPollDelayMs, retentionDays, policy, observer } = options;
+  const { clock, ledger, queues, relay, retentionDays, policy, observer } = options;
   const { logger } = active;
   const { connection } = ledger;
   const jobs = new WithdrawJobs({ ...options, active, logger });
@@ -45,7 +42,6 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   const statistics = new StatisticsKeeper(connection, logger);
   const balanceReconciler = openReconciler(options, active);
   const upkeep = [
-    repairClockJumpsRegularly({ clock, queues, longestPollDelayMs, logger }, end),
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),
     keepStatistics({ keeper: statistics, connection, logger }, end),
     keepGatewayFacts(

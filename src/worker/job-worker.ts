@@ -1,4 +1,4 @@
-import { WaitingError, Worker, type Job, type Telemetry } from 'bullmq';
+import { WaitingError, Worker, type Job, type Telemetry, type WorkerOptions } from 'bullmq';
 import { within, type Clock } from '../clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { Logger } from '../logger.js';
@@ -13,12 +13,25 @@ export const LIMITER_MS = 1_000;
 
 /**
  * How soon a job whose worker was killed is run again, and how often that may happen before BullMQ fails it. The
- * ledger makes a re-run harmless, so it may come early and often.
+ * ledger makes a re-run harmless, so it may come early and often. Each check costs some commands, also where no job runs:
+ * a job waits for two of them at most, about as long as a takeover with its quarantine takes.
  */
-export const STALLED_JOBS = { lockDuration: 6_000, stalledInterval: 3_000, maxStalledCount: 1_000_000 };
+export const STALLED_JOBS = { lockDuration: 6_000, stalledInterval: 10_000, maxStalledCount: 1_000_000 };
 
-/** What BullMQ keeps of finished jobs: enough for the dashboard; the ledger keeps the payouts themselves. */
-const KEPT_JOBS = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1_000 } };
+/**
+ * For how long a worker without jobs waits before it asks again, in s. A job that is added ends the wait at once; asking
+ * only finds what stands in the queue although its marker was lost.
+ */
+export const DRAIN_DELAY_S = 20;
+
+/**
+ * What BullMQ keeps of finished jobs: enough for the dashboard; the ledger keeps the payouts themselves. Of a poll that
+ * found its payout completed there is nothing to see, and keeping it costs five commands.
+ */
+const KEPT_JOBS: Record<QueueName, Pick<WorkerOptions, 'removeOnComplete' | 'removeOnFail'>> = {
+  withdraw: { removeOnComplete: { count: 100 }, removeOnFail: { count: 1_000 } },
+  transactionstatus: { removeOnComplete: { count: 0 }, removeOnFail: { count: 1_000 } },
+};
 
 /** BullMQ waits without a limit for an unavailable Redis, to complete a job whose outcome the ledger already has. */
 const CLOSE_WITHIN_MS = 5_000;
@@ -37,11 +50,13 @@ export interface JobWorkerContext {
   readonly telemetry?: Telemetry;
 }
 
+type QueueName = (typeof QUEUE_NAMES)[keyof typeof QUEUE_NAMES];
+
 /** Runs a job. @returns the text that the dashboard shows for the completed job */
 type RunJob = (job: Job<PayoutJobData, string>, token: string | undefined) => Promise<string>;
 
 export interface JobWorkerOptions extends JobWorkerContext {
-  readonly queue: (typeof QUEUE_NAMES)[keyof typeof QUEUE_NAMES];
+  readonly queue: QueueName;
   readonly run: RunJob;
   /** Jobs that run at the same time in this process. */
   readonly concurrency: number;
@@ -99,8 +114,9 @@ class ReplaceableWorker {
       concurrency,
       limiter: { max: ratePerSecond, duration: LIMITER_MS },
       maximumRateLimitDelay: LIMITER_MS,
+      drainDelay: DRAIN_DELAY_S,
       ...STALLED_JOBS,
-      ...KEPT_JOBS,
+      ...KEPT_JOBS[queue],
       ...(telemetry === undefined ? {} : { telemetry }),
     });
     this.#worker.onFetch = () => (this.#seenAt = clock.now());
@@ -151,6 +167,8 @@ async function putBack(job: Job, token: string | undefined): Promise<never> {
 class FetchingWorker extends Worker<PayoutJobData, string> {
   /** Called whenever it asks Redis for a job. */
   onFetch: () => void = () => undefined;
+  /** The last fetch brought a job, and with it a marker that this worker has not taken yet. */
+  #hasMarker = false;
 
   /** Ends what would keep the process alive where its own closing hangs. */
   release(): void {
@@ -162,6 +180,21 @@ class FetchingWorker extends Worker<PayoutJobData, string> {
     ...args: Parameters<Worker<PayoutJobData, string>['moveToActive']>
   ): ReturnType<Worker<PayoutJobData, string>['moveToActive']> {
     this.onFetch();
-    return super.moveToActive(...args);
+    if (this.#hasMarker) {
+      // BullMQ would ask for one more job at once, and find none where polls come one by one. With each job that it hands
+      // out it puts a marker into the queue: waiting for that ends at once, and only then is it worth asking again.
+      this.#hasMarker = false;
+      return this.nextJobFromJobData();
+    }
+    const job = await super.moveToActive(...args);
+    // Undefined where there is none, whatever its type says.
+    this.#hasMarker = (job as unknown) !== undefined;
+    return job;
+  }
+
+  /** Called before it waits for a marker. */
+  protected override getBlockTimeout(blockUntil: number): number {
+    this.#hasMarker = false;
+    return super.getBlockTimeout(blockUntil);
   }
 }

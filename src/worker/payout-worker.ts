@@ -21,6 +21,7 @@ import type { CurrentPolicy } from './current-policy.js';
 import { RecentWork } from './monitoring/recent-work.js';
 import { openPolicies } from './open-policies.js';
 import { openReceiptKey } from './receipt-key.js';
+import { RedisClocks } from './redis-clocks.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
 import { requireDurableRedis } from './require-durable-redis.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
@@ -58,6 +59,7 @@ export class PayoutWorker {
   readonly accounts: readonly AccountWorker[];
   readonly #connections: WorkerConnections;
   readonly #watch: RedisWatch | undefined;
+  readonly #redisClocks: RedisClocks;
   readonly #keyring: CurrentKeyring | undefined;
   readonly #policies: readonly CurrentPolicy[];
   #stopping: Promise<void> | undefined;
@@ -66,12 +68,14 @@ export class PayoutWorker {
     connections: WorkerConnections,
     accounts: readonly AccountWorker[],
     watch: RedisWatch | undefined,
+    redisClocks: RedisClocks,
     keyring: CurrentKeyring | undefined,
     policies: readonly CurrentPolicy[],
   ) {
     this.#connections = connections;
     this.accounts = accounts;
     this.#watch = watch;
+    this.#redisClocks = redisClocks;
     this.#keyring = keyring;
     this.#policies = policies;
   }
@@ -105,6 +109,7 @@ export class PayoutWorker {
         ? { sender: watch.writes, commands: new WriteConfirmer({ redis: connections.commands, known }) }
         : { sender: 'reply', commands: 'reply' };
       const judgement = watch ?? ACCEPTED_REDIS;
+      const redisClocks = new RedisClocks({ redis: connections.commands, clock });
       const accounts = options.accounts.map((account) =>
         openAccount(account, {
           options,
@@ -114,12 +119,14 @@ export class PayoutWorker {
           connections,
           confirmations,
           judgement,
+          redisClocks,
           logger,
           clock,
         }),
       );
       watch?.start();
-      return new PayoutWorker(connections, accounts, watch, keyring, [...policies.values()]);
+      redisClocks.start();
+      return new PayoutWorker(connections, accounts, watch, redisClocks, keyring, [...policies.values()]);
     } catch (error) {
       await closeAll(connections);
       throw error;
@@ -155,6 +162,7 @@ export class PayoutWorker {
   async #stop(): Promise<void> {
     await Promise.all(this.accounts.map(async (account) => account.stop()));
     await this.#watch?.stop();
+    await this.#redisClocks.stop();
     await closeAll(this.#connections);
   }
 }
@@ -211,12 +219,13 @@ interface OpenAccountContext {
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
   readonly judgement: RedisJudgement;
+  readonly redisClocks: RedisClocks;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
 function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
-  const { options, keyring, policies, receiptKey, connections, confirmations, judgement, clock } = context;
+  const { options, keyring, policies, receiptKey, connections, confirmations, judgement, redisClocks, clock } = context;
   const { journalDays = WORKER_SETTINGS.journalDays.default } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
@@ -254,6 +263,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
     connections,
     confirmations,
     judgement,
+    redisClocks,
     gateway,
     openJournal,
     journalDir: resolve(options.journalDir),

@@ -1,6 +1,7 @@
 import { isAborted, type Clock } from '../clock.js';
 import type { Logger } from '../logger.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
+import { ClockStepDetector, readLocalClock, type ClockReading } from './clock-reading.js';
 import { LIMITER_MS, STALLED_JOBS } from './job-worker.js';
 
 export interface ClockJumpRepairOptions {
@@ -11,25 +12,78 @@ export interface ClockJumpRepairOptions {
   readonly logger: Logger;
 }
 
+export interface ClockJumpWatchOptions extends ClockJumpRepairOptions {
+  /** The clock of the Redis that has the account's queues, as it was read last. */
+  readonly readRedisClock: () => ClockReading | undefined;
+  /** Whether this process holds the lease. */
+  readonly isSender: () => boolean;
+}
+
 /** The clocks of two machines may differ by this without a jump, in ms. */
 const CLOCKS_DIFFER_MS = 1_000;
 
-const REPAIR_EVERY_MS = 1_000;
+const LOOK_EVERY_MS = 1_000;
+
+/** What was under way when the clock was put back may bring the time from before into the queues once more. */
+const REPAIRS_AFTER_JUMP = 3;
+
+/** The sender also repairs what a process left that has ended, or whose clock is wrong all the time. */
+const SENDER_REPAIRS_EVERY_MS = 60_000;
 
 /**
  * Keeps the queues of an account running when a wall clock is put back, which may happen at any time: the limiter of a
- * queue would block it for as long as the clock went back, and so would the delay of every status poll. Runs until the
- * signal is aborted.
+ * queue would block it for as long as the clock went back, and so would the delay of every status poll. Each process
+ * watches its own clock and that of Redis; Redis is asked for the queues only when one of them was put back, at a takeover
+ * and once a minute. Runs until the signal is aborted.
  */
-export async function repairClockJumpsRegularly(options: ClockJumpRepairOptions, signal: AbortSignal): Promise<void> {
+export async function repairClockJumps(options: ClockJumpWatchOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = options;
+  const steps = new StepWatch(options);
+  let left = 0;
+  let repairedAt: number | undefined;
   while (!isAborted(signal)) {
-    try {
-      await repairClockJump(options);
-    } catch (error) {
-      logger.debug({ error: (error as Error).message }, 'cannot check whether a wall clock was put back');
+    if (steps.look()) {
+      logger.debug({}, 'a wall clock was put back');
+      left = REPAIRS_AFTER_JUMP;
     }
-    await clock.sleep(REPAIR_EVERY_MS, signal);
+    // Before a takeover, what the sender does is none of this process's business.
+    if (!options.isSender()) repairedAt = undefined;
+    else if (clock.now() - (repairedAt ?? -Infinity) >= SENDER_REPAIRS_EVERY_MS) left = Math.max(left, 1);
+    if (left > 0 && (await tryRepair(options))) {
+      left -= 1;
+      repairedAt = clock.now();
+    }
+    await clock.sleep(LOOK_EVERY_MS, signal);
+  }
+}
+
+/** The clocks by which the times of the account's queues are set. */
+class StepWatch {
+  readonly #options: Pick<ClockJumpWatchOptions, 'clock' | 'readRedisClock'>;
+  readonly #local = new ClockStepDetector();
+  readonly #redis = new ClockStepDetector();
+
+  constructor(options: Pick<ClockJumpWatchOptions, 'clock' | 'readRedisClock'>) {
+    this.#options = options;
+  }
+
+  /** Whether one of them was put back since the last look. */
+  look(): boolean {
+    const { clock, readRedisClock } = this.#options;
+    const isLocal = this.#local.note(readLocalClock(clock));
+    const reading = readRedisClock();
+    const isRedis = reading !== undefined && this.#redis.note(reading);
+    return isLocal || isRedis;
+  }
+}
+
+async function tryRepair(options: ClockJumpRepairOptions): Promise<boolean> {
+  try {
+    await repairClockJump(options);
+    return true;
+  } catch (error) {
+    options.logger.debug({ error: (error as Error).message }, 'cannot check whether a wall clock was put back');
+    return false;
   }
 }
 

@@ -14,8 +14,11 @@ export interface HungWorkerOptions {
 
 const CHECK_EVERY_MS = 5_000;
 
-/** A BullMQ worker that is well asks Redis for a job every five seconds, and every second while its rate is limited. */
-const HUNG_AFTER_MS = 15_000;
+/**
+ * A BullMQ worker that is well asks Redis for a job after twenty seconds without one at the latest, which BullMQ itself
+ * ends a second later, and every second while its rate is limited.
+ */
+const HUNG_AFTER_MS = 30_000;
 
 /**
  * Replaces a BullMQ worker that hangs: after a failover of a Redis Cluster one was seen to wait for its connection without

@@ -15,8 +15,8 @@ export interface WorkerReportsOptions {
 
 const CHECK_EVERY_MS = 500;
 
-/** A process that does nothing new says so this often: one command in three seconds. */
-const REPORT_EVERY_MS = 3_000;
+/** A process that does nothing new says so this often: one command in five seconds. */
+const REPORT_EVERY_MS = 5_000;
 
 const CLEAN_EVERY_MS = 60_000;
 

@@ -4,11 +4,12 @@ import { checkDurability } from '../ledger/redis-durability.js';
 import type { Logger } from '../logger.js';
 import { toRedisError, type RedisClient } from '../redis.js';
 
-const RETRY_MS = 1_000;
+const DURABILITY_RETRY_MS = 1_000;
 
 /**
  * A Redis that is unavailable at the start is waited for; one that may forget is refused.
- * @throws InvalidConfigError where it may forget; StoppedError when the signal ended the waiting
+ * @throws InvalidConfigError when it may forget and nobody allowed that
+ * @throws StoppedError when the signal ended the waiting
  */
 export async function requireDurableRedis(
   redis: RedisClient,
@@ -36,7 +37,7 @@ export async function requireDurableRedis(
     } catch (error) {
       if (error instanceof InvalidConfigError || error instanceof StoppedError) throw error;
       logger.warn({ error: (toRedisError(error) as Error).message }, 'waiting for Redis');
-      await clock.sleep(RETRY_MS, signal);
+      await clock.sleep(DURABILITY_RETRY_MS, signal);
     }
   }
 }

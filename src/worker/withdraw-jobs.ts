@@ -7,7 +7,7 @@ import { sendUntilDecided, type ActiveSender, type SendDecision } from './sender
 
 export interface WithdrawJobsOptions extends JobWorkerContext {
   readonly active: ActiveSender;
-  readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
+  readonly relay: Pick<OutboxRelay, 'tryDeliverSent'>;
 }
 
 /**
@@ -64,7 +64,7 @@ export class WithdrawJobs {
   async #conclude(payoutId: string, outcome: Extract<SendDecision, { kind: 'sent' }>['outcome']): Promise<string> {
     switch (outcome.kind) {
       case 'accepted':
-        await this.#options.relay.tryDeliver('in_progress', [payoutId]);
+        await this.#options.relay.tryDeliverSent(payoutId);
         return `accepted: ${outcome.txhash}`;
       case 'rejected':
         throw new ExpectedEndError(`rejected: ${outcome.message}`);

@@ -150,6 +150,25 @@ describe('deliver', () => {
   });
 });
 
+describe('tryDeliverSent', () => {
+  it('adds the poll job of a payout that was accepted, and takes it out of the outbox', async () => {
+    await rig.account.ledger.enqueue([aPayout('p')]);
+    await rig.relay.relayOutbox(soon());
+    await makeInProgress('p');
+    await rig.relay.tryDeliverSent('p');
+    expect(await statusJobs()).toEqual(['p~0']);
+    expect(await rig.relay.relayOutbox(soon())).toBe(0);
+  });
+
+  it('adds none for a payout that has moved on', async () => {
+    await rig.account.ledger.enqueue([aPayout('p')]);
+    await makeInProgress('p');
+    await rig.account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'completed' });
+    await rig.relay.tryDeliverSent('p');
+    expect(await statusJobs()).toEqual([]);
+  });
+});
+
 describe('tryDeliver', () => {
   const outbox = async () => rig.account.redis.zrange(rig.account.connection.keys.outbox, '0', '-1');
 

@@ -128,7 +128,7 @@ it.each<[string, () => Promise<unknown>]>([
   start();
   await until('it waits for a job', isHung);
   if (await rig.queues.withdraw.isPaused()) await rig.enqueue(['p']);
-  await systemClock.sleep(3_500);
+  await systemClock.sleep(5_500);
   expect(replaced).toEqual([]);
 });
 
@@ -137,6 +137,6 @@ it('leaves a worker alone that looks for jobs, though it gets none for a long ti
   // As where another process takes all that the rate allows.
   await rig.account.redis.set(rig.queues.withdraw.toKey('limiter'), '1000', 'EX', 60);
   start();
-  await systemClock.sleep(4_000);
+  await systemClock.sleep(6_000);
   expect({ ran, replaced }).toEqual({ ran: [], replaced: [] });
 });

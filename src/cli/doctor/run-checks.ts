@@ -6,6 +6,7 @@ import { silentLogger, type Logger } from '../../logger.js';
 import { openAccount } from '../../queues/open-account.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
 import type { Keyring } from '../../control/keyring.js';
+import { ACCOUNT_SETTINGS } from '../../settings.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { checkPause, checkSender, checkUnknown } from './check-account.js';
 import { checkBalance } from './check-balance.js';
@@ -19,6 +20,7 @@ import { checkKeys, type KeysToCheck } from './check-keys.js';
 import { checkNotifications } from './check-notifications.js';
 import { checkOutbox } from './check-outbox.js';
 import { checkPolicy } from './check-policy.js';
+import { checkPolls } from './check-polls.js';
 import { checkQueue } from './check-queue.js';
 import {
   checkRedis,
@@ -93,7 +95,8 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
       for (const result of policy) yield { ...result, platformId };
       for await (const result of checkGateway(account, clock)) yield { ...result, platformId };
       if (there === undefined) continue;
-      for await (const result of checkLedger(there, platformId, { journalDir, isSigned, keyring, clock }))
+      const { pollRate = ACCOUNT_SETTINGS.pollRate.default } = account;
+      for await (const result of checkLedger(there, platformId, { journalDir, isSigned, keyring, pollRate, clock }))
         yield { ...result, platformId };
     }
   } finally {
@@ -129,13 +132,14 @@ interface LedgerCheckOptions {
   readonly isSigned: boolean;
   /** Undefined where nothing has to be signed, or the file cannot be used. */
   readonly keyring: Keyring | undefined;
+  readonly pollRate: number;
   readonly clock: Clock;
 }
 
 async function* checkLedger(
   redis: RedisClient,
   platformId: number,
-  { journalDir, isSigned, keyring, clock }: LedgerCheckOptions,
+  { journalDir, isSigned, keyring, pollRate, clock }: LedgerCheckOptions,
 ): AsyncGenerator<CheckResult> {
   const account = openAccount({ platformId, connection: redis, confirmation: 'reply', readOnly: true, clock });
   const { queues } = account;
@@ -156,6 +160,7 @@ async function* checkLedger(
     for (const state of STATES_WITH_JOB) {
       yield await attempt(JOB_CHECK_NAMES[state], async () => checkJobs(state, jobs));
     }
+    yield await attempt('status polls', async () => checkPolls({ connection, queues, pollRate }));
     yield await attempt('outbox', async () => checkOutbox(await readAccountStats(connection)));
     yield await attempt('pause', async () => checkPause(await readAccountStats(connection), { isSigned }));
     yield await attempt('balance', async () => checkBalance(connection));

@@ -5,7 +5,7 @@ export interface ObservedWorker extends KnownWorker {
   readonly silentMs: number;
 }
 
-/** A process reports every three seconds. */
+/** A process reports every five seconds. */
 export const WORKER_SILENT_AFTER_MS = 8_000;
 
 /** Follows the reports of the worker processes: one whose report changes is alive. */

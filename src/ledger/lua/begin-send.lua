@@ -12,19 +12,18 @@
 local record = KEYS[OWN + 1]
 local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs, beat, spend, spentSince =
   unpack(ARGV)
-local ledger = redis.call('HMGET', LEDGER, 'id', 'pausedReason', 'untold')
-tell_untold(ledger[3])
-if ledger[1] ~= ledgerId then return { -2, ledger[1] or '' } end
-if not holds_lease(owner, epoch) then return { -1 } end
+tell_untold(account.untold)
+if account.id ~= ledgerId then return { -2, account.id or '' } end
+local sender = redis.call('HMGET', SENDER, 'owner', 'epoch', 'released', 'beat', 'sends', 'last')
+if not holds_lease(owner, epoch, sender) then return { -1 } end
 -- A ledger that came back older may have forgotten an objection, and nothing else.
-if tonumber(redis.call('HGET', SENDER, 'beat')) < tonumber(beat) then return { -1 } end
+if tonumber(sender[4]) < tonumber(beat) then return { -1 } end
 -- The token of the last send names the whole line of sends that led to it; their number alone does not.
-local begun = redis.call('HMGET', SENDER, 'sends', 'last')
-begun[1] = begun[1] or '0'
-if begun[1] ~= sends or (begun[2] or '') ~= last then return { -3, begun[1], begun[2] or '' } end
+local begun = { sender[5] or '0', sender[6] or '' }
+if begun[1] ~= sends or begun[2] ~= last then return { -3, begun[1], begun[2] } end
 local objection = redis.call('HGETALL', OBJECTIONS)
 if #objection > 0 then return { -9, objection[1], cjson.decode(objection[2]).reason } end
-if ledger[2] then return { -4, ledger[2] } end
+if account.pausedReason then return { -4, account.pausedReason } end
 local others = redis.call('ZRANGE', INDEX.sending, 0, -1)
 if #others > 0 then return { -5, unpack(others) } end
 local payout = open(record)

@@ -10,8 +10,7 @@
 local record, bucket, otherRecord = unpack(KEYS, OWN + 1, OWN + 3)
 local at, attempt, token, to, txhash, message, maxRejections, maxUnknowns, blockedReason, doubtMs = unpack(ARGV)
 attempt = tonumber(attempt)
-local ledger = redis.call('HMGET', LEDGER, 'untold', 'pausedReason', 'counted', 'rejectionsInARow', 'unknownsInARow')
-tell_untold(ledger[1])
+tell_untold(account.untold)
 local payout = open(record)
 if not payout or not knows(payout, attempt, token) then return { 0, payout and payout.state or '' } end
 local from = payout.state
@@ -23,8 +22,7 @@ end
 local has_response = to ~= 'unknown'
 local told = told_as(token, to, txhash)
 -- What was decided since the response was recorded stays. (A record of format 1 says only by its txhash that it was.)
-local is_told = redis.call('HGET', record, 'told') == told
-  or (from == 'unknown' and to == 'in_progress' and redis.call('HGET', record, 'txhash') == txhash)
+local is_told = payout.told == told or (from == 'unknown' and to == 'in_progress' and payout.txhash == txhash)
 if has_response and is_told then
   clear_unanswered()
   return { 0, from }
@@ -41,7 +39,7 @@ local late = (is_newest and from == 'unknown' and to ~= 'unknown')
   or ((from == 'queued' or from == 'held') and to == 'in_progress')
 if not late and not (is_newest and from == 'sending') then
   if has_response then clear_unanswered() end
-  local isRecorded = to ~= 'in_progress' or redis.call('HGET', record, 'txhash') == txhash
+  local isRecorded = to ~= 'in_progress' or payout.txhash == txhash
   -- One txhash for two payouts: recorded before, with that reason.
   if isRecorded or (holder and from == 'unknown') then return { 0, from } end
   note_late_payment(payout, txhash, at)
@@ -71,9 +69,9 @@ end
 -- The breaker's counts and its pause are one write; `counted` keeps a repeated call from counting twice.
 local reason = ''
 local counted = token .. ' ' .. to
-local rejections, unknowns = tonumber(ledger[4] or 0), tonumber(ledger[5] or 0)
+local rejections, unknowns = tonumber(account.rejectionsInARow or 0), tonumber(account.unknownsInARow or 0)
 local fields = {}
-if ledger[3] ~= counted then
+if account.counted ~= counted then
   reason = blockedReason
   if to == 'in_progress' then
     rejections, unknowns = 0, 0
@@ -88,14 +86,14 @@ if ledger[3] ~= counted then
       reason = unknowns .. ' sends in a row without a trustworthy response, the last: ' .. message
     end
   end
-  if ledger[2] then reason = '' end
+  if account.pausedReason then reason = '' end
   if reason ~= '' then fields = paused_fields(at, 'worker', reason) end
   redis.call('HSET', LEDGER, 'counted', counted, 'rejectionsInARow', rejections, 'unknownsInARow', unknowns, unpack(fields))
 end
 
 fields = has_response and { 'told', told } or {}
 if message == '' then
-  redis.call('HDEL', record, 'message')
+  if payout.hasMessage then redis.call('HDEL', record, 'message') end
 else
   fields[#fields + 1] = 'message'
   fields[#fields + 1] = message

@@ -152,15 +152,17 @@ local function tokens_with(payout, attempt, token)
   return table.concat(tokens, ' ')
 end
 
--- The part of a record that decides what may happen to its payout; nil where there is none.
+-- The part of a record that decides what may happen to its payout; nil where there is none. Read together, because many
+-- reads cost more than long ones. `told`, `txhash`, `hasMessage`: as they were before the script changed anything.
 local function open(record)
-  local field = redis.call('HMGET', record, 'state', 'attempt', 'tokens', 'epoch', 'n', 'pending', 'overlap')
+  local field = redis.call('HMGET', record, 'state', 'attempt', 'tokens', 'epoch', 'n', 'pending', 'overlap', 'told', 'txhash',
+    'message')
   if not field[1] then return nil end
   local attempt = tonumber(field[2] or 0)
   local payout = {
     record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = field[1], attempt = attempt,
     tokens = read_tokens(attempt, field[3], field[4]), n = tonumber(field[5]),
-    overlap = tonumber(field[7] or 0),
+    overlap = tonumber(field[7] or 0), told = field[8], txhash = field[9], hasMessage = field[10] and true or false,
   }
   if field[6] then complete(payout, field[6]) end
   return payout
@@ -298,25 +300,30 @@ local function note_act(from, to, at, by, reason, count)
   redis.call('XDEL', ACTIVITY, last[1])
 end
 
--- The lease is this owner's, in this epoch, and not given back.
-local function holds_lease(owner, epoch)
-  local lease = redis.call('HMGET', SENDER, 'owner', 'epoch', 'released')
+-- The lease is this owner's, in this epoch, and not given back. `lease`: its fields, where the caller has read them.
+local function holds_lease(owner, epoch, lease)
+  lease = lease or redis.call('HMGET', SENDER, 'owner', 'epoch', 'released')
   return lease[1] == owner and lease[2] == epoch and lease[3] == '0'
 end
 
 -- A ledger of a newer format is left alone; one of format 1, which had no mark, is marked. There a worker whose journal
 -- objected paused the account, which an operator could resume: that becomes an objection. The pause stays until the
 -- adoption, for workers of format 1 know nothing else.
-local function check_format()
-  local format = redis.call('HMGET', LEDGER, 'format', 'pausedBy', 'pausedReason', 'pausedAt')
-  if format[1] then return tonumber(format[1]) end
+local function check_format(account)
+  if account.format then return tonumber(account.format) end
   if not MARKS_FORMAT then return FORMAT end
-  if format[2] == 'send journal' then
-    redis.call('HSET', OBJECTIONS, 'unnamed', cjson.encode({ kind = 'ledger', reason = format[3], at = format[4] }))
+  if account.pausedBy == 'send journal' then
+    redis.call('HSET', OBJECTIONS, 'unnamed', cjson.encode({ kind = 'ledger', reason = account.pausedReason, at = account.pausedAt }))
   end
   redis.call('HSET', LEDGER, 'format', NEW_FORMAT)
   return NEW_FORMAT
 end
 
-local format = check_format()
+-- The account as it was before the script changed anything; false where a field is not there. Read once, for each script.
+local ACCOUNT_FIELDS = { 'format', 'pausedBy', 'pausedReason', 'pausedAt', 'id', 'untold', 'counted', 'rejectionsInARow',
+  'unknownsInARow' }
+local account = {}
+for i, value in ipairs(redis.call('HMGET', LEDGER, unpack(ACCOUNT_FIELDS))) do account[ACCOUNT_FIELDS[i]] = value end
+
+local format = check_format(account)
 if format > FORMAT then return { -10, format } end

@@ -45,7 +45,7 @@ function setGauges(gauges: Gauges, view: AccountView): void {
   setJournalGauges(gauges, view);
   if (details === undefined) return;
   setMoneyGauges(gauges, account.platform_id, details.money);
-  const { stats, due, stuck, notificationLagMs } = details;
+  const { stats, due, pollsDue, stuck, notificationLagMs } = details;
   gauges.paused.set(account, stats.paused ? 1 : 0);
   gauges.objections.set(account, stats.objections.length);
   gauges.latePayments.set(account, stats.latePayments);
@@ -55,6 +55,7 @@ function setGauges(gauges: Gauges, view: AccountView): void {
   }
   gauges.outboxUnreadable.set(account, stats.outboxUnreadable);
   gauges.due.set(account, due);
+  gauges.pollsDue.set(account, pollsDue);
   if (notificationLagMs !== undefined) gauges.notificationLag.set(account, notificationLagMs / 1_000);
   gauges.stuck.set(account, stuck);
 }
@@ -97,6 +98,10 @@ function createGauges(registry: Registry) {
     due: ofAccount(
       'payouts_due',
       'Queued payouts that could be sent now: those whose `notBefore` is in the future are left out.',
+    ),
+    pollsDue: ofAccount(
+      'payouts_polls_due',
+      'Status polls that are due and wait for their turn: where it stays above 60 times STATUS_POLL_RATE, that is too small.',
     ),
     notificationLag: ofAccount(
       'payouts_notification_lag_seconds',

@@ -14,11 +14,13 @@ import { summariseDrops, type UnexplainedDrop } from '../../ledger/unexplained-d
 import { readNotificationLag } from '../../ledger/notification-lag.js';
 import { readQueuedSums, type CurrencySum } from '../../ledger/statistics.js';
 import { findWriteRefusal, type WriteRefusal } from '../../ledger/write-probe.js';
+import { countDueJobs } from '../../queues/count-due-jobs.js';
 import { countDuePayouts } from '../../queues/count-due-payouts.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
 import { findForeignSettings, type ForeignSetting } from '../../queues/queue-settings.js';
 import { toRedisError } from '../../redis.js';
-import type { AccountStatus, AccountWorker } from '../account-worker.js';
+import type { AccountStatus } from '../account-status.js';
+import type { AccountWorker } from '../account-worker.js';
 
 /** The part of an account's worker that is looked at from outside. */
 export type WatchedAccount = Pick<
@@ -43,6 +45,8 @@ export interface AccountDetails {
   readonly stats: AccountStats;
   /** Queued payouts that could be sent now, for all that `notBefore` says. */
   readonly due: number;
+  /** Status polls that are due and wait for their turn. */
+  readonly pollsDue: number;
   /** Payouts in progress for longer than `stuckAfterMs`. */
   readonly stuck: number;
   readonly foreignSettings: readonly (ForeignSetting & { readonly queue: string })[];
@@ -118,20 +122,22 @@ async function readDetails(
   queues: PayoutQueues,
   stuckAfterMs: number,
 ): Promise<AccountDetails> {
-  const [stats, due, clockOffsetMs, notificationLagMs, withdraw, polls, money, policyReport] = await Promise.all([
-    readAccountStats(connection),
-    countDuePayouts(connection, queues),
-    readClockOffset(connection.clock, connection.redis),
-    readNotificationLag(connection),
-    findForeignSettings(connection, queues.withdraw),
-    findForeignSettings(connection, queues.transactionstatus),
-    readMoney(connection),
-    readPolicyReport(connection),
-  ]);
+  const [stats, due, pollsDue, clockOffsetMs, notificationLagMs, withdraw, polls, money, policyReport] =
+    await Promise.all([
+      readAccountStats(connection),
+      countDuePayouts(connection, queues),
+      countDueJobs(connection, queues.transactionstatus),
+      readClockOffset(connection.clock, connection.redis),
+      readNotificationLag(connection),
+      findForeignSettings(connection, queues.withdraw),
+      findForeignSettings(connection, queues.transactionstatus),
+      readMoney(connection),
+      readPolicyReport(connection),
+    ]);
   // The age of the oldest says almost always that there is nothing to count.
   const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > stuckAfterMs;
   return {
-    ...{ stats, due, clockOffsetMs, notificationLagMs, money, policyReport },
+    ...{ stats, due, pollsDue, clockOffsetMs, notificationLagMs, money, policyReport },
     stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,
     foreignSettings: [
       ...withdraw.map((setting) => ({ queue: queues.withdraw.name, ...setting })),

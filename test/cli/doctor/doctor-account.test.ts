@@ -48,6 +48,20 @@ describe('payouts doctor finds, in the account:', () => {
     expect([code, found]).toEqual([1, [problemOf('sender', 'and 1 payout queued')]]);
   });
 
+  it('more status polls than the rate allows', async () => {
+    const due = Array.from({ length: 700 }, (_, index) => [index, `P-${index}~0`]).flat();
+    const delayed = `${doctor.prefix}:transactionstatus:delayed`;
+    await doctor.client.zadd(delayed, ...due.slice(0, 2 * 600));
+    expect((await doctor.findings()).found).toEqual([NO_SENDER]);
+    await doctor.client.zadd(delayed, ...due);
+    const late = {
+      name: 'status polls',
+      status: 'warning',
+      detail: '700 polls due, which take 1 min at STATUS_POLL_RATE=10',
+    };
+    expect((await doctor.findings()).found).toEqual([NO_SENDER, expect.objectContaining(late)]);
+  });
+
   it('members of the outbox that it does not understand', async () => {
     await doctor.client.zadd(`${doctor.prefix}:outbox`, 1, 'refunding P-1', 2, 'queued', 3, 'queued P-2');
     const { code, found } = await doctor.findings();

@@ -29,6 +29,7 @@ describe('payouts doctor', () => {
       'transactionstatus queue',
       'withdraw jobs',
       'status jobs',
+      'status polls',
       'outbox',
       'pause',
       'balance',

@@ -27,6 +27,7 @@ const WELL: AccountDetails = {
   ...{
     stats: QUIET,
     due: 0,
+    pollsDue: 0,
     stuck: 0,
     foreignSettings: [],
     clockOffsetMs: 4_900,

@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { PayoutProducer } from '../../dist/index.js';
+import { startSandbox } from '../../dist/sandbox/index.js';
+import { recordCommands } from '../command-log.mjs';
+import { startMeasuredRedis } from '../measured-redis.mjs';
+import { figure } from '../report.mjs';
+import { newAccount, samplePayouts } from '../sample-payouts.mjs';
+import { sum } from '../statistics.mjs';
+import { until } from '../until.mjs';
+import { startWorkerProcess } from '../worker-process.mjs';
+
+/** The first sends load code and open connections. */
+const WARM_UP = 3;
+
+/** After a start and after the last payout something is still done because of it. */
+const SETTLE_MS = 15_000;
+
+const CLOCK = 'time';
+
+/** The lease as it is without a setting, since its heartbeats are counted. */
+const LEASE = { leaseMs: 10_000 };
+
+/**
+ * What a worker asks of Redis, by command: a second of an account without payouts, a second of a worker that stands by, and
+ * a payout at the real interval with its status polls. Commands that a client sends, and those that scripts run.
+ */
+export async function run({ quick, note }) {
+  const [idleMs, payouts] = quick ? [3_000, 5] : [60_000, 150];
+  const redis = await startMeasuredRedis();
+  const account = newAccount();
+  const sandbox = await startSandbox({ accounts: [account], latencyBeforeMs: 100, latencyAfterMs: 50 });
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId: account.platformId });
+  const completed = async () => (await producer.stats()).completed;
+  await completed();
+  const record = await recordCommands(redis.url);
+  const workers = [];
+  const startWorker = async () => {
+    const accounts = [{ ...account, ...LEASE, baseUrl: sandbox.url, pollMinMs: 1_500 }];
+    workers.push(await startWorkerProcess({ redisUrl: redis.url, accounts }));
+    return workers.at(-1);
+  };
+  const measure = async (worker, work) => {
+    const before = await worker.report();
+    record.take();
+    const units = await work();
+    const commands = record.take();
+    return { commands, units, cpuMs: ((await worker.report()).cpuMs - before.cpuMs) / units };
+  };
+  const rest = async () => {
+    await delay(idleMs);
+    return idleMs / 1_000;
+  };
+  try {
+    const sender = await startWorker();
+    await producer.enqueueMany(samplePayouts(WARM_UP));
+    await until('the first are completed', async () => (await completed()) === WARM_UP);
+    await delay(SETTLE_MS);
+    const idle = await measure(sender, rest);
+    note('without payouts: done');
+    await producer.enqueueMany(samplePayouts(payouts, 'busy'));
+    const busy = await measure(sender, async () => {
+      await until('all are completed', async () => (await completed()) === payouts + WARM_UP);
+      return payouts;
+    });
+    note('with payouts: done');
+    const standby = await startWorker();
+    await delay(SETTLE_MS);
+    const both = await measure(standby, rest);
+    return report({ idle, busy, both });
+  } finally {
+    await record.close();
+    await producer.close();
+    for (const worker of workers) await worker.stop();
+    await sandbox.close();
+    await redis.close();
+  }
+}
+
+function report({ idle, busy, both }) {
+  const names = [...new Set([busy, idle, both].flatMap(({ commands }) => commands.map(({ command }) => command)))];
+  const rows = names.map((command) => ({
+    command,
+    aPayout: countOf(busy, command),
+    aSecondIdle: countOf(idle, command),
+    aSecondWithStandby: countOf(both, command),
+  }));
+  const figures = [
+    figure('Redis commands a payout, those in scripts included', total(busy), { atMost: 150 }),
+    figure('CPU of the worker a payout, ms', busy.cpuMs, { atMost: 15 }),
+    figure('commands sent a second without payouts', sent(idle), { atMost: 1 }),
+    figure('the same of one that stands by', sent(both) - sent(idle), { atMost: 1 }),
+    figure('reads of the clock a second and process', countOf(idle, CLOCK), { atMost: 1.1 }),
+    figure('CPU a second without payouts, ms', idle.cpuMs, { atMost: 10 }),
+    figure('the same of one that stands by', both.cpuMs, { atMost: 10 }),
+  ];
+  return { rows, figures };
+}
+
+function countOf({ commands, units }, name) {
+  return (commands.find(({ command }) => command === name)?.count ?? 0) / units;
+}
+
+function total({ commands, units }) {
+  return sum(commands.map(({ count }) => count)) / units;
+}
+
+/** By an account: the clock is read once for all accounts of a process. */
+function sent({ commands, units }) {
+  return sum(commands.filter(({ command, isSent }) => isSent && command !== CLOCK).map(({ count }) => count)) / units;
+}

@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Worker } from 'bullmq';
+import { systemClock } from '../../src/clock.js';
+import { silentLogger } from '../../src/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { startJobWorker, type JobWorker } from '../../src/worker/job-worker.js';
+import { noObserver } from '../../src/worker/sender/worker-observer.js';
+import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';
+import { testRedisUrl } from '../support/account.js';
+import { until } from '../support/until.js';
+
+/** BullMQ looks for jobs that wait without a marker only after twenty seconds. */
+const AT_ONCE_MS = 3_000;
+
+type Internals = Record<'moveToActive', (this: Worker, ...args: unknown[]) => Promise<unknown>>;
+
+let rig: QueueRig;
+let redis: RedisClient;
+let worker: JobWorker;
+let ran: string[];
+let running: Set<string>;
+/** Jobs of these payouts end only when they are let go. */
+let held: Set<string>;
+
+beforeEach(() => {
+  rig = openQueueRig();
+  redis = connectRedis(testRedisUrl(), 'queue');
+  ran = [];
+  running = new Set();
+  held = new Set();
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  held.clear();
+  await worker.close();
+  await rig.close();
+  await closeRedis(redis);
+});
+
+function start(concurrency: number, ratePerSecond = 1_000): void {
+  const { connection } = rig.account;
+  worker = startJobWorker({
+    ...{ redis, connection, queues: rig.queues, clock: systemClock, logger: silentLogger },
+    prefix: connection.keys.prefix,
+    queue: 'withdraw',
+    observer: noObserver,
+    ...{ concurrency, ratePerSecond },
+    run: async ({ data: { payoutId } }) => {
+      running.add(payoutId);
+      while (held.has(payoutId)) await systemClock.sleep(20);
+      running.delete(payoutId);
+      ran.push(payoutId);
+      return 'done';
+    },
+  });
+}
+
+it('takes every job that is due at once, up to as many as may run together', async () => {
+  held = new Set(['a', 'b', 'c', 'd']);
+  await rig.enqueue(['a', 'b', 'c', 'd']);
+  start(3);
+  await until('three run', () => running.size === 3, AT_ONCE_MS);
+  held.delete('a');
+  await until('the fourth runs', () => running.has('d'), AT_ONCE_MS);
+});
+
+it('takes a job at once that comes while another one runs', async () => {
+  held = new Set(['long']);
+  await rig.enqueue(['long']);
+  start(20);
+  await until('it runs', () => running.has('long'), AT_ONCE_MS);
+  for (const payoutId of ['p', 'q', 'r']) {
+    await rig.enqueue([payoutId]);
+    await until('the new one ran', () => ran.includes(payoutId), AT_ONCE_MS);
+  }
+});
+
+it('takes all that is left once the rate allows it', async () => {
+  const payoutIds = Array.from({ length: 12 }, (_, index) => `p${index}`);
+  await rig.enqueue(payoutIds);
+  start(20, 4);
+  await until('all ran', () => ran.length === payoutIds.length, 4 * AT_ONCE_MS);
+});
+
+it('asks Redis twice for a job that comes alone, not three times', async () => {
+  const asked = jest.spyOn(Worker.prototype as unknown as Internals, 'moveToActive');
+  start(20);
+  await until('it has looked for a job', () => asked.mock.calls.length > 0);
+  await systemClock.sleep(500);
+  const before = asked.mock.calls.length;
+  for (const payoutId of ['p', 'q', 'r']) {
+    await rig.enqueue([payoutId]);
+    await until('it ran', () => ran.includes(payoutId), AT_ONCE_MS);
+    await systemClock.sleep(300);
+  }
+  expect(asked.mock.calls.length - before).toBeLessThanOrEqual(6);
+});
