@@ -19,12 +19,7 @@ export interface RecoveryLoopOptions {
   readonly logger: Logger;
 }
 
-const RELAY_EVERY_MS = 2_500;
-/**
- * How often the ledger is compared with what this process knows. Each begin compares the two as well, and each heartbeat
- * shows a ledger that came back older: this finds what is younger than the last heartbeat, where nothing is to be sent.
- */
-const CHECK_EVERY_MS = 5_000;
+const RECOVER_EVERY_MS = 2_000;
 /** The job of a younger change is being added right now. */
 const OUTBOX_AGE_MS = 2_000;
 
@@ -34,20 +29,16 @@ const OUTBOX_AGE_MS = 2_000;
  */
 export async function recoverRegularly(options: RecoveryLoopOptions, signal: AbortSignal): Promise<void> {
   const { clock, relayOutbox, recovery, onMismatch, logger } = options;
-  let checkedAt = Number.NEGATIVE_INFINITY;
   while (!signal.aborted) {
     try {
-      if (clock.now() - checkedAt >= CHECK_EVERY_MS) {
-        await recovery.resolveLeftovers();
-        const mismatch = await recovery.checkLedger();
-        if (mismatch !== undefined) onMismatch(mismatch);
-        checkedAt = clock.now();
-      }
+      await recovery.resolveLeftovers();
+      const mismatch = await recovery.checkLedger();
+      if (mismatch !== undefined) onMismatch(mismatch);
       const payouts = await relayOutbox(clock.wallNow() - OUTBOX_AGE_MS, signal);
       if (payouts > 0) logger.info({ payouts }, 'checked payouts whose job may have been missing');
     } catch (error) {
       logger.warn({ error: (error as Error).message }, 'recovery was interrupted, will try again');
     }
-    await clock.sleep(RELAY_EVERY_MS, signal);
+    await clock.sleep(RECOVER_EVERY_MS, signal);
   }
 }

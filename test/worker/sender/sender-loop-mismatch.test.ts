@@ -78,7 +78,7 @@ describe('a sender that finds that journal and ledger contradict each other', ()
     expect(one.gateway.arrivals).toHaveLength(1);
     const { lease } = await world.ledger.readSender();
     world.ledger.restore({ ...older, lease });
-    await advance(5_500);
+    await advance(4_000);
     expect(one.loop.status).toMatchObject({ role: 'refused', reason: expect.stringContaining('older') });
     expect(await objections()).toMatchObject([
       { journalId: 'j-one', kind: 'ledger', reason: expect.stringContaining('came back older'), sends: 1 },
