@@ -15,7 +15,6 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
   'declare-new': ['operator/new-account.test.ts'],
-  'renew-lease': [CONTRACT],
   'renew-lease': [CONTRACT, 'ledger/outbox-at-heartbeat.test.ts'],
   'begin-send': [CONTRACT],
   'count-payouts': STATISTICS,
