@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { parse } from 'yaml';
 import { bucketOf, decide, valueOf, type PolicyWorld, type Verdict } from '../../../src/control/policy/decide.js';
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
-import { SpendingWindow } from '../../../src/control/policy/spending-window.js';
+import { SpendingLog } from '../../../src/control/policy/spending-log.js';
 import { worthInMicros } from '../../../src/control/policy/usd.js';
 import { fromUnits } from '../../../src/decimal.js';
 import { naiveKind, type PastSend } from './naive-decide.js';
@@ -18,13 +18,13 @@ function policyOf(...rules: string[]): Policy {
 }
 
 function worldOf(given: Partial<PolicyWorld> = {}): PolicyWorld {
-  const window = new SpendingWindow(HOUR_MS);
+  const log = new SpendingLog(HOUR_MS);
   return {
     ...{ now: 0, wallNow: NOW, worth: { kind: 'known', micros: 10_000_000n }, addressSeenAt: undefined },
     ...{ isListed: () => false, approvedBy: new Set(), rejectedBy: undefined },
     window: () => ({
-      sum: (now) => window.sum('', now),
-      freeAt: (most, now) => window.freeAt('', most, now),
+      sum: (now) => log.sum('', HOUR_MS, now),
+      freeAt: (most, now) => log.freeAt('', HOUR_MS, most, now),
       ahead: 0n,
     }),
     ...given,
@@ -33,13 +33,13 @@ function worldOf(given: Partial<PolicyWorld> = {}): PolicyWorld {
 
 /** The view of a window in which something was spent and answered. */
 function spent(value: bigint, answeredAt: number | undefined, withinMs = HOUR_MS): Pick<PolicyWorld, 'window'> {
-  const window = new SpendingWindow(withinMs);
-  window.begin('a', '', value);
-  if (answeredAt !== undefined) window.answer('a', answeredAt);
+  const log = new SpendingLog(withinMs);
+  const spend = log.begin('', value);
+  if (answeredAt !== undefined) log.answer(spend, answeredAt);
   return {
     window: () => ({
-      sum: (now) => window.sum('', now),
-      freeAt: (most, now) => window.freeAt('', most, now),
+      sum: (now) => log.sum('', withinMs, now),
+      freeAt: (most, now) => log.freeAt('', withinMs, most, now),
       ahead: 0n,
     }),
   };
@@ -255,23 +255,24 @@ describe('compared with a model that keeps no windows', () => {
 
   /** Windows as a worker keeps them: each send goes into those of the rules that are about it. */
   function windowsOf(policy: Policy, past: readonly PastSend[]): PolicyWorld['window'] {
-    const windows = new Map(policy.rules.map(({ name, cap }) => [name, new SpendingWindow(cap?.withinMs ?? 0)]));
+    const lengths = new Map(policy.rules.map(({ name, cap }) => [name, cap?.withinMs ?? 0]));
+    const logs = new Map(policy.rules.map(({ name }) => [name, new SpendingLog(2 * HOUR_MS)]));
     const ordered = past.toSorted((one, other) => (one.answeredAt ?? Infinity) - (other.answeredAt ?? Infinity));
-    for (const [index, each] of ordered.entries()) {
+    for (const each of ordered) {
       for (const rule of policy.rules) {
         const { cap, when } = rule;
         if (cap?.withinMs === undefined || (when.paymentIds && !when.paymentIds.has(each.paymentId))) continue;
         if (when.addressIn !== undefined && !each.addressTo.startsWith('listed')) continue;
         if (when.usdAbove !== undefined && (each.usd ?? 0n) <= when.usdAbove) continue;
         const value = valueOf(cap, subjectOf(each), { kind: 'known', micros: each.usd ?? 0n });
-        const window = windows.get(rule.name);
-        window?.begin(String(index), bucketOf(cap, subjectOf(each)), value as bigint);
-        if (each.answeredAt !== undefined) window?.answer(String(index), each.answeredAt);
+        const log = logs.get(rule.name);
+        const spend = log?.begin(bucketOf(cap, subjectOf(each)), value as bigint);
+        if (each.answeredAt !== undefined && spend !== undefined) log?.answer(spend, each.answeredAt);
       }
     }
     return (rule, bucket) => ({
-      sum: (now) => windows.get(rule)?.sum(bucket, now) ?? 0n,
-      freeAt: (most, now) => windows.get(rule)?.freeAt(bucket, most, now),
+      sum: (now) => logs.get(rule)?.sum(bucket, lengths.get(rule) ?? 0, now) ?? 0n,
+      freeAt: (most, now) => logs.get(rule)?.freeAt(bucket, lengths.get(rule) ?? 0, most, now),
       ahead: 0n,
     });
   }
