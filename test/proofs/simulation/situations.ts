@@ -45,7 +45,13 @@ export const SIGNED_SITUATIONS = [
 ] as const;
 
 /** Where a policy counts. */
-export const POLICED_SITUATIONS = ['a cap is nearly used up', 'a payout is released by the policy'] as const;
+export const POLICED_SITUATIONS = [
+  'a cap is nearly used up',
+  'a payout is released by the policy',
+  'a payout is approved',
+  'a payout is rejected by a person',
+  'somebody approves what he asked for',
+] as const;
 
 export type Situation =
   (typeof SITUATIONS)[number] | (typeof SIGNED_SITUATIONS)[number] | (typeof POLICED_SITUATIONS)[number];
