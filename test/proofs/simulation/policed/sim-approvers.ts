@@ -20,6 +20,8 @@ export interface SimApproversOptions {
 
 const HOUR_MS = 3_600_000;
 
+const MOST_IN_VAIN = 6;
+
 /** How an approval differs from one that counts. */
 interface Flaw {
   /** Of another payout, or of what was signed before. */
@@ -34,6 +36,8 @@ export class SimApprovers {
   /** Records as they looked before. */
   readonly #seen: Payout[] = [];
 
+  readonly #inVain = new Map<string, number>();
+
   constructor(options: SimApproversOptions) {
     this.#options = options;
   }
@@ -43,12 +47,27 @@ export class SimApprovers {
     const { world, random, spoken } = this.#options;
     if (payout.signed === undefined) return;
     if (!this.#seen.some(({ signed }) => signed?.signature === payout.signed?.signature)) this.#seen.push(payout);
-    const asked = payout.state === 'held' && payout.held?.reason === 'approve';
-    if (world.faultsOn ? random.chance(asked ? 0.3 : 0.8) : !asked) return;
-    if (!world.faultsOn || random.chance(0.35)) this.#approve(ledger, payout);
-    else this.#speakInVain(ledger, payout);
+    const isAsked = payout.state === 'held' && payout.held?.reason === 'approve';
+    if (!this.#mayLook(payout, isAsked)) return;
+    if (this.#speaksInVain(payout)) this.#speakInVain(ledger, payout);
+    else this.#approve(ledger, payout);
     const said = spoken.approversOf(payout, 0).size;
     if (said > 0) world.situations.meet('a payout is approved');
+  }
+
+  /** Once there are no more faults, they do what is asked for. */
+  #mayLook({ payoutId }: Payout, isAsked: boolean): boolean {
+    const { world, random, spoken } = this.#options;
+    if (!world.faultsOn) return isAsked && !spoken.isRejected(payoutId);
+    return random.chance(isAsked ? 0.7 : 0.2);
+  }
+
+  /** A few times for each payout. */
+  #speaksInVain({ payoutId }: Payout): boolean {
+    const times = this.#inVain.get(payoutId) ?? 0;
+    if (times >= MOST_IN_VAIN || !this.#options.random.chance(0.65)) return false;
+    this.#inVain.set(payoutId, times + 1);
+    return true;
   }
 
   /** One more of those whose approval counts. */

@@ -33,8 +33,8 @@ export class SimPolicy {
   constructor(seed: number, world: World, plan: Plan) {
     const random = (this.#random = new Random(seed ^ 0x706f_6c69));
     this.#plan = plan;
-    const isPlain = random.chance(0.4);
-    this.isSigned = !isPlain && random.chance(0.7);
+    const isPlain = random.chance(0.3);
+    this.isSigned = !isPlain && random.chance(0.75);
     const rules = (this.#rules = isPlain ? drawWindow(random) : drawRules(random, this.isSigned));
     this.policy = toPolicy(rules);
     this.longestWindowMs = Math.max(1_000, ...rules.rules.map(({ cap }) => cap?.withinMs ?? 0));

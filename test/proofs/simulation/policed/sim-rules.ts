@@ -82,7 +82,7 @@ function amountRules(random: Random): Template[] {
   const limit = String(random.pick([20, 40]));
   return [
     { currency: 7, cap: { unit: 'amount', limit, withinMs }, over: 'wait' },
-    { currency: 7, cap: { unit: 'amount', limit: '20', withinMs, per: 'address' }, over: 'wait' },
+    { currency: 7, cap: { unit: 'amount', limit: '12', withinMs, per: 'address' }, over: 'wait' },
     { currency: 7, cap: { unit: 'amount', limit: '18' }, over: 'refuse' },
     { currency: 7, cap: { unit: 'amount', limit: '20', withinMs }, over: 'refuse' },
     { cap: { unit: 'count', limit: '2', withinMs: 10_000 }, over: 'wait' },
