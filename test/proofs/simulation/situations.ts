@@ -48,6 +48,9 @@ export const SIGNED_SITUATIONS = [
 export const POLICED_SITUATIONS = [
   'a cap is nearly used up',
   'a payout is released by the policy',
+  'the policy lets a payout wait',
+  'the policy asks for approvals',
+  'the policy refuses a payout',
   'a payout is approved',
   'a payout is rejected by a person',
   'somebody approves what he asked for',
@@ -58,6 +61,9 @@ export type Situation =
 
 /** By the reason of the hold. */
 const HELD_FOR: Readonly<Record<string, Situation>> = {
+  wait: 'the policy lets a payout wait',
+  approve: 'the policy asks for approvals',
+  refuse: 'the policy refuses a payout',
   bad_signature: 'a payout is held: somebody altered it',
   sent_before: 'a payout is held: it was sent before',
   expired: 'a payout is held: it expired',

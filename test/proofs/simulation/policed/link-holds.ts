@@ -17,7 +17,10 @@ export function linkHolds(
     queued: async (after, limit) => call('queued', '', (ledger) => queuedAfter(ledger, after, limit)),
     marked: async (limit) => call('marked', '', (ledger) => [...ledger.marked(limit)]),
     unmark: async (payoutIds) => {
-      if (payoutIds.length > 0) await call('unmark', payoutIds.join(' '), (ledger) => void ledger.unmark(payoutIds));
+      if (payoutIds.length === 0) return;
+      await call('unmark', payoutIds.join(' '), (ledger) => {
+        ledger.unmark(payoutIds);
+      });
     },
     change: async (change: StateChange) => {
       const rejection = await call('change', change.payoutId, (ledger) => ledger.change(change));

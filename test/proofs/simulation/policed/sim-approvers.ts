@@ -44,11 +44,12 @@ export class SimApprovers {
 
   /** Somebody may look at a payout. */
   look(ledger: MemoryLedger, payout: Payout): void {
-    const { world, random, spoken } = this.#options;
+    const { world, spoken } = this.#options;
     if (payout.signed === undefined) return;
     if (!this.#seen.some(({ signed }) => signed?.signature === payout.signed?.signature)) this.#seen.push(payout);
-    const isAsked = payout.state === 'held' && payout.held?.reason === 'approve';
-    if (!this.#mayLook(payout, isAsked)) return;
+    const isAsked =
+      payout.held?.kind === 'policy' && (payout.held.reason === 'approve' || spoken.isRejected(payout.payoutId));
+    if (!this.#mayLook(isAsked)) return;
     if (this.#speaksInVain(payout)) this.#speakInVain(ledger, payout);
     else this.#approve(ledger, payout);
     const said = spoken.approversOf(payout, 0).size;
@@ -56,10 +57,9 @@ export class SimApprovers {
   }
 
   /** Once there are no more faults, they do what is asked for. */
-  #mayLook({ payoutId }: Payout, isAsked: boolean): boolean {
-    const { world, random, spoken } = this.#options;
-    if (!world.faultsOn) return isAsked && !spoken.isRejected(payoutId);
-    return random.chance(isAsked ? 0.7 : 0.2);
+  #mayLook(isAsked: boolean): boolean {
+    const { world, random } = this.#options;
+    return world.faultsOn ? random.chance(isAsked ? 0.7 : 0.2) : isAsked;
   }
 
   /** A few times for each payout. */
@@ -106,7 +106,7 @@ export class SimApprovers {
         this.#say(ledger, payout, random.pick(of((person) => person === 'Eve')), {});
       },
       () => {
-        if (random.chance(0.2)) this.#say(ledger, payout, any, { decision: 'reject' });
+        if (random.chance(0.5)) this.#say(ledger, payout, any, { decision: 'reject' });
       },
     ])();
   }

@@ -121,7 +121,9 @@ export class SimPolicy {
   /** What persons do with a payout that is queued or held. */
   decide(ledger: MemoryLedger, payout: Payout): void {
     const { payoutId } = payout;
-    if (payout.state === 'held' && payout.held?.kind === 'policy' && this.judge.isHopeless(payoutId, payout)) {
+    const isHeld = payout.state === 'held' && payout.held?.kind === 'policy';
+    // Not at once: meanwhile others approve what somebody rejected.
+    if (isHeld && this.#random.chance(0.3) && this.judge.isHopeless(payoutId, payout)) {
       ledger.change({ payoutId, from: 'held', to: 'cancelled', by: 'ann', reason: 'no rule will let it pass' });
     } else if (this.isSigned) this.#approvers.look(ledger, payout);
   }

@@ -48,7 +48,9 @@ async function runDoubt(signsInDoubt: boolean): Promise<{ arrivals: number; stat
   });
   const doubtMs = plan.settings.guardMs + IN_FLIGHT_MS;
   const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring: KEYRING, journal, clock, doubtMs });
-  const request = control.payout('p1');
+  const payoutOfApp = control.payout('p1');
+  const { paymentId, amount, addressTo } = payoutOfApp;
+  const request = { paymentId, amount, addressTo };
   const read = async (): Promise<Payout> => (await ledger.readPayout('p1')) as Payout;
   let attempts = 0;
   const send = async (arrivesAfterMs: number): Promise<void> => {
@@ -64,7 +66,7 @@ async function runDoubt(signsInDoubt: boolean): Promise<{ arrivals: number; stat
   };
 
   await journal.bind({ ledgerId: 'ledger', epoch: 1, sends: 0, token: '' });
-  ledger.enqueue(request);
+  ledger.enqueue(payoutOfApp);
   await send(IN_FLIGHT_MS);
   const all = ledger.snapshot();
   all.book.alter('p1', { state: 'unknown', attempt: 1 });
