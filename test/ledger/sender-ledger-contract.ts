@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe } from '@jest/globals';
 import { actRules } from './contract/act-rules.js';
+import { approvalRules } from './contract/approval-rules.js';
 import { beginRules } from './contract/begin-rules.js';
 import { breakerRules } from './contract/breaker-rules.js';
 import { finishRules } from './contract/finish-rules.js';
@@ -31,6 +32,7 @@ export function senderLedgerContract(name: string, makeRig: () => LedgerRig): vo
       recoveryRules,
       severalAttemptsRules,
       actRules,
+      approvalRules,
     ];
     for (const rules of all) rules(() => rig);
   });

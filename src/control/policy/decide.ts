@@ -20,7 +20,7 @@ export type UsdWorth =
 export interface WindowView {
   /** In the unit of the cap. */
   sum(now: number): bigint;
-  /** See `SpendingWindow.freeAt`. */
+  /** See `SpendingLog.freeAt`. */
   freeAt(most: bigint, now: number): number | undefined;
   /** Why nobody knows what counts, where that is so. */
   readonly unknown?: string | undefined;

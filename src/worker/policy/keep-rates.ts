@@ -1,5 +1,5 @@
 import { isAborted, type Clock } from '../../clock.js';
-import type { Policy } from '../../control/policy/policy.js';
+import { DEFAULT_USD, type Policy } from '../../control/policy/policy.js';
 import type { UsdRates } from '../../control/policy/usd-rates.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Logger } from '../../logger.js';
@@ -14,6 +14,7 @@ export interface KeepRatesOptions {
   readonly logger: Logger;
 }
 
+/** At the most; more often where the policy takes rates for old sooner, or payouts would wait between two queries. */
 const FETCH_EVERY_MS = 5 * 60_000;
 /** A query that failed is repeated after this time: payouts wait for it. */
 const RETRY_MS = 10_000;
@@ -32,7 +33,7 @@ export async function keepRates(options: KeepRatesOptions, signal: AbortSignal):
     if (asksForDollars(policy()) && clock.now() >= fetchAt) {
       try {
         await fetchRates(options);
-        fetchAt = clock.now() + FETCH_EVERY_MS;
+        fetchAt = clock.now() + fetchEveryMs(policy());
         reported = undefined;
       } catch (error) {
         const { message } = error as Error;
@@ -53,6 +54,10 @@ async function fetchRates({ gateway, rates, clock }: KeepRatesOptions): Promise<
   );
   if (known.length === 0) throw new Error('/currencies: no item has a rate that is understood');
   rates.update(known, clock.now());
+}
+
+function fetchEveryMs({ usd = DEFAULT_USD }: Policy): number {
+  return Math.min(FETCH_EVERY_MS, Math.max(RETRY_MS, usd.maxAgeMs / 2));
 }
 
 /** Whether a rule needs to know what a payout is worth in dollars. */

@@ -230,10 +230,12 @@ export class PolicyAuthority implements SendAuthority {
     else if (verdict.kind !== 'send') this.#lines.leave(payoutId);
   }
 
-  #countApprovals({ payoutId, approvals = [], requestedBy }: Payout, signed: SignedSend | undefined): ApprovalCount {
+  #countApprovals({ payoutId, approvals = [], signed: stored }: Payout, signed: SignedSend | undefined): ApprovalCount {
     const { platformId, keyring, clock } = this.#options;
     if (keyring === undefined || signed === undefined || approvals.length === 0) return NO_APPROVALS;
     const signedBy = keyring.find(signed.key)?.person ?? '';
+    // As it was signed.
+    const requestedBy = stored?.requestedBy;
     const payout = { platformId, payoutId, intent: signed.intent, signedBy, requestedBy };
     const lifetimeMs = this.#loaded.policy.approvalsExpireAfterMs;
     return countApprovals(payout, approvals, { keyring, lifetimeMs, now: clock.wallNow() });

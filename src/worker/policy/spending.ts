@@ -1,15 +1,8 @@
 import type { Clock } from '../../clock.js';
-import {
-  bucketOf,
-  matches,
-  valueOf,
-  type PolicySubject,
-  type UsdWorth,
-  type WindowView,
-} from '../../control/policy/decide.js';
-import type { Cap, Policy, PolicyRule } from '../../control/policy/policy.js';
+import type { WindowView } from '../../control/policy/decide.js';
 import type { Spend, SpendEvent } from '../../control/policy/spend-event.js';
-import { SpendingWindow } from '../../control/policy/spending-window.js';
+import type { LoggedSpend } from '../../control/policy/spending-log.js';
+import { SpendSeries, type HeldSpend, type RuleWindow, type SpendingWorld } from './spend-series.js';
 
 export interface SpendingOptions {
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
@@ -19,38 +12,16 @@ export interface SpendingOptions {
   readonly keepMs: number;
 }
 
-/** What windows ask of a policy beside its rules. */
-export interface SpendingWorld {
-  readonly policy: Policy;
-  readonly isListed: (list: string, addressKey: string) => boolean;
-  /** What an amount is worth now, for spends of which nobody noted it. */
-  readonly worthOf: (paymentId: number, amount: string) => UsdWorth;
-}
-
-/** A spend in the time of this process. */
-interface Held {
-  readonly spend: Spend;
+interface Held extends HeldSpend {
   /** Monotonic, ms. */
   readonly begunAt: number;
-  /** From when on it grows old, monotonic, ms; undefined while its request may be on its way. */
   agesFrom: number | undefined;
   isAccepted: boolean;
+  logged: (LoggedSpend | undefined)[];
 }
 
 /** The clocks of two hosts may differ by this much: a spend is taken for so much younger. */
 const CLOCKS_WITHIN_MS = 2_000;
-
-/** A rule whose cap has a window. */
-interface CappedRule extends PolicyRule {
-  readonly cap: Cap & { readonly withinMs: number };
-}
-
-interface RuleWindow {
-  readonly rule: CappedRule;
-  readonly window: SpendingWindow;
-  /** Spends of which nobody knows yet what they count for. */
-  readonly unvalued: Set<string>;
-}
 
 /**
  * What was spent, for the windows of a policy: from the journal and the ledger, of every process of the account.
@@ -112,25 +83,21 @@ export class Spending {
 
   /** The attempts of a payout of which the gateway accepted none are known to have paid nothing. */
   releasePayout(payoutId: string): void {
-    for (const { spend, isAccepted } of [...this.#held.values()]) {
+    for (const { spend, isAccepted } of this.#held.values()) {
       if (spend.payoutId === payoutId && !isAccepted) this.#release(spend.id);
     }
   }
 
   /** What counts in each bucket of a rule's window. @param now - monotonic, ms */
   bucketsOf(rule: string, now: number): Iterable<[bucket: string, sum: bigint]> {
-    return this.#windowOf(rule).window.sums(now);
+    const { series, withinMs } = this.#windowOf(rule);
+    return series.sums(withinMs, now);
   }
 
   /** The window of a rule's cap for one bucket, without those that wait. */
   view(rule: string, bucket: string): Omit<WindowView, 'ahead'> {
-    const found = this.#windowOf(rule);
-    const unknown = this.#value(found);
-    return {
-      unknown,
-      sum: (now) => found.window.sum(bucket, now),
-      freeAt: (most, now) => found.window.freeAt(bucket, most, now),
-    };
+    const { series, withinMs } = this.#windowOf(rule);
+    return series.view(withinMs, bucket, this.#options.clock.now());
   }
 
   #windowOf(rule: string): RuleWindow {
@@ -141,9 +108,10 @@ export class Spending {
 
   #begin(spend: Spend, at: number): void {
     if (this.#held.has(spend.id)) return;
-    this.#held.set(spend.id, { spend, begunAt: at, agesFrom: undefined, isAccepted: false });
+    const held: Held = { spend, begunAt: at, agesFrom: undefined, isAccepted: false, logged: [] };
+    this.#held.set(spend.id, held);
     this.#open.add(spend.id);
-    for (const window of this.#standing) this.#count(window, spend);
+    for (const series of this.#standing) series.count(held);
   }
 
   #accept(id: string, at: number): void {
@@ -159,16 +127,15 @@ export class Spending {
     // Windows that were built take times in order: later than it was is on the safe side.
     if (this.#windows !== undefined) this.#latest = Math.max(this.#latest, at);
     held.agesFrom = this.#windows === undefined ? at : this.#latest;
-    for (const { window } of this.#standing) window.answer(id, held.agesFrom);
+    for (const series of this.#standing) series.answer(held, held.agesFrom);
   }
 
   #release(id: string): void {
+    const held = this.#held.get(id);
+    if (held === undefined) return;
     this.#held.delete(id);
     this.#open.delete(id);
-    for (const { window, unvalued } of this.#standing) {
-      window.release(id);
-      unvalued.delete(id);
-    }
+    for (const series of this.#standing) series.release(held);
   }
 
   /** A request that got no answer cannot arrive any more once its doubt is over. */
@@ -189,61 +156,28 @@ export class Spending {
     }
   }
 
-  /** The windows that were built. */
-  get #standing(): Iterable<RuleWindow> {
-    return this.#windows?.values() ?? [];
+  /** The series that were built, each once. */
+  get #standing(): Iterable<SpendSeries> {
+    return allOf(this.#windows);
   }
 
   #build(): ReadonlyMap<string, RuleWindow> {
-    const windows = new Map(
-      this.#world.policy.rules.filter(hasWindow).map((rule) => {
-        const window = new SpendingWindow(rule.cap.withinMs);
-        return [rule.name, { rule, window, unvalued: new Set<string>() }];
-      }),
-    );
+    const windows = SpendSeries.of(this.#world);
     const byAge = [...this.#held.values()].sort(
       (one, other) => (one.agesFrom ?? Infinity) - (other.agesFrom ?? Infinity),
     );
     this.#latest = byAge.findLast(({ agesFrom }) => agesFrom !== undefined)?.agesFrom ?? -Infinity;
     const now = this.#options.clock.now();
-    for (const window of windows.values()) {
-      const since = now - window.rule.cap.withinMs;
-      for (const { spend, agesFrom } of byAge) {
-        if (agesFrom !== undefined && agesFrom <= since) continue;
-        this.#count(window, spend);
-        if (agesFrom !== undefined) window.window.answer(spend.id, agesFrom);
+    const all = [...allOf(windows)];
+    for (const held of byAge) {
+      held.logged = [];
+      for (const series of all) {
+        if (series.isOver(held, now)) continue;
+        series.count(held);
+        if (held.agesFrom !== undefined) series.answer(held, held.agesFrom);
       }
     }
     return windows;
-  }
-
-  /** Puts a spend into a window that it counts in. */
-  #count({ rule, window, unvalued }: RuleWindow, spend: Spend): void {
-    const worth: UsdWorth =
-      spend.usd === undefined
-        ? this.#world.worthOf(spend.paymentId, spend.amount)
-        : { kind: 'known', micros: spend.usd };
-    const subject: PolicySubject = spend;
-    const applies = matches(rule.when, subject, { worth, isListed: this.#world.isListed });
-    if (applies === 'no') return;
-    const value = applies === 'yes' ? valueOf(rule.cap, subject, worth) : applies;
-    if (typeof value === 'bigint') window.begin(spend.id, bucketOf(rule.cap, subject), value);
-    else unvalued.add(spend.id);
-  }
-
-  /** @returns why it is not known what the window's spends come to, or undefined */
-  #value(found: RuleWindow): string | undefined {
-    const { clock } = this.#options;
-    const { rule, window, unvalued } = found;
-    for (const id of unvalued) {
-      const held = this.#held.get(id);
-      unvalued.delete(id);
-      if (held === undefined || (held.agesFrom ?? Infinity) + rule.cap.withinMs <= clock.now()) continue;
-      this.#count(found, held.spend);
-      if (held.agesFrom !== undefined) window.answer(id, held.agesFrom);
-      if (unvalued.has(id)) return `earlier sends of currency ${held.spend.paymentId} have no rate in dollars`;
-    }
-    return undefined;
   }
 
   /** A time of the wall clock as one of the monotonic clock: none lies in the future, and another host's clock may be ahead. */
@@ -253,6 +187,6 @@ export class Spending {
   }
 }
 
-function hasWindow(rule: PolicyRule): rule is CappedRule {
-  return rule.cap?.withinMs !== undefined;
+function allOf(windows: ReadonlyMap<string, RuleWindow> | undefined): Iterable<SpendSeries> {
+  return new Set([...(windows?.values() ?? [])].map(({ series }) => series));
 }

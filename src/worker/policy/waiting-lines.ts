@@ -1,11 +1,5 @@
 import type { Verdict } from '../../control/policy/decide.js';
-
-/** The payouts that wait for room in one window, the first at the front, with what each takes. */
-interface Line {
-  readonly rule: string;
-  readonly bucket: string;
-  readonly waiting: Map<string, bigint>;
-}
+import { WaitingLine } from './waiting-line.js';
 
 /** What the first payout of a line wants. */
 export interface FrontOfLine {
@@ -19,7 +13,7 @@ export interface FrontOfLine {
  * comes later has to leave the room that those before it want, or a large one would wait for as long as small ones come.
  */
 export class WaitingLines {
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<string, WaitingLine>();
   /** The lines in which a payout stands. */
   readonly #places = new Map<string, Set<string>>();
   /** The line that is looked at next without having room. */
@@ -27,17 +21,12 @@ export class WaitingLines {
 
   /** What those take that stand before a payout; all, where it does not wait there. */
   ahead(rule: string, bucket: string, payoutId: string): bigint {
-    let sum = 0n;
-    for (const [waiting, value] of this.#lines.get(toName(rule, bucket))?.waiting ?? []) {
-      if (waiting === payoutId) break;
-      sum += value;
-    }
-    return sum;
+    return this.#lines.get(toName(rule, bucket))?.ahead(payoutId) ?? 0n;
   }
 
   /** What all take that wait. */
   wanted(rule: string, bucket: string): bigint {
-    return [...(this.#lines.get(toName(rule, bucket))?.waiting.values() ?? [])].reduce((sum, value) => sum + value, 0n);
+    return this.#lines.get(toName(rule, bucket))?.total ?? 0n;
   }
 
   /** The payout waits for what these verdicts say, and for nothing else. */
@@ -45,8 +34,8 @@ export class WaitingLines {
     const wanted = new Map(verdicts.flatMap(toPlace));
     for (const name of this.#places.get(payoutId) ?? []) if (!wanted.has(name)) this.#remove(name, payoutId);
     for (const [name, { rule, bucket, value }] of wanted) {
-      const line = this.#lines.get(name) ?? { rule, bucket, waiting: new Map<string, bigint>() };
-      line.waiting.set(payoutId, value);
+      const line = this.#lines.get(name) ?? new WaitingLine(rule, bucket);
+      line.stand(payoutId, value);
       this.#lines.set(name, line);
     }
     if (wanted.size === 0) this.#places.delete(payoutId);
@@ -73,10 +62,11 @@ export class WaitingLines {
       Array.from({ length: Math.min(others, lines.length) }, (_, index) => (this.#turn + index) % lines.length),
     );
     this.#turn += others;
-    return lines.flatMap(({ rule, bucket, waiting }, index) => {
-      const [value = 0n] = waiting.values();
-      return inTurn.has(index) || hasRoom({ rule, bucket, value }) ? [[...waiting.keys()]] : [];
-    });
+    return lines
+      .filter(
+        (line, index) => inTurn.has(index) || hasRoom({ rule: line.rule, bucket: line.bucket, value: line.front }),
+      )
+      .map((line) => line.payoutIds());
   }
 
   clear(): void {
@@ -86,8 +76,8 @@ export class WaitingLines {
 
   #remove(name: string, payoutId: string): void {
     const line = this.#lines.get(name);
-    line?.waiting.delete(payoutId);
-    if (line?.waiting.size === 0) this.#lines.delete(name);
+    line?.leave(payoutId);
+    if (line?.size === 0) this.#lines.delete(name);
   }
 }
 

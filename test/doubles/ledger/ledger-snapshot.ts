@@ -25,6 +25,8 @@ export interface LedgerSnapshot {
   objections: ReadonlyMap<string, Objection>;
   /** What was spent where a policy counts. */
   spent: readonly SpendEvent[];
+  /** Payouts of which somebody said something since. */
+  recheck: ReadonlySet<string>;
   readonly book: PayoutBook;
 }
 
@@ -51,6 +53,7 @@ export function emptyLedger(clock: Pick<Clock, 'wallNow'>): LedgerSnapshot {
     journals: new Map(),
     objections: new Map(),
     spent: [],
+    recheck: new Set(),
     book: new PayoutBook(clock),
   };
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../src/clock.js';
+import type { SignedApproval } from '../../../src/control/approval.js';
 import type { SpendEvent } from '../../../src/control/policy/spend-event.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import {
@@ -31,6 +32,7 @@ import {
 import type { AdoptionLedger } from '../../../src/operator/adoption.js';
 import { emptyLedger, heldBy, NO_SENDER, noteJournal, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';
 import { isNewest, knows } from './payout-book.js';
+import { addApproval } from './add-approval.js';
 import { adoptLedger, adoptSend, holdSendable, sendableIn } from './adopt-sends.js';
 import { rejectBegin, revertSend } from './begin-send.js';
 import { changeState } from './change-state.js';
@@ -207,6 +209,29 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
   /** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */
   change(change: StateChange): ScriptRejection | undefined {
     return changeState(this.#all, change);
+  }
+
+  /** What a person signed of a payout. @returns why it is not kept, or undefined where it is */
+  addApproval(approval: SignedApproval): ScriptRejection | undefined {
+    return addApproval(this.#all, approval);
+  }
+
+  /** Held payouts of which somebody said something since. */
+  marked(limit: number): readonly string[] {
+    return [...this.#all.recheck].slice(0, limit);
+  }
+
+  unmark(payoutIds: readonly string[]): void {
+    this.#all.recheck = new Set([...this.#all.recheck].filter((payoutId) => !payoutIds.includes(payoutId)));
+  }
+
+  /** Payouts of a state, in the order in which they came into it, each with its place. */
+  inOrderOf(state: PayoutState): readonly (readonly [place: number, payout: Payout])[] {
+    const { book } = this.#all;
+    return book.idsIn(state).flatMap((payoutId) => {
+      const entry = book.get(payoutId);
+      return entry === undefined ? [] : [[entry.seq, entry.payout] as const];
+    });
   }
 
   /** @returns false when the account was paused already; the first reason stays */

@@ -26,6 +26,13 @@ export function makeMemoryRig(
       };
       return Promise.resolve(rejection === undefined ? 'done' : (words[rejection.kind] ?? 'not_found'));
     },
+    approve: async (approval) => {
+      const rejection = ledger.addApproval(approval);
+      return Promise.resolve(
+        rejection === undefined ? 'kept' : rejection.kind === 'not_found' ? 'not_found' : 'refused',
+      );
+    },
+    marked: async () => Promise.resolve(ledger.marked(Infinity)),
     pause: async (reason) => Promise.resolve(ledger.pause(reason)),
     resume: async (act) => Promise.resolve(ledger.resume(act)),
     adoptSend: async (attempt, outcome, doubtMs = 0) => {

@@ -1,3 +1,4 @@
+import type { SignedApproval } from '../../../src/control/approval.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { Hold } from '../../../src/ledger/hold.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
@@ -15,6 +16,9 @@ import type {
 /** `state` and `txhash` name what stood in the way. */
 export type ChangeOutcome = 'done' | 'not_found' | 'state' | 'attempt' | 'txhash' | 'lateTxhash';
 
+/** What came of an approval that somebody gave to the ledger. */
+export type ApprovalOutcome = 'kept' | 'not_found' | 'refused';
+
 /** The journal of most tests. */
 export const JOURNAL: KnownJournal = {
   journalId: 'j-one',
@@ -31,6 +35,9 @@ export interface LedgerRig {
   enqueue(payoutId: string): Promise<void>;
   change(change: StateChange): Promise<ChangeOutcome>;
   pause(reason: string): Promise<boolean>;
+  approve(approval: SignedApproval): Promise<ApprovalOutcome>;
+  /** @returns the payouts of which somebody said something, in any order */
+  marked(): Promise<readonly string[]>;
   /** @param act - the signed act, as JSON */
   resume(act?: string): Promise<boolean | 'objected'>;
   /**

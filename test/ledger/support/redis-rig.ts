@@ -1,4 +1,5 @@
 import { ConflictError, NotFoundError } from '../../../src/errors.js';
+import { addApproval } from '../../../src/ledger/add-approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../contract/ledger-rig.js';
@@ -26,6 +27,17 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
         throw error;
       }
     },
+    async approve(approval) {
+      try {
+        await addApproval(ledger, approval);
+        return 'kept';
+      } catch (error) {
+        if (error instanceof NotFoundError) return 'not_found';
+        if (error instanceof ConflictError) return 'refused';
+        throw error;
+      }
+    },
+    marked: async () => connection.redis.smembers(connection.keys.recheck),
     pause: async (reason) => ledger.pause('ann', reason),
     async resume(act) {
       try {

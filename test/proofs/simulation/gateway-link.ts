@@ -8,6 +8,7 @@ import type {
 import type { FaultInjector } from './fault-injector.js';
 import { nearBoundary, type Plan } from './plan.js';
 import type { SimGateway, Verdict } from './sim-gateway.js';
+import type { SimPolicy } from './policed/sim-policy.js';
 import type { SignedBook } from './signed/signed-book.js';
 import type { SimProcess } from './sim-process.js';
 
@@ -18,6 +19,8 @@ export interface GatewayLinkOptions {
   readonly injector: FaultInjector;
   /** In signed mode: what was signed. */
   readonly book?: Pick<SignedBook, 'written'> | undefined;
+  /** Where a policy counts. */
+  readonly policy?: Pick<SimPolicy, 'written'> | undefined;
 }
 
 /** A process's way to the gateway: requests arrive late but within `inFlightMaxMs`, or never; responses are lost or unclear. */
@@ -57,7 +60,7 @@ export class GatewayLink implements WithdrawGateway {
   }
 
   #write(request: WithdrawRequest, resolve: (outcome: WithdrawOutcome) => void): void {
-    const { process, plan, injector, book } = this.#options;
+    const { process, plan, injector, book, policy } = this.#options;
     const { world } = process;
     const { faults, settings } = plan;
     const startedAt = process.now();
@@ -70,6 +73,7 @@ export class GatewayLink implements WithdrawGateway {
     const lost = (reason: string) => (): WithdrawOutcome => ({ kind: 'unknown', reason, durationMs: durationMs() });
     world.note(() => `${process.name} WRITES ${request.addressTo}`);
     book?.written(process, request);
+    policy?.written(process, request);
     world.situations.written(process.name, settings.inFlightMaxMs);
 
     // The promise takes the first of these that comes.

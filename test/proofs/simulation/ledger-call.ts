@@ -26,6 +26,7 @@ const QUIET = new Set([
   'findForgottenSends',
   'readSending',
   'held',
+  'marked',
 ]);
 
 /** A command that lingers in the network longer than this never reaches Redis: its connection is closed by then. */

@@ -81,7 +81,7 @@ export class ScheduledFaults {
       const jumpMs = random.pick([-3_600_000, -1_000, 1_000, 3_600_000]);
       const { control, policy } = this.#options;
       const offsetMs = process.wallOffsetMs + jumpMs;
-      process.wallOffsetMs = (control ?? policy)?.withinTolerance(offsetMs) ?? offsetMs;
+      process.wallOffsetMs = (policy ?? control)?.withinTolerance(offsetMs) ?? offsetMs;
       this.#world.situations.wallClockJumped(process.name);
     } else if (random.chance(faults.stopCleanly)) {
       this.#world.note(() => `${process.name} is asked to end`);

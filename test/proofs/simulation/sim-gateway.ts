@@ -15,7 +15,7 @@ export class SimGateway {
   #lastArrival: { readonly at: number; readonly what: string } | undefined;
   /** By the recipient's wallet, of which each payout has its own. */
   readonly #payments = new Map<string, string>();
-  readonly #policy: { paid(amount: string): void } | undefined;
+  readonly #policy: { paid(request: WithdrawRequest): void } | undefined;
   arrivals = 0;
 
   /**
@@ -25,7 +25,7 @@ export class SimGateway {
   constructor(
     world: Pick<World, 'now' | 'note' | 'fail'>,
     mayBreak: (promise: 'pace' | 'once') => boolean = () => false,
-    policy?: { paid(amount: string): void },
+    policy?: { paid(request: WithdrawRequest): void },
   ) {
     this.#world = world;
     this.#mayBreak = mayBreak;
@@ -38,7 +38,8 @@ export class SimGateway {
   }
 
   /** A withdraw arrives. */
-  arrive({ addressTo, amount }: WithdrawRequest, what: string, rejects: boolean): Verdict {
+  arrive(request: WithdrawRequest, what: string, rejects: boolean): Verdict {
+    const { addressTo } = request;
     const { now } = this.#world;
     this.#world.note(() => `gateway: ${what} arrives, ${rejects ? 'rejected' : 'PAID'}`);
     this.arrivals += 1;
@@ -49,7 +50,7 @@ export class SimGateway {
     this.#lastArrival = { at: now, what };
     if (rejects) return { kind: 'rejected', message: 'not enough balance' };
     if (this.#payments.has(addressTo) && !this.#mayBreak('once')) this.#world.fail(`twice: ${what} was paid before`);
-    this.#policy?.paid(amount);
+    this.#policy?.paid(request);
     const txhash = `tx-${this.arrivals}`;
     this.#payments.set(addressTo, txhash);
     return { kind: 'paid', txhash };

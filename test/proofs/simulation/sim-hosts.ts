@@ -111,7 +111,7 @@ export class SimHosts {
   #start(slot: string, host: Host): void {
     const { world, plan } = this.#options;
     const { random } = world;
-    const clocks = this.#options.control ?? this.#options.policy;
+    const clocks = this.#options.policy ?? this.#options.control;
     const process = new SimProcess({
       world,
       name: `${slot}#${this.#workers.length + 1}`,
@@ -140,24 +140,27 @@ export class SimHosts {
     const onBegin = (): void => {
       if (world.fault(0.2)) this.onBegin(process);
     };
-    const link = { process, plan, injector, onBegin, control, attacker, book: control?.book };
+    const link = { process, plan, injector, onBegin, control, attacker, policy, book: control?.book };
     const { intervalMs, inFlightMaxMs } = settings;
     const pacer = pieces.makePacer({ clock: process, intervalMs, inFlightMaxMs });
     const context = { clock: process, pacer, settings, ledgerOfRun: redis.ledger };
     const journal = pieces.wrapJournal(new SimJournal({ ...link, file: host.file, ledger: redis.ledger }), context);
     const doubtMs = settings.guardMs + inFlightMaxMs;
     const signing = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock: process, doubtMs };
-    const ledger = pieces.wrapLedger(linkLedger({ ...link, redis }), context);
+    const connect = (): WorkerLedger => linkLedger({ ...link, redis });
+    const ledger = pieces.wrapLedger(policy?.watchReads(process, connect()) ?? connect(), context);
     const logger = tracingLogger(world, process.name);
     const about = { platformId: PLATFORM_ID, journal, senderLedger: ledger, clock: process, doubtMs, logger };
-    const holds = policy && policedLedger({ ...link, redis }, ledger);
+    const signatures = control?.watch(pieces.makeAuthority(signing, context));
+    const judged = { ...about, signatures, keyring: KEYRING };
+    const holds = policy && policedLedger({ ...link, redis }, policy, pieces.wrapLedger(connect(), context));
     return new SimWorker({
       process,
-      policy: policy && holds && pieces.makePolicy({ ...about, ...holds, current: policy }),
+      policy: policy && holds && pieces.makePolicy({ ...judged, ...holds, current: policy }),
       ledger,
       gateway: pieces.wrapGateway(new GatewayLink({ ...link, gateway }), context),
       journal,
-      authority: control?.watch(pieces.makeAuthority(signing, context)),
+      authority: signatures,
       journalPlace: { host: host.dir, dir: host.dir },
       makeToken: (epoch) => pieces.makeToken(`t${(this.#tokens += 1)}`, epoch),
       pacer,
@@ -171,10 +174,16 @@ export class SimHosts {
 
 function policedLedger(
   link: LedgerLinkOptions,
+  { rates }: SimPolicy,
   ledger: WorkerLedger,
 ): Pick<AccountPolicyOptions, 'ledger' | 'relay' | 'source' | 'gateway' | 'writeReport'> {
   const holds = linkHolds(link, ledger);
-  const currencies = async (): Promise<never> => Promise.reject(new Error('no rule asks for dollars'));
+  const { process, plan } = link;
+  const currencies = async (): Promise<Record<string, unknown>[]> => {
+    await process.takeMs(process.world.random.heavyTail(20, 5_000));
+    if (process.world.fault(plan.faults.responseLost)) throw new Error('no answer');
+    return rates.tell(process);
+  };
   const writeReport = async (): Promise<void> => Promise.resolve();
   // Here a payout needs no job: its state alone makes it wait for its turn.
   const relay = { tryDeliver: async (): Promise<void> => Promise.resolve() };

@@ -44,7 +44,7 @@ export class SimUsers {
     const { world, plan } = options;
     for (let number = 1; number <= plan.payouts; number += 1) {
       world.after(world.random.between(0, plan.enqueueWithinMs), () => {
-        this.#wanted.push(`p${number}`);
+        this.#wanted.push(options.policy?.nameOf(number) ?? `p${number}`);
         this.#enqueue();
       });
     }
@@ -106,14 +106,16 @@ export class SimUsers {
     for (const payoutId of this.#wanted) {
       if (signed === undefined) this.#ledger.enqueue(policy?.payout(payoutId) ?? newPayout(payoutId));
       else signed.enqueue(payoutId);
+      policy?.enqueued(payoutId);
     }
   }
 
   #decide(): void {
-    const { world, plan, signed } = this.#options;
+    const { world, plan, signed, policy } = this.#options;
     signed?.endKeptPause();
     for (const payout of this.#ledger.payouts()) {
-      if (payout.state === 'held') signed?.decideHeld(payout);
+      if (payout.state === 'held' || payout.state === 'queued') policy?.decide(this.#ledger, payout);
+      if (payout.state === 'held' && payout.held?.kind !== 'policy') signed?.decideHeld(payout);
       if (payout.state === 'unknown' && world.fault(0.7)) this.#resolve(payout);
       if (payout.state === 'rejected' && world.fault(0.5)) this.#retry(payout);
       if (payout.state === 'queued' && plan.operatorCancels && world.fault(0.05))

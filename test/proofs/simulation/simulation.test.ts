@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { soundPieces } from './pieces.js';
 import { mistakes } from './planted/index.js';
 import { runSeed } from './simulation.js';
+import { POLICED_SITUATIONS } from './situations.js';
 
 const SEEDS = 100;
 /** Far from those of the command's default, so that CI, which runs both, sees more. */
@@ -16,6 +17,16 @@ describe('the simulation', () => {
       arrivals += result.arrivals;
     }
     expect(arrivals).toBeGreaterThan(2 * SEEDS);
+  });
+
+  it('keeps the rules of a policy, which holds payouts that are sent in the end', async () => {
+    const met = new Set<string>();
+    for (let seed = FROM; seed < FROM + 15; seed += 1) {
+      const result = await runSeed(seed, { policed: true });
+      expect({ seed, broken: result.broken }).toEqual({ seed, broken: undefined });
+      for (const situation of result.situations) met.add(situation);
+    }
+    expect([...met]).toEqual(expect.arrayContaining([...POLICED_SITUATIONS]));
   });
 
   it('takes the same steps for the same seed, also beside another run, and others for another seed', async () => {

@@ -64,9 +64,9 @@ export class Simulation {
     const world = (this.#world = new World(seed, tracing));
     const plan = (this.#plan = makePlan(world.random));
     world.note(() => JSON.stringify(plan));
-    const control = signed ? new SimControl(seed, world, plan) : undefined;
-    this.#control = control;
     const policy = (this.#policy = policed ? new SimPolicy(seed, world, plan) : undefined);
+    const isSigned = signed || policy?.isSigned === true;
+    const control = (this.#control = isSigned ? new SimControl(seed, world, plan, policy) : undefined);
     const injector = new FaultInjector(world, plan);
     let ledgers = 0;
     const ledger = pieces.makeLedger({
@@ -76,7 +76,7 @@ export class Simulation {
     const redis = (this.#redis = new SimRedis(world, plan, ledger));
     const attacker = control?.hasAttacker === true ? new Attacker({ world, plan, redis, control }) : undefined;
     this.#attacker = attacker;
-    const gateway = (this.#gateway = new SimGateway(world, this.#mayBreak, policy));
+    const gateway = (this.#gateway = new SimGateway(world, this.#mayBreak, policy?.judge));
     const isAttacked = (): boolean => attacker?.hasStruck === true;
     const { signsInDoubt } = pieces;
     this.#users = new SimUsers({

@@ -45,13 +45,25 @@ export const SIGNED_SITUATIONS = [
 ] as const;
 
 /** Where a policy counts. */
-export const POLICED_SITUATIONS = ['a cap is nearly used up', 'a payout is released by the policy'] as const;
+export const POLICED_SITUATIONS = [
+  'a cap is nearly used up',
+  'a payout is released by the policy',
+  'the policy lets a payout wait',
+  'the policy asks for approvals',
+  'the policy refuses a payout',
+  'a payout is approved',
+  'a payout is rejected by a person',
+  'somebody approves what he asked for',
+] as const;
 
 export type Situation =
   (typeof SITUATIONS)[number] | (typeof SIGNED_SITUATIONS)[number] | (typeof POLICED_SITUATIONS)[number];
 
 /** By the reason of the hold. */
 const HELD_FOR: Readonly<Record<string, Situation>> = {
+  wait: 'the policy lets a payout wait',
+  approve: 'the policy asks for approvals',
+  refuse: 'the policy refuses a payout',
   bad_signature: 'a payout is held: somebody altered it',
   sent_before: 'a payout is held: it was sent before',
   expired: 'a payout is held: it expired',

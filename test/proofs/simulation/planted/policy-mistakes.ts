@@ -1,6 +1,10 @@
-import type { SpendEvent } from '../../../../src/control/policy/spend-event.js';
+import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js';
+import type { Spend, SpendEvent } from '../../../../src/control/policy/spend-event.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
+import type { PolicyInForce } from '../../../../src/worker/policy/policy-authority.js';
 import { AccountPolicy, type AccountPolicyOptions } from '../../../../src/worker/policy/account-policy.js';
+import type { Policy, PolicyRule } from '../../../../src/control/policy/policy.js';
+import { approvalMistakes } from './approval-mistakes.js';
 import type { Mistake } from './mistake.js';
 import { but } from './record-mistakes.js';
 
@@ -12,8 +16,16 @@ export const policyMistakes: readonly Mistake[] = [
   { name: 'spends forgotten at a restart', pieces: withWitnesses({ hasJournal: false, hasLedger: false }) },
   { name: 'spends of the ledger alone', pieces: withWitnesses({ hasJournal: false, hasLedger: true }) },
   { name: 'spends of the journal alone', pieces: withWitnesses({ hasJournal: true, hasLedger: false }) },
-  { name: 'windows that begin at fixed times', pieces: { makePolicy: withFixedWindows } },
-  { name: 'what equals a cap refused', pieces: { makePolicy: (options) => new AccountPolicy(withLowerCaps(options)) } },
+  { name: 'windows that begin at fixed times, such as days', pieces: { makePolicy: withSteps(1) } },
+  { name: 'windows of buckets, such as hours', pieces: { makePolicy: withSteps(6) } },
+  { name: 'what equals a cap refused', pieces: withRules(lowerCap) },
+  { name: 'amounts as floats', pieces: withSpends(() => toFloats) },
+  { name: 'addresses with another tag counted apart', pieces: withSpends(() => withoutTags) },
+  { name: 'rates that are old or jumped believed', pieces: withPolicy(withAnyRate) },
+  { name: 'office hours not asked', pieces: withRules(alwaysOpen) },
+  { name: 'new addresses not waited for', pieces: withJournal({ seenAt: () => 0 }) },
+  { name: 'lists of addresses not asked', pieces: { makePolicy: withoutLists } },
+  ...approvalMistakes,
 ];
 
 type Filter = (events: readonly SpendEvent[]) => readonly SpendEvent[];
@@ -87,26 +99,71 @@ function withWitnesses({ hasJournal, hasLedger }: { hasJournal: boolean; hasLedg
   };
 }
 
-/** A spend is taken for one of the beginning of its hour, or day. */
-function withFixedWindows(options: AccountPolicyOptions): AccountPolicy {
-  const { clock, current } = options;
-  const windowMs = current.longestWindowMs;
-  return new AccountPolicy({
-    ...options,
-    clock: {
-      now: () => Math.floor(clock.now() / windowMs) * windowMs,
-      wallNow: () => clock.wallNow(),
-      sleep: async (...args) => clock.sleep(...args),
-    },
-  });
+/** A spend is taken for one of the beginning of its hour, or day. @param steps - how many of them a window has */
+function withSteps(steps: number): NonNullable<Mistake['pieces']['makePolicy']> {
+  return (options) => {
+    const { clock, current } = options;
+    const stepMs = current.longestWindowMs / steps;
+    return new AccountPolicy({
+      ...options,
+      clock: {
+        now: () => Math.floor(clock.now() / stepMs) * stepMs,
+        wallNow: () => clock.wallNow(),
+        sleep: async (...args) => clock.sleep(...args),
+      },
+    });
+  };
 }
 
-function withLowerCaps(options: AccountPolicyOptions): AccountPolicyOptions {
-  const { current } = options;
-  const rules = current.policy.rules.map((rule) => ({
-    ...rule,
-    cap: rule.cap && { ...rule.cap, limit: rule.cap.limit - 1n },
-  }));
-  const { hash, isListed, longestWindowMs } = current;
-  return { ...options, current: { hash, isListed, longestWindowMs, policy: { ...current.policy, rules } } };
+/** Amounts are added up as numbers of JavaScript. */
+const toFloats: Filter = (events) =>
+  events.map((event) => alterSpend(event, ({ amount }) => ({ amount: shorten(amount) })));
+
+function shorten(amount: string): string {
+  return String(Number(amount));
+}
+
+/** Each spelling of an address has a count of its own. */
+const withoutTags: Filter = (events) =>
+  events.map((event) => alterSpend(event, ({ addressTo }) => ({ addressTo: addressTo.replace(':', '/') })));
+
+function alterSpend(event: SpendEvent, change: (spend: Spend) => Partial<Spend>): SpendEvent {
+  return event.kind === 'begun' ? { ...event, spend: { ...event.spend, ...change(event.spend) } } : event;
+}
+
+function withPolicy(change: (policy: Policy) => Policy): Mistake['pieces'] {
+  return {
+    makePolicy: ({ current, ...rest }) =>
+      new AccountPolicy({ ...rest, current: { ...parts(current), policy: change(current.policy) } }),
+  };
+}
+
+function withRules(change: (rule: PolicyRule) => PolicyRule): Mistake['pieces'] {
+  return withPolicy((policy) => ({ ...policy, rules: policy.rules.map(change) }));
+}
+
+/** Own fields: a class has getters. */
+function parts({ policy, hash, isListed, longestWindowMs }: PolicyInForce): PolicyInForce {
+  return { policy, hash, isListed, longestWindowMs };
+}
+
+function lowerCap(rule: PolicyRule): PolicyRule {
+  return { ...rule, cap: rule.cap && { ...rule.cap, limit: rule.cap.limit - 1n } };
+}
+
+function withAnyRate(policy: Policy): Policy {
+  return { ...policy, usd: policy.usd && { ...policy.usd, maxAgeMs: 3_600_000, maxMovePercent: 1_000_000 } };
+}
+
+function withoutLists({ current, ...rest }: AccountPolicyOptions): AccountPolicy {
+  return new AccountPolicy({ ...rest, current: { ...parts(current), isListed: () => false } });
+}
+
+/** A rule whose hours never end. */
+function alwaysOpen(rule: PolicyRule): PolicyRule {
+  return { ...rule, hours: rule.hours && parseOfficeHours('Mon-Sun 00:00-24:00 UTC') };
+}
+
+function withJournal(changes: Partial<SendJournal>): Mistake['pieces'] {
+  return { makePolicy: ({ journal, ...rest }) => new AccountPolicy({ ...rest, journal: but(journal, changes) }) };
 }

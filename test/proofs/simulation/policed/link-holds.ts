@@ -1,6 +1,6 @@
-import type { Payout } from '../../../../src/ledger/payout.js';
 import { toChangeError, type PayoutLedger, type StateChange } from '../../../../src/ledger/payout-ledger.js';
-import type { HeldPayouts } from '../../../../src/worker/policy/hold-source.js';
+import type { HeldPage, HeldPayouts } from '../../../../src/worker/policy/hold-source.js';
+import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import { LedgerCall, type LedgerLinkOptions } from '../ledger-call.js';
 import type { WorkerLedger } from '../ledger-link.js';
 
@@ -9,22 +9,36 @@ export function linkHolds(
   options: LedgerLinkOptions,
   { readPayout }: Pick<WorkerLedger, 'readPayout'>,
 ): HeldPayouts & Pick<PayoutLedger, 'change'> {
-  const held = async (): Promise<readonly Payout[]> =>
-    new LedgerCall(options, 'held', '', async (ledger) =>
-      Promise.resolve(ledger.payouts().filter(({ state }) => state === 'held')),
-    ).start();
+  const call = async <Reply>(name: string, about: string, run: (ledger: MemoryLedger) => Reply): Promise<Reply> =>
+    new LedgerCall(options, name, about, async (ledger) => Promise.resolve(run(ledger))).start();
   return {
     read: readPayout,
-    held: async () => ({ payouts: await held(), next: undefined }),
-    queued: async () => Promise.resolve({ payouts: [], next: undefined }),
-    marked: async () => Promise.resolve([]),
-    unmark: async () => Promise.resolve(),
+    held: async () => call('held', '', (ledger) => ({ payouts: payoutsIn(ledger, 'held'), next: undefined })),
+    queued: async (after, limit) => call('queued', '', (ledger) => queuedAfter(ledger, after, limit)),
+    marked: async (limit) => call('marked', '', (ledger) => [...ledger.marked(limit)]),
+    unmark: async (payoutIds) => {
+      if (payoutIds.length === 0) return;
+      await call('unmark', payoutIds.join(' '), (ledger) => {
+        ledger.unmark(payoutIds);
+      });
+    },
     change: async (change: StateChange) => {
-      const rejection = await new LedgerCall(options, 'change', change.payoutId, async (ledger) =>
-        Promise.resolve(ledger.change(change)),
-      ).start();
+      const rejection = await call('change', change.payoutId, (ledger) => ledger.change(change));
       if (rejection !== undefined) throw toChangeError(rejection, change);
       options.process.world.situations.meet('a payout is released by the policy');
     },
   };
+}
+
+function payoutsIn(ledger: MemoryLedger, state: 'held' | 'queued'): HeldPage['payouts'] {
+  return ledger.inOrderOf(state).map(([, payout]) => payout);
+}
+
+function queuedAfter(ledger: MemoryLedger, after: string | undefined, limit: number): HeldPage {
+  const found = ledger
+    .inOrderOf('queued')
+    .filter(([place]) => place > Number(after ?? -1))
+    .slice(0, limit);
+  const last = found.at(-1)?.[0];
+  return { payouts: found.map(([, payout]) => payout), next: last === undefined ? after : String(last) };
 }

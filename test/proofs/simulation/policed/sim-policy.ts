@@ -1,74 +1,131 @@
-import { parsePolicy, type Policy } from '../../../../src/control/policy/policy.js';
+import type { Policy } from '../../../../src/control/policy/policy.js';
+import type { WithdrawRequest } from '../../../../src/gateway/withdraw-gateway.js';
+import type { Payout, ValidPayout } from '../../../../src/ledger/payout.js';
+import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import { Random } from '../../../doubles/random.js';
+import type { WorkerLedger } from '../ledger-link.js';
 import type { Plan } from '../plan.js';
-import { newPayout } from '../sim-payout.js';
-import type { ValidPayout } from '../../../../src/ledger/payout.js';
+import { newPayout, walletOf } from '../sim-payout.js';
+import { WALL_START, type SimProcess } from '../sim-process.js';
 import type { World } from '../world.js';
-import { PLATFORM_ID } from '../signed/sim-keys.js';
+import { CLOCKS_WITHIN_MS, PolicyJudge } from './policy-judge.js';
+import { SimApprovers } from './sim-approvers.js';
+import { SimRates } from './sim-rates.js';
+import { drawRules, drawWindow, LIST, toPolicy, type SimRules } from './sim-rules.js';
+import { SpokenApprovals } from './spoken-approvals.js';
 
-/** By how much clocks of hosts differ from the true time, ms: what is allowed for where spends are placed by them. */
-const CLOCKS_WITHIN_MS = 1_000;
-
-/** Rates of clocks, and times of day that are whole milliseconds, make a window this much shorter at most, ms. */
-const ROUNDING_MS = 50;
-
-interface Paid {
-  readonly at: number;
-  readonly amount: number;
-}
-
-/** A policy with one cap over a short window, and what the gateway sees of it. */
+/** The policy of a run, who approves, what the gateway says of rates, and the judge of it all. */
 export class SimPolicy {
+  /** Payouts are signed: only then do approvals count. */
+  readonly isSigned: boolean;
   readonly policy: Policy;
-  readonly hash: string;
+  readonly hash = 'f'.repeat(64);
   readonly longestWindowMs: number;
-  readonly isListed = (): boolean => false;
+  readonly rates: SimRates;
+  readonly judge: PolicyJudge;
   readonly #random: Random;
-  readonly #world: World;
   readonly #plan: Plan;
-  readonly #cap: number;
-  readonly #windowMs: number;
-  readonly #amounts = new Map<string, number>();
-  readonly #paid: Paid[] = [];
+  readonly #rules: SimRules;
+  readonly #spoken: SpokenApprovals;
+  readonly #approvers: SimApprovers;
+  readonly #payouts = new Map<string, ValidPayout>();
 
   constructor(seed: number, world: World, plan: Plan) {
     const random = (this.#random = new Random(seed ^ 0x706f_6c69));
-    this.#world = world;
     this.#plan = plan;
-    this.#cap = random.pick([20, 40, 100]);
-    this.#windowMs = random.pick([5_000, 20_000, 60_000]);
-    this.longestWindowMs = this.#windowMs;
-    const cap = { amount: String(this.#cap), within: `${this.#windowMs / 1_000}s` };
-    const rules = [{ name: 'window', when: { paymentId: ['7'] }, cap, over: 'wait' }];
-    this.policy = parsePolicy({ version: '1', platformId: String(PLATFORM_ID), default: 'hold', rules });
-    this.hash = 'f'.repeat(64);
+    const isPlain = random.chance(0.3);
+    this.isSigned = !isPlain && random.chance(0.75);
+    const rules = (this.#rules = isPlain ? drawWindow(random) : drawRules(random, this.isSigned));
+    this.policy = toPolicy(rules);
+    this.longestWindowMs = Math.max(1_000, ...rules.rules.map(({ cap }) => cap?.withinMs ?? 0));
+    this.rates = new SimRates(world, random, rules.rates, plan.faultsForMs);
+    const wallNow = (): number => Math.round(WALL_START + world.now);
+    const askedFor = (payoutId: string): readonly (string | undefined)[] => ['Shop', this.payout(payoutId).requestedBy];
+    const spoken = (this.#spoken = new SpokenApprovals({ world, wallNow, askedFor }));
+    this.#approvers = new SimApprovers({ world, random, spoken, wallNow, askedFor });
+    const { guardMs } = plan.settings;
+    const isListed = (bucket: string): boolean => this.isListed(LIST, bucket);
+    this.judge = new PolicyJudge({
+      world,
+      rules,
+      rates: this.rates,
+      spoken,
+      guardMs,
+      isListed,
+      isPromised: this.#isPromised,
+    });
+    world.note(() => JSON.stringify(rules));
+  }
+
+  readonly isListed = (list: string, addressKey: string): boolean => list === LIST && addressKey === walletOf('c');
+
+  /** Those of one letter go to one address, each with a destination tag of its own. */
+  nameOf(number: number): string {
+    return `${'abcab'.charAt(number % 5)}:${number}`;
   }
 
   payout(payoutId: string): ValidPayout {
-    const amount =
-      this.#amounts.get(payoutId) ?? this.#random.whole(1, this.#random.chance(0.3) ? this.#cap : this.#cap / 2);
-    this.#amounts.set(payoutId, amount);
-    return { ...newPayout(payoutId), amount: String(amount) };
+    const known = this.#payouts.get(payoutId) ?? this.#draw(payoutId);
+    this.#payouts.set(payoutId, known);
+    return known;
+  }
+
+  #draw(payoutId: string): ValidPayout {
+    const random = this.#random;
+    const inDollars = this.#rules.rates !== undefined;
+    const [first] = this.#rules.rules;
+    const most = first?.cap?.unit === 'amount' ? Number(first.cap.limit) : 20;
+    const isTwo = inDollars && random.chance(0.4);
+    const whole = isTwo ? random.whole(1, 4) : random.whole(1, random.chance(0.3) ? most : Math.ceil(most / 2));
+    const places = inDollars ? random.pick(['', '', '.25']) : random.pick(['', '', '.1', `.${'1'.padStart(18, '0')}`]);
+    const person = this.isSigned ? random.pick(['', 'Ann', 'Bob']) : '';
+    return {
+      ...{ ...newPayout(payoutId), paymentId: isTwo ? 8 : 7, amount: `${whole}${places}` },
+      ...(person !== '' && { requestedBy: person }),
+    };
   }
 
   withinTolerance(offsetMs: number): number {
     return Math.max(-CLOCKS_WITHIN_MS, Math.min(CLOCKS_WITHIN_MS, offsetMs));
   }
 
-  /** How long a run may take once there are no more faults, ms: each payout may wait for a window. */
+  /** How long a run may take once there are no more faults, ms: each payout may wait for a window, an hour, or a rate. */
   get drainsWithinMs(): number {
-    return this.#plan.payouts * (this.#windowMs + 60_000);
+    const { rules, rates } = this.#rules;
+    const waitMs = this.longestWindowMs + 60_000 + (rates === undefined ? 0 : 330_000);
+    return this.#plan.payouts * waitMs + (rules.some(({ open }) => open !== undefined) ? 2_100_000 : 0);
   }
 
-  /** The gateway has paid. */
-  paid(amount: string): void {
-    const { now } = this.#world;
-    this.#paid.push({ at: now, amount: Number(amount) });
-    const inWindow = this.#paid.filter(({ at }) => at > now - this.#windowMs + ROUNDING_MS);
-    const sum = inWindow.reduce((total, each) => total + each.amount, 0);
-    if (sum > 0.8 * this.#cap) this.#world.situations.meet('a cap is nearly used up');
-    if (sum <= this.#cap || !this.#isPromised) return;
-    this.#world.fail(`over the cap: ${sum} of ${this.#cap} arrived within ${this.#windowMs} ms`);
+  /** A connection that tells what each process reads of the payouts that it sends. */
+  watchReads(process: SimProcess, ledger: WorkerLedger): WorkerLedger {
+    return {
+      ...ledger,
+      readPayout: async (payoutId) => {
+        const payout = await ledger.readPayout(payoutId);
+        if (payout !== undefined) this.#spoken.noteRead(process.name, payout);
+        return payout;
+      },
+    };
+  }
+
+  /** The application has given a payout to the ledger. */
+  enqueued(payoutId: string): void {
+    this.judge.seen(walletOf(payoutId));
+  }
+
+  written(process: SimProcess, request: WithdrawRequest): void {
+    const payoutId = request.addressTo.slice(walletOf('').length);
+    this.judge.written(process, payoutId, request);
+  }
+
+  /** What persons do with a payout that is queued or held. */
+  decide(ledger: MemoryLedger, payout: Payout): void {
+    const { payoutId } = payout;
+    const isHeld = payout.state === 'held' && payout.held?.kind === 'policy';
+    // Not at once: meanwhile others approve what somebody rejected.
+    if (isHeld && this.#random.chance(0.3) && this.judge.isHopeless(payoutId, payout)) {
+      ledger.change({ payoutId, from: 'held', to: 'cancelled', by: 'ann', reason: 'no rule will let it pass' });
+    } else if (this.isSigned) this.#approvers.look(ledger, payout);
   }
 
   /** Spends of which the journal that has them cannot be read, and which Redis has forgotten, cannot be counted. */

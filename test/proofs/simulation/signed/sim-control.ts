@@ -32,12 +32,15 @@ export class SimControl {
   readonly #operatorAheadMs: number;
   readonly #signed = new Map<string, NewPayout>();
   readonly #plan: Plan;
+  readonly #policed: { payout(payoutId: string): NewPayout } | undefined;
 
-  constructor(seed: number, world: World, plan: Plan) {
+  /** @param policed - beside a policy: payouts as it draws them; nobody attacks, and no journal forgets */
+  constructor(seed: number, world: World, plan: Plan, policed?: { payout(payoutId: string): NewPayout }) {
     this.#world = world;
+    this.#policed = policed;
     this.random = new Random(seed ^ 0x5167_6e65);
     this.book = new SignedBook({ ...plan.settings, world });
-    this.hasAttacker = this.random.chance(0.5);
+    this.hasAttacker = this.random.chance(0.5) && policed === undefined;
     this.#operatorAheadMs = this.random.pick([0, this.random.between(0, 150_000)]);
     this.#plan = plan;
   }
@@ -70,7 +73,7 @@ export class SimControl {
 
   /** Until when the intents expired that the journal forgets now and then, ms; undefined where it forgets none. */
   drawPruned(lines: readonly JournalLine[], now: number): number | undefined {
-    if (!this.random.chance(0.5)) return undefined;
+    if (this.#policed !== undefined || !this.random.chance(0.5)) return undefined;
     const expiries = lines.flatMap((line) =>
       'request' in line && line.signed !== undefined ? [line.signed.expiresAt] : [],
     );
@@ -123,10 +126,11 @@ export class SimControl {
   }
 
   #sign(payoutId: string, ageMs: number): NewPayout {
-    const payout = newPayout(payoutId);
+    const payout = this.#policed?.payout(payoutId) ?? newPayout(payoutId);
     const clock = { wallNow: () => Math.round(this.wallNow - ageMs) };
     const signer = new IntentSigner({ name: 'shop', privateKey: KEYS.shop }, PLATFORM_ID, clock);
-    const signed = { ...payout, signed: signer.sign(payout) };
+    const { requestedBy } = payout;
+    const signed = { ...payout, signed: signer.sign(payout, { requestedBy }) };
     this.#signed.set(payoutId, signed);
     this.book.noteIntent(signed);
     return signed;

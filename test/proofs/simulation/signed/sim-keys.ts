@@ -12,10 +12,33 @@ export const KEYS = { shop: testKey(1), ann: testKey(2), thief: testKey(3) } as 
   KeyObject
 >;
 
-/** What the workers have: a producer and an operator. */
+/** A key with which a person approves. */
+export interface ApproverKey {
+  readonly name: string;
+  readonly person: string;
+  readonly private: KeyObject;
+}
+
+/** Some persons have two keys, and some approve nothing that a policy asks for. */
+export const APPROVER_KEYS: readonly ApproverKey[] = (
+  [
+    ['ann-1', 'Ann'],
+    ['ann-2', 'Ann'],
+    ['bob-1', 'Bob'],
+    ['bob-2', 'Bob'],
+    ['cy-1', 'Cy'],
+    ['cy-2', 'Cy'],
+    ['dee-1', 'Dee'],
+    ['shop-1', 'Shop'],
+    ['eve-1', 'Eve'],
+  ] as const
+).map(([name, person], number) => ({ name, person, private: testKey(10 + number) }));
+
+/** What the workers have: a producer, an operator, and approvers. */
 export const KEYRING: Keyring = keyringOf(
   keyEntry(KEYS.shop),
   keyEntry(KEYS.ann, { name: 'ann', role: 'operator', person: 'Ann' }),
+  ...APPROVER_KEYS.map(({ name, person, private: key }) => keyEntry(key, { name, person, role: 'approver' })),
 );
 
 /** An act signed with any key, also one that may not. */

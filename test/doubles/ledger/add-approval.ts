@@ -1,0 +1,21 @@
+import type { SignedApproval } from '../../../src/control/approval.js';
+import { MAX_APPROVALS } from '../../../src/ledger/add-approval.js';
+import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
+import type { LedgerSnapshot } from './ledger-snapshot.js';
+
+/** As add-approval.lua. @returns why it is not kept, or undefined where it is */
+export function addApproval(all: LedgerSnapshot, approval: SignedApproval): ScriptRejection | undefined {
+  const { payoutId, by, decision } = approval;
+  const payout = all.book.get(payoutId)?.payout;
+  if (payout === undefined) return { kind: 'not_found' };
+  const { state, attempt, approvals = [] } = payout;
+  if (state !== 'queued' && state !== 'held') return { kind: 'wrong_state', state, attempt };
+  const before = approvals.find((one) => one.by === by);
+  if (before?.decision === 'reject' && decision !== 'reject') return { kind: 'rejected_before', by };
+  if (before === undefined && approvals.length >= MAX_APPROVALS) {
+    return { kind: 'too_many_approvals', count: approvals.length };
+  }
+  all.recheck = new Set([...all.recheck, payoutId]);
+  all.book.alter(payoutId, { approvals: [...approvals.filter((one) => one.by !== by), approval] });
+  return undefined;
+}

@@ -1,0 +1,223 @@
+import type { WithdrawRequest } from '../../../../src/gateway/withdraw-gateway.js';
+import type { SimProcess } from '../sim-process.js';
+import type { World } from '../world.js';
+import { timesFixed, toFixed } from './fixed.js';
+import { minuteOf, type KnownRate, type SimRates } from './sim-rates.js';
+import type { SimRule, SimRules } from './sim-rules.js';
+import type { SpokenApprovals } from './spoken-approvals.js';
+
+type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'>;
+
+/** A request that left a process. */
+interface Written {
+  readonly payment: Payment;
+  /** True time, ms. */
+  readonly at: number;
+  /** What it was worth when it was decided: several where that may have changed just then. */
+  readonly worths: readonly KnownRate[];
+  /** The rules whose quorum it had. */
+  readonly approvedFor: ReadonlySet<string>;
+}
+
+interface Arrived extends Written {
+  readonly arrivedAt: number;
+}
+
+export interface PolicyJudgeOptions {
+  readonly world: World;
+  readonly rules: SimRules;
+  readonly rates: SimRates;
+  readonly spoken: SpokenApprovals;
+  /** How long before its first byte a send was decided at the most, ms. */
+  readonly guardMs: number;
+  /** Whether the rolling windows are promised in this run. */
+  readonly isPromised: boolean;
+  readonly isListed: (bucket: string) => boolean;
+}
+
+/** By how much the clocks of hosts differ from the true time, ms: what is allowed for where times are compared. */
+export const CLOCKS_WITHIN_MS = 1_000;
+
+/** Rates of clocks, and times of day that are whole milliseconds, make a window this much shorter at most, ms. */
+const ROUNDING_MS = 50;
+
+/**
+ * Says at the gateway whether the rules let a payment leave, from the rules as they stand in the file and from what really
+ * happened: arithmetic, windows, hours and persons of its own, so that a mistake of the worker is none of the judge.
+ */
+export class PolicyJudge {
+  readonly #options: PolicyJudgeOptions;
+  readonly #written = new Map<string, Written>();
+  readonly #arrived: Arrived[] = [];
+  readonly #firstSeen = new Map<string, number>();
+
+  constructor(options: PolicyJudgeOptions) {
+    this.#options = options;
+  }
+
+  /** A payout of this address is in the ledger. */
+  seen(addressTo: string): void {
+    const bucket = bucketOf(addressTo);
+    if (!this.#firstSeen.has(bucket)) this.#firstSeen.set(bucket, this.#options.world.now);
+  }
+
+  /** A request leaves a process. */
+  written(process: SimProcess, payoutId: string, payment: Payment): void {
+    const { world, rules, rates, spoken } = this.#options;
+    const backMs = this.#backMs;
+    const worths = rates.around(process, payment.paymentId, backMs).map((rate) => worthOf(payment, rate));
+    const quorums = rules.rules.flatMap(({ name, over }) =>
+      isQuorum(over) && spoken.hasQuorum(process.name, payoutId, over.quorum, backMs + CLOCKS_WITHIN_MS) ? [name] : [],
+    );
+    const written = { payment, at: world.now, worths, approvedFor: new Set(quorums) };
+    this.#written.set(payment.addressTo, written);
+    for (const rule of rules.rules) {
+      const wrong = this.#findWrong(rule, written);
+      if (wrong !== undefined)
+        world.fail(`policy: ${process.name} writes ${payoutId}, although ${rule.name}: ${wrong}`);
+    }
+    const isCovered = rules.rules.some((rule) => rule.cap !== undefined && this.#mayBeAbout(rule, written));
+    if (!isCovered && rules.uncovered === 'hold') world.fail(`policy: ${payoutId} is written, and no cap is about it`);
+  }
+
+  /** A request arrives, and is paid. */
+  paid(payment: Payment): void {
+    const { world, rules, isPromised } = this.#options;
+    const written = this.#written.get(payment.addressTo);
+    if (written === undefined) {
+      world.fail(`policy: ${payment.addressTo} was paid, and nobody wrote that`);
+      return;
+    }
+    const arrived = { ...written, arrivedAt: world.now };
+    this.#arrived.push(arrived);
+    for (const rule of rules.rules) {
+      if (rule.cap?.withinMs === undefined || !this.#isAbout(rule, arrived)) continue;
+      // What needs no approval has to fit with all that left before it; what has one may go over the cap.
+      const isOrdered = isQuorum(rule.over);
+      if (isOrdered && arrived.approvedFor.has(rule.name)) continue;
+      const sum = this.#sumOf(rule, rule.cap, rule.cap.withinMs, arrived, isOrdered);
+      const limit = limitOf(rule.cap);
+      if (sum * 10n > limit * 8n) world.situations.meet('a cap is nearly used up');
+      if (sum > limit && isPromised) {
+        world.fail(`over the cap: ${sum} of ${limit} arrived within ${rule.cap.withinMs} ms (${rule.name})`);
+      }
+    }
+  }
+
+  /** Whether no room, time, approval or rate will let the payment pass. */
+  isHopeless(payoutId: string, payment: Payment): boolean {
+    const { rules, rates, spoken, world } = this.#options;
+    const { paymentId } = payment;
+    const worth = worthOf(payment, world.faultsOn ? rates.lowest(paymentId) : rates.current(paymentId));
+    return rules.rules.some((rule) => {
+      const { cap, over, open } = rule;
+      if (!this.#isAbout(rule, { payment, worths: [worth] })) return false;
+      if (isQuorum(over)) return spoken.isRejected(payoutId);
+      if (cap === undefined) return over === 'refuse' && open === undefined;
+      return valueOf(cap, payment, worth) > limitOf(cap);
+    });
+  }
+
+  /** Why a rule did not let it leave. */
+  #findWrong(rule: SimRule, written: Written): string | undefined {
+    if (!this.#isAbout(rule, written)) return this.#isUnknown(rule, written) ? 'its worth is not known' : undefined;
+    const { cap, over, open } = rule;
+    const { payment, approvedFor } = written;
+    if (isQuorum(over))
+      return this.#passes(rule, written) || approvedFor.has(rule.name) ? undefined : 'it has no quorum';
+    if (cap !== undefined) {
+      if (cap.unit === 'usd' && known(written).length === 0) return 'its worth is not known';
+      const least = leastOf(cap, written);
+      return least > limitOf(cap) ? `it is ${least}, more than ${limitOf(cap)}` : undefined;
+    }
+    if (open !== undefined) return this.#isOpen(open) ? undefined : 'it is closed';
+    if (typeof over === 'string') return 'it is about it';
+    const seenAt = this.#firstSeen.get(bucketOf(payment.addressTo)) ?? Infinity;
+    // Who saw it and who waits may be two hosts.
+    const isOver = 'coolMs' in over && written.at - seenAt >= over.coolMs - 2 * CLOCKS_WITHIN_MS - ROUNDING_MS;
+    return isOver ? undefined : 'its address is new';
+  }
+
+  /** Whether a rule that asks for approvals lets it pass without any. A window may: that is judged when it arrives. */
+  #passes({ cap }: SimRule, written: Written): boolean {
+    if (cap === undefined) return false;
+    return (cap.unit !== 'usd' || known(written).length > 0) && leastOf(cap, written) <= limitOf(cap);
+  }
+
+  /** For certain, whatever counted just then. */
+  #isAbout(rule: SimRule, { payment, worths }: Pick<Written, 'payment' | 'worths'>): boolean {
+    if (!this.#isInScope(rule, payment)) return false;
+    const { usdAbove } = rule;
+    return usdAbove === undefined || worths.every((worth) => worth !== undefined && worth > toFixed(usdAbove));
+  }
+
+  #mayBeAbout(rule: SimRule, { payment, worths }: Pick<Written, 'payment' | 'worths'>): boolean {
+    if (!this.#isInScope(rule, payment)) return false;
+    const { usdAbove } = rule;
+    return usdAbove === undefined || worths.some((worth) => worth === undefined || worth > toFixed(usdAbove));
+  }
+
+  #isUnknown(rule: SimRule, { payment, worths }: Written): boolean {
+    const isUnknown = worths.every((worth) => worth === undefined);
+    return rule.usdAbove !== undefined && isUnknown && this.#isInScope(rule, payment);
+  }
+
+  #isInScope({ currency, isListed }: SimRule, { paymentId, addressTo }: Payment): boolean {
+    if (currency !== undefined && currency !== paymentId) return false;
+    return isListed === undefined || this.#options.isListed(bucketOf(addressTo));
+  }
+
+  #isOpen(open: NonNullable<SimRule['open']>): boolean {
+    const { world } = this.#options;
+    const [from, to] = [world.now - this.#backMs - CLOCKS_WITHIN_MS, world.now + CLOCKS_WITHIN_MS];
+    const minutes = [from, world.now, to].map(minuteOf);
+    return open.some(([opens, closes]) => minutes.some((minute) => minute >= opens && minute < closes));
+  }
+
+  #sumOf(rule: SimRule, cap: NonNullable<SimRule['cap']>, withinMs: number, last: Arrived, isOrdered: boolean): bigint {
+    const since = last.arrivedAt - withinMs + ROUNDING_MS;
+    return this.#arrived
+      .filter((each) => each.arrivedAt > since && this.#isAbout(rule, each) && (!isOrdered || each.at <= last.at))
+      .filter((each) => cap.per === undefined || bucketOf(each.payment.addressTo) === bucketOf(last.payment.addressTo))
+      .reduce((sum, each) => sum + leastOf(cap, each), 0n);
+  }
+
+  get #backMs(): number {
+    return 1.01 * this.#options.guardMs + ROUNDING_MS;
+  }
+}
+
+function isQuorum(over: SimRule['over']): over is { readonly quorum: 1 | 2 } {
+  return typeof over === 'object' && 'quorum' in over;
+}
+
+/** Destination tags of one wallet are one address. */
+function bucketOf(addressTo: string): string {
+  return addressTo.slice(0, addressTo.indexOf(':') === -1 ? undefined : addressTo.indexOf(':'));
+}
+
+function worthOf({ amount }: Payment, rate: KnownRate): KnownRate {
+  return rate === undefined ? undefined : timesFixed(toFixed(amount), rate);
+}
+
+function known({ worths }: Pick<Written, 'worths'>): bigint[] {
+  return worths.filter((worth) => worth !== undefined);
+}
+
+function leastOf(cap: NonNullable<SimRule['cap']>, { payment, worths }: Pick<Written, 'payment' | 'worths'>): bigint {
+  const [first, ...rest] = known({ worths });
+  return valueOf(
+    cap,
+    payment,
+    rest.reduce((least, worth) => (worth < (least ?? worth) ? worth : least), first),
+  );
+}
+
+function valueOf({ unit }: NonNullable<SimRule['cap']>, { amount }: Payment, worth: KnownRate): bigint {
+  if (unit === 'count') return toFixed('1');
+  return unit === 'amount' ? toFixed(amount) : (worth ?? 0n);
+}
+
+function limitOf({ limit }: NonNullable<SimRule['cap']>): bigint {
+  return toFixed(limit);
+}

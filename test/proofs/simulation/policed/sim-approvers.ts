@@ -1,0 +1,142 @@
+import { formatApproval, type ApprovalDecision, type SignedApproval } from '../../../../src/control/approval.js';
+import { signText } from '../../../../src/control/ed25519.js';
+import { hashIntent } from '../../../../src/control/intent.js';
+import { intentOf } from '../../../../src/control/signed-payout.js';
+import type { Payout } from '../../../../src/ledger/payout.js';
+import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
+import type { Random } from '../../../doubles/random.js';
+import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/sim-keys.js';
+import type { World } from '../world.js';
+import type { SpokenApprovals } from './spoken-approvals.js';
+
+export interface SimApproversOptions {
+  readonly world: World;
+  readonly random: Random;
+  readonly spoken: SpokenApprovals;
+  readonly wallNow: () => number;
+  /** Who asked for a payout. */
+  readonly askedFor: (payoutId: string) => readonly (string | undefined)[];
+}
+
+const HOUR_MS = 3_600_000;
+
+const MOST_IN_VAIN = 6;
+
+/** How an approval differs from one that counts. */
+interface Flaw {
+  /** Of another payout, or of what was signed before. */
+  readonly about?: Payout;
+  readonly lifetimeMs?: number;
+  readonly decision?: ApprovalDecision;
+}
+
+/** The persons of the group, who also say what does not count: twice, of what they asked for themselves, too late, of another payout. */
+export class SimApprovers {
+  readonly #options: SimApproversOptions;
+  /** Records as they looked before. */
+  readonly #seen: Payout[] = [];
+
+  readonly #inVain = new Map<string, number>();
+
+  constructor(options: SimApproversOptions) {
+    this.#options = options;
+  }
+
+  /** Somebody may look at a payout. */
+  look(ledger: MemoryLedger, payout: Payout): void {
+    const { world, spoken } = this.#options;
+    if (payout.signed === undefined) return;
+    if (!this.#seen.some(({ signed }) => signed?.signature === payout.signed?.signature)) this.#seen.push(payout);
+    const isAsked =
+      payout.held?.kind === 'policy' && (payout.held.reason === 'approve' || spoken.isRejected(payout.payoutId));
+    if (!this.#mayLook(isAsked)) return;
+    if (this.#speaksInVain(payout)) this.#speakInVain(ledger, payout);
+    else this.#approve(ledger, payout);
+    const said = spoken.approversOf(payout, 0).size;
+    if (said > 0) world.situations.meet('a payout is approved');
+  }
+
+  /** Once there are no more faults, they do what is asked for. */
+  #mayLook(isAsked: boolean): boolean {
+    const { world, random } = this.#options;
+    return world.faultsOn ? random.chance(isAsked ? 0.7 : 0.2) : isAsked;
+  }
+
+  /** A few times for each payout. */
+  #speaksInVain({ payoutId }: Payout): boolean {
+    const times = this.#inVain.get(payoutId) ?? 0;
+    if (times >= MOST_IN_VAIN || !this.#options.random.chance(0.65)) return false;
+    this.#inVain.set(payoutId, times + 1);
+    return true;
+  }
+
+  /** One more of those whose approval counts. */
+  #approve(ledger: MemoryLedger, payout: Payout): void {
+    const { random, spoken, askedFor } = this.#options;
+    const done = spoken.approversOf(payout, 60_000);
+    const left = APPROVER_KEYS.filter(
+      ({ person }) => person !== 'Eve' && !done.has(person) && !askedFor(payout.payoutId).includes(person),
+    );
+    if (left.length > 0) this.#say(ledger, payout, random.pick(left), {});
+  }
+
+  #speakInVain(ledger: MemoryLedger, payout: Payout): void {
+    const { random, spoken, askedFor, world } = this.#options;
+    const own = askedFor(payout.payoutId);
+    const done = spoken.approversOf(payout, 0);
+    const of = (isOne: (person: string) => boolean): ApproverKey[] =>
+      APPROVER_KEYS.filter(({ person }) => isOne(person));
+    const any = random.pick(APPROVER_KEYS);
+    random.pick<() => void>([
+      () => {
+        const again = of((person) => done.has(person));
+        if (again.length > 0) this.#say(ledger, payout, random.pick(again), {});
+      },
+      () => {
+        world.situations.meet('somebody approves what he asked for');
+        this.#say(ledger, payout, random.pick(of((person) => own.includes(person))), {});
+      },
+      () => {
+        this.#say(ledger, payout, any, { lifetimeMs: random.between(1_000, 15_000) });
+      },
+      () => {
+        this.#say(ledger, payout, any, { about: random.pick(this.#seen) });
+      },
+      () => {
+        this.#say(ledger, payout, random.pick(of((person) => person === 'Eve')), {});
+      },
+      () => {
+        if (random.chance(0.5)) this.#say(ledger, payout, any, { decision: 'reject' });
+      },
+    ])();
+  }
+
+  #say(ledger: MemoryLedger, payout: Payout, key: ApproverKey, flaw: Flaw): void {
+    const { world, spoken, wallNow } = this.#options;
+    const { about = payout, lifetimeMs = HOUR_MS, decision = 'approve' } = flaw;
+    if (about.signed === undefined) return;
+    const at = wallNow();
+    const times = { at: new Date(at).toISOString(), expiresAt: new Date(at + lifetimeMs).toISOString() };
+    // Whoever gives it to the ledger puts it into the record of this payout.
+    const stated = { payoutId: payout.payoutId, intent: intentHashOf(about), decision, by: key.name, ...times };
+    const approval: SignedApproval = {
+      ...stated,
+      signature: signText(formatApproval(PLATFORM_ID, stated), key.private),
+    };
+    const { payoutId } = payout;
+    spoken.note(approval.signature, {
+      ...{ person: key.person, decision, payoutId, about: about.signed.signature },
+      expiresAt: Date.parse(times.expiresAt),
+    });
+    const refusal = ledger.addApproval(approval);
+    if (refusal === undefined && decision === 'reject') world.situations.meet('a payout is rejected by a person');
+    world.note(
+      () => `${key.name}: ${decision} ${payoutId}${about === payout ? '' : ' (of another)'} ${refusal?.kind ?? ''}`,
+    );
+  }
+}
+
+export function intentHashOf(payout: Payout): string {
+  if (payout.signed === undefined) throw new Error('it is not signed');
+  return hashIntent(intentOf(PLATFORM_ID, payout, payout.signed));
+}

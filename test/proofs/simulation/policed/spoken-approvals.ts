@@ -1,0 +1,74 @@
+import type { Payout } from '../../../../src/ledger/payout.js';
+import type { World } from '../world.js';
+import { APPROVERS } from './sim-rules.js';
+
+const GROUP: readonly string[] = APPROVERS;
+
+/** What a person really said of a payout. */
+export interface Spoken {
+  readonly person: string;
+  readonly decision: 'approve' | 'reject';
+  readonly payoutId: string;
+  /** The signature of the application that the person looked at. */
+  readonly about: string;
+  /** Wall clock, ms. */
+  readonly expiresAt: number;
+}
+
+export interface SpokenApprovalsOptions {
+  readonly world: Pick<World, 'now'>;
+  /** The true time of day, ms. */
+  readonly wallNow: () => number;
+  /** Whose approval does not count for a payout. */
+  readonly askedFor: (payoutId: string) => readonly (string | undefined)[];
+}
+
+/** Everything that persons really said, and what of it each process had read when it sent. It verifies no signature. */
+export class SpokenApprovals {
+  readonly #options: SpokenApprovalsOptions;
+  /** By the signature. */
+  readonly #spoken = new Map<string, Spoken>();
+  /** By process and payout: the record that was read last. */
+  readonly #read = new Map<string, Payout>();
+
+  constructor(options: SpokenApprovalsOptions) {
+    this.#options = options;
+  }
+
+  note(signature: string, spoken: Spoken): void {
+    this.#spoken.set(signature, spoken);
+  }
+
+  /** A process is told of a payout, to send it. */
+  noteRead(process: string, payout: Payout): void {
+    this.#read.set(`${process} ${payout.payoutId}`, payout);
+  }
+
+  /** Whether a process had read, within the last milliseconds, what lets a payout pass. */
+  hasQuorum(process: string, payoutId: string, quorum: number, slackMs: number): boolean {
+    const payout = this.#read.get(`${process} ${payoutId}`);
+    if (payout === undefined) return false;
+    const now = this.#options.wallNow();
+    const isRejected = this.#of(payout, 'reject', now + slackMs).length > 0;
+    return !isRejected && this.approversOf(payout, -slackMs).size >= quorum;
+  }
+
+  /** The persons who approve a payout as it stands in the ledger. @param forMs - for so long from now on */
+  approversOf(payout: Payout, forMs: number): Set<string> {
+    const own = this.#options.askedFor(payout.payoutId);
+    const persons = this.#of(payout, 'approve', this.#options.wallNow() + forMs).map(({ person }) => person);
+    return new Set(persons.filter((person) => GROUP.includes(person) && !own.includes(person)));
+  }
+
+  /** Whether somebody ever rejected a payout. */
+  isRejected(payoutId: string): boolean {
+    return [...this.#spoken.values()].some((spoken) => spoken.payoutId === payoutId && spoken.decision === 'reject');
+  }
+
+  #of({ payoutId, approvals = [], signed }: Payout, decision: Spoken['decision'], at: number): Spoken[] {
+    return approvals
+      .flatMap(({ signature }) => this.#spoken.get(signature) ?? [])
+      .filter((spoken) => spoken.payoutId === payoutId && spoken.about === signed?.signature)
+      .filter((spoken) => spoken.decision === decision && spoken.expiresAt > at);
+  }
+}
