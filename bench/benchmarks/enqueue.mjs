@@ -104,13 +104,23 @@ async function withQueue(redis, work) {
   return seconds;
 }
 
-/** @returns the seconds that `work` took with an account of its own */
+/** @returns the seconds that `work` took with an account of its own, until the last job was in the queue */
 async function withProducer(redis, work, options = {}) {
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId: newAccount().platformId, ...options });
+  const { platformId } = newAccount();
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId, ...options });
   await producer.stats();
-  const seconds = await secondsOf(() => work(producer));
-  await producer.close();
+  const seconds = await secondsOf(async () => {
+    await work(producer);
+    // `enqueue` answers before its job is added.
+    await producer.close();
+  });
+  await insistOnJobs(redis, platformId);
   return seconds;
+}
+
+async function insistOnJobs(redis, platformId) {
+  const left = await redis.client.zcard(`{payouts:${platformId}}:outbox`);
+  if (left > 0) throw new Error(`${left} payouts have no job`);
 }
 
 async function addEach(payouts, redis) {

@@ -3,7 +3,7 @@ import { StoppedError } from '../../errors.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
-import { CHUNK_SIZE, enqueueChunks } from '../../producer/enqueue-payouts.js';
+import { CHUNK_SIZE, PayoutIntake } from '../../producer/payout-intake.js';
 import type { PayoutSigner } from '../../producer/payout-signer.js';
 import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 
@@ -46,7 +46,8 @@ export async function enqueueSpool(spool: PayoutSpool, options: EnqueueSpoolOpti
       yield chunk.map(({ payout }) => payout);
     }
   };
-  for await (const results of enqueueChunks(account, chunks(), signer)) {
+  const intake = await PayoutIntake.open(account);
+  for await (const results of intake.enqueueChunks(chunks(), signer)) {
     countResults(chunk, results, options);
     onProgress();
   }
