@@ -131,13 +131,13 @@ export class OutboxRelay {
    * @returns false where it failed, and the payouts stay in the outbox
    */
   async tryAddAccepted(payouts: readonly JobSource[]): Promise<boolean> {
-    return this.#try(toIds(payouts), async () => this.#queues.addWithdrawJobs(payouts));
+    return payouts.length === 0 || this.#try(toIds(payouts), async () => this.#queues.addWithdrawJobs(payouts));
   }
 
   /** Takes payouts whose job was added out of the outbox. Never throws, and lasts 5 s at most. */
   async tryClearAccepted(payouts: readonly JobSource[]): Promise<void> {
     const payoutIds = toIds(payouts);
-    await this.#try(payoutIds, async () => this.#ledger.clearOutbox('queued', payoutIds));
+    if (payoutIds.length > 0) await this.#try(payoutIds, async () => this.#ledger.clearOutbox('queued', payoutIds));
   }
 
   /** Tells that the jobs of these payouts are left to the worker. @param reason - why */
