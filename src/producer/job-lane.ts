@@ -33,6 +33,7 @@ export class JobLane {
   readonly #options: JobLaneOptions;
   readonly #waiting: Entry[] = [];
   #waitingJobs = 0;
+  #awaited = 0;
   #isRunning = false;
   #resting: AbortController | undefined;
 
@@ -57,6 +58,7 @@ export class JobLane {
       this.#waiting.push({ ...accepted, addedAt: this.#options.clock.now(), isAwaited, trace, settle });
     });
     this.#waitingJobs += jobs;
+    if (isAwaited) this.#awaited += 1;
     if (!this.#mayRest()) this.#resting?.abort();
     if (!this.#isRunning) void runOutside(async () => this.#run());
     return settled;
@@ -92,8 +94,15 @@ export class JobLane {
       batch.push(entry);
       jobs += countJobs(entry);
     }
-    this.#waitingJobs -= sumJobs(batch);
+    this.#noteGone(batch);
     return batch;
+  }
+
+  #noteGone(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      this.#waitingJobs -= countJobs(entry);
+      if (entry.isAwaited) this.#awaited -= 1;
+    }
   }
 
   /** A job that is added after the worker has sent its payout would cost the queue a second. */
@@ -102,7 +111,7 @@ export class JobLane {
     const oldest = clock.now() - TOO_LATE_MS;
     const inTime = this.#waiting.findIndex(({ addedAt }) => addedAt >= oldest);
     const late = this.#waiting.splice(0, inTime === -1 ? this.#waiting.length : inTime);
-    this.#waitingJobs -= sumJobs(late);
+    this.#noteGone(late);
     relay.leave(late.flatMap(toJobSources), `Redis took more than ${TOO_LATE_MS} ms for the jobs before`);
     settleAll(late);
   }
@@ -113,7 +122,7 @@ export class JobLane {
   }
 
   #mayRest(): boolean {
-    return this.#waitingJobs < JOBS_PER_BATCH && !this.#waiting.some(({ isAwaited }) => isAwaited);
+    return this.#waitingJobs < JOBS_PER_BATCH && this.#awaited === 0;
   }
 
   /** Lets the next batch gather. */
@@ -134,10 +143,6 @@ function toJobSources({ fresh, waiting, trace }: Entry): JobSource[] {
 
 function countJobs({ fresh, waiting }: AcceptedPayouts): number {
   return fresh.length + waiting.length;
-}
-
-function sumJobs(entries: readonly AcceptedPayouts[]): number {
-  return entries.reduce((sum, entry) => sum + countJobs(entry), 0);
 }
 
 function settleAll(entries: readonly Entry[]): void {

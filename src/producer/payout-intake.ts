@@ -60,9 +60,10 @@ export class PayoutIntake {
     signer: PayoutSigner | undefined,
   ): AsyncGenerator<EnqueueResult[]> {
     let jobless: AcceptedPayouts | undefined;
-    let delivered = Promise.resolve();
+    let [before, delivered] = [Promise.resolve(), Promise.resolve()];
     const deliver = (): void => {
-      if (jobless !== undefined) delivered = this.#lane.deliver(jobless, { isAwaited: true });
+      if (jobless === undefined) return;
+      [before, delivered] = [delivered, this.#lane.deliver(jobless, { isAwaited: true })];
       jobless = undefined;
     };
     try {
@@ -71,8 +72,9 @@ export class PayoutIntake {
         const writing = this.#account.ledger.enqueue(given);
         // Its error is met below.
         writing.catch(() => undefined);
-        // One chunk of jobs at a time, or a Redis that is slow with them would have all of them in memory.
-        await delivered;
+        // Two chunks of jobs at a time, or a Redis that is slow with them would have all of them in memory. With one, the jobs
+        // would be prepared only when the script has run: the outbox is cleared behind it.
+        await before;
         deliver();
         const results = await writing;
         jobless = findJobless(chunk, results);
