@@ -81,13 +81,13 @@ describe('closing', () => {
     expect(await outbox()).toEqual([]);
   });
 
-  it('waits some seconds at most for a queue that hangs, and leaves the payouts to the outbox', async () => {
-    const intake = await PayoutIntake.open(withQueues(hang));
-    await intake.enqueue(parsePayout(payoutInput(), undefined));
+  it('waits some seconds at most for a slow queue, and leaves the payouts to the outbox', async () => {
+    const intake = await PayoutIntake.open(withQueues(async () => systemClock.sleep(3_000)));
+    for (const payoutId of ids(600)) await intake.enqueue(parsePayout(payoutInput({ payoutId }), undefined));
     const startedAt = performance.now();
     await intake.close();
     expect(performance.now() - startedAt).toBeLessThan(6_500);
-    expect(await outbox()).toEqual(['queued p-1']);
+    expect(await outbox()).toContain('queued p-599');
   });
 });
 
@@ -101,8 +101,6 @@ describe('a cancelled payout', () => {
     expect(await waiting()).toEqual([]);
   });
 });
-
-const hang = async (): Promise<never> => new Promise(() => undefined);
 
 function addingBy(queues: PayoutQueues, addWithdrawJobs: PayoutQueues['addWithdrawJobs']): PayoutQueues {
   const beginTrace = (): undefined => undefined;
