@@ -49,7 +49,7 @@ export class PayoutIntake {
 
   /**
    * Writes payouts to the ledger, chunk by chunk: while Redis writes one, the jobs of the one before are prepared.
-   * @param chunks - each of some {@link CHUNK_SIZE} payouts; the next is asked for once the one before was written
+   * @param chunks - each of some {@link CHUNK_SIZE} payouts; the next is read while Redis writes the one before
    * @param signer - signs those that are not signed yet; undefined where payouts are not signed. A chunk is signed when its
    * turn comes, so that signing never keeps the process busy for long, and no signature is older than its payout
    * @returns the results of one chunk after the other; when it ends, all have their jobs or are left to the outbox
@@ -66,23 +66,26 @@ export class PayoutIntake {
       [before, delivered] = [delivered, this.#lane.deliver(jobless, { isAwaited: true })];
       jobless = undefined;
     };
+    const reader = toAsync(chunks);
     try {
-      for await (const chunk of chunks) {
+      for (let next = await reader.next(); next.done !== true;) {
+        const chunk = next.value;
         const given = signer === undefined ? chunk : chunk.map((payout) => signer.sign(payout));
-        const writing = this.#account.ledger.enqueue(given);
-        // Its error is met below.
-        writing.catch(() => undefined);
+        const writing = unhandledLater(this.#account.ledger.enqueue(given));
         // Two chunks of jobs at a time, or a Redis that is slow with them would have all of them in memory. With one, the jobs
         // would be prepared only when the script has run: the outbox is cleared behind it.
         await before;
         deliver();
+        const reading = unhandledLater(reader.next());
         const results = await writing;
         jobless = findJobless(chunk, results);
         yield results;
+        next = await reading;
       }
     } finally {
       deliver();
       await delivered;
+      await reader.return(undefined);
     }
   }
 
@@ -96,6 +99,17 @@ export class PayoutIntake {
   async close(): Promise<void> {
     await within(DRAIN_MS, this.settled(), this.#account.clock);
   }
+}
+
+async function* toAsync<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, undefined> {
+  yield* items;
+  return undefined;
+}
+
+/** A promise whose error is met later, when it is awaited. */
+function unhandledLater<Result>(promise: Promise<Result>): Promise<Result> {
+  promise.catch(() => undefined);
+  return promise;
 }
 
 /** Cuts payouts into chunks of {@link CHUNK_SIZE}. */

@@ -39,16 +39,18 @@ export interface EnqueueSpoolOptions {
  */
 export async function enqueueSpool(spool: PayoutSpool, options: EnqueueSpoolOptions): Promise<void> {
   const { account, signer, signal, onProgress } = options;
-  let chunk: readonly SpooledPayout[] = [];
+  // The next is read before the results of one are there.
+  const given: SpooledPayout[][] = [];
   const chunks = async function* (): AsyncGenerator<NewPayout[]> {
-    for await (chunk of inChunks(spool.read())) {
+    for await (const chunk of inChunks(spool.read())) {
       if (isAborted(signal)) throw new StoppedError('Stopped');
+      given.push(chunk);
       yield chunk.map(({ payout }) => payout);
     }
   };
   const intake = await PayoutIntake.open(account);
   for await (const results of intake.enqueueChunks(chunks(), signer)) {
-    countResults(chunk, results, options);
+    countResults(given.shift() ?? [], results, options);
     onProgress();
   }
 }
