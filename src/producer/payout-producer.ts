@@ -91,7 +91,7 @@ export class PayoutProducer {
    *
    * It returns once the ledger has the payout. The job that has it sent follows within some tens of milliseconds, in the order
    * of the calls. A process that ends before loses nothing: the worker that holds the lease finds the payout in the outbox
-   * and adds the job, at most four seconds after the call.
+   * and adds the job, some four seconds after the call at the latest.
    * @throws InvalidInputError naming field, rule and value; ConflictError when the payoutId is there with other data,
    * naming the fields; RedisUnavailableError; ClosedError
    */
