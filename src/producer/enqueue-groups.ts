@@ -4,8 +4,10 @@ import type { NewPayout } from '../ledger/payout.js';
 import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
 import { runOutside } from './run-outside.js';
 
-/** Payouts per script call: keeps Redis busy for some two milliseconds. */
-const MAX_GROUP = 100;
+/** Payouts per script call: keeps Redis busy for less than a millisecond, and so leaves some of many calls for the next. */
+const MAX_GROUP = 32;
+/** Script calls at a time: with one, Redis would wait while the callers get their results, and they while Redis works. */
+const AT_A_TIME = 2;
 
 interface Call {
   readonly payout: NewPayout;
@@ -14,41 +16,50 @@ interface Call {
 }
 
 /**
- * Lets calls that are made at the same time share a script call: Redis waits for its disk once for all of them. While one
- * group is in Redis, the next gathers behind it.
+ * Lets calls that are made at the same time share a script call: Redis waits for its disk once for all of them. While two
+ * groups are in Redis, the next gathers behind them.
  */
 export class EnqueueGroups {
   readonly #ledger: Pick<PayoutLedger, 'enqueue'>;
   readonly #waiting: Call[] = [];
-  #running: Promise<void> | undefined;
+  readonly #runs = new Set<Promise<void>>();
+  #running = 0;
 
   constructor(ledger: Pick<PayoutLedger, 'enqueue'>) {
     this.#ledger = ledger;
   }
 
   /**
-   * @throws RedisUnavailableError also when the group in front of it found Redis unavailable: a call waits for one time
+   * @throws RedisUnavailableError also when a group in front of it found Redis unavailable: a call waits for one time
    * limit, not for one after the other; what the ledger throws otherwise
    */
   async enqueue(payout: NewPayout): Promise<EnqueueResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ payout, resolve, reject });
-      this.#running ??= runOutside(async () => this.#run());
+      if (this.#running < AT_A_TIME) this.#start();
     });
   }
 
   /** Resolves once no call waits for Redis; never rejects. */
   async settled(): Promise<void> {
-    await this.#running;
+    await Promise.all(this.#runs);
+  }
+
+  #start(): void {
+    this.#running += 1;
+    const run = runOutside(async () => this.#run());
+    this.#runs.add(run);
+    void run.then(() => this.#runs.delete(run));
   }
 
   async #run(): Promise<void> {
-    do {
-      // Callers that got their results together call again together, each some microtasks later than the other.
-      await nextTurn();
+    // Callers that got their results together call again together, each some microtasks later than the other.
+    await nextTurn();
+    while (this.#waiting.length > 0) {
       await this.#ask(this.#waiting.splice(0, MAX_GROUP));
-    } while (this.#waiting.length > 0);
-    this.#running = undefined;
+      await nextTurn();
+    }
+    this.#running -= 1;
   }
 
   async #ask(group: readonly Call[]): Promise<void> {
