@@ -1,11 +1,6 @@
 /** The public names of the package, one by one. */
-export {
-  PayoutProducer,
-  type BulkEnqueue,
-  type BulkResult,
-  type EnqueuedPayout,
-  type PayoutProducerOptions,
-} from './producer/payout-producer.js';
+export { PayoutProducer, type PayoutProducerOptions } from './producer/payout-producer.js';
+export type { BulkEnqueue, BulkResult, EnqueuedPayout } from './producer/enqueue-results.js';
 export type { SigningKeyOption } from './control/signing-key-option.js';
 export type { AccountConnectionOptions } from './queues/open-ledger.js';
 export type { Approval, ApprovalDecision, SignedApproval } from './control/approval.js';

@@ -2,21 +2,22 @@ import { z } from 'zod';
 import { systemClock } from '../clock.js';
 import { readKeyringFile } from '../control/keyring-file.js';
 import { parseSigningKey, type SigningKeyOption } from '../control/signing-key-option.js';
-import { ClosedError, ConflictError } from '../errors.js';
+import { ClosedError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
-import { batchField, lineField, payoutInputSchema, type Payout, type PayoutInput } from '../ledger/payout.js';
+import { batchField, lineField, type Payout, type PayoutInput } from '../ledger/payout.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/payout-queries.js';
-import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
+import { PAYOUT_STATES } from '../ledger/states.js';
 import { cancelPayout } from '../queues/cancel-payout.js';
-
 import { openLedger, type AccountConnectionOptions, type LedgerAccess } from '../queues/open-ledger.js';
 import { readBatchStats, type BatchStats } from './batch-stats.js';
-import { enqueuePayouts, parsePayouts } from './enqueue-payouts.js';
+import { toBulkEnqueue, toEnqueuedPayout, type BulkEnqueue, type EnqueuedPayout } from './enqueue-results.js';
 import { eventsSchema, readGroupEvents, type EventsOptions } from './events/event-group.js';
 import { EventListeners, type PayoutEventListener } from './events/event-listeners.js';
 import type { PayoutEvent, PayoutEventName } from './events/payout-events.js';
+import { parsePayout, parsePayouts } from './parse-payouts.js';
+import { inChunks, PayoutIntake } from './payout-intake.js';
 import { PayoutSigner } from './payout-signer.js';
 import { ReceiptVerifier } from './receipt-verifier.js';
 import { waitForPayout } from './wait-for-payout.js';
@@ -34,37 +35,6 @@ export interface PayoutProducerOptions extends AccountConnectionOptions {
    * @defaultValue nothing is verified: what Redis says is believed
    */
   readonly keysFile?: string | undefined;
-}
-
-/** A payout that the ledger has. */
-export interface EnqueuedPayout {
-  readonly payoutId: string;
-  readonly state: PayoutState;
-  /** False when it was there already, with the same data. */
-  readonly created: boolean;
-}
-
-/** What became of one payout of many. A conflict is a value here: the others are not held up by it. */
-export type BulkResult =
-  | ({ readonly kind: 'created' | 'existing' } & EnqueuedPayout)
-  | {
-      readonly kind: 'conflict';
-      readonly payoutId: string;
-      /** Of the payout that is there. */
-      readonly state: PayoutState;
-      /** In which it differs from the one that was given. */
-      readonly fields: readonly string[];
-      /** It was final and retention removed it, so it is unknown whether it differs. */
-      readonly removed?: true;
-    };
-
-/** What became of payouts that were enqueued together. */
-export interface BulkEnqueue {
-  /** One for each payout, in the order given. */
-  readonly results: readonly BulkResult[];
-  readonly created: number;
-  readonly existing: number;
-  readonly conflicts: number;
 }
 
 const MAX_PAGE_SIZE = 1_000;
@@ -99,6 +69,7 @@ export class PayoutProducer {
   readonly #verifier: ReceiptVerifier | undefined;
   readonly #closed = new AbortController();
   #listeners: EventListeners | undefined;
+  #opening: Promise<PayoutIntake> | undefined;
   #closing: Promise<void> | undefined;
 
   /** @throws InvalidConfigError when the options, or the keyring, cannot be used */
@@ -117,41 +88,32 @@ export class PayoutProducer {
    * Accepts a payout. The same payoutId with the same data is the same payout, however often and from wherever it is
    * given, so a call whose outcome is unclear is simply made again. With a `signingKey` that renews the signature, as long as
    * no send was begun. A payout that has a signature (`key`, `signature`, `issuedAt`, `expiresAt`) keeps it.
+   *
+   * It returns once the ledger has the payout. The job that has it sent follows within some tens of milliseconds, in the order
+   * of the calls. A process that ends before loses nothing: the worker that holds the lease finds the payout in the outbox
+   * and adds the job, some four seconds after the call at the latest.
    * @throws InvalidInputError naming field, rule and value; ConflictError when the payoutId is there with other data,
    * naming the fields; RedisUnavailableError; ClosedError
    */
   async enqueue(input: PayoutInput): Promise<EnqueuedPayout> {
-    const account = this.#use();
-    const payout = parseInput(payoutInputSchema, input);
-    const [result] = (await enqueuePayouts(account, [payout], this.#signer)).map(toBulkResult);
-    if (result === undefined) throw new Error('The ledger returned no result for a payout');
-    if (result.kind !== 'conflict') {
-      const { payoutId, state, created } = result;
-      return { payoutId, state, created };
-    }
-    const { payoutId, state, fields, removed } = result;
-    if (removed) {
-      throw new ConflictError(
-        `Payout ${payoutId} was ${state} and has been removed (PAYOUT_RETENTION_DAYS). It is never paid again; use a new payoutId for another payout.`,
-        ['payoutId'],
-      );
-    }
-    throw new ConflictError(
-      `Payout ${payoutId} already exists (${state}) with a different ${fields.join(', ')}. Use a new payoutId, or send identical data.`,
-      fields,
-    );
+    this.#use();
+    const payout = parsePayout(input, this.#signer);
+    return toEnqueuedPayout(await (await this.#openIntake()).enqueue(payout));
   }
 
   /**
-   * Accepts many payouts, as if each were given to `enqueue` in turn, but faster and with conflicts as values.
+   * Accepts many payouts, as if each were given to `enqueue` in turn, but faster and with conflicts as values. It returns once
+   * their jobs were added as well, or are left to the worker.
    * @throws InvalidInputError when any payout breaks a rule, naming each as `[3].amount`; nothing is enqueued then
    * @throws RedisUnavailableError when Redis became unavailable; some payouts may have been accepted, and asking again is safe
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
-    const account = this.#use();
-    const results = (await enqueuePayouts(account, parsePayouts(inputs, this.#signer), this.#signer)).map(toBulkResult);
-    const count = (kind: BulkResult['kind']): number => results.filter((result) => result.kind === kind).length;
-    return { results, created: count('created'), existing: count('existing'), conflicts: count('conflict') };
+    this.#use();
+    const payouts = parsePayouts(inputs, this.#signer);
+    const intake = await this.#openIntake();
+    const results: EnqueueResult[] = [];
+    for await (const chunk of intake.enqueueChunks(inChunks(payouts), this.#signer)) results.push(...chunk);
+    return toBulkEnqueue(results);
   }
 
   /** One payout with its history, or undefined. @throws RedisUnavailableError */
@@ -192,7 +154,10 @@ export class PayoutProducer {
    * says that it had
    */
   async cancel(payoutId: string, options: { readonly by?: string; readonly reason?: string } = {}): Promise<Payout> {
-    return cancelPayout(this.#use(), payoutId, parseInput(cancelSchema, options));
+    const account = this.#use();
+    const actor = parseInput(cancelSchema, options);
+    const intake = await this.#opening;
+    return cancelPayout(account, payoutId, actor, async () => intake?.settled());
   }
 
   /**
@@ -243,11 +208,23 @@ export class PayoutProducer {
     return this;
   }
 
-  /** Ends the connection that the producer opened. Safe to call twice; never waits for an unavailable Redis. */
+  /**
+   * Adds the jobs of the payouts that were accepted, and ends the connection that the producer opened. It waits for a slow or
+   * unavailable Redis for some seconds at most: what is left is in the outbox. Safe to call twice.
+   */
   async close(): Promise<void> {
     this.#closed.abort();
-    this.#closing ??= this.#account.close();
+    this.#closing ??= this.#close();
     await this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await (await this.#opening?.catch(() => undefined))?.close();
+    await this.#account.close();
+  }
+
+  async #openIntake(): Promise<PayoutIntake> {
+    return (this.#opening ??= PayoutIntake.open(this.#account));
   }
 
   async #read(payoutId: string): Promise<Payout | undefined> {
@@ -262,18 +239,5 @@ export class PayoutProducer {
   #use(): LedgerAccess {
     if (this.#closed.signal.aborted) throw new ClosedError('Producer is closed; create a new one');
     return this.#account;
-  }
-}
-
-function toBulkResult(result: EnqueueResult): BulkResult {
-  switch (result.kind) {
-    case 'created':
-      return { kind: 'created', payoutId: result.payoutId, state: 'queued', created: true };
-    case 'exists':
-      return { kind: 'existing', payoutId: result.payout.payoutId, state: result.payout.state, created: false };
-    case 'removed':
-      return { kind: 'conflict', payoutId: result.payoutId, state: result.state, fields: [], removed: true };
-    case 'conflict':
-      return result;
   }
 }

@@ -6,6 +6,7 @@ import type { LedgerAccess } from './open-ledger.js';
 
 /**
  * Cancels a payout that was not sent (queued, held), or gives up one that was rejected.
+ * @param jobsAdded - waits for jobs that are being added right now, for one of them may be the payout's
  * @returns the cancelled payout
  * @throws NotFoundError
  * @throws ConflictError when something was sent, naming its state
@@ -15,6 +16,7 @@ export async function cancelPayout(
   { ledger, openQueues, logger }: LedgerAccess,
   payoutId: string,
   actor: Actor,
+  jobsAdded: () => Promise<void> = async () => Promise.resolve(),
 ): Promise<Payout> {
   const { state } = await ledger.require(payoutId);
   if (!UNSENT_STATES.includes(state)) throw wrongStateError(payoutId, state, UNSENT_STATES, 'cancelled');
@@ -22,6 +24,7 @@ export async function cancelPayout(
   await ledger.change({ payoutId, from: state, to: 'cancelled', ...actor });
   const payout = await ledger.require(payoutId);
   try {
+    await jobsAdded();
     await queues.removeWithdrawJob(payout);
   } catch (error) {
     // A job that stays finds a payout that is not queued, and does nothing.

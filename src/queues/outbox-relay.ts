@@ -138,18 +138,33 @@ export class OutboxRelay {
     });
   }
 
-  /** As {@link tryDeliver}, for payouts that were just enqueued: nothing is read before their jobs are added. */
-  async tryDeliverAccepted({ fresh, waiting }: AcceptedPayouts): Promise<void> {
-    const all = [...fresh, ...waiting];
-    await this.#try(toIds(all), async () => {
-      await this.#queues.addWithdrawJobs(all);
-      await this.#ledger.clearOutbox('queued', toIds(fresh));
-    });
+  /**
+   * Adds the jobs of payouts that were just enqueued; nothing is read before. Never throws, and lasts 5 s at most.
+   * @returns false where it failed, and the payouts stay in the outbox
+   */
+  async tryAddAccepted(payouts: readonly JobSource[]): Promise<boolean> {
+    return payouts.length === 0 || this.#try(toIds(payouts), async () => this.#queues.addWithdrawJobs(payouts));
   }
 
-  async #try(payoutIds: readonly string[], work: () => Promise<unknown>): Promise<void> {
+  /** Takes payouts whose job was added out of the outbox. Never throws, and lasts 5 s at most. */
+  async tryClearAccepted(payouts: readonly JobSource[]): Promise<void> {
+    const payoutIds = toIds(payouts);
+    if (payoutIds.length > 0) await this.#try(payoutIds, async () => this.#ledger.clearOutbox('queued', payoutIds));
+  }
+
+  /** Tells that the jobs of these payouts are left to the worker. @param reason - why */
+  leave(payouts: readonly JobSource[], reason: string): void {
+    if (payouts.length > 0) this.#tellLeft(toIds(payouts), reason);
+  }
+
+  async #try(payoutIds: readonly string[], work: () => Promise<unknown>): Promise<boolean> {
     const reason = await this.#failureOf(work);
-    if (reason === undefined) return;
+    if (reason === undefined) return true;
+    this.#tellLeft(payoutIds, reason);
+    return false;
+  }
+
+  #tellLeft(payoutIds: readonly string[], reason: string): void {
     const fields = { payoutId: payoutIds[0], payouts: payoutIds.length, reason };
     this.#logger.warn(fields, 'job not added yet; the worker will add it');
   }

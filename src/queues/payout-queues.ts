@@ -3,6 +3,7 @@ import { silentLogger, type Logger } from '../logger.js';
 import type { RedisClient } from '../redis.js';
 import type { Payout } from '../ledger/payout.js';
 import { queueNameOf, type StateWithJob } from '../ledger/states.js';
+import { beginJobTrace, type JobTrace } from './job-trace.js';
 import { shortenTimes, type QueueTimes } from './queue-times.js';
 
 /**
@@ -27,7 +28,10 @@ export type JobSource = Pick<
   Payout,
   'payoutId' | 'paymentId' | 'amount' | 'addressTo' | 'symbol' | 'priority' | 'notBefore' | 'txhash'
 > &
-  JobIdSource;
+  JobIdSource & {
+    /** The caller's trace, where the job is added later than its caller called. */
+    readonly traceContext?: string;
+  };
 
 /** What a job's id is made of. */
 export interface JobIdSource {
@@ -53,6 +57,7 @@ export class PayoutQueues {
   readonly transactionstatus: Queue<PayoutJobData>;
   readonly #redis: RedisClient;
   readonly #wallNow: () => number;
+  readonly #telemetry: Telemetry | undefined;
 
   constructor(redis: RedisClient, settings: PayoutQueuesOptions) {
     const { prefix, wallNow, telemetry, logger = silentLogger, readOnly = false } = settings;
@@ -75,11 +80,21 @@ export class PayoutQueues {
     }
     this.#redis = redis;
     this.#wallNow = wallNow;
+    this.#telemetry = telemetry;
   }
 
   /** The queue whose jobs move the payouts of a state on. */
   queueOf(state: StateWithJob): Queue<PayoutJobData> {
     return this[queueNameOf(state)];
+  }
+
+  /**
+   * Begins a span in the caller's trace for withdraw jobs that are added later, beside those of other callers.
+   * @param jobs - how many
+   * @returns undefined where nothing is traced
+   */
+  beginTrace(jobs: number): JobTrace | undefined {
+    return this.#telemetry === undefined ? undefined : beginJobTrace(this.#telemetry, QUEUE_NAMES.withdraw, jobs);
   }
 
   /** Rings for payouts that are `queued`. A job that already exists stays as it is. */
@@ -156,7 +171,9 @@ function withdrawOptions(payout: JobSource, now: number): JobsOptions {
   return {
     jobId: toJobId(payout),
     ...(payout.priority === undefined ? {} : { priority: payout.priority }),
-    // Not `<= 0`: of a time that is none (NaN) the sender decides, and BullMQ would add none of the jobs.
-    ...(delay > 0 ? { delay } : {}),
+    // Not `<= 0`: of a time that is none (NaN) the sender decides, and BullMQ would add none of the jobs. BullMQ adds the delay
+    // to the job's own time: with another one for each, jobs for the same time would change their order.
+    ...(delay > 0 ? { delay, timestamp: now } : {}),
+    ...(payout.traceContext ? { telemetry: { metadata: payout.traceContext } } : {}),
   };
 }

@@ -8,6 +8,7 @@ import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
+import { until } from '../support/until.js';
 import { payoutInput } from './support/payout-input.js';
 
 let platformId: number;
@@ -42,8 +43,8 @@ describe('enqueue', () => {
       created: true,
     });
     expect(await producer.get('p-1')).toMatchObject({ payoutId: 'p-1', state: 'queued', amount: '12.5', attempt: 0 });
+    await until('it has a job', async () => (await producer.stats()).withoutJob === 0);
     expect(await jobIds()).toEqual(['p-1~0']);
-    expect((await producer.stats()).withoutJob).toBe(0);
   });
 
   it('makes one payout of fifty calls at once', async () => {
@@ -55,6 +56,7 @@ describe('enqueue', () => {
     await Promise.all(others.map((other) => other.close()));
     expect(results.filter((result) => result.created)).toHaveLength(1);
     expect((await producer.stats()).queued).toBe(1);
+    await until('it has a job', async () => (await jobIds()).length > 0);
     expect(await jobIds()).toEqual(['p-1~0']);
   });
 
@@ -81,6 +83,7 @@ describe('enqueue', () => {
     await ledger.enqueue([payoutInput() as never]);
     expect(await jobIds()).toEqual([]);
     expect(await producer.enqueue(payoutInput())).toMatchObject({ created: false, state: 'queued' });
+    await until('it has a job', async () => (await jobIds()).length > 0);
     expect(await jobIds()).toEqual(['p-1~0']);
   });
 
@@ -88,6 +91,7 @@ describe('enqueue', () => {
     await ledger.enqueue([payoutInput() as never]);
     await ledger.change({ payoutId: 'p-1', from: 'queued', to: 'cancelled' });
     expect(await producer.enqueue(payoutInput())).toMatchObject({ created: false, state: 'cancelled' });
+    await producer.close();
     expect(await jobIds()).toEqual([]);
   });
 });

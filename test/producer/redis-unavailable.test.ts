@@ -64,7 +64,7 @@ describe('a Redis that is unavailable', () => {
     expect(ms).toBeLessThan(5_000);
     await start();
     expect(await untilRecovered(() => producer.enqueue(payoutInput()))).toMatchObject({ payoutId: 'p-1' });
-    expect((await producer.stats()).withoutJob).toBe(0);
+    await until('it has a job', async () => (await producer.stats()).withoutJob === 0);
   });
 
   it('fails fast when it becomes unavailable, and recovers', async () => {
@@ -115,6 +115,7 @@ describe('a queue that fails after the ledger has the payout', () => {
     await admin.set(`{payouts:${platformId}}:withdraw:wait`, 'not a list');
     admin.disconnect();
     expect(await producer.enqueue(payoutInput())).toMatchObject({ created: true });
+    await until('it says so', () => warnings.length > 0);
     expect(warnings).toEqual(['job not added yet; the worker will add it']);
     expect(await producer.stats()).toMatchObject({ queued: 1, withoutJob: 1 });
   });

@@ -175,7 +175,8 @@ describe('tryDeliver', () => {
   it('takes accepted payouts that are new out of the outbox, and leaves the others to the worker', async () => {
     const [fresh, waiting] = [aPayout('fresh'), aPayout('waiting')];
     await rig.account.ledger.enqueue([fresh, waiting]);
-    await rig.relay.tryDeliverAccepted({ fresh: [fresh], waiting: [waiting] });
+    expect(await rig.relay.tryAddAccepted([fresh, waiting])).toBe(true);
+    await rig.relay.tryClearAccepted([fresh]);
     expect(await withdrawJobs()).toEqual(['fresh~0', 'waiting~0']);
     expect(await outbox()).toEqual(['queued waiting']);
   });
@@ -211,7 +212,7 @@ describe('tryDeliver', () => {
     const payout = aPayout('p-1');
     await rig.account.ledger.enqueue([payout]);
     await relay.tryDeliver('queued', ['p-1']);
-    await relay.tryDeliverAccepted({ fresh: [payout], waiting: [] });
+    expect(await relay.tryAddAccepted([payout])).toBe(false);
     expect(warnings).toEqual(Array(2).fill({ payoutId: 'p-1', payouts: 1, reason }));
     expect(sleeps).toEqual(waitedMs === 0 ? [] : [waitedMs, waitedMs]);
     expect(await outbox()).toEqual(['queued p-1']);

@@ -5,7 +5,7 @@ import { readConfig } from '../../config.js';
 import { InvalidInputError } from '../../errors.js';
 import { formatCount } from '../../format.js';
 import type { NewPayout } from '../../ledger/payout.js';
-import { CHUNK_SIZE } from '../../producer/enqueue-payouts.js';
+import { CHUNK_SIZE } from '../../producer/payout-intake.js';
 import { PayoutSigner } from '../../producer/payout-signer.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireSigningKey } from '../context/signing-key.js';

@@ -3,7 +3,7 @@ import { StoppedError } from '../../errors.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
-import { CHUNK_SIZE, enqueueChunks } from '../../producer/enqueue-payouts.js';
+import { CHUNK_SIZE, PayoutIntake } from '../../producer/payout-intake.js';
 import type { PayoutSigner } from '../../producer/payout-signer.js';
 import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 
@@ -39,15 +39,18 @@ export interface EnqueueSpoolOptions {
  */
 export async function enqueueSpool(spool: PayoutSpool, options: EnqueueSpoolOptions): Promise<void> {
   const { account, signer, signal, onProgress } = options;
-  let chunk: readonly SpooledPayout[] = [];
+  // The next is read before the results of one are there.
+  const given: SpooledPayout[][] = [];
   const chunks = async function* (): AsyncGenerator<NewPayout[]> {
-    for await (chunk of inChunks(spool.read())) {
+    for await (const chunk of inChunks(spool.read())) {
       if (isAborted(signal)) throw new StoppedError('Stopped');
+      given.push(chunk);
       yield chunk.map(({ payout }) => payout);
     }
   };
-  for await (const results of enqueueChunks(account, chunks(), signer)) {
-    countResults(chunk, results, options);
+  const intake = await PayoutIntake.open(account);
+  for await (const results of intake.enqueueChunks(chunks(), signer)) {
+    countResults(given.shift() ?? [], results, options);
     onProgress();
   }
 }

@@ -43,7 +43,8 @@ export function openQueueRig(): QueueRig {
     async enqueue(given) {
       const payouts = given.map((each) => (typeof each === 'string' ? aPayout(each) : each));
       await ledger.enqueue(payouts);
-      await relay.tryDeliverAccepted({ fresh: payouts, waiting: [] });
+      await relay.tryAddAccepted(payouts);
+      await relay.tryClearAccepted(payouts);
     },
     async accept(payoutId) {
       await queues.removeWithdrawJob({ payoutId });

@@ -1,0 +1,74 @@
+import { ConflictError } from '../errors.js';
+import type { EnqueueResult } from '../ledger/payout-ledger.js';
+import type { PayoutState } from '../ledger/states.js';
+
+/** A payout that the ledger has. */
+export interface EnqueuedPayout {
+  readonly payoutId: string;
+  readonly state: PayoutState;
+  /** False when it was there already, with the same data. */
+  readonly created: boolean;
+}
+
+/** What became of one payout of many. A conflict is a value here: the others are not held up by it. */
+export type BulkResult =
+  | ({ readonly kind: 'created' | 'existing' } & EnqueuedPayout)
+  | {
+      readonly kind: 'conflict';
+      readonly payoutId: string;
+      /** Of the payout that is there. */
+      readonly state: PayoutState;
+      /** In which it differs from the one that was given. */
+      readonly fields: readonly string[];
+      /** It was final and retention removed it, so it is unknown whether it differs. */
+      readonly removed?: true;
+    };
+
+/** What became of payouts that were enqueued together. */
+export interface BulkEnqueue {
+  /** One for each payout, in the order given. */
+  readonly results: readonly BulkResult[];
+  readonly created: number;
+  readonly existing: number;
+  readonly conflicts: number;
+}
+
+/** The results of payouts that were enqueued together. */
+export function toBulkEnqueue(found: readonly EnqueueResult[]): BulkEnqueue {
+  const results = found.map(toBulkResult);
+  const count = (kind: BulkResult['kind']): number => results.filter((result) => result.kind === kind).length;
+  return { results, created: count('created'), existing: count('existing'), conflicts: count('conflict') };
+}
+
+/** @throws ConflictError when the payoutId is there with other data */
+export function toEnqueuedPayout(found: EnqueueResult): EnqueuedPayout {
+  const result = toBulkResult(found);
+  if (result.kind !== 'conflict') {
+    const { payoutId, state, created } = result;
+    return { payoutId, state, created };
+  }
+  const { payoutId, state, fields, removed } = result;
+  if (removed) {
+    throw new ConflictError(
+      `Payout ${payoutId} was ${state} and has been removed (PAYOUT_RETENTION_DAYS). It is never paid again; use a new payoutId for another payout.`,
+      ['payoutId'],
+    );
+  }
+  throw new ConflictError(
+    `Payout ${payoutId} already exists (${state}) with a different ${fields.join(', ')}. Use a new payoutId, or send identical data.`,
+    fields,
+  );
+}
+
+function toBulkResult(result: EnqueueResult): BulkResult {
+  switch (result.kind) {
+    case 'created':
+      return { kind: 'created', payoutId: result.payoutId, state: 'queued', created: true };
+    case 'exists':
+      return { kind: 'existing', payoutId: result.payout.payoutId, state: result.payout.state, created: false };
+    case 'removed':
+      return { kind: 'conflict', payoutId: result.payoutId, state: result.state, fields: [], removed: true };
+    case 'conflict':
+      return result;
+  }
+}

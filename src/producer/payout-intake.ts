@@ -1,0 +1,127 @@
+import { within } from '../clock.js';
+import type { NewPayout } from '../ledger/payout.js';
+import type { EnqueueResult } from '../ledger/payout-ledger.js';
+import type { LedgerAccess } from '../queues/open-ledger.js';
+import type { AcceptedPayouts } from '../queues/outbox-relay.js';
+import { EnqueueGroups } from './enqueue-groups.js';
+import { JobLane } from './job-lane.js';
+import type { PayoutSigner } from './payout-signer.js';
+
+/** Large enough to make round trips cheap, small enough to leave Redis time for others. */
+export const CHUNK_SIZE = 1_000;
+
+/** Closing waits for the jobs of accepted payouts for this long, in ms. */
+const DRAIN_MS = 5_000;
+
+/**
+ * Accepts payouts for an account. A payout is accepted once the ledger's script has it, with its entry in the outbox; its job
+ * follows behind.
+ */
+export class PayoutIntake {
+  readonly #account: LedgerAccess;
+  readonly #groups: EnqueueGroups;
+  readonly #lane: JobLane;
+
+  private constructor(account: LedgerAccess, lane: JobLane) {
+    this.#account = account;
+    this.#groups = new EnqueueGroups(account.ledger);
+    this.#lane = lane;
+  }
+
+  /** Opens the queues first: nothing may fail between the ledger's change and the job but Redis. */
+  static async open(account: LedgerAccess): Promise<PayoutIntake> {
+    const { queues, relay } = await account.openQueues();
+    return new PayoutIntake(account, new JobLane({ queues, relay, clock: account.clock }));
+  }
+
+  /**
+   * Writes a payout to the ledger, and leaves its job to the lane.
+   * @throws RedisUnavailableError when the ledger cannot be written
+   */
+  async enqueue(payout: NewPayout): Promise<EnqueueResult> {
+    const result = await this.#groups.enqueue(payout);
+    const jobless = findJobless([payout], [result]);
+    if (jobless === undefined) return result;
+    const delivered = this.#lane.deliver(jobless, { isAwaited: false });
+    if (this.#lane.isFull) await delivered;
+    return result;
+  }
+
+  /**
+   * Writes payouts to the ledger, chunk by chunk: while Redis writes one, the jobs of the one before are prepared.
+   * @param chunks - each of some {@link CHUNK_SIZE} payouts; the next is read while Redis writes the one before
+   * @param signer - signs those that are not signed yet; undefined where payouts are not signed. A chunk is signed when its
+   * turn comes, so that signing never keeps the process busy for long, and no signature is older than its payout
+   * @returns the results of one chunk after the other; when it ends, all have their jobs or are left to the outbox
+   * @throws RedisUnavailableError when the ledger cannot be written; earlier chunks stay accepted
+   */
+  async *enqueueChunks(
+    chunks: Iterable<readonly NewPayout[]> | AsyncIterable<readonly NewPayout[]>,
+    signer: PayoutSigner | undefined,
+  ): AsyncGenerator<EnqueueResult[]> {
+    let jobless: AcceptedPayouts | undefined;
+    let [before, delivered] = [Promise.resolve(), Promise.resolve()];
+    const deliver = (): void => {
+      if (jobless === undefined) return;
+      [before, delivered] = [delivered, this.#lane.deliver(jobless, { isAwaited: true })];
+      jobless = undefined;
+    };
+    const reader = toAsync(chunks);
+    try {
+      for (let next = await reader.next(); next.done !== true;) {
+        const chunk = next.value;
+        const given = signer === undefined ? chunk : chunk.map((payout) => signer.sign(payout));
+        const writing = unhandledLater(this.#account.ledger.enqueue(given));
+        // Two chunks of jobs at a time, or a Redis that is slow with them would have all of them in memory. With one, the jobs
+        // would be prepared only when the script has run: the outbox is cleared behind it.
+        await before;
+        deliver();
+        const reading = unhandledLater(reader.next());
+        const results = await writing;
+        jobless = findJobless(chunk, results);
+        yield results;
+        next = await reading;
+      }
+    } finally {
+      deliver();
+      await delivered;
+      await reader.return(undefined);
+    }
+  }
+
+  /** Resolves once every payout that was accepted until now has its job, or is left to the outbox; never rejects. */
+  async settled(): Promise<void> {
+    await this.#groups.settled();
+    await this.#lane.settled();
+  }
+
+  /** Waits for the jobs of accepted payouts, but not for long: the outbox has them. */
+  async close(): Promise<void> {
+    await within(DRAIN_MS, this.settled(), this.#account.clock);
+  }
+}
+
+async function* toAsync<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, undefined> {
+  yield* items;
+  return undefined;
+}
+
+/** A promise whose error is met later, when it is awaited. */
+function unhandledLater<Result>(promise: Promise<Result>): Promise<Result> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+/** Cuts payouts into chunks of {@link CHUNK_SIZE}. */
+export function* inChunks(payouts: readonly NewPayout[]): Generator<readonly NewPayout[]> {
+  for (let start = 0; start < payouts.length; start += CHUNK_SIZE) yield payouts.slice(start, start + CHUNK_SIZE);
+}
+
+/** New payouts, and those still queued: an enqueue that ended half-way may have left them without a job. */
+function findJobless(payouts: readonly NewPayout[], results: readonly EnqueueResult[]): AcceptedPayouts | undefined {
+  const fresh = payouts.filter((_, index) => results[index]?.kind === 'created');
+  const waiting = results.flatMap((result) =>
+    result.kind === 'exists' && result.payout.state === 'queued' ? [result.payout] : [],
+  );
+  return fresh.length + waiting.length === 0 ? undefined : { fresh, waiting };
+}

@@ -1,0 +1,214 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/clock.js';
+import type { PayoutInput } from '../../src/ledger/payout.js';
+import { silentLogger } from '../../src/logger.js';
+import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { JobLane } from '../../src/producer/job-lane.js';
+import { PayoutIntake } from '../../src/producer/payout-intake.js';
+import { parsePayout } from '../../src/producer/parse-payouts.js';
+import { openLedger, type LedgerAccess } from '../../src/queues/open-ledger.js';
+import type { PayoutQueues } from '../../src/queues/payout-queues.js';
+import { OutboxRelay } from '../../src/queues/outbox-relay.js';
+import { newPlatformId, testRedisUrl } from '../support/account.js';
+import { until } from '../support/until.js';
+import { payoutInput } from './support/payout-input.js';
+
+let platformId: number;
+let account: LedgerAccess;
+let producer: PayoutProducer;
+
+beforeEach(() => {
+  platformId = newPlatformId();
+  account = openLedger({ platformId, redisUrl: testRedisUrl() });
+  producer = new PayoutProducer({ platformId, redisUrl: testRedisUrl() });
+});
+
+afterEach(async () => {
+  await producer.close();
+  await account.close();
+});
+
+const redis = (): LedgerAccess['ledger']['connection']['redis'] => account.ledger.connection.redis;
+const key = (name: string): string => `{payouts:${platformId}}:${name}`;
+const outbox = async (): Promise<string[]> => redis().zrange(key('outbox'), '0', '-1');
+/** The ids of the waiting payouts, in the order in which they will be sent. */
+const waiting = async (): Promise<string[]> => toIds((await redis().lrange(key('withdraw:wait'), 0, -1)).reverse());
+const toIds = (jobIds: readonly string[]): string[] => jobIds.map((jobId) => jobId.replace('~0', ''));
+const ids = (count: number, name = 'p'): string[] => Array.from({ length: count }, (_, index) => `${name}-${index}`);
+
+async function enqueueEach(payoutIds: readonly string[], changes: Partial<PayoutInput> = {}): Promise<void> {
+  for (const payoutId of payoutIds) await producer.enqueue(payoutInput({ payoutId, ...changes }));
+}
+
+describe('the order of calls one after the other', () => {
+  it('is that of the queue, over many batches, with a list of many in the middle', async () => {
+    await enqueueEach(ids(200, 'before'));
+    await producer.enqueueMany(ids(1_200, 'many').map((payoutId) => payoutInput({ payoutId })));
+    await enqueueEach(ids(200, 'behind'));
+    await producer.close();
+    expect(await waiting()).toEqual([...ids(200, 'before'), ...ids(1_200, 'many'), ...ids(200, 'behind')]);
+    expect(await outbox()).toEqual([]);
+  });
+
+  it('is kept among payouts of a priority', async () => {
+    for (const payoutId of ids(150)) {
+      await producer.enqueue(payoutInput({ payoutId, priority: payoutId.endsWith('7') ? 1 : 9 }));
+    }
+    await producer.close();
+    const urgent = ids(150).filter((payoutId) => payoutId.endsWith('7'));
+    const others = ids(150).filter((payoutId) => !payoutId.endsWith('7'));
+    expect(toIds(await redis().zrange(key('withdraw:prioritized'), '0', '-1'))).toEqual([...urgent, ...others]);
+  });
+
+  it('is kept among payouts for the same time, over many batches and in each', async () => {
+    const notBefore = new Date(Date.now() + 3_600_000);
+    await enqueueEach(ids(100, 'each'), { notBefore });
+    await producer.enqueueMany(ids(1_500, 'many').map((payoutId) => payoutInput({ payoutId, notBefore })));
+    await enqueueEach(ids(100, 'last'), { notBefore });
+    await producer.close();
+    const delayed = await redis().zrange(key('withdraw:delayed'), '0', '-1');
+    expect(toIds(delayed)).toEqual([...ids(100, 'each'), ...ids(1_500, 'many'), ...ids(100, 'last')]);
+  });
+});
+
+describe('closing', () => {
+  it('adds the jobs of all that was accepted, and of calls that wait for the ledger', async () => {
+    const calls = ids(150).map(async (payoutId) => producer.enqueue(payoutInput({ payoutId })));
+    await new Promise((resolve) => setImmediate(resolve));
+    await producer.close();
+    expect(await Promise.all(calls)).toHaveLength(150);
+    expect(await waiting()).toEqual(ids(150));
+    expect(await outbox()).toEqual([]);
+  });
+
+  it('waits some seconds at most for a slow queue, and leaves the payouts to the outbox', async () => {
+    const intake = await PayoutIntake.open(withQueues(async () => systemClock.sleep(3_000)));
+    for (const payoutId of ids(600)) await intake.enqueue(parsePayout(payoutInput({ payoutId }), undefined));
+    const startedAt = performance.now();
+    await intake.close();
+    expect(performance.now() - startedAt).toBeLessThan(6_500);
+    expect(await outbox()).toContain('queued p-599');
+  });
+});
+
+describe('a cancelled payout', () => {
+  it('leaves no job behind that is added after its cancellation', async () => {
+    for (const payoutId of ids(20)) {
+      await producer.enqueue(payoutInput({ payoutId }));
+      await producer.cancel(payoutId);
+    }
+    await producer.close();
+    expect(await waiting()).toEqual([]);
+  });
+});
+
+function addingBy(queues: PayoutQueues, addWithdrawJobs: PayoutQueues['addWithdrawJobs']): PayoutQueues {
+  const beginTrace = (): undefined => undefined;
+  return Object.assign(Object.create(queues) as PayoutQueues, { addWithdrawJobs, beginTrace });
+}
+
+/** The account, whose queue adds jobs in another way. */
+function withQueues(addWithdrawJobs: PayoutQueues['addWithdrawJobs'], clock = systemClock): LedgerAccess {
+  const { ledger, openQueues } = account;
+  return {
+    ...account,
+    clock,
+    openQueues: async () => {
+      const queues = addingBy((await openQueues()).queues, addWithdrawJobs);
+      return { queues, relay: new OutboxRelay({ ledger, queues, clock }) };
+    },
+  };
+}
+
+describe('a queue that is slower than the calls', () => {
+  it('makes callers wait once a thousand jobs wait, and no order is lost', async () => {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const { queues } = await account.openQueues();
+    const add = async (...args: Parameters<PayoutQueues['addWithdrawJobs']>): Promise<void> => {
+      await released;
+      await queues.addWithdrawJobs(...args);
+    };
+    const intake = await PayoutIntake.open(withQueues(add));
+    let accepted = 0;
+    const all = (async (): Promise<void> => {
+      for (const payoutId of ids(1_300)) {
+        await intake.enqueue(parsePayout(payoutInput({ payoutId }), undefined));
+        accepted += 1;
+      }
+    })();
+    let before = -1;
+    await until('the callers wait', async () => {
+      const stands = accepted === before;
+      before = accepted;
+      await systemClock.sleep(300);
+      return stands;
+    });
+    // The first batch has one job: it was added for an idle queue.
+    expect(accepted).toBe(1_000);
+    release();
+    await all;
+    await intake.close();
+    expect(await waiting()).toEqual(ids(1_300));
+  });
+
+  it('leaves to the worker what has waited for more than five seconds, and says so', async () => {
+    let now = 0;
+    const clock = { ...systemClock, now: () => now };
+    const warnings: object[] = [];
+    const added: string[] = [];
+    let release: () => void = () => undefined;
+    const queues = addingBy((await account.openQueues()).queues, async (payouts) => {
+      added.push(...payouts.map(({ payoutId }) => payoutId));
+      await new Promise<void>((resolve) => (release = resolve));
+    });
+    const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+    const lane = new JobLane({ queues, relay: new OutboxRelay({ ledger: account.ledger, queues, logger }), clock });
+    const deliver = async (payoutId: string): Promise<void> =>
+      lane.deliver({ fresh: [parsePayout(payoutInput({ payoutId }), undefined)], waiting: [] }, { isAwaited: true });
+    const first = deliver('first');
+    const late = deliver('late');
+    now = 5_001;
+    const inTime = deliver('in-time');
+    release();
+    await Promise.all([first, late]);
+    await until('the next is added', () => added.length === 2);
+    release();
+    await inTime;
+    expect(added).toEqual(['first', 'in-time']);
+    expect(warnings).toMatchObject([{ payoutId: 'late', payouts: 1 }]);
+  });
+});
+
+describe('a list of many', () => {
+  it("asks for the next chunk's script before it prepares the jobs of the one before", async () => {
+    const steps: string[] = [];
+    const { ledger } = account;
+    const { queues } = await account.openQueues();
+    const access = withQueues(async (payouts) => {
+      for (const { payoutId } of payouts) if (payoutId.endsWith('-0')) steps.push(`jobs of ${payoutId}`);
+      await queues.addWithdrawJobs(payouts);
+    });
+    const watched = Object.assign(Object.create(ledger) as typeof ledger, {
+      enqueue: async (payouts: Parameters<typeof ledger.enqueue>[0]) => {
+        steps.push(`script of ${payouts[0]?.payoutId ?? ''}`);
+        return ledger.enqueue(payouts);
+      },
+      clearOutbox: ledger.clearOutbox.bind(ledger),
+    });
+    const intake = await PayoutIntake.open({ ...access, ledger: watched });
+    const chunks = ['a', 'b', 'c'].map((name) =>
+      ids(5, name).map((payoutId) => parsePayout(payoutInput({ payoutId }), undefined)),
+    );
+    for await (const results of intake.enqueueChunks(chunks, undefined)) expect(results).toHaveLength(5);
+    expect(steps).toEqual([
+      'script of a-0',
+      'script of b-0',
+      'jobs of a-0',
+      'script of c-0',
+      'jobs of b-0',
+      'jobs of c-0',
+    ]);
+    expect(await waiting()).toEqual([...ids(5, 'a'), ...ids(5, 'b'), ...ids(5, 'c')]);
+  });
+});
