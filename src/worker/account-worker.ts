@@ -76,7 +76,6 @@ export interface AccountWorkerOptions {
   readonly telemetry?: Telemetry;
 }
 
-
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** 48 bits: they have to differ among the attempts of one payout. */

@@ -31,7 +31,7 @@ export class CurrentPolicy implements LoadedPolicy {
   readonly #options: CurrentPolicyOptions;
   #loaded: LoadedPolicy;
   #reloadTrouble: string | undefined;
-  #readings = 1;
+  #hashes: string[] = [];
 
   /** @throws InvalidConfigError when the file cannot be used, see `readPolicyFile` */
   constructor(options: CurrentPolicyOptions) {
@@ -53,9 +53,11 @@ export class CurrentPolicy implements LoadedPolicy {
     return this.#loaded.file;
   }
 
-  /** How often the file was read and could be used. */
-  get readings(): number {
-    return this.#readings;
+  /** The hashes of the policies that were loaded since the last call, the first included: for those who are told of each. */
+  takeLoaded(): string[] {
+    const hashes = this.#hashes;
+    this.#hashes = [];
+    return hashes;
   }
 
   get warnings(): readonly string[] {
@@ -77,7 +79,6 @@ export class CurrentPolicy implements LoadedPolicy {
       const loaded = this.#read();
       requireKnownSends(loaded, this.longestWindowMs);
       this.#loaded = loaded;
-      this.#readings += 1;
       this.#reloadTrouble = undefined;
       this.#tell('the policy was read again');
     } catch (error) {
@@ -99,6 +100,7 @@ export class CurrentPolicy implements LoadedPolicy {
     const { logger } = this.#options;
     const { file, hash, policy, warnings } = this.#loaded;
     const rules = policy.rules.map(({ name }) => name);
+    this.#hashes.push(hash);
     logger.info({ policyFile: file, hash, default: policy.uncovered, rules }, message);
     for (const warning of warnings) logger.warn({ policyFile: file }, `the policy: ${warning}`);
   }

@@ -64,7 +64,7 @@ describe('an operator with a key', () => {
     expect(requireAct(payout.act)).toMatchObject({ by: 'ann-laptop', reason: 'ticket 812' });
   });
 
-  it('signs each attempt anew', async () => {
+  it('signs each attempt by itself', async () => {
     await sendSigned(account.ledger, 'rejected', 'p');
     await operator.retry('p', ANN);
     await sendOnce(account.ledger, 'rejected', 'p');

@@ -4,10 +4,9 @@ import type { Logger } from '../../logger.js';
 
 export interface TellPolicyOptions {
   readonly policy: {
-    readonly hash: string;
     readonly file: string;
-    /** How often the file was read and could be used. */
-    readonly readings: number;
+    /** The hashes of what was loaded since the last call. */
+    takeLoaded(): readonly string[];
   };
   /** Host and process id. */
   readonly name: string;
@@ -17,18 +16,20 @@ export interface TellPolicyOptions {
   readonly logger: Logger;
 }
 
-/** The file is read on SIGHUP, which no program sends more often. */
 const CHECK_EVERY_MS = 1_000;
 
 /** Tells each policy that this process has loaded, once, until the signal is aborted. An unavailable Redis is waited for. */
 export async function tellPolicy(options: TellPolicyOptions, end: AbortSignal): Promise<void> {
   const { policy, name, tell, clock, logger } = options;
-  let told = 0;
+  const about = `${basename(policy.file)}, by ${name}`;
+  const untold: string[] = [];
   while (!isAborted(end)) {
-    const { readings, hash, file } = policy;
+    untold.push(...policy.takeLoaded());
     try {
-      if (readings !== told) await tell(hash, `${basename(file)}, by ${name}`);
-      told = readings;
+      for (let [hash] = untold; hash !== undefined; [hash] = untold) {
+        await tell(hash, about);
+        untold.shift();
+      }
     } catch (error) {
       logger.debug({ error: (error as Error).message }, 'cannot tell which policy was loaded yet');
     }

@@ -18,7 +18,7 @@ export interface KeptPauseOptions {
 }
 
 /**
- * The pause that this worker saw, in its journal: whoever removes it from Redis does not end it. A signed act does, one
+ * The pause that this worker saw, in its journal: to remove it from Redis does not end it. A signed act does, one
  * that was signed after the pause and was not used before.
  */
 export class KeptPause {

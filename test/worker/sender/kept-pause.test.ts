@@ -89,7 +89,7 @@ describe('a kept pause that Redis does not know', () => {
     expect(journal.pausedReason).toBeDefined();
   });
 
-  it('ends by the act that counts, which the journal notes; the count begins anew', async () => {
+  it('ends by the act that counts, which the journal notes; the count begins again', async () => {
     verdict = { kind: 'accepted', actHash: 'a'.repeat(64) };
     inRedis = { resumeAct: '{"act":"resume"}' };
     expect(await pause.find()).toBeUndefined();
