@@ -5,6 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { startLocalRedis } from '../../../src/local-redis.js';
+import { print } from '../command-line.js';
 import { CRASHED_PRODUCER } from './producer-points.js';
 import { tryPoints } from './try-points.js';
 import { CRASHED_WORKER } from './worker-points.js';
@@ -25,8 +26,13 @@ async function main(): Promise<number> {
   if (chosen.length === 0) throw new Error(`--only must be one of ${programs.map(({ name }) => name).join(', ')}`);
   const redis = await startLocalRedis();
   try {
-    let failed = 0;
-    for (const program of chosen) failed += await tryPoints(program, { redis, isSigned }, Number(jobs));
+    let [passed, failed] = [0, 0];
+    for (const program of chosen) {
+      const tried = await tryPoints(program, { redis, isSigned }, Number(jobs));
+      passed += tried.passed;
+      failed += tried.failed;
+    }
+    print(`${passed} passed, ${failed} failed`);
     return failed === 0 ? 0 : 1;
   } finally {
     await redis.stop();
