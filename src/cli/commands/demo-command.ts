@@ -6,7 +6,10 @@ import type { DemoView } from '../demo/demo-view.js';
 import { formatPolicy } from '../demo/policy/format-policy.js';
 import { runPolicyDemo } from '../demo/policy/run-policy-demo.js';
 import { formatForge } from '../demo/forge/format-forge.js';
+import type { ForgeSummary } from '../demo/forge/forge-summary.js';
 import { runForge } from '../demo/forge/run-forge.js';
+import type { PolicySummary } from '../demo/policy/policy-summary.js';
+import type { StoryOptions } from '../demo/story-options.js';
 import { callersOf, formatHints, formatKept } from '../demo/format-hints.js';
 import { formatSummary } from '../demo/format-summary.js';
 import { createLineView } from '../demo/line-view.js';
@@ -70,8 +73,8 @@ export function defineDemoCommand(command: Command, context: CliContext): void {
     .option('--json', 'print the summary as one JSON object')
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
-      if (flags.forge) await demonstrateForge(context, flags);
-      else if (flags.policy) await demonstratePolicy(context, flags);
+      if (flags.forge) await tell(FORGE, context, flags);
+      else if (flags.policy) await tell(POLICY, context, flags);
       else await demonstrate(context, flags);
     });
 }
@@ -98,21 +101,31 @@ async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: 
   if (!ok) throw new CommandFailedError('The promises did not hold');
 }
 
-async function demonstrateForge(context: CliContext, { json }: Flags): Promise<void> {
-  const summary = await runForge({
-    path: context.environment['PATH'] ?? '',
-    note: (line) => {
-      context.writeError(`${line}\n`);
-    },
-    stop: stopSignal(context),
-  });
-  if (json) context.writeJson(summary);
-  else context.write(formatForge(summary, context.colours));
-  if (!summary.ok) throw new CommandFailedError('The attacks did not come out as they must');
+/** A demo that tells a story of its own, and judges how it came out. */
+interface Story<Summary> {
+  readonly run: (options: StoryOptions) => Promise<Summary>;
+  readonly format: (summary: Summary, colours: CliContext['colours']) => string;
+  /** What is said where it came out otherwise. */
+  readonly failure: string;
 }
 
-async function demonstratePolicy(context: CliContext, { json }: Flags): Promise<void> {
-  const summary = await runPolicyDemo({
+const FORGE: Story<ForgeSummary> = {
+  run: runForge,
+  format: formatForge,
+  failure: 'The attacks did not come out as they must',
+};
+const POLICY: Story<PolicySummary> = {
+  run: runPolicyDemo,
+  format: formatPolicy,
+  failure: 'The policy did not come out as it must',
+};
+
+async function tell<Summary extends { readonly ok: boolean }>(
+  { run, format, failure }: Story<Summary>,
+  context: CliContext,
+  { json }: Flags,
+): Promise<void> {
+  const summary = await run({
     path: context.environment['PATH'] ?? '',
     note: (line) => {
       context.writeError(`${line}\n`);
@@ -120,8 +133,8 @@ async function demonstratePolicy(context: CliContext, { json }: Flags): Promise<
     stop: stopSignal(context),
   });
   if (json) context.writeJson(summary);
-  else context.write(formatPolicy(summary, context.colours));
-  if (!summary.ok) throw new CommandFailedError('The policy did not come out as it must');
+  else context.write(format(summary, context.colours));
+  if (!summary.ok) throw new CommandFailedError(failure);
 }
 
 function parseCount(text: string): number {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { print, runCommand } from '../command-line.js';
+import { exitOnSignals, print, runCommand } from '../command-line.js';
 import { drawPlan, type Plan } from './plan.js';
 import { Round, type RoundResult } from './round.js';
 
@@ -114,12 +114,5 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
-// Ending goes through the exit listeners, which end every process that a round has started.
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const) {
-  process.once(signal, () => process.exit(code));
-}
-
+exitOnSignals();
 await runCommand(main, USAGE, values.help);

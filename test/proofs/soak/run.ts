@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { print, runCommand, wholeNumber } from '../command-line.js';
+import { exitOnSignals, print, runCommand, wholeNumber } from '../command-line.js';
 import { drawSoak } from './draw-soak.js';
 import { runSoak, type SoakResult } from './soak.js';
 
@@ -57,12 +57,5 @@ function summarise({ hours, payouts, states, withdrawals, smallestGapMs, ...rest
   };
 }
 
-// Ending goes through the exit listeners, which end every process that was started.
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const) {
-  process.once(signal, () => process.exit(code));
-}
-
+exitOnSignals();
 await runCommand(main, USAGE, values.help);

@@ -1,19 +1,12 @@
 import { systemClock } from '../../../clock.js';
 import { ClosedError } from '../../../errors.js';
 import { openGround, type DemoGround } from '../demo-ground.js';
+import type { StoryOptions } from '../story-options.js';
 import { openForgeAccount, type ForgeAccount } from './forge-account.js';
 import { ORDERS } from './forge-orders.js';
 import { summariseForge, type ForgeSummary } from './forge-summary.js';
 import type { ForgeView } from './forge-view.js';
 import { playAccount } from './play-account.js';
-
-export interface ForgeOptions {
-  /** The PATH for the workers' processes. */
-  readonly path: string;
-  /** Shows the progress, a line at a time, without its line break. */
-  readonly note: (line: string) => void;
-  readonly stop: AbortSignal;
-}
 
 const WITHOUT_KEYS = 1001;
 const WITH_KEYS = 1002;
@@ -25,7 +18,7 @@ const SANDBOX = { settleAfterMs: 300, latencyAfterMs: { min: 20, max: 80 } };
  * @throws ClosedError when it was stopped before the summary
  * @throws RedisUnavailableError without `redis-server`
  */
-export async function runForge({ path, note, stop }: ForgeOptions): Promise<ForgeSummary> {
+export async function runForge({ path, note, stop }: StoryOptions): Promise<ForgeSummary> {
   const startedAt = systemClock.now();
   let ground: DemoGround | undefined;
   try {
@@ -47,7 +40,7 @@ export async function runForge({ path, note, stop }: ForgeOptions): Promise<Forg
   }
 }
 
-function introduce({ redis, sandbox }: DemoGround, note: ForgeOptions['note']): void {
+function introduce({ redis, sandbox }: DemoGround, note: StoryOptions['note']): void {
   note(`Redis     ${redis.url}: the attacker can write to it, and has nothing else`);
   note(`Gateway   ${sandbox.url}, a sandbox that keeps the book`);
   note(`Accounts  ${WITHOUT_KEYS} without keys; ${WITH_KEYS} with keys of the shop and of the worker, a keyring and a`);
@@ -56,7 +49,7 @@ function introduce({ redis, sandbox }: DemoGround, note: ForgeOptions['note']): 
 
 async function playBoth(
   accounts: Readonly<Record<'withoutKeys' | 'withKeys', ForgeAccount>>,
-  { note, stop, startedAt }: Pick<ForgeOptions, 'note' | 'stop'> & { readonly startedAt: number },
+  { note, stop, startedAt }: Pick<StoryOptions, 'note' | 'stop'> & { readonly startedAt: number },
 ): Promise<Record<'withoutKeys' | 'withKeys', ForgeView>> {
   const ended = new AbortController();
   const play = async (account: ForgeAccount): Promise<ForgeView> => {

@@ -1,17 +1,10 @@
 import { systemClock } from '../../../clock.js';
 import { ClosedError } from '../../../errors.js';
 import { openGround, type DemoGround } from '../demo-ground.js';
+import type { StoryOptions } from '../story-options.js';
 import { playPolicy } from './play-policy.js';
 import { openPolicyAccount } from './policy-account.js';
 import { summarisePolicy, type PolicySummary } from './policy-summary.js';
-
-export interface PolicyDemoOptions {
-  /** The PATH for the worker's process. */
-  readonly path: string;
-  /** Shows the progress, a line at a time, without its line break. */
-  readonly note: (line: string) => void;
-  readonly stop: AbortSignal;
-}
 
 const PLATFORM_ID = 1001;
 const SANDBOX = { settleAfterMs: 300, latencyAfterMs: { min: 20, max: 80 } };
@@ -21,7 +14,7 @@ const SANDBOX = { settleAfterMs: 300, latencyAfterMs: { min: 20, max: 80 } };
  * @throws ClosedError when it was stopped before the summary
  * @throws RedisUnavailableError without `redis-server`
  */
-export async function runPolicyDemo({ path, note, stop }: PolicyDemoOptions): Promise<PolicySummary> {
+export async function runPolicyDemo({ path, note, stop }: StoryOptions): Promise<PolicySummary> {
   const startedAt = systemClock.now();
   let ground: DemoGround | undefined;
   try {

@@ -117,7 +117,7 @@ export class SimApprovers {
     if (about.signed === undefined) return;
     const at = wallNow();
     const times = { at: new Date(at).toISOString(), expiresAt: new Date(at + lifetimeMs).toISOString() };
-    // Whoever gives it to the ledger puts it into the record of this payout.
+    // It is put into the record of this payout by the one who gives it to the ledger.
     const stated = { payoutId: payout.payoutId, intent: intentHashOf(about), decision, by: key.name, ...times };
     const approval: SignedApproval = {
       ...stated,
