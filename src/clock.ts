@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 /** Time as this project uses it: intervals from a monotonic clock, dates for display only. */
 export interface Clock {
   /** Milliseconds on a monotonic clock with an arbitrary start. The only time that grants permission to send. */
@@ -21,16 +19,27 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   wallNow: () => Date.now(),
   async sleep(ms, signal) {
-    const options = signal === undefined ? {} : { signal };
     let leftMs = ms;
-    try {
-      for (; leftMs > LONGEST_TIMER_MS; leftMs -= LONGEST_TIMER_MS) await delay(LONGEST_TIMER_MS, undefined, options);
-      await delay(leftMs, undefined, options);
-    } catch {
-      // Aborted: the caller checks its signal.
+    for (; leftMs > LONGEST_TIMER_MS && signal?.aborted !== true; leftMs -= LONGEST_TIMER_MS) {
+      await sleepOnce(LONGEST_TIMER_MS, signal);
     }
+    await sleepOnce(leftMs, signal);
   },
 };
+
+/** Not Node's own sleep: where it is aborted, which is the rule for a limit, it makes an error with its stack. */
+async function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted === true) return;
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end, { once: true });
+  });
+}
 
 /** Reads the signal again: the type checker assumes that a value from before an `await` still holds. */
 export function isAborted(signal: AbortSignal): boolean {
@@ -64,8 +73,8 @@ export async function within<Result>(
   try {
     return await Promise.race([work, clock.sleep(limitMs, settled.signal).then(() => undefined)]);
   } finally {
-    // A timer that is left running would keep the process alive.
-    settled.abort();
+    // A timer that is left running would keep the process alive. With a reason: without one an error is made for it.
+    settled.abort('settled');
   }
 }
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import { LONGEST_TIMER_MS, systemClock, within } from '../src/clock.js';
 import { ManualClock } from './doubles/manual-clock.js';
@@ -24,6 +25,18 @@ it('a sleep ends at its time, and one of no time at once', async () => {
   await systemClock.sleep(30);
   // Timers may fire a little early.
   expect(systemClock.now() - startedAt).toBeGreaterThanOrEqual(28);
+});
+
+it('a sleep leaves nothing on its signal, however it ended, and does not begin where the signal was aborted', async () => {
+  const stop = new AbortController();
+  const listeners = (): number => getEventListeners(stop.signal, 'abort').length;
+  const long = systemClock.sleep(60_000, stop.signal);
+  await systemClock.sleep(1, stop.signal);
+  expect(listeners()).toBe(1);
+  stop.abort();
+  await long;
+  expect(listeners()).toBe(0);
+  await systemClock.sleep(60_000, stop.signal);
 });
 
 describe('within', () => {
