@@ -48,7 +48,10 @@ const FINAL_STATE = { paid: 'completed', failed: 'failed' } as const;
 export async function pollPayout(payoutId: string, options: PollOptions): Promise<PollReport> {
   const { ledger, gateway, logger } = options;
   const payout = await ledger.get(payoutId);
-  if (payout?.state !== 'in_progress' || payout.txhash === undefined) return { kind: 'skipped', state: payout?.state };
+  if (payout?.state !== 'in_progress' || payout.txhash === undefined) {
+    if (payout?.state === 'completed' || payout?.state === 'failed') await complete(payoutId, payout.state, ledger);
+    return { kind: 'skipped', state: payout?.state };
+  }
   const { txhash } = payout;
   const verdict = txhashField.safeParse(txhash).success
     ? judge(await gateway.getStatus(txhash), payout)
@@ -75,6 +78,18 @@ function judge(status: PaymentStatus, payout: Payout): Verdict {
   if (kind === 'pending') return { state: 'in_progress' };
   const doubt = differences.length === 0 ? {} : { doubt: describeDifferences(differences) };
   return { state: FINAL_STATE[kind], ...(fee === undefined ? {} : { fee }), ...doubt };
+}
+
+/**
+ * An earlier poll recorded the end, but Redis may have ended its script before index and event followed: the script completes
+ * that first, and then refuses. A payout in such a state never leaves it, so nothing else can come of this.
+ */
+async function complete(payoutId: string, to: FinalVerdict['state'], ledger: PollOptions['ledger']): Promise<void> {
+  try {
+    await ledger.change({ payoutId, from: 'in_progress', to });
+  } catch (error) {
+    if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
+  }
 }
 
 /** @returns false when a job that ran at the same time was first */
