@@ -24,6 +24,8 @@ const TELL_LAST_WITHIN_MS = 500;
 export class JournalHeadTeller {
   readonly #options: JournalHeadTellerOptions;
   #told: ToldHead | undefined;
+  /** The hash that was told last, and arrived. */
+  #arrived: string | undefined;
 
   constructor(options: JournalHeadTellerOptions) {
     this.#options = options;
@@ -44,8 +46,9 @@ export class JournalHeadTeller {
     this.#told = undefined;
   }
 
-  /** Tells it once more: the process has written its last line. */
+  /** Tells it once more where it has changed: the process has written its last line. */
   async tellLast(): Promise<void> {
+    if (this.#options.journal.head?.hash === this.#arrived) return;
     await within(TELL_LAST_WITHIN_MS, this.#tell());
   }
 
@@ -58,6 +61,7 @@ export class JournalHeadTeller {
     logger.info({ head: hash, journalId, sends }, 'head of the send journal');
     try {
       await tell(head);
+      this.#arrived = hash;
     } catch (error) {
       // The log has it, and the next one follows.
       logger.debug({ error: (error as Error).message }, 'cannot tell the head of the send journal');

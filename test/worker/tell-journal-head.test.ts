@@ -65,6 +65,16 @@ it('tells the last line, also one that was noted without waiting, once the journ
   expect(told.map(({ hash }) => hash)).toEqual([await headOnDisk()]);
 });
 
+it('tells the last line once, and again only where that did not arrive', async () => {
+  await journal.append(aSend('p', 1));
+  fails = true;
+  await teller.tellLast();
+  fails = false;
+  await teller.tellLast();
+  await teller.tellLast();
+  expect({ told: told.length, logged: logged.length }).toEqual({ told: 1, logged: 2 });
+});
+
 it('continues where Redis is unavailable: the log has it', async () => {
   fails = true;
   const end = new AbortController();
