@@ -22,7 +22,10 @@ interface Call {
 export class EnqueueGroups {
   readonly #ledger: Pick<PayoutLedger, 'enqueue'>;
   readonly #waiting: Call[] = [];
-  readonly #runs = new Set<Promise<void>>();
+  /** Those for which a caller waits. */
+  readonly #open = new Set<Call>();
+  /** The groups that are in Redis. */
+  readonly #asking = new Set<Promise<void>>();
   #running = 0;
 
   constructor(ledger: Pick<PayoutLedger, 'enqueue'>) {
@@ -35,28 +38,37 @@ export class EnqueueGroups {
    */
   async enqueue(payout: NewPayout): Promise<EnqueueResult> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ payout, resolve, reject });
+      const call = { payout, resolve, reject };
+      this.#open.add(call);
+      this.#waiting.push(call);
       if (this.#running < AT_A_TIME) this.#start();
     });
   }
 
-  /** Resolves once no call waits for Redis; never rejects. */
+  /** Resolves once the calls that are open now have ended, whatever is called meanwhile; never rejects. */
   async settled(): Promise<void> {
-    await Promise.all(this.#runs);
+    const calls = [...this.#open];
+    while (calls.some((call) => this.#open.has(call))) {
+      // Between two groups none is asking.
+      await (this.#asking.size === 0 ? nextTurn() : Promise.race(this.#asking));
+    }
+    // Who made them continues first.
+    await nextTurn();
   }
 
   #start(): void {
     this.#running += 1;
-    const run = runOutside(async () => this.#run());
-    this.#runs.add(run);
-    void run.then(() => this.#runs.delete(run));
+    void runOutside(async () => this.#run());
   }
 
   async #run(): Promise<void> {
     // Callers that got their results together call again together, each some microtasks later than the other.
     await nextTurn();
     while (this.#waiting.length > 0) {
-      await this.#ask(this.#waiting.splice(0, MAX_GROUP));
+      const asking = this.#ask(this.#waiting.splice(0, MAX_GROUP));
+      this.#asking.add(asking);
+      await asking;
+      this.#asking.delete(asking);
       await nextTurn();
     }
     this.#running -= 1;
@@ -65,14 +77,14 @@ export class EnqueueGroups {
   async #ask(group: readonly Call[]): Promise<void> {
     try {
       const results = await this.#ledger.enqueue(group.map(({ payout }) => payout));
-      for (const [index, { resolve, reject }] of group.entries()) {
+      for (const [index, call] of group.entries()) {
         const result = results[index];
-        if (result === undefined) reject(new Error('The ledger returned no result for a payout'));
-        else resolve(result);
+        if (result === undefined) this.#reject(call, new Error('The ledger returned no result for a payout'));
+        else this.#resolve(call, result);
       }
     } catch (error) {
       if (error instanceof RedisUnavailableError) {
-        for (const { reject } of [...group, ...this.#waiting.splice(0)]) reject(error);
+        for (const call of [...group, ...this.#waiting.splice(0)]) this.#reject(call, error);
       } else {
         await this.#askEach(group, error);
       }
@@ -85,10 +97,20 @@ export class EnqueueGroups {
    */
   async #askEach(group: readonly Call[], error: unknown): Promise<void> {
     const [first, ...others] = group;
-    if (others.length === 0) {
-      first?.reject(error);
+    if (first !== undefined && others.length === 0) {
+      this.#reject(first, error);
       return;
     }
     await Promise.all(group.map(async (call) => this.#ask([call])));
+  }
+
+  #resolve(call: Call, result: EnqueueResult): void {
+    this.#open.delete(call);
+    call.resolve(result);
+  }
+
+  #reject(call: Call, error: unknown): void {
+    this.#open.delete(call);
+    call.reject(error);
   }
 }

@@ -4,17 +4,11 @@ import { payoutInputSchema, type NewPayout, type PayoutInput } from '../ledger/p
 import type { PayoutSigner } from './payout-signer.js';
 
 /**
- * Checks one payout, and signs it where a signer is given. What is returned is the payout as it is now: its metadata is a copy,
- * since the application may change its own object before the ledger has it.
+ * Checks one payout, and signs it where a signer is given.
  * @throws InvalidInputError naming field, rule and value
  */
 export function parsePayout(input: PayoutInput, signer: PayoutSigner | undefined): NewPayout {
-  const parsed = parseInput(payoutInputSchema, input);
-  const { metadata } = parsed;
-  const payout =
-    metadata === undefined
-      ? parsed
-      : { ...parsed, metadata: JSON.parse(JSON.stringify(metadata)) as NonNullable<NewPayout['metadata']> };
+  const payout = asItIsNow(parseInput(payoutInputSchema, input));
   return signer === undefined ? payout : signer.sign(payout);
 }
 
@@ -27,7 +21,7 @@ export function parsePayouts(inputs: readonly PayoutInput[], signer: PayoutSigne
   const problems: Problem[] = [];
   for (const [index, input] of inputs.entries()) {
     try {
-      const payout = parseInput(payoutInputSchema, input);
+      const payout = asItIsNow(parseInput(payoutInputSchema, input));
       signer?.check(payout);
       payouts.push(payout);
     } catch (error) {
@@ -37,4 +31,11 @@ export function parsePayouts(inputs: readonly PayoutInput[], signer: PayoutSigne
   }
   if (problems.length > 0) throw new InvalidInputError(problems);
   return payouts;
+}
+
+/** With a copy of its metadata, since the application may change its own object before the ledger has it. */
+function asItIsNow(payout: NewPayout): NewPayout {
+  const { metadata } = payout;
+  if (metadata === undefined) return payout;
+  return { ...payout, metadata: JSON.parse(JSON.stringify(metadata)) as typeof metadata };
 }

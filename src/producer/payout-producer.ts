@@ -106,6 +106,7 @@ export class PayoutProducer {
    * their jobs were added as well, or are left to the worker.
    * @throws InvalidInputError when any payout breaks a rule, naming each as `[3].amount`; nothing is enqueued then
    * @throws RedisUnavailableError when Redis became unavailable; some payouts may have been accepted, and asking again is safe
+   * @throws Error also where somebody damaged the record of one of them in Redis; it is the same with those
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
     this.#use();

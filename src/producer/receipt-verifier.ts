@@ -19,7 +19,7 @@ export class ReceiptVerifier {
   }
 
   /** The payout with `verified`, where that can be said. */
-  mark(payout: Payout): Payout {
+  mark<Marked extends Payout>(payout: Marked): Marked {
     const verdict = this.judge(payout);
     return verdict === undefined ? payout : { ...payout, verified: verdict.kind === 'verified' };
   }

@@ -90,6 +90,27 @@ describe('calls at the same time', () => {
     await accepted;
     expect(await producer.get('p-1')).toMatchObject({ metadata: { invoice: 1 } });
   });
+
+  it('are so as well where they are given together', async () => {
+    const metadata = { invoice: 1 };
+    const accepted = producer.enqueueMany([payoutInput({ metadata })]);
+    metadata.invoice = 2;
+    await accepted;
+    expect(await producer.get('p-1')).toMatchObject({ metadata: { invoice: 1 } });
+  });
+});
+
+it('a cancellation ends while the same producer enqueues without a pause', async () => {
+  await producer.enqueue(payoutInput({ payoutId: 'wrong' }));
+  const ended: string[] = [];
+  const cancelled = producer.cancel('wrong', { by: 'shop', reason: 'a mistake' }).then(() => ended.push('cancelled'));
+  // One call follows the other, as in a loop over a file.
+  for (let index = 0; ended.length === 0 && index < 3_000; index += 1) {
+    await producer.enqueue(payoutInput({ payoutId: `p-${index}` }));
+  }
+  expect(ended).toEqual(['cancelled']);
+  await cancelled;
+  expect(await connection.lrange(key('withdraw:wait'), 0, -1)).not.toContain('wrong~0');
 });
 
 describe('a call that waits behind a group', () => {
