@@ -1,10 +1,12 @@
 import type { ChainableCommander } from 'ioredis';
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
+import { parseHistoryEntry } from './history-entry.js';
 import { parseJournals, parseObjections } from './objections.js';
 import { parseOutboxMember } from './outbox-member.js';
 import { holderOf, parseLease } from './read-sender-view.js';
 import { checkFormat } from './scripts.js';
 import type { KnownJournal, Objection } from './sender-ledger.js';
+import { ENDED_STATES } from './transitions.js';
 import { PAYOUT_STATES, WATCHED_STATES, type PayoutState, type WatchedState } from './states.js';
 
 /** An account at a glance. The names of the fields are relied on by programs that read `payouts stats --json`. */
@@ -53,14 +55,16 @@ export async function readAccountStats(connection: LedgerConnection): Promise<Ac
       .zcard(keys.outbox)
       .zcard(keys.late);
     for (const state of PAYOUT_STATES) pipeline.zcard(keys.state(state));
+    for (const state of ENDED_STATES) pipeline.xlen(keys.ended(state));
     for (const state of WATCHED_STATES) pipeline.zrange(keys.state(state), '0', '0');
   });
   const [ledger = {}, sender = {}, journals = {}, objections = {}] = replies as Record<string, string>[];
   checkFormat(ledger['format']);
   const [outbox, outboxSize, latePayments, ...rest] = replies.slice(4) as [string[], number, number, ...unknown[]];
   const outboxUnreadable = outbox.filter((member) => 'unknownMember' in parseOutboxMember(member)).length;
-  const counts = Object.fromEntries(PAYOUT_STATES.map((state, index) => [state, rest[index]]));
-  const oldest = rest.slice(PAYOUT_STATES.length).map((members) => (members as string[])[0]);
+  const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, rest.shift() as number]));
+  for (const state of ENDED_STATES) counts[state] = (counts[state] ?? 0) + (rest.shift() as number);
+  const oldest = rest.map((members) => (members as string[])[0]);
   return {
     platformId: connection.platformId,
     ...(counts as Record<PayoutState, number>),
@@ -114,8 +118,8 @@ async function readEntryTimes(
   return new Map(
     payoutIds.map((payoutId, index) => {
       const [, state, queuedSince] = facts[index] ?? [];
-      const changedAt = String(entries[index]).split('\t')[0];
-      return [payoutId, Number(state === 'queued' && queuedSince ? queuedSince : changedAt)];
+      const { at } = parseHistoryEntry(String(entries[index]));
+      return [payoutId, state === 'queued' && queuedSince ? Number(queuedSince) : at];
     }),
   );
 }

@@ -1,5 +1,6 @@
 import type { Actor } from './actor.js';
-import { toChangeError, type PayoutLedger } from './payout-ledger.js';
+import type { PayoutLedger } from './payout-ledger.js';
+import { toChangeError } from './state-change.js';
 import { toLine } from './payout.js';
 import { parseRejection } from './script-rejection.js';
 import type { PayoutState } from './states.js';

@@ -1,6 +1,8 @@
-import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
+import type { PayoutIndex } from './keys.js';
+import type { LedgerConnection } from './ledger-connection.js';
 import type { Payout } from './payout.js';
 import { readPayouts } from './payout-queries.js';
+import { readIndex, readIndexes, type IndexEntry } from './state-index.js';
 import { PAYOUT_STATES, type PayoutState } from './states.js';
 
 /** What payouts must have in common to be found; all of it, where several are given. */
@@ -41,11 +43,6 @@ const STEP = 500;
 /** By how much the clocks of processes that change payouts may differ, for a search that begins in the middle. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
 
-interface Place {
-  readonly payoutId: string;
-  readonly score: number;
-}
-
 /**
  * Finds payouts, those first that came into their present state last; those of a batch in the order of acceptance, the newest
  * first. There is no index of addresses, references or amounts: it reads one payout after another, a bounded number for each
@@ -61,59 +58,55 @@ export async function findPayouts(
   const { batch, state, since } = filter;
   let indexes =
     batch === undefined
-      ? (state === undefined ? PAYOUT_STATES : [state]).map((name) => keys.state(name))
-      : [keys.batch(batch)];
+      ? (state === undefined ? PAYOUT_STATES : [state]).map((name) => keys.stateIndex(name))
+      : [keys.batchIndex(batch)];
   let from = after ?? (await findStart(connection, indexes, filter));
   const payouts: Payout[] = [];
   let searched = 0;
   while (searched < SEARCHED_PER_PAGE) {
-    const places = await readPlaces(connection, indexes, from);
-    const found = new Map((await readPayouts(connection, idsOf(places))).map((payout) => [payout.payoutId, payout]));
-    for (const { payoutId, score } of places) {
+    const entries = await readEntries(connection, indexes, from);
+    const found = new Map((await readPayouts(connection, idsOf(entries))).map((payout) => [payout.payoutId, payout]));
+    for (const { payoutId, place } of entries) {
       searched += 1;
-      from = String(score);
+      from = String(place);
       const payout = found.get(payoutId);
       if (payout === undefined || !matches(payout, filter)) continue;
       payouts.push(payout);
       if (payouts.length === limit) return { payouts, next: from, searched };
     }
-    if (places.length < STEP) return { payouts, next: undefined, searched };
+    if (entries.length < STEP) return { payouts, next: undefined, searched };
     if (batch === undefined && since !== undefined && isOlder([...found.values()], since)) {
       // One that was put back without having been sent has its old place among the queued, and a new time.
-      indexes = indexes.filter((index) => index === keys.state('queued'));
+      indexes = indexes.filter(({ sortedSet }) => sortedSet === keys.state('queued'));
       if (indexes.length === 0) return { payouts, next: undefined, searched };
     }
   }
   return { payouts, next: from, searched };
 }
 
-function idsOf(places: readonly Place[]): string[] {
-  return places.map(({ payoutId }) => payoutId);
+function idsOf(entries: readonly IndexEntry[]): string[] {
+  return entries.map(({ payoutId }) => payoutId);
 }
 
-/** The next places of several indexes, which share one counter: the highest first. */
-async function readPlaces(
+/** The next entries of several indexes, which share one counter: the highest first. */
+async function readEntries(
   connection: LedgerConnection,
-  indexes: readonly string[],
-  from: string | undefined,
-): Promise<Place[]> {
-  const replies = await pipelined(connection, (pipeline) => {
-    const start = from === undefined ? '+inf' : `(${from}`;
-    for (const index of indexes) {
-      pipeline.zrange(index, start, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, STEP, 'WITHSCORES');
-    }
-  });
-  const places = (replies as string[][]).flatMap((reply) =>
-    reply.flatMap((payoutId, at) => (at % 2 === 0 ? [{ payoutId, score: Number(reply[at + 1]) }] : [])),
-  );
-  return places.sort((one, other) => other.score - one.score).slice(0, STEP);
+  indexes: readonly PayoutIndex[],
+  after: string | undefined,
+): Promise<IndexEntry[]> {
+  const entries = await readIndexes(connection, indexes, { after, limit: STEP, newestFirst: true });
+  return entries
+    .flat()
+    .sort((one, other) => other.place - one.place)
+    .slice(0, STEP);
 }
 
 function isOlder(payouts: readonly Payout[], since: number): boolean {
   return payouts.every(({ updatedAt }) => Date.parse(updatedAt) < since - CLOCK_MARGIN_MS);
 }
 
-function matches(
+/** Whether a payout meets all of a filter. */
+export function matches(
   { state, batch, addressTo, reference, amount, updatedAt }: Payout,
   { since = -Infinity, until = Infinity, ...wanted }: PayoutFilter,
 ): boolean {
@@ -132,7 +125,7 @@ function matches(
 /** Where to begin: what came into its state after `until` is passed over by halves, not one by one. */
 async function findStart(
   connection: LedgerConnection,
-  indexes: readonly string[],
+  indexes: readonly PayoutIndex[],
   { batch, until }: PayoutFilter,
 ): Promise<string | undefined> {
   if (until === undefined || batch !== undefined) return undefined;
@@ -142,19 +135,17 @@ async function findStart(
   return String(Math.max(...starts) + 1);
 }
 
-/** The place of the newest payout of an index that came into it before a time; the oldest, where none did. */
-async function findPlaceAt(connection: LedgerConnection, index: string, time: number): Promise<number> {
-  const { redis } = connection;
-  let [low, high] = [0, (await ask(redis.zcard(index))) - 1];
-  let place = 0;
-  while (low <= high) {
-    const rank = Math.floor((low + high) / 2);
-    const [payoutId = '', score = '0'] = await ask(redis.zrange(index, String(rank), String(rank), 'WITHSCORES'));
-    const [payout] = await readPayouts(connection, [payoutId]);
-    if (payout === undefined || Date.parse(payout.updatedAt) < time) {
-      place = Number(score);
-      low = rank + 1;
-    } else high = rank - 1;
+/** The place of the newest payout of an index that came into it before a time; 0, where none did. */
+async function findPlaceAt(connection: LedgerConnection, index: PayoutIndex, time: number): Promise<number> {
+  const newest = async (upTo: number): Promise<IndexEntry | undefined> =>
+    (await readIndex(connection, index, { after: upTo + 1, limit: 1, newestFirst: true }))[0];
+  let [low, high] = [0, (await newest(Number.MAX_SAFE_INTEGER - 1))?.place ?? 0];
+  while (low < high) {
+    const entry = await newest(Math.ceil((low + high) / 2));
+    const [payout] = entry === undefined ? [] : await readPayouts(connection, [entry.payoutId]);
+    // Up to here all came before the time.
+    if (payout === undefined || Date.parse(payout.updatedAt) < time) low = Math.ceil((low + high) / 2);
+    else high = (entry?.place ?? 0) - 1;
   }
-  return place;
+  return low;
 }

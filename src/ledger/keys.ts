@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
 import { PAYOUT_STATES, type PayoutState } from './states.js';
+import { ENDED_STATES } from './transitions.js';
+
+/** Where payouts are listed, in an order. */
+export interface PayoutIndex {
+  readonly sortedSet: string;
+  /** What comes after the sorted set; undefined where all is in that. */
+  readonly stream: string | undefined;
+}
 
 /**
  * The names of all Redis keys of an account. The braces make Redis Cluster keep an account in one slot, so that a
@@ -11,8 +19,10 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
  * | `sender` | hash | the lease, the number of sends begun, the token of the last one, the attempt that has no response |
  * | `payout:<payoutId>` | hash | one payout with its history |
  * | `state:<state>` | sorted set | payoutIds in the order in which they came into the state |
+ * | `ended:<state>` | stream | the same of states that are never left, since the ledger is of format 4: a quarter of a sorted set's size |
  * | `batch:<batch>` | sorted set | payoutIds in the order in which they were accepted |
- * | `txhash:<bucket>` | hash | txhash → payoutId, spread over small hashes, which Redis stores compactly |
+ * | `batch-counts:<batch>` | string | payouts of a large batch by state, with the last event that is counted (JSON); for a day, and may be deleted at any time |
+ * | `txhash:<bucket>` | hash | {@link shortTxhash} → payoutId, spread over small hashes, which Redis stores compactly; the whole txhash before format 4 |
  * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
  * | `events` | stream | every change, for applications and for `payouts events` |
@@ -101,8 +111,27 @@ export class LedgerKeys {
     return `${this.prefix}:state:${state}`;
   }
 
+  /** The index of a state that is never left, beside {@link state}, which has what came into it before format 4. */
+  ended(state: PayoutState): string {
+    return `${this.prefix}:ended:${state}`;
+  }
+
+  /** The payouts of a state, in the order in which they came into it. */
+  stateIndex(state: PayoutState): PayoutIndex {
+    return { sortedSet: this.state(state), stream: ENDED_STATES.includes(state) ? this.ended(state) : undefined };
+  }
+
+  /** The payouts of a batch, in the order in which they were accepted. */
+  batchIndex(batch: string): PayoutIndex {
+    return { sortedSet: this.batch(batch), stream: undefined };
+  }
+
   batch(batch: string): string {
     return `${this.prefix}:batch:${batch}`;
+  }
+
+  batchCounts(batch: string): string {
+    return `${this.prefix}:batch-counts:${batch}`;
   }
 
   /** The small hash in which a txhash stands. */
@@ -115,11 +144,12 @@ export class LedgerKeys {
     return `${this.prefix}:removed:${bucketOf(payoutId)}`;
   }
 
-  /** What every script is given, in the order of {@link KEY_CONSTANTS} and then of the states. */
+  /** What every script is given, in the order of {@link KEY_CONSTANTS}, then of the states, then of those that are never left. */
   get ofEveryScript(): readonly string[] {
     return [
       ...KEY_CONSTANTS.map((name) => this[name.toLowerCase() as Lowercase<typeof name>]),
       ...PAYOUT_STATES.map((state) => this.state(state)),
+      ...ENDED_STATES.map((state) => this.ended(state)),
     ];
   }
 }
@@ -140,5 +170,16 @@ export const KEY_CONSTANTS = [
 
 /** 4096 buckets. */
 function bucketOf(text: string): string {
-  return createHash('sha1').update(text).digest('hex').slice(0, 3);
+  return sha1(text).slice(0, BUCKET_DIGITS);
+}
+
+const BUCKET_DIGITS = 3;
+
+/** How a txhash stands in its bucket: prelude/outcome.lua writes it, and says why it is enough. */
+export function shortTxhash(txhash: string): string {
+  return ` ${sha1(txhash).slice(BUCKET_DIGITS, 23)}`;
+}
+
+function sha1(text: string): string {
+  return createHash('sha1').update(text).digest('hex');
 }

@@ -28,10 +28,14 @@ export async function pipelined(
   { redis }: Pick<LedgerConnection, 'redis'>,
   fill: (pipeline: ChainableCommander) => void,
 ): Promise<unknown[]> {
+  const commands = record(fill);
   try {
-    if (redis instanceof Cluster) return await Promise.all(record(fill).map(async (command) => command(redis)));
+    // For one command no pipeline: making it copies every script that the connection knows.
+    if (redis instanceof Cluster || commands.length === 1) {
+      return await Promise.all(commands.map((command) => command(redis)));
+    }
     const pipeline = redis.pipeline();
-    fill(pipeline);
+    for (const command of commands) void command(pipeline);
     const results = await pipeline.exec();
     return (results ?? []).map(([error, reply]) => {
       if (error !== null) throw error;
@@ -42,7 +46,7 @@ export async function pipelined(
   }
 }
 
-type Command = (redis: Cluster) => Promise<unknown>;
+type Command = (target: RedisClient | ChainableCommander) => unknown;
 
 /** The commands that would go into a pipeline. */
 function record(fill: (pipeline: ChainableCommander) => void): Command[] {
@@ -51,7 +55,7 @@ function record(fill: (pipeline: ChainableCommander) => void): Command[] {
     get:
       (_, name: 'get') =>
       (...args: [string]): ChainableCommander => {
-        commands.push(async (redis) => redis[name](...args));
+        commands.push((target) => target[name](...args));
         return recorder;
       },
   });

@@ -1,4 +1,5 @@
-import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
+import { pipelined, type LedgerConnection } from './ledger-connection.js';
+import { nextPlace, readIndex } from './state-index.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
 /** What of a payout is summed. */
@@ -50,18 +51,17 @@ export interface IndexPage {
 /**
  * Reads payouts of a state, in the order of its index.
  * @param after - `next` of the page before; '' for the first
- * @param upTo - the highest score
+ * @param upTo - the last place; undefined for all
  * @throws RedisUnavailableError
  */
 export async function readIndexPage(
   connection: LedgerConnection,
   state: PayoutState,
-  { after, upTo, limit }: { readonly after: string; readonly upTo: string; readonly limit: number },
+  { after, upTo, limit }: { readonly after: string; readonly upTo?: string; readonly limit: number },
 ): Promise<IndexPage> {
-  const { redis, keys } = connection;
-  const start = after === '' ? '-inf' : `(${after}`;
-  const found = await ask(redis.zrange(keys.state(state), start, upTo, 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'));
-  const payoutIds = found.filter((_, position) => position % 2 === 0);
+  const range = { after: after === '' ? undefined : after, upTo, limit };
+  const entries = await readIndex(connection, connection.keys.stateIndex(state), range);
+  const payoutIds = entries.map(({ payoutId }) => payoutId);
   const rows = await readFields(connection, payoutIds, ['paymentId', 'symbol', 'amount', 'state', 'pending']);
   return {
     payouts: rows.flatMap((row, index) => {
@@ -72,7 +72,7 @@ export async function readIndexPage(
         ? []
         : [{ payoutId: payoutIds[index] ?? '', state: isPayoutState(told) ? told : undefined, facts }];
     }),
-    next: payoutIds.length < limit ? undefined : found.at(-1),
+    next: nextPlace(entries, limit),
   };
 }
 

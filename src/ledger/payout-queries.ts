@@ -1,6 +1,7 @@
-import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
+import { pipelined, type LedgerConnection } from './ledger-connection.js';
 import type { Payout } from './payout.js';
 import { parseRecord, UnreadableRecordError, type PayoutRecord } from './payout-record.js';
+import { nextPlace, readIndex } from './state-index.js';
 import type { PayoutState } from './states.js';
 
 /** Which payouts to list, and from where. */
@@ -37,18 +38,13 @@ export async function listPayouts(connection: LedgerConnection, options: ListOpt
 
 /** As {@link listPayouts}, but the ids only. */
 export async function listPayoutIds(
-  { redis, keys }: LedgerConnection,
+  connection: LedgerConnection,
   { state, batch, limit = DEFAULT_LIMIT, cursor, newestFirst = false }: ListOptions,
 ): Promise<{ payoutIds: string[]; next: string | undefined }> {
-  const index = batch === undefined ? keys.state(state ?? 'queued') : keys.batch(batch);
-  const after = cursor === undefined ? undefined : `(${cursor}`;
-  const found = await ask(
-    newestFirst
-      ? redis.zrange(index, after ?? '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, limit, 'WITHSCORES')
-      : redis.zrange(index, after ?? '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'),
-  );
-  const payoutIds = found.filter((_, position) => position % 2 === 0);
-  return { payoutIds, next: payoutIds.length < limit ? undefined : found.at(-1) };
+  const { keys } = connection;
+  const index = batch === undefined ? keys.stateIndex(state ?? 'queued') : keys.batchIndex(batch);
+  const entries = await readIndex(connection, index, { after: cursor, limit, newestFirst });
+  return { payoutIds: entries.map(({ payoutId }) => payoutId), next: nextPlace(entries, limit) };
 }
 
 /** One payout with its history, or undefined. @throws RedisUnavailableError, UnreadableRecordError */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { StoredReceipt } from '../control/receipt.js';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
 import { parseApprovals } from './approval-fields.js';
+import { parseHistoryEntry } from './history-entry.js';
 import { parseHeldField } from './hold.js';
 import type { HistoryEntry, NewPayout, Payout, ValidPayout } from './payout.js';
 import { isPayoutState, type PayoutState } from './states.js';
@@ -96,6 +97,7 @@ function parseFields(payoutId: string, record: PayoutRecord): Payout {
     ...(signed === undefined ? {} : { signed }),
     ...(state !== 'held' || held === undefined ? {} : { held: parseHeldField(held) }),
     ...(approvals.length === 0 ? {} : { approvals }),
+    ...parseDecisions(record),
     ...(receipt === undefined ? {} : { receipt }),
     createdAt: history[0]?.at ?? '',
     updatedAt,
@@ -115,6 +117,13 @@ function parseInputFields(record: PayoutRecord): Omit<ValidPayout, 'payoutId'> {
   };
 }
 
+/** A text that is no number would never equal what begin-send reads, and its payout would be tried for good. */
+function parseDecisions({ decisions }: PayoutRecord): Pick<Payout, 'decisions'> {
+  if (decisions === undefined) return {};
+  if (!/^\d{1,15}$/.test(decisions)) throw new Error(`decisions must be a whole number (got "${decisions}")`);
+  return { decisions: Number(decisions) };
+}
+
 /** What is signed is the number: of a signed payout no other text of the same number counts. */
 function parsePaymentId({ paymentId = '', sig }: PayoutRecord): number {
   const number = Number(paymentId);
@@ -127,14 +136,14 @@ function pick<Field extends string>(record: PayoutRecord, fields: readonly Field
   ) as Partial<Record<Field, string>>;
 }
 
-/** Entries are `at<tab>to`, or with `<tab>by<tab>reason` behind; the state before is the entry before. */
+/** The state before is that of the entry before. */
 function parseHistory(record: PayoutRecord): HistoryEntry[] {
   const history: HistoryEntry[] = [];
   for (let index = 0; index < Number(record['n']); index += 1) {
-    const [at = '', to = '', by = '', reason = ''] = (record[`h${index}`] ?? '').split('\t');
+    const { at, to, by, reason } = parseHistoryEntry(record[`h${index}`] ?? '');
     const from = history.at(-1)?.to;
     history.push({
-      at: new Date(Number(at)).toISOString(),
+      at: new Date(at).toISOString(),
       ...(from === undefined ? {} : { from }),
       to: parseState(to),
       ...(by === '' ? {} : { by }),

@@ -150,6 +150,8 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly act?: string;
   /** What approvers said of it. Anybody may have put them there: each has to be verified. Empty for most. */
   readonly approvals?: readonly SignedApproval[];
+  /** How many different approvals and rejections were ever stored for it, those included that others have replaced; absent for none. */
+  readonly decisions?: number;
   /** The worker's signature over the state; only of `completed` and `failed`, where the worker has a key. */
   readonly receipt?: StoredReceipt;
   /**

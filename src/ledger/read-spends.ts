@@ -3,8 +3,8 @@ import type { Spend, SpendEvent } from '../control/policy/spend-event.js';
 import { amountField } from '../fields.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 
-/** Read at once: about a megabyte. */
-const PAGE = 5_000;
+/** Read at once: takes Redis some 2 ms. */
+const PAGE = 1_000;
 
 const spendField = z
   .object({

@@ -1,6 +1,21 @@
-import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
+import { pipelined, type LedgerConnection } from './ledger-connection.js';
 import { toPaymentFacts, type PaymentFacts } from './payment-facts.js';
+import type { PayoutRecord } from './payout-record.js';
+import { readIndex } from './state-index.js';
 import type { PayoutState } from './states.js';
+
+/** A payout that may be old enough to be removed, as it was read. */
+export interface OldPayout {
+  readonly payoutId: string;
+  /** Its id in the stream of its state; undefined where it is in the sorted set. */
+  readonly streamId: string | undefined;
+  readonly record: PayoutRecord;
+}
+
+/** What was removed. */
+export interface RemovedPayout extends PaymentFacts {
+  readonly payoutId: string;
+}
 
 /**
  * Removes payouts that came into a final state before a time: of each, its id and that state stay.
@@ -14,25 +29,74 @@ export async function removePayouts(
   state: PayoutState,
   before: number,
   limit: number,
-): Promise<PaymentFacts[]> {
-  const { redis, keys, run } = connection;
-  const payoutIds = await ask(redis.zrange(keys.state(state), '0', String(limit - 1)));
-  if (payoutIds.length === 0) return [];
+): Promise<RemovedPayout[]> {
+  return removeRead(connection, { state, before, old: await readOldest(connection, state, limit) });
+}
+
+/**
+ * Reads the payouts that came into a state first, also those whose record is gone already.
+ * @throws RedisUnavailableError
+ */
+export async function readOldest(
+  connection: LedgerConnection,
+  state: PayoutState,
+  limit: number,
+): Promise<OldPayout[]> {
+  const { keys } = connection;
+  const entries = await readIndex(connection, keys.stateIndex(state), { limit });
+  if (entries.length === 0) return [];
   const records = (await pipelined(connection, (pipeline) => {
-    for (const payoutId of payoutIds)
-      pipeline.hmget(keys.payout(payoutId), 'txhash', 'batch', 'paymentId', 'symbol', 'amount');
-  })) as (string | null)[][];
-  const touched = payoutIds.flatMap((payoutId, index) => {
-    const [txhash, batch] = records[index] ?? [];
+    for (const { payoutId } of entries) pipeline.hgetall(keys.payout(payoutId));
+  })) as PayoutRecord[];
+  return entries.map(({ payoutId, streamId }, index) => ({ payoutId, streamId, record: records[index] ?? {} }));
+}
+
+export interface Removal {
+  readonly state: PayoutState;
+  /** Wall clock, ms. */
+  readonly before: number;
+  readonly old: readonly OldPayout[];
+  /** Leaves those whose record has changed since it was read. @defaultValue false */
+  readonly onlyUnchanged?: boolean;
+}
+
+/** Payouts per script call: comparing a record takes as long as removing it, and Redis is busy for two milliseconds or so. */
+const PAYOUTS_PER_SCRIPT = 50;
+
+/** Removes those of the payouts that are old enough. @returns as {@link removePayouts} @throws RedisUnavailableError */
+export async function removeRead(connection: LedgerConnection, removal: Removal): Promise<RemovedPayout[]> {
+  const removed: RemovedPayout[] = [];
+  for (let start = 0; start < removal.old.length; start += PAYOUTS_PER_SCRIPT) {
+    const old = removal.old.slice(start, start + PAYOUTS_PER_SCRIPT);
+    removed.push(...(await removeTogether(connection, { ...removal, old })));
+  }
+  return removed;
+}
+
+async function removeTogether(
+  { run, keys }: LedgerConnection,
+  { state, before, old, onlyUnchanged = false }: Removal,
+): Promise<RemovedPayout[]> {
+  const touched = old.flatMap(({ payoutId, record: { txhash, batch } }) => {
     const record = keys.payout(payoutId);
     return [
       record,
       keys.removedBucket(payoutId),
-      txhash == null ? record : keys.txhashBucket(txhash),
-      batch == null ? record : keys.batch(batch),
+      txhash === undefined ? record : keys.txhashBucket(txhash),
+      batch === undefined ? record : keys.batch(batch),
     ];
   });
-  const args = records.flatMap(([txhash, batch]) => [txhash ?? '', batch == null ? 0 : 1]);
+  const args = old.flatMap(({ streamId, record }) => [
+    record['txhash'] ?? '',
+    record['batch'] === undefined ? 0 : 1,
+    streamId ?? '',
+    onlyUnchanged ? JSON.stringify(record) : '',
+  ]);
   const removed = (await run('remove-payouts', [state, before, ...args], touched)) as number[];
-  return removed.flatMap((place) => toPaymentFacts(records[place - 1]?.slice(2) ?? []) ?? []);
+  return removed.flatMap((place) => {
+    const { payoutId = '', record = {} } = old[place - 1] ?? {};
+    const { paymentId, symbol, amount } = record as Partial<PayoutRecord>;
+    const facts = toPaymentFacts([paymentId ?? null, symbol ?? null, amount ?? null]);
+    return facts === undefined ? [] : [{ payoutId, ...facts }];
+  });
 }

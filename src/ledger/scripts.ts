@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { toRedisError, type RedisClient } from '../redis.js';
 import { UnsupportedFormatError } from '../errors.js';
 import { KEY_CONSTANTS, type LedgerKeys } from './keys.js';
-import { FINAL_STATES, PAYOUT_STATES, STATES_WITH_JOB, UNSENT_STATES } from './states.js';
-import { TRANSITIONS } from './transitions.js';
+import { FINAL_STATES, PAYOUT_STATES, STATE_CODE, STATES_WITH_JOB, UNSENT_STATES } from './states.js';
+import { ENDED_STATES, TRANSITIONS } from './transitions.js';
 
 /** The scripts of `lua/`, one for each change of the ledger. */
 export const SCRIPT_NAMES = [
@@ -36,6 +36,7 @@ export const SCRIPT_NAMES = [
   'remove-payouts',
   'trim-events',
   'count-payouts',
+  'count-states',
   'write-statistics',
 ] as const;
 
@@ -44,27 +45,43 @@ export type ScriptName = (typeof SCRIPT_NAMES)[number];
 /**
  * The newest version of the ledger's format that is read: how records, keys and counters are to be understood. A ledger of a
  * newer one is refused; one of format 1 (attempts known by their epoch, no mark) is read and marked by the first script that
- * runs. Format 3 has payouts that are `held`, a state that earlier versions do not know.
+ * runs. Format 3 has payouts that are `held`, a state that earlier versions do not know. Format 4 is written compactly: a
+ * txhash stands in its bucket by a part of its SHA-1, the index of a state that is never left is a stream, and histories
+ * have codes of states and times in base 36.
  */
-export const LEDGER_FORMAT = 3;
+export const LEDGER_FORMAT = 4;
 
 /**
- * With which a new ledger is marked: the earlier version reads it as well. The first `held` payout makes it format 3, so
- * nothing changes for processes of the earlier version where nothing is held.
+ * With which a new ledger is marked: the earlier version reads it as well. The first `held` payout makes it format 3, and the
+ * first lease of a sender format 4: until then nothing changes for processes of the earlier version.
  */
 const NEW_LEDGER_FORMAT = 2;
 
 /** What a script returns on a ledger of a newer format. */
 const NEWER_FORMAT = -10;
 
-const PRELUDE = `${constants()}\n${readScript('prelude')}`;
+/** What stands before every script. A part uses only what stands in those before it, and the last one can end the script. */
+export const PRELUDE_PARTS = [
+  'header',
+  'events',
+  'history',
+  'follow-change',
+  'attempts',
+  'payout',
+  'outcome',
+  'account',
+  'operator',
+  'check-format',
+] as const;
+
+const PRELUDE = [constants(), ...PRELUDE_PARTS.map((part) => readScript(`prelude/${part}`))].join('\n');
 
 function readScript(name: string): string {
   return readFileSync(new URL(`lua/${name}.lua`, import.meta.url), 'utf8');
 }
 
 /** The scripts that also look at a ledger which is not theirs to mark: `payouts doctor` leaves Redis as it is. */
-const LEAVES_UNMARKED: ReadonlySet<ScriptName> = new Set(['find-forgotten-sends']);
+const LEAVES_UNMARKED: ReadonlySet<ScriptName> = new Set(['find-forgotten-sends', 'count-states']);
 
 /** The whole text of a script, as Redis gets it. */
 export function scriptSource(name: ScriptName): string {
@@ -77,12 +94,15 @@ function constants(): string {
     const targets = TRANSITIONS.filter((transition) => transition.from === from).map(({ to }) => to);
     return `${from} = { ${toLuaSet(targets)} }`;
   });
-  const index = PAYOUT_STATES.map((state, place) => `${state} = KEYS[${KEY_CONSTANTS.length + place + 1}]`);
+  const firstEnded = KEY_CONSTANTS.length + PAYOUT_STATES.length;
   return [
     `local ${KEY_CONSTANTS.join(', ')} = unpack(KEYS, 1, ${KEY_CONSTANTS.length})`,
-    `local INDEX = { ${index.join(', ')} }`,
-    `local OWN = ${KEY_CONSTANTS.length + PAYOUT_STATES.length}`,
+    `local INDEX = { ${toLuaKeys(PAYOUT_STATES, KEY_CONSTANTS.length)} }`,
+    `local ENDED = { ${toLuaKeys(ENDED_STATES, firstEnded)} }`,
+    `local OWN = ${firstEnded + ENDED_STATES.length}`,
     `local ALLOWED = { ${rows.join(', ')} }`,
+    `local CODE = { ${PAYOUT_STATES.map((state) => `${state} = '${STATE_CODE[state]}'`).join(', ')} }`,
+    `local STATE_OF = { ${PAYOUT_STATES.map((state) => `${STATE_CODE[state]} = '${state}'`).join(', ')} }`,
     `local FINAL = { ${toLuaSet(FINAL_STATES)} }`,
     `local NEEDS_JOB = { ${toLuaSet(STATES_WITH_JOB)} }`,
     `local UNSENT = { ${toLuaSet(UNSENT_STATES)} }`,
@@ -90,6 +110,11 @@ function constants(): string {
     `local FORMAT = ${LEDGER_FORMAT}`,
     `local NEW_FORMAT = ${NEW_LEDGER_FORMAT}`,
   ].join('\n');
+}
+
+/** The keys of states, which stand behind the first `offset` keys. */
+function toLuaKeys(states: readonly string[], offset: number): string {
+  return states.map((state, place) => `${state} = KEYS[${offset + place + 1}]`).join(', ');
 }
 
 function toLuaSet(names: readonly string[]): string {

@@ -128,6 +128,8 @@ export interface BeginSend extends SendAttempt {
   readonly journal: KnownJournal;
   /** For how long the request may be on its way, in ms. */
   readonly inFlightMs: number;
+  /** {@link Payout.decisions} when the send was permitted: one that was stored since is to be judged first. */
+  readonly decisions: number;
   /** What it counts for; undefined where no policy counts. */
   readonly spend?: CountedSpend | undefined;
 }

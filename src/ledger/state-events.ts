@@ -48,6 +48,29 @@ export async function readStateEvents(
   });
 }
 
+/**
+ * Reads the events behind one.
+ * @returns at most `limit`, none at the end; undefined when the stream does not have `after` any more, so that some behind
+ * it may be gone as well
+ * @throws RedisUnavailableError
+ */
+export async function readEventsAfter(
+  connection: LedgerConnection,
+  after: string,
+  limit: number,
+): Promise<StateEvent[] | undefined> {
+  if (after === STREAM_BEGINNING) return readStateEvents(connection, '-', limit);
+  const [first, ...events] = await readStateEvents(connection, after, limit + 1);
+  return first?.eventId === after ? events : undefined;
+}
+
+/** Below zero where the first is older, 0 where they are the same. */
+export function compareEventIds(one: string, other: string): number {
+  const [oneMs, oneSeq] = one.split('-').map(Number);
+  const [otherMs, otherSeq] = other.split('-').map(Number);
+  return (oneMs ?? 0) - (otherMs ?? 0) || (oneSeq ?? 0) - (otherSeq ?? 0);
+}
+
 /** How the ledger stands right after an event. */
 export interface LedgerCounts {
   /** {@link STREAM_BEGINNING} where there is none. */

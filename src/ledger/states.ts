@@ -4,6 +4,8 @@
  */
 
 interface StateRow {
+  /** One letter that stands for it in the histories of payouts, since format 4 of the ledger. */
+  readonly code: string;
   /** What it says of a payout, for operators. */
   readonly meaning: string;
   /** Never left in normal operation. */
@@ -27,6 +29,7 @@ export type Tone = 'active' | 'good' | 'warning' | 'bad' | 'muted';
 
 const STATES = {
   queued: {
+    code: 'q',
     meaning: 'accepted, not sent',
     final: false,
     needsJob: true,
@@ -37,6 +40,7 @@ const STATES = {
     tone: 'active',
   },
   held: {
+    code: 'h',
     meaning: 'not sent now: its signature, the send journal or the policy holds it',
     final: false,
     needsJob: false,
@@ -47,6 +51,7 @@ const STATES = {
     tone: 'warning',
   },
   sending: {
+    code: 's',
     meaning: 'the one attempt is under way',
     final: false,
     needsJob: false,
@@ -57,6 +62,7 @@ const STATES = {
     tone: 'active',
   },
   in_progress: {
+    code: 'p',
     meaning: 'the gateway gave a txhash, the payment is on its way',
     final: false,
     needsJob: true,
@@ -67,6 +73,7 @@ const STATES = {
     tone: 'active',
   },
   completed: {
+    code: 'c',
     meaning: 'the gateway reports it as paid; final',
     final: true,
     needsJob: false,
@@ -77,6 +84,7 @@ const STATES = {
     tone: 'good',
   },
   failed: {
+    code: 'f',
     meaning: 'the gateway reports that the payment failed; final',
     final: true,
     needsJob: false,
@@ -87,6 +95,7 @@ const STATES = {
     tone: 'bad',
   },
   rejected: {
+    code: 'r',
     meaning: 'the gateway reported that the call failed; nothing was paid',
     final: false,
     needsJob: false,
@@ -97,6 +106,7 @@ const STATES = {
     tone: 'warning',
   },
   unknown: {
+    code: 'u',
     meaning: 'sent, or possibly sent, and no trustworthy response: an operator must check',
     final: false,
     needsJob: false,
@@ -107,6 +117,7 @@ const STATES = {
     tone: 'warning',
   },
   cancelled: {
+    code: 'x',
     meaning: 'never sent, given up after a rejection, or written off; final',
     final: true,
     needsJob: false,
@@ -184,6 +195,16 @@ export function queueNameOf(state: StateWithJob): (typeof STATES)[StateWithJob][
 /** The states of payouts whose job stands in the same queue as that of `state`: while a payout is sent, its job still runs. */
 export function statesInQueueOf(state: StateWithJob): readonly PayoutState[] {
   return PAYOUT_STATES.filter((other) => STATES[other].queue === STATES[state].queue);
+}
+
+/** The code of each state. */
+export const STATE_CODE = mapStates((state) => STATES[state].code) as Readonly<Record<PayoutState, string>>;
+
+const STATE_OF_CODE = new Map(PAYOUT_STATES.map((state) => [STATE_CODE[state], state]));
+
+/** The state of a code; undefined where it is none. */
+export function stateOfCode(code: string): PayoutState | undefined {
+  return STATE_OF_CODE.get(code);
 }
 
 function mapStates<Value>(toValue: (state: PayoutState) => Value): Record<string, Value> {

@@ -1,4 +1,4 @@
-import type { PayoutState } from './states.js';
+import { PAYOUT_STATES, type PayoutState } from './states.js';
 
 /** Every way from one state to another. A script cannot make a transition that is not in this table. */
 
@@ -66,6 +66,14 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'cancelled', to: 'unknown', when: FORGOTTEN, isExceptional: true },
   { from: 'cancelled', to: 'in_progress', when: `${FORGOTTEN}, with its txhash`, isExceptional: true },
 ];
+
+/**
+ * States that no payout ever leaves, not even by an adoption: from format 4 of the ledger on their indexes only grow, until
+ * retention removes what is old.
+ */
+export const ENDED_STATES: readonly PayoutState[] = PAYOUT_STATES.filter((state) =>
+  TRANSITIONS.every(({ from }) => from !== state),
+);
 
 /** The states to which a payout in `state` goes in normal operation. */
 export function reachableFrom(state: PayoutState): readonly PayoutState[] {

@@ -5,7 +5,7 @@ import { parseInput, txhashField } from '../fields.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
-import { wrongStateError } from '../ledger/payout-ledger.js';
+import { wrongStateError } from '../ledger/state-change.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import { requeuePayout } from './requeue-payout.js';
 import { verifyTransaction } from './verify-transaction.js';

@@ -5,7 +5,8 @@ import { StatementError } from '../control/statement.js';
 import { ConflictError } from '../errors.js';
 import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
-import { toChangeError, wrongStateError, type PayoutLedger } from '../ledger/payout-ledger.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import { toChangeError, wrongStateError } from '../ledger/state-change.js';
 import type { PayoutState } from '../ledger/states.js';
 
 /** A payout that an operator takes for not paid. */

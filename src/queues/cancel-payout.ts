@@ -1,6 +1,6 @@
 import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
-import { wrongStateError } from '../ledger/payout-ledger.js';
+import { wrongStateError } from '../ledger/state-change.js';
 import { UNSENT_STATES } from '../ledger/states.js';
 import type { LedgerAccess } from './open-ledger.js';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Queue } from 'bullmq';
 import type { LedgerKeys } from '../ledger/keys.js';
 import { ask } from '../ledger/ledger-connection.js';
-import type { StateWithJob } from '../ledger/states.js';
+import type { PayoutState } from '../ledger/states.js';
 import type { RedisClient } from '../redis.js';
 import type { JobPlace } from './job-places.js';
 import { toJobId } from './payout-queues.js';
@@ -45,6 +45,8 @@ export class JobRecords {
 
   constructor(redis: RedisClient) {
     this.#redis = redis;
+    // Once for a connection: a command that was defined again is sent with its whole text.
+    if (READ_REQUEUE_COUNTS in redis) return;
     redis.defineCommand(READ_REQUEUE_COUNTS, { lua: readScript('read-requeue-counts') });
     redis.defineCommand(FIND_DEAD_JOBS, { lua: readScript('find-dead-jobs') });
     redis.defineCommand(CLEAR_ORPHAN_JOB, { numberOfKeys: STRUCTURES.length + 2, lua: readScript('clear-orphan-job') });
@@ -58,7 +60,7 @@ export class JobRecords {
    */
   async readJobIds(
     keys: LedgerKeys,
-    state: StateWithJob,
+    state: PayoutState,
     payoutIds: readonly string[],
   ): Promise<(string | undefined)[]> {
     if (payoutIds.length === 0) return [];

@@ -1,5 +1,6 @@
 import { Queue, type JobsOptions, type QueueOptions, type Telemetry } from 'bullmq';
 import { silentLogger, type Logger } from '../logger.js';
+import { pipelined } from '../ledger/ledger-connection.js';
 import type { RedisClient } from '../redis.js';
 import type { Payout } from '../ledger/payout.js';
 import { queueNameOf, type StateWithJob } from '../ledger/states.js';
@@ -12,6 +13,12 @@ import { shortenTimes, type QueueTimes } from './queue-times.js';
  */
 
 export const QUEUE_NAMES = { withdraw: 'withdraw', transactionstatus: 'transactionstatus' } as const;
+
+/**
+ * Entries of a list from its end, through which Redis walks in 2 ms. What is further from both ends of the list of waiting
+ * jobs is left where it is.
+ */
+export const LIST_REACH = 100_000;
 
 /** What a job carries: the payout's id, and a copy of what an operator wants to see on the dashboard. Never a secret. */
 export interface PayoutJobData {
@@ -112,19 +119,35 @@ export class PayoutQueues {
 
   /** Rings for payouts that are `in_progress`: their status is asked for until it is final. @param delayMs - before the first poll */
   async addStatusJobs(payouts: readonly JobSource[], delayMs: number): Promise<void> {
-    if (payouts.length === 0) return;
-    await this.transactionstatus.addBulk(
-      payouts.map((payout) => ({
-        name: QUEUE_NAMES.transactionstatus,
-        data: toJobData(payout),
-        opts: { jobId: toJobId(payout), delay: delayMs },
-      })),
-    );
+    const jobs = payouts.map((payout) => ({
+      name: QUEUE_NAMES.transactionstatus,
+      data: toJobData(payout),
+      opts: { jobId: toJobId(payout), delay: delayMs },
+    }));
+    const [first, ...others] = jobs;
+    if (first === undefined) return;
+    // After each send one is added. BullMQ's bulk makes a pipeline, which copies every script that the connection knows.
+    if (others.length === 0) await this.transactionstatus.add(first.name, first.data, first.opts);
+    else await this.transactionstatus.addBulk(jobs);
   }
 
-  /** Takes the withdraw job of a payout that need not be sent any more out of the queue. A running job stays. */
+  /**
+   * Takes the withdraw job of a payout that need not be sent any more out of the queue. A running job stays, and so does one
+   * behind more than {@link LIST_REACH} others: BullMQ walks from the newest job to it, for 20 ms in a backlog of a million.
+   * The worker finds it when its turn comes.
+   */
   async removeWithdrawJob(payout: JobIdSource): Promise<void> {
-    await this.withdraw.remove(toJobId(payout));
+    const jobId = toJobId(payout);
+    if (await this.#isWithinReach(jobId)) await this.withdraw.remove(jobId);
+  }
+
+  async #isWithinReach(jobId: string): Promise<boolean> {
+    const key = (name: string): string => this.withdraw.toKey(name);
+    const [length, place, ...scores] = (await pipelined({ redis: this.#redis }, (pipeline) => {
+      pipeline.llen(key('wait')).lpos(key('wait'), jobId, 'MAXLEN', LIST_REACH);
+      for (const name of ['failed', 'completed', 'delayed', 'prioritized']) pipeline.zscore(key(name), jobId);
+    })) as [number, ...(number | string | null)[]];
+    return length <= LIST_REACH || [place, ...scores].some((found) => found !== null);
   }
 
   /**

@@ -1,6 +1,7 @@
 import { DelayedError, WaitingError, type Job } from 'bullmq';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
+import { removeNextCancelledJobs } from '../queues/remove-cancelled-jobs.js';
 import { ExpectedEndError } from './expected-end-error.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { sendUntilDecided, type ActiveSender, type SendDecision } from './sender/send-until-decided.js';
@@ -49,6 +50,7 @@ export class WithdrawJobs {
       case 'sent':
         return await this.#conclude(payoutId, decision.outcome);
       case 'skipped':
+        if (decision.state === 'cancelled') await this.#removeNext();
         return `nothing to do: the payout is ${decision.state ?? 'not in the ledger'}`;
       case 'early':
         await job.moveToDelayed(decision.notBefore, token);
@@ -57,6 +59,18 @@ export class WithdrawJobs {
         // To the head of the queue, so that the order is kept.
         await job.moveToWait(token);
         throw new WaitingError();
+    }
+  }
+
+  /** Each job that has nothing to do costs the queue a second, and payouts that are cancelled together stand together. */
+  async #removeNext(): Promise<void> {
+    const { connection, queues, clock, logger } = this.#options;
+    try {
+      const sweep = { clock, signal: this.#stop.signal };
+      const removed = await removeNextCancelledJobs(connection, queues.withdraw, sweep);
+      if (removed > 0) logger.info({ removed }, 'removed the jobs of cancelled payouts that came next');
+    } catch (error) {
+      logger.debug({ reason: (error as Error).message }, 'the jobs of cancelled payouts stay');
     }
   }
 

@@ -159,6 +159,19 @@ describe('readAccountStats', () => {
     expect((await readAccountStats(account.connection)).oldestAgeMs.queued).toBe(0);
   });
 
+  it('keeps the age of a payout that an operator put back, when it is put back without having been sent', async () => {
+    await account.ledger.enqueue([aPayout('p')]);
+    const lease = await takeLease(account.sender, 'one');
+    const rejected = { kind: 'rejected', message: 'm' } as const;
+    await account.sender.finishSend(await begin(account.sender, lease, 'p'), rejected, NO_BREAKER, 0);
+    account.clock.advance(60_000);
+    await account.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'r' });
+    account.clock.advance(5_000);
+    await account.sender.revertSend(await begin(account.sender, lease, 'p'), 'the gateway is not reachable');
+    account.clock.advance(1_000);
+    expect((await readAccountStats(account.connection)).oldestAgeMs.queued).toBe(6_000);
+  });
+
   it('shows no sender once the lease was given back or ended by an adoption', async () => {
     await account.sender.releaseLease(await takeLease(account.sender, 'one'));
     expect((await readAccountStats(account.connection)).sender).toBeNull();

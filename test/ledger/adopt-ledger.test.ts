@@ -213,6 +213,14 @@ describe('holdSendablePayouts', () => {
     await redis.zadd(connection.keys.state('queued'), 1, 'gone');
     expect(await holdSendablePayouts(connection, DOUBT)).toBe(0);
   });
+
+  it('leaves none behind where the records of many in front of it were deleted', async () => {
+    const { redis, connection } = account;
+    await account.ledger.enqueue(Array.from({ length: 450 }, (_, index) => aPayout(`p-${index}`)));
+    for (let index = 0; index < 400; index += 1) await redis.del(connection.keys.payout(`p-${index}`));
+    expect(await holdSendablePayouts(connection, DOUBT)).toBe(50);
+    expect(await account.ledger.get('p-449')).toMatchObject({ state: 'unknown' });
+  });
 });
 
 describe('adoptLedger', () => {

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { RedisUnavailableError } from '../../src/errors.js';
 import { ask, pipelined } from '../../src/ledger/ledger-connection.js';
 import { peekSenderView, readSenderView } from '../../src/ledger/read-sender-view.js';
@@ -31,6 +32,19 @@ describe('a pipeline', () => {
     expect(
       await pipelined(account.connection, (pipeline) => pipeline.hset(ledger, 'a', '1').hget(ledger, 'a')),
     ).toEqual([1, '1']);
+  });
+
+  it('of one command is that command, and fails as it does', async () => {
+    const { ledger } = account.connection.keys;
+    const made = jest.spyOn(account.redis as Redis, 'pipeline');
+    await account.redis.hset(ledger, 'a', '1');
+    expect(await pipelined(account.connection, (pipeline) => pipeline.hgetall(ledger))).toEqual([{ a: '1' }]);
+    await expect(pipelined(account.connection, (pipeline) => pipeline.zcard(ledger))).rejects.toThrow('WRONGTYPE');
+    expect(made).not.toHaveBeenCalled();
+  });
+
+  it('of no command asks nothing', async () => {
+    expect(await pipelined(account.connection, () => undefined)).toEqual([]);
   });
 
   it('fails where one of its commands does', async () => {

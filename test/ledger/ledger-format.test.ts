@@ -4,6 +4,7 @@ import { ConflictError, UnsupportedFormatError } from '../../src/errors.js';
 import { readAccountStats } from '../../src/ledger/account-stats.js';
 import { listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { peekSenderView } from '../../src/ledger/read-sender-view.js';
+import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { SCRIPT_NAMES, scriptSource } from '../../src/ledger/scripts.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
@@ -159,22 +160,92 @@ describe('a ledger with held payouts', () => {
 
   it('is refused by the scripts of the version before', async () => {
     await account.redis.hset(account.connection.keys.ledger, 'format', '3');
-    const before = scriptSource('pause-account').replace('local FORMAT = 3', 'local FORMAT = 2');
-    const keys = account.connection.keys.ofEveryScript;
-    expect(await account.redis.eval(before, keys.length, ...keys, 1, 'ann', 'lunch')).toEqual([-10, 3]);
+    expect(await pauseAsFormat(2)).toEqual([-10, 3]);
+  });
+});
+
+/** What a version that reads up to this format gets. */
+async function pauseAsFormat(format: number): Promise<unknown> {
+  const source = scriptSource('pause-account').replace(/local FORMAT = \d/, `local FORMAT = ${format}`);
+  const keys = account.connection.keys.ofEveryScript;
+  return account.redis.eval(source, keys.length, ...keys, 1, 'ann', 'lunch');
+}
+
+describe('a compact ledger', () => {
+  const fieldsOf = async (txhash: string) => account.redis.hkeys(account.connection.keys.txhashBucket(txhash));
+
+  it('is one from the first lease of this version on; then the version before is refused', async () => {
+    await sender.readSender();
+    await account.ledger.enqueue([aPayout('p')]);
+    await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled', by: 'ann', reason: 'r' });
+    expect(await formatOf()).toBe('2');
+    expect(await sender.acquireLease('new', { ...VIEW, sendCount: 5 }, JOURNAL, 0)).toBeUndefined();
+    expect([await formatOf(), await pauseAsFormat(3)]).toEqual(['2', 0]);
+    await takeLease(sender, 'new');
+    expect([await formatOf(), await pauseAsFormat(3)]).toEqual(['4', [-10, 4]]);
+  });
+
+  it('keeps a part of the digest of a txhash; before that lease, the whole', async () => {
+    await finish(SENDING, ACCEPTED);
+    expect(await fieldsOf('hash-new')).toEqual(['hash-new']);
+    await takeLease(sender, 'new');
+    await account.ledger.change({ payoutId: 'P-3', from: 'unknown', to: 'in_progress', txhash: 'hash-3', by: 'ann' });
+    expect(await fieldsOf('hash-3')).toEqual([expect.stringMatching(/^ [0-9a-f]{20}$/)]);
+    expect(await account.ledger.findByTxhash('hash-3')).toBe('P-3');
+    expect(await account.ledger.findByTxhash('hash-new')).toBe('P-4');
+  });
+
+  it.each([
+    ['by a part of its digest', true],
+    ['whole', false],
+  ])('gives no txhash to a second payout that stands there %s', async (_, isCompact) => {
+    if (isCompact) await takeLease(sender, 'new');
+    await finish(SENDING, ACCEPTED);
+    await takeLease(sender, 'new');
+    const second = { payoutId: 'P-3', from: 'unknown', to: 'in_progress', txhash: 'hash-new', by: 'ann' } as const;
+    await expect(account.ledger.change(second)).rejects.toThrow(ConflictError);
+    const late = { payoutId: 'P-3', attempt: 2, token: 'e:2' };
+    await finish(late, ACCEPTED);
+    expect(await account.ledger.get('P-3')).toMatchObject({
+      state: 'unknown',
+      message: expect.stringContaining('P-4'),
+    });
+    expect(await stateOf('P-4')).toBe('unknown');
+    expect(await account.ledger.findByTxhash('hash-new')).toBe('P-4');
+  });
+
+  it.each([
+    ['by a part of its digest', true],
+    ['whole', false],
+  ])('forgets the txhash of a removed payout that stands there %s', async (_, isCompact) => {
+    if (isCompact) await takeLease(sender, 'new');
+    await finish(SENDING, ACCEPTED);
+    await takeLease(sender, 'new');
+    await account.ledger.change({ payoutId: 'P-4', from: 'in_progress', to: 'completed' });
+    expect(await fieldsOf('hash-new')).toHaveLength(1);
+    await removePayouts(account.connection, 'completed', Number.MAX_SAFE_INTEGER, 10);
+    expect(await stateOf('P-4')).toBeUndefined();
+    expect(await fieldsOf('hash-new')).toEqual([]);
+  });
+
+  it('finds a payout only by the txhash that its record has', async () => {
+    await takeLease(sender, 'new');
+    await finish(SENDING, ACCEPTED);
+    await account.redis.hset(account.connection.keys.payout('P-4'), 'txhash', 'another of the same digest');
+    expect(await account.ledger.findByTxhash('hash-new')).toBeUndefined();
   });
 });
 
 describe('a ledger of a newer format', () => {
   beforeEach(async () => {
-    await account.redis.hset(account.connection.keys.ledger, 'format', '4');
+    await account.redis.hset(account.connection.keys.ledger, 'format', '5');
   });
 
   async function expectRefused(use: () => Promise<unknown>): Promise<void> {
     const before = await account.dump();
     await expect(use()).rejects.toThrow(UnsupportedFormatError);
     await expect(use()).rejects.toThrow(
-      /has format 4; this version of payout-queue reads formats 1 to 3\. Run the version/,
+      /has format 5; this version of payout-queue reads formats 1 to 4\. Run the version/,
     );
     expect(await account.dump()).toEqual(before);
   }

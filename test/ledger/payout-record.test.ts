@@ -57,6 +57,14 @@ describe('a stored payout', () => {
     );
   });
 
+  it.each(['', '-1', 'NaN', '1e3', '9'.repeat(16)])('is refused with %j approvals and rejections', (decisions) => {
+    const record = { state: 'queued', attempt: '0', n: '1', h0: `${AT}\tqueued` };
+    expect(parseRecord('p', { ...record, decisions: '12' }).decisions).toBe(12);
+    expect(() => parseRecord('p', { ...record, decisions })).toThrow(
+      `decisions must be a whole number (got "${decisions}")`,
+    );
+  });
+
   it('differs from what is given in nothing when both say nothing of a field', () => {
     const given = inputOf({ priority: 3 });
     expect(differingFields(pairsToRecord(toRecordFields(given)), aPayout('p', { priority: 3 }))).toEqual([]);

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Worker, type Job } from 'bullmq';
 import fc from 'fast-check';
+import type { Redis } from 'ioredis';
 import { QUEUE_NAMES, toJobId, type JobSource } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';
@@ -137,6 +138,21 @@ describe('addStatusJobs', () => {
     await rig.queues.addStatusJobs([source('p', { txhash: 'h' })], 1);
     const jobs = await rig.queues.transactionstatus.getDelayed();
     expect(jobs.map((job) => [job.data.payoutId, job.data.txhash, job.opts.delay])).toEqual([['p', 'h', 5_000]]);
+  });
+
+  it('adds several at once, and none where there is none', async () => {
+    await rig.queues.addStatusJobs([], 1);
+    await rig.queues.addStatusJobs([source('p'), source('q', { requeueCount: 1 })], 5_000);
+    const jobs = await rig.queues.transactionstatus.getDelayed();
+    expect(jobs.map((job) => job.id).sort()).toEqual(['p~0', 'q~1']);
+  });
+
+  it('adds one without a pipeline, which copies every script of the connection', async () => {
+    const pipeline = jest.spyOn(rig.account.redis as Redis, 'pipeline');
+    await rig.queues.addStatusJobs([source('p')], 5_000);
+    expect(pipeline).not.toHaveBeenCalled();
+    await rig.queues.addStatusJobs([source('q'), source('r')], 5_000);
+    expect(pipeline).toHaveBeenCalled();
   });
 });
 

@@ -7,7 +7,7 @@ import { aPayout } from '../ledger/support/a-payout.js';
 import { startWatchedWorker, type WatchedWorker } from './support/watched-worker.js';
 import { until } from '../support/until.js';
 
-const REASON = /^The ledger in Redis has format 4; this version of payout-queue reads formats 1 to 3\./;
+const REASON = /^The ledger in Redis has format 5; this version of payout-queue reads formats 1 to 4\./;
 /** Longer than the worker takes to get the lease, or to look again at what it refuses. */
 const WHILE_MS = 4_000;
 
@@ -40,7 +40,7 @@ it('a worker refuses a ledger of a newer format, says so once, sends nothing and
     prepare: async (_, platformId) => {
       account = connectLedger(redis, platformId);
       await new PayoutLedger(account).enqueue([aPayout('P-1')]);
-      await redis.hset(account.keys.ledger, 'format', '4');
+      await redis.hset(account.keys.ledger, 'format', '5');
     },
   });
   const before = await readKeys();

@@ -98,6 +98,18 @@ describe('removing old payouts', () => {
     }
   });
 
+  it('never accepts a removed id again, also where somebody has deleted the key `ledger`', async () => {
+    await account.ledger.enqueue([aPayout('p')]);
+    await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    account.clock.advance(3 * DAY_MS);
+    await remove();
+    await account.redis.del(account.connection.keys.ledger);
+    expect(await account.ledger.enqueue([aPayout('p'), aPayout('q')])).toMatchObject([
+      { kind: 'removed', payoutId: 'p', state: 'cancelled' },
+      { kind: 'created' },
+    ]);
+  });
+
   it('is no reason for an adopted ledger to think that the payout was forgotten', async () => {
     await makeOneInEachState();
     account.clock.advance(3 * DAY_MS);
@@ -124,6 +136,32 @@ describe('the loop', () => {
     const logger = { ...silentLogger, info: note };
     await applyRetention({ connection: account.connection, retentionDays: 2, statistics, logger }, stop.signal);
     expect(said).toEqual([{ removed: 150 }]);
+  });
+
+  it('is not held up by a payout that cannot be removed', async () => {
+    const payoutIds = Array.from({ length: 150 }, (_, index) => `p-${index}`);
+    await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+    for (const payoutId of payoutIds) await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
+    account.clock.advance(3 * DAY_MS);
+    await account.redis.hset(account.connection.keys.payout('p-0'), 'state', 'queued');
+    const steps = [await remove(), await remove(), await remove(), await remove()];
+    expect(steps.map(({ payouts, isFull }) => [payouts, isFull])).toEqual([
+      [49, true],
+      [49, true],
+      [49, true],
+      [2, false],
+    ]);
+  });
+
+  it('rests where all that it finds is too young', async () => {
+    const payoutIds = Array.from({ length: 60 }, (_, index) => `p-${index}`);
+    await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+    for (const payoutId of payoutIds) {
+      await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
+      account.clock.advance(1);
+    }
+    account.clock.advance(2 * DAY_MS - 20);
+    expect(await remove()).toMatchObject({ payouts: 40, isFull: false });
   });
 });
 

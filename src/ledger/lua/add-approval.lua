@@ -35,7 +35,9 @@ if not stored then
 end
 -- First: an interrupted script then leaves at worst a payout that is judged again for nothing.
 redis.call('SADD', RECHECK, payout.id)
-redis.call('HSET', record, FIELD .. by, approval)
+-- Counted, so that no send begins that was permitted before this was known. One that is repeated says nothing new: it is not
+-- counted, because anybody who has seen it could hold the queue up with it.
+if not is_there then redis.call('HSET', record, 'decisions', payout.decisions + 1, FIELD .. by, approval) end
 local append = is_there and append_missing_event or append_event
 append('approval', payout.id, '', decision, at, by, reason)
 return 1

@@ -13,7 +13,7 @@ local to, fields = 'unknown', { 'message', reason }
 if outcome == 'rejected' then
   to, fields = 'rejected', { 'message', detail, 'told', told_as(token, 'rejected', '') }
 elseif outcome == 'accepted' then
-  local holder = redis.call('HGET', bucket, detail)
+  local holder = txhash_holder(bucket, detail)
   if holder and holder ~= string.sub(record, #PAYOUT_PREFIX + 1) then
     fields = { 'message', 'the gateway gave the txhash of payout ' .. holder .. ': ' .. detail }
   else
@@ -26,8 +26,8 @@ if to == 'unknown' then
 end
 
 -- Only where the payout gets the txhash: a bucket that names one without it would keep it from its owner.
-local function claim_txhash()
-  if to == 'in_progress' then redis.call('HSET', bucket, detail, string.sub(record, #PAYOUT_PREFIX + 1)) end
+local function claim()
+  if to == 'in_progress' then claim_txhash(bucket, detail, string.sub(record, #PAYOUT_PREFIX + 1)) end
 end
 
 if not payout then
@@ -35,7 +35,7 @@ if not payout then
   local all = { 'attempt', attempt, 'tokens', tokens_with({ tokens = {} }, attempt, token), 'adopted', 1 }
   for _, value in ipairs(fields) do all[#all + 1] = value end
   for i = 9, #ARGV do all[#all + 1] = ARGV[i] end
-  claim_txhash()
+  claim()
   create(record, to, at, by, reason, all)
   return to
 end
@@ -48,7 +48,7 @@ if knows(payout, attempt, token) then
   end
   if not late or to == 'unknown' then return '' end
   if payout.state == 'unknown' and to == 'rejected' and payout.overlap >= attempt then return '' end
-  claim_txhash()
+  claim()
   move(payout, to, at, by, reason, fields)
   return to
 end
@@ -71,6 +71,6 @@ if payout.state == to or not ALLOWED[payout.state][to] or (is_open and to == 're
   return ''
 end
 for _, value in ipairs(fields) do known[#known + 1] = value end
-claim_txhash()
+claim()
 move(payout, to, at, by, reason, known)
 return to

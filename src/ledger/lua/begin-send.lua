@@ -3,15 +3,17 @@
 -- ARGV: at, ledgerId, owner, epoch, sends and last (as the sender knows them: last is the token of the send before),
 --       payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last entry),
 --       inFlightMs (for how long the request may be on its way), beat (the holder's last heartbeat that was acknowledged),
---       spend (JSON: what it counts for; '' where no policy counts), spentSince (ms: what was spent before is forgotten)
+--       spend (JSON: what it counts for; '' where no policy counts), spentSince (ms: what was spent before is forgotten),
+--       decisions (how many approvals and rejections the record had been given when the sender judged it)
 -- Returns: the number of sends begun, this one included (1 or more), or
 --   {-1} the lease is not the caller's        {-2, ledgerId} another ledger than the caller knows
 --   {-3, sends, last} sends are missing or more, or others     {-4, reason} the account is paused
 --   {-9, journalId, reason} a journal objects to this ledger
---   {-5, payoutId, …} other payouts are sending   {-6, state, attempt} not queued, or not at this attempt
+--   {-5, payoutId, …} other payouts are sending
+--   {-6, state, attempt} not queued, not at this attempt, or approved or rejected since
 local record = KEYS[OWN + 1]
-local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs, beat, spend, spentSince =
-  unpack(ARGV)
+local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs, beat, spend, spentSince,
+  decisions = unpack(ARGV)
 tell_untold(account.untold)
 if account.id ~= ledgerId then return { -2, account.id or '' } end
 local sender = redis.call('HMGET', SENDER, 'owner', 'epoch', 'released', 'beat', 'sends', 'last')
@@ -30,6 +32,8 @@ local payout = open(record)
 if not payout or payout.state ~= 'queued' or payout.attempt + 1 ~= tonumber(attempt) then
   return { -6, payout and payout.state or '', payout and payout.attempt or '' }
 end
+-- A rejection may have come while the sender waited for its second.
+if payout.decisions ~= tonumber(decisions) then return { -6, payout.state, payout.attempt } end
 -- First: what counts without having begun is put right by the outcome, or grows old.
 if spend ~= '' then
   redis.call('XADD', SPENT, 'MINID', '~', spentSince, '*', 'token', token, 'kind', 'begun', 'at', at, 'spend', spend)

@@ -17,7 +17,7 @@ if refusal == 1 then
   end
 end
 if refusal then return refusal end
-local holder = txhash ~= '' and redis.call('HGET', bucket, txhash)
+local holder = txhash ~= '' and txhash_holder(bucket, txhash)
 if txhash ~= '' and to ~= 'unknown' then
   if holder and holder ~= payout.id then return { -8, holder } end
   record_fields[#record_fields + 1] = 'txhash'
@@ -30,10 +30,10 @@ if to == 'queued' then
   for _, value in ipairs(requeue(payout)) do record_fields[#record_fields + 1] = value end
 end
 if to ~= 'unknown' then
-  if txhash ~= '' then redis.call('HSET', bucket, txhash, payout.id) end
+  if txhash ~= '' then claim_txhash(bucket, txhash, payout.id) end
 elseif holder == payout.id then
   -- The payout that it belongs to may have it.
-  redis.call('HDEL', bucket, txhash)
+  release_txhash(bucket, txhash)
 end
 move(payout, to, at, by, reason, record_fields)
 return 1

@@ -3,5 +3,7 @@
 -- Returns: {id of the newest event ('0-0' without one), the number that indexes gave out last, count of each state}
 local newest = redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 1)[1]
 local reply = { newest and newest[1] or '0-0', redis.call('HGET', LEDGER, 'seq') or '0' }
-for i, state in ipairs(ARGV) do reply[i + 2] = redis.call('ZCARD', INDEX[state]) end
+for i, state in ipairs(ARGV) do
+  reply[i + 2] = redis.call('ZCARD', INDEX[state]) + (ENDED[state] and redis.call('XLEN', ENDED[state]) or 0)
+end
 return reply

@@ -11,7 +11,8 @@ if redis.call('EXISTS', JOURNALS) == 1 or redis.call('EXISTS', OBJECTIONS) == 1 
 end
 for state, index in pairs(INDEX) do
   local is_never_sent = state == 'queued' or state == 'held' or state == 'cancelled'
-  if not is_never_sent and redis.call('EXISTS', index) == 1 then return { -22, 'a payout is ' .. state } end
+  local exists = redis.call('EXISTS', index, ENDED[state] or index) > 0
+  if not is_never_sent and exists then return { -22, 'a payout is ' .. state } end
 end
 if sender[3] == '1' then return 0 end
 append_missing_event('declared_new', '', '', '', at, by, reason)

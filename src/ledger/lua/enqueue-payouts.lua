@@ -4,7 +4,6 @@
 -- Returns a list: for each payout 1 when it was accepted now, the record that is there (field, value, …), or
 --   the state in which it ended before it was removed.
 local at = ARGV[1]
-local some_removed = redis.call('HEXISTS', LEDGER, 'removed') == 1
 
 local IDENTITY = { 'paymentId', 'amount', 'addressTo', 'symbol', 'priority', 'notBefore', 'reference', 'metadata' }
 local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp' }
@@ -66,8 +65,9 @@ while i <= #ARGV do
   local has_batch, count = ARGV[i] == '1', tonumber(ARGV[i + 1])
   local first, last = i + 2, i + 1 + count
   local record, bucket, batch = KEYS[k], KEYS[k + 1], has_batch and KEYS[k + 2]
-  local removed = some_removed and redis.call('HGET', bucket, string.sub(record, #PAYOUT_PREFIX + 1))
   local payout = open(record)
+  -- Asked for each, without a mark in another key that there are any: who deleted that would have them paid again.
+  local removed = not payout and redis.call('HGET', bucket, string.sub(record, #PAYOUT_PREFIX + 1))
   if payout then
     fill_in(record, first, last, batch)
     renew(payout, first, last)

@@ -22,7 +22,7 @@ end
 local has_response = to ~= 'unknown'
 local told = told_as(token, to, txhash)
 -- What was decided since the response was recorded stays. (A record of format 1 says only by its txhash that it was.)
-local is_told = payout.told == told or (from == 'unknown' and to == 'in_progress' and payout.txhash == txhash)
+local is_told = was_told(payout, token, to, txhash) or (from == 'unknown' and to == 'in_progress' and payout.txhash == txhash)
 if has_response and is_told then
   clear_unanswered()
   return { 0, from }
@@ -30,7 +30,7 @@ end
 
 if has_response then note_spent(token, to == 'in_progress' and 'accepted' or 'unpaid', at) end
 
-local holder = to == 'in_progress' and redis.call('HGET', bucket, txhash)
+local holder = to == 'in_progress' and txhash_holder(bucket, txhash)
 if holder == payout.id then holder = nil end
 
 local is_newest = payout.attempt == attempt
@@ -99,7 +99,7 @@ else
   fields[#fields + 1] = message
 end
 if to == 'in_progress' then
-  redis.call('HSET', bucket, txhash, payout.id)
+  claim_txhash(bucket, txhash, payout.id)
   fields[#fields + 1] = 'txhash'
   fields[#fields + 1] = txhash
 elseif to == 'unknown' then

@@ -1,26 +1,10 @@
 import { isAborted } from '../../clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readStateEvents, STREAM_BEGINNING, type StateEvent } from '../../ledger/state-events.js';
+import { readEventsAfter, type StateEvent } from '../../ledger/state-events.js';
 
 /** Small steps, so that a long stream takes no time from the sender. */
 const PAGE = 500;
 const PAUSE_MS = 50;
-
-/**
- * Reads the events behind one.
- * @returns at most `limit`, none at the end; undefined when the stream does not have `after` any more, so that some behind
- * it may be gone as well
- * @throws RedisUnavailableError
- */
-export async function readEventsAfter(
-  connection: LedgerConnection,
-  after: string,
-  limit: number,
-): Promise<StateEvent[] | undefined> {
-  if (after === STREAM_BEGINNING) return readStateEvents(connection, '-', limit);
-  const [first, ...events] = await readStateEvents(connection, after, limit + 1);
-  return first?.eventId === after ? events : undefined;
-}
 
 /**
  * Visits events page by page, with a pause after each.

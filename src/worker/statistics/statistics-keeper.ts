@@ -1,12 +1,11 @@
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { PaymentFacts } from '../../ledger/payment-facts.js';
-import { countPayouts, STREAM_BEGINNING, type StateEvent } from '../../ledger/state-events.js';
+import { countPayouts, readEventsAfter, STREAM_BEGINNING, type StateEvent } from '../../ledger/state-events.js';
 import { loadStatistics, saveStatistics } from '../../ledger/statistics-store.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { Logger } from '../../logger.js';
 import { toFields, parseFields, type CounterFields } from './counters-fields.js';
 import { countEvent, dropOldMinutes, type Counters } from './counters.js';
-import { readEventsAfter } from './event-pages.js';
 import { PaymentFactsCache } from './payment-facts-cache.js';
 import { recount } from './recount.js';
 

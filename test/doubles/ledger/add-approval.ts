@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { SignedApproval } from '../../../src/control/approval.js';
 import { MAX_APPROVALS } from '../../../src/ledger/add-approval.js';
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
@@ -8,7 +9,7 @@ export function addApproval(all: LedgerSnapshot, approval: SignedApproval): Scri
   const { payoutId, by, decision } = approval;
   const payout = all.book.get(payoutId)?.payout;
   if (payout === undefined) return { kind: 'not_found' };
-  const { state, attempt, approvals = [] } = payout;
+  const { state, attempt, approvals = [], decisions = 0 } = payout;
   if (state !== 'queued' && state !== 'held') return { kind: 'wrong_state', state, attempt };
   const before = approvals.find((one) => one.by === by);
   if (before?.decision === 'reject' && decision !== 'reject') return { kind: 'rejected_before', by };
@@ -16,6 +17,11 @@ export function addApproval(all: LedgerSnapshot, approval: SignedApproval): Scri
     return { kind: 'too_many_approvals', count: approvals.length };
   }
   all.recheck = new Set([...all.recheck, payoutId]);
-  all.book.alter(payoutId, { approvals: [...approvals.filter((one) => one.by !== by), approval] });
+  // One that is repeated says nothing new.
+  if (isDeepStrictEqual(before, approval)) return undefined;
+  all.book.alter(payoutId, {
+    approvals: [...approvals.filter((one) => one.by !== by), approval],
+    decisions: decisions + 1,
+  });
   return undefined;
 }

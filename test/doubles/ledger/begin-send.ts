@@ -6,7 +6,7 @@ import { isNewest } from './payout-book.js';
 /** As begin-send.lua. @returns undefined when the attempt may begin */
 export function rejectBegin(
   all: LedgerSnapshot,
-  { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt }: BeginSend,
+  { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt, decisions }: BeginSend,
 ): ScriptRejection | undefined {
   if (all.ledgerId !== ledgerId) return { kind: 'other_ledger', ledgerId: all.ledgerId ?? '' };
   if ((heldBy(all, lease)?.heartbeat ?? -1) < heartbeat) return { kind: 'lease_lost' };
@@ -20,7 +20,8 @@ export function rejectBegin(
   const others = all.book.idsIn('sending');
   if (others.length > 0) return { kind: 'others_sending', payoutIds: others };
   const payout = all.book.get(payoutId)?.payout;
-  if (payout?.state === 'queued' && payout.attempt + 1 === attempt) return undefined;
+  const isAsJudged = (payout?.decisions ?? 0) === decisions;
+  if (payout?.state === 'queued' && payout.attempt + 1 === attempt && isAsJudged) return undefined;
   return { kind: 'wrong_state', state: payout?.state, attempt: payout?.attempt ?? 0 };
 }
 

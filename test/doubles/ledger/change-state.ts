@@ -1,5 +1,5 @@
 import { toLine } from '../../../src/ledger/payout.js';
-import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { StateChange } from '../../../src/ledger/state-change.js';
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
 import type { LedgerSnapshot } from './ledger-snapshot.js';
 

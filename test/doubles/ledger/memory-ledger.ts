@@ -10,7 +10,7 @@ import {
   type SendToAdopt,
 } from '../../../src/ledger/adopt-ledger.js';
 import type { Hold } from '../../../src/ledger/hold.js';
-import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { StateChange } from '../../../src/ledger/state-change.js';
 import { toLine, type NewPayout, type Payout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';

@@ -42,7 +42,7 @@ interface Change {
 /** No two changes of any ledger have the same id, also where one of them was forgotten. */
 let changes = 0;
 
-/** The payouts of a ledger in memory: what prelude.lua does to a record, its history and its indexes. */
+/** The payouts of a ledger in memory: what the scripts of lua/prelude do to a record, its history and its indexes. */
 export class PayoutBook {
   readonly #clock: Pick<Clock, 'wallNow'>;
   #entries = new Map<string, Entry>();

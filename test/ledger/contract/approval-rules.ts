@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SignedApproval } from '../../../src/control/approval.js';
-import { begin, HOLD, takeLease, type GetRig } from './ledger-rig.js';
+import { begin, HOLD, nextBegin, takeLease, type GetRig } from './ledger-rig.js';
 
 /** What a ledger keeps of what persons say. It verifies nothing: who reads it does. */
 const SAID: SignedApproval = {
@@ -41,6 +41,35 @@ export function approvalRules(rig: GetRig): void {
       expect(await rig().approve(SAID)).toBe('refused');
       expect(await rig().approve({ ...SAID, payoutId: 'nobody' })).toBe('not_found');
       expect([await kept(), await rig().marked()]).toEqual([[], []]);
+    });
+
+    it.each(['approve', 'reject'] as const)(
+      'that came since a send was permitted does not let it begin (%s)',
+      async (decision) => {
+        await rig().enqueue('p');
+        await rig().approve({ ...SAID, by: 'bob-1' });
+        const { ledger } = rig();
+        const permitted = await nextBegin(ledger, await takeLease(ledger, 'one'), 'p');
+        await rig().approve({ ...SAID, decision });
+        const refused = { kind: 'wrong_state', state: 'queued', attempt: 0 };
+        expect(await ledger.beginSend(permitted)).toEqual(refused);
+        // The same key says another thing: their number is the same.
+        const again = { ...permitted, decisions: permitted.decisions + 1 };
+        await rig().approve({ ...SAID, ...later, decision: 'reject' });
+        expect(await ledger.beginSend(again)).toEqual(refused);
+        expect(await ledger.beginSend({ ...permitted, decisions: permitted.decisions + 2 })).toMatchObject({
+          kind: 'begun',
+        });
+      },
+    );
+
+    it('that is there already, and comes again, refuses no send that was permitted with it', async () => {
+      await rig().enqueue('p');
+      await rig().approve(SAID);
+      const { ledger } = rig();
+      const permitted = await nextBegin(ledger, await takeLease(ledger, 'one'), 'p');
+      expect(await rig().approve(SAID)).toBe('kept');
+      expect(await ledger.beginSend(permitted)).toMatchObject({ kind: 'begun' });
     });
 
     it('keeps those of forty keys at the most', async () => {

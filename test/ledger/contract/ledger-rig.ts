@@ -1,5 +1,5 @@
 import type { SignedApproval } from '../../../src/control/approval.js';
-import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { StateChange } from '../../../src/ledger/state-change.js';
 import type { Hold } from '../../../src/ledger/hold.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
@@ -96,7 +96,8 @@ export async function takeLease(ledger: SenderLedger, owner: string): Promise<Le
 /** What a holder who knows everything would ask for. */
 export async function nextBegin(ledger: SenderLedger, lease: Lease, payoutId: string): Promise<BeginSend> {
   const { ledgerId, sendCount, last } = await ledger.readSender();
-  const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
+  const { attempt: before = 0, decisions = 0 } = (await ledger.readPayout(payoutId)) ?? {};
+  const attempt = before + 1;
   // The same on every ledger that has seen the same, so that two can be compared.
   const token = `${lease.owner}.${lease.epoch}.${sendCount}.${payoutId}.${attempt}`.replace(/[^\w.:-]/g, '_');
   return {
@@ -110,6 +111,7 @@ export async function nextBegin(ledger: SenderLedger, lease: Lease, payoutId: st
     token,
     journal: JOURNAL,
     inFlightMs: 500,
+    decisions,
   };
 }
 

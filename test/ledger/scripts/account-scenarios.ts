@@ -3,10 +3,11 @@ import type { SignedApproval } from '../../../src/control/approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { addApproval } from '../../../src/ledger/add-approval.js';
 import { changePayouts } from '../../../src/ledger/change-payouts.js';
+import { countStates } from '../../../src/ledger/count-states.js';
 import { countPayouts } from '../../../src/ledger/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics-store.js';
 import { tellJournalHead } from '../../../src/ledger/tell-of-control.js';
-import { removePayouts } from '../../../src/ledger/remove-payouts.js';
+import { readOldest, removePayouts, removeRead } from '../../../src/ledger/remove-payouts.js';
 import { reportDrop } from '../../../src/ledger/reconciliation-store.js';
 import { HOLD, JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
@@ -31,6 +32,15 @@ const APPROVAL: SignedApproval = {
 };
 
 /** Scripts that change payouts and the account by an operator's word, adopt a ledger, and read events. */
+/** Completes a payout of a batch. @returns a later time, wall clock, ms */
+async function completeOld(stage: Stage): Promise<number> {
+  await stage.account.ledger.enqueue([aPayout('p', { batch: 'october' })]);
+  await finished(stage, ACCEPTED);
+  await change('in_progress', 'completed')(stage);
+  stage.account.clock.advance(10);
+  return stage.account.clock.wallNow();
+}
+
 export const accountScenarios: readonly ScriptScenario[] = [
   {
     name: 'a payout is cancelled',
@@ -188,12 +198,18 @@ export const accountScenarios: readonly ScriptScenario[] = [
     name: 'old payouts are removed',
     script: 'remove-payouts',
     prepare: async (stage) => {
-      await stage.account.ledger.enqueue([aPayout('p', { batch: 'october' })]);
-      await finished(stage, ACCEPTED);
-      await change('in_progress', 'completed')(stage);
-      stage.account.clock.advance(10);
-      const before = stage.account.clock.wallNow();
+      const before = await completeOld(stage);
       return { run: async ({ account }) => removePayouts(account.connection, 'completed', before, 10) };
+    },
+  },
+  {
+    name: 'old payouts are removed as they were archived',
+    script: 'remove-payouts',
+    prepare: async (stage) => {
+      const before = await completeOld(stage);
+      const old = await readOldest(stage.account.connection, 'completed', 10);
+      const removal = { state: 'completed', before, old, onlyUnchanged: true } as const;
+      return { run: async ({ account }) => removeRead(account.connection, removal) };
     },
   },
   {
@@ -242,6 +258,15 @@ export const accountScenarios: readonly ScriptScenario[] = [
     prepare: async (stage) => {
       await finished(stage, UNKNOWN);
       return { run: async ({ account }) => countPayouts(account.connection) };
+    },
+  },
+  {
+    name: 'the payouts of a batch are counted',
+    script: 'count-states',
+    prepare: async (stage) => {
+      await finished(stage, UNKNOWN);
+      await stage.account.ledger.enqueue([aPayout('q', { batch: 'b' })]);
+      return { run: async ({ account }) => countStates(account.connection, 'b', ['q', 'p', 'nobody']) };
     },
   },
   {

@@ -2,7 +2,9 @@ import { Cluster } from 'ioredis';
 import type { RedisClient } from '../../../src/redis.js';
 import { readActivity, type Activity } from '../../../src/ledger/activity.js';
 import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
+import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { readPayouts } from '../../../src/ledger/payout-queries.js';
+import { readIndex } from '../../../src/ledger/state-index.js';
 import { FINAL_STATES, PAYOUT_STATES } from '../../../src/ledger/states.js';
 import type { TestAccount } from '../support/test-account.js';
 
@@ -15,13 +17,20 @@ export async function findContradictions({
   redis,
 }: Pick<TestAccount, 'connection' | 'redis'>): Promise<string[]> {
   const { keys } = connection;
+  const ledger = new PayoutLedger(connection);
   const found: string[] = [];
   const prefix = keys.payout('');
   const payoutIds = (await findKeys(redis, `${prefix}*`)).map((key) => key.slice(prefix.length));
   const payouts = await readPayouts(connection, payoutIds);
   const events = await readEvents(connection, { sinceMs: 0 }, 10_000);
   const indexes = new Map<string, string[]>();
-  for (const state of PAYOUT_STATES) indexes.set(state, await redis.zrange(keys.state(state), '0', '-1'));
+  for (const state of PAYOUT_STATES) {
+    const entries = await readIndex(connection, keys.stateIndex(state), { limit: 10_000 });
+    indexes.set(
+      state,
+      entries.map(({ payoutId }) => payoutId),
+    );
+  }
   const outbox = await redis.zrange(keys.outbox, '0', '-1');
 
   for (const { payoutId, state, txhash, lateTxhash, history } of payouts) {
@@ -31,7 +40,7 @@ export async function findContradictions({
     if ((state === 'queued' || state === 'in_progress') && !outbox.includes(`${state} ${payoutId}`)) {
       found.push(`${payoutId} is ${state}, but not in the outbox`);
     }
-    if (txhash !== undefined && (await redis.hget(keys.txhashBucket(txhash), txhash)) !== payoutId) {
+    if (txhash !== undefined && (await ledger.findByTxhash(txhash)) !== payoutId) {
       found.push(`${payoutId} has txhash ${txhash}, but is not found by it`);
     }
     for (const { to, at } of history) {
@@ -55,6 +64,7 @@ export async function findContradictions({
     }
   }
   for (const [state, ids] of indexes) {
+    if (new Set(ids).size < ids.length) found.push(`the index of ${state} names a payout twice`);
     for (const id of ids)
       if (!payoutIds.includes(id)) found.push(`the index of ${state} names ${id}, which is not there`);
   }

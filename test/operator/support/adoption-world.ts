@@ -92,7 +92,8 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
       const { ledgerId, sendCount, last } = view;
       const payout = await sender.readPayout(payoutId);
       const attempt = { payoutId, attempt: (payout?.attempt ?? 0) + 1, token: `${name}-${(tokens += 1)}` };
-      const asked = { ...attempt, lease, heartbeat: 0, ledgerId, sendCount, last, journal: describe(), inFlightMs: 0 };
+      const line = { ledgerId, sendCount, last };
+      const asked = { ...attempt, ...line, lease, heartbeat: 0, journal: describe(), inFlightMs: 0, decisions: 0 };
       const begun = await sender.beginSend(asked);
       return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends: sendCount, token: last }, begun };
     };

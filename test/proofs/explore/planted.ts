@@ -102,7 +102,7 @@ const FOUND_BY_TESTS: readonly Extract<Planted, { test: string }>[] = [
   {
     name: 'send known by the number of its attempt',
     plant: {
-      file: 'ledger/lua/prelude.lua',
+      file: 'ledger/lua/prelude/attempts.lua',
       edits: [["or ''\n  if known == FORMER", "or ''\n  if known ~= '' then return true end\n  if known == FORMER"]],
     },
     test: LEDGER_TEST,

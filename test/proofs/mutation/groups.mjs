@@ -11,7 +11,12 @@ export const groups = {
     tests: ['test/ledger/keys.test.ts', 'test/ledger/states-doc.test.ts', 'test/ledger/transitions.test.ts'],
   },
   payouts: {
-    mutate: ['src/ledger/payout.ts', 'src/ledger/payout-record.ts', 'src/ledger/payout-ledger.ts'],
+    mutate: [
+      'src/ledger/payout.ts',
+      'src/ledger/payout-record.ts',
+      'src/ledger/payout-ledger.ts',
+      'src/ledger/state-change.ts',
+    ],
     tests: [
       'test/ledger/payout.test.ts',
       'test/ledger/payout-record.test.ts',

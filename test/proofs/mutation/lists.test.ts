@@ -14,7 +14,8 @@ it.each(Object.entries(groups))('the files of the group %s are there', (_, { mut
 });
 
 it('every script of the ledger has its tests', () => {
-  const scripts = readdirSync(inProject('src/ledger/lua')).map((name) => name.replace('.lua', ''));
+  const files = readdirSync(inProject('src/ledger/lua'), { recursive: true, encoding: 'utf8' });
+  const scripts = files.filter((name) => name.endsWith('.lua')).map((name) => name.replace('.lua', ''));
   expect(Object.keys(scriptTests).sort()).toEqual(scripts.sort());
   expect(missing(Object.values(scriptTests).flatMap((names) => names.map((name) => `test/${name}`)))).toEqual([]);
 });

@@ -1,10 +1,21 @@
+import { PRELUDE_PARTS } from '../../../../src/ledger/scripts.js';
+
 const CONTRACT = 'ledger/redis-sender-ledger.test.ts';
 const PAYOUTS = 'ledger/payout-ledger.test.ts';
 const ADOPTION = 'ledger/adopt-ledger.test.ts';
 const EVENTS = 'ledger/event-stream.test.ts';
 const GROUPS = 'ledger/group-events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
+const ARCHIVED = 'worker/retention-archive.test.ts';
 const STATISTICS = ['worker/statistics/recount.test.ts', 'worker/statistics/statistics-keeper.test.ts'];
+
+/** What every script uses is tested with all of them. */
+const PRELUDE_TESTS = Object.fromEntries(
+  PRELUDE_PARTS.map((part) => [
+    `prelude/${part}`,
+    [PAYOUTS, EVENTS, CONTRACT, RETENTION, 'ledger/transitions.test.ts'],
+  ]),
+);
 
 /** The tests, by their path in `test`, that hold each script to its rules; those that notice most come first. */
 export const scriptTests: Readonly<Record<string, readonly string[]>> = {
@@ -18,6 +29,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'renew-lease': [CONTRACT, 'ledger/outbox-at-heartbeat.test.ts'],
   'begin-send': [CONTRACT],
   'count-payouts': STATISTICS,
+  'count-states': ['ledger/batch-counts.test.ts'],
   'change-state': [PAYOUTS, 'ledger/transitions.test.ts'],
   'change-states': ['ledger/change-payouts.test.ts', 'ledger/activity.test.ts'],
   'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],
@@ -27,11 +39,11 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'hold-payouts': [CONTRACT, ADOPTION],
   'object-to-ledger': [CONTRACT, 'ledger/account-stats.test.ts'],
   'pause-account': [PAYOUTS, ADOPTION, EVENTS],
-  prelude: [PAYOUTS, EVENTS, CONTRACT, RETENTION, 'ledger/transitions.test.ts'],
+  ...PRELUDE_TESTS,
   'read-group-events': [GROUPS],
   'read-sender': [CONTRACT, 'ledger/ledger-connection.test.ts', ADOPTION],
   'release-lease': [CONTRACT],
-  'remove-payouts': [RETENTION, ...STATISTICS],
+  'remove-payouts': [RETENTION, ARCHIVED, ...STATISTICS],
   'resume-account': [PAYOUTS, EVENTS, CONTRACT],
   'revert-send': [CONTRACT],
   'set-group-idle': [GROUPS],

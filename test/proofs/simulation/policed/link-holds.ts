@@ -1,4 +1,5 @@
-import { toChangeError, type PayoutLedger, type StateChange } from '../../../../src/ledger/payout-ledger.js';
+import type { PayoutLedger } from '../../../../src/ledger/payout-ledger.js';
+import { toChangeError, type StateChange } from '../../../../src/ledger/state-change.js';
 import type { HeldPage, HeldPayouts } from '../../../../src/worker/policy/hold-source.js';
 import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import { LedgerCall, type LedgerLinkOptions } from '../ledger-call.js';

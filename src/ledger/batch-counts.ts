@@ -1,0 +1,164 @@
+import { addCount, countStates, PAYOUTS_PER_COUNT, sumCounts, type StateCounts } from './count-states.js';
+import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
+import { compareEventIds, readEventsAfter, type StateEvent } from './state-events.js';
+import { isPayoutState } from './states.js';
+
+/** A batch, counted by state. */
+export interface BatchCounts {
+  readonly total: number;
+  readonly counts: StateCounts;
+}
+
+/** Counts that hold right after an event. */
+interface CountsAt {
+  readonly position: string;
+  readonly counts: StateCounts;
+}
+
+/** Payouts of a batch that were counted together: those up to a place in the batch, right after an event. */
+interface CountedPart {
+  readonly upTo: number;
+  readonly eventId: string;
+}
+
+/** A smaller batch is counted in some ms. */
+const KEPT_FROM = 5_000;
+/** What only the events tell is counted from the beginning once a day, in seconds. */
+const KEPT_FOR = 24 * 60 * 60;
+const EVENTS_PER_READ = 500;
+/** To follow an event costs as much as to count some payouts: a batch that is behind by more is counted from the beginning. */
+const PAYOUTS_PER_EVENT = 8;
+
+/**
+ * Counts a batch by state. The counts of a large one are kept with the event up to which they hold: the next call follows
+ * the events since. Where the events do not tell everything (they are trimmed, or payouts were removed), it is counted again.
+ * @throws RedisUnavailableError
+ */
+export async function readBatchCounts(connection: LedgerConnection, batch: string): Promise<BatchCounts> {
+  const kept = await loadCounts(connection, batch);
+  const followed = kept && (await followTo(connection, batch, kept, []));
+  if (followed !== undefined) {
+    if (followed.position !== kept?.position) await keepCounts(connection, batch, followed);
+    return { total: sumCounts(followed.counts), counts: followed.counts };
+  }
+  return countAll(connection, batch);
+}
+
+/** Counts part by part, while payouts move: what happened to a part since it was counted, the events tell. */
+async function countAll(connection: LedgerConnection, batch: string): Promise<BatchCounts> {
+  const parts: CountedPart[] = [];
+  const counts: StateCounts = new Map();
+  let page = await readPlaces(connection, batch);
+  for (;;) {
+    const { payoutIds, upTo } = page;
+    const isLast = payoutIds.length < PAYOUTS_PER_COUNT;
+    // Together: a page that nobody waited for would end the process where it fails.
+    const [part, next] = await Promise.all([
+      countStates(connection, batch, payoutIds),
+      isLast ? undefined : readPlaces(connection, batch, upTo),
+    ]);
+    for (const [state, count] of part.counts) addCount(counts, state, count);
+    parts.push({ upTo: Number(upTo), eventId: part.eventId });
+    if (next !== undefined) {
+      page = next;
+      continue;
+    }
+    const { total } = part;
+    const start = { position: parts[0]?.eventId ?? part.eventId, counts: new Map(counts) };
+    const followed = total < KEPT_FROM ? undefined : await followTo(connection, batch, start, parts);
+    if (followed === undefined) return { total, counts };
+    await keepCounts(connection, batch, followed, true);
+    return { total: sumCounts(followed.counts), counts: followed.counts };
+  }
+}
+
+/** @param after - `upTo` of the page before */
+async function readPlaces(
+  { redis, keys }: LedgerConnection,
+  batch: string,
+  after = '-inf',
+): Promise<{ readonly payoutIds: readonly string[]; readonly upTo: string }> {
+  const start = after === '-inf' ? after : `(${after}`;
+  const found = await ask(
+    redis.zrange(keys.batch(batch), start, '+inf', 'BYSCORE', 'LIMIT', 0, PAYOUTS_PER_COUNT, 'WITHSCORES'),
+  );
+  return { payoutIds: found.filter((_, position) => position % 2 === 0), upTo: found.at(-1) ?? after };
+}
+
+/**
+ * Follows the events up to now.
+ * @param parts - what was counted later than `from`, in the order of the batch
+ * @returns undefined where the events do not lead to as many payouts as the batch has, or are too many
+ */
+async function followTo(
+  connection: LedgerConnection,
+  batch: string,
+  { position, counts }: CountsAt,
+  parts: readonly CountedPart[],
+): Promise<CountsAt | undefined> {
+  const { eventId: end, total } = await countStates(connection, batch, []);
+  let last = position;
+  for (let followed = 0; last !== end;) {
+    const events = await readEventsAfter(connection, last, EVENTS_PER_READ);
+    if (events === undefined || events.length === 0 || followed > total / PAYOUTS_PER_EVENT) return undefined;
+    const endsAt = events.findIndex(({ eventId }) => eventId === end);
+    const page = endsAt === -1 ? events : events.slice(0, endsAt + 1);
+    await followPage(connection, batch, { counts, parts, events: page });
+    followed += page.length;
+    last = page.at(-1)?.eventId ?? last;
+  }
+  const isWhole = sumCounts(counts) === total && [...counts.values()].every((count) => count >= 0);
+  return isWhole ? { position: end, counts } : undefined;
+}
+
+async function followPage(
+  connection: LedgerConnection,
+  batch: string,
+  { counts, parts, events }: { counts: StateCounts; parts: readonly CountedPart[]; events: readonly StateEvent[] },
+): Promise<void> {
+  const changes = events.flatMap(({ eventId, change }) => (change === undefined ? [] : [{ eventId, ...change }]));
+  const places = await pipelined(connection, (pipeline) => {
+    for (const { payoutId } of changes) pipeline.zscore(connection.keys.batch(batch), payoutId);
+  });
+  for (const [index, { eventId, from, to }] of changes.entries()) {
+    const place = places[index];
+    if (place === null) continue;
+    const part = parts.find(({ upTo }) => Number(place) <= upTo);
+    if (part !== undefined && compareEventIds(eventId, part.eventId) <= 0) continue;
+    if (from !== undefined) addCount(counts, from, -1);
+    addCount(counts, to, 1);
+  }
+}
+
+async function loadCounts({ redis, keys }: LedgerConnection, batch: string): Promise<CountsAt | undefined> {
+  const kept = parseKept(await ask(redis.get(keys.batchCounts(batch))));
+  if (kept === null || typeof kept !== 'object' || !('position' in kept && 'counts' in kept)) return undefined;
+  const { position, counts } = kept;
+  if (typeof position !== 'string') return undefined;
+  const pairs = Object.entries(counts as Record<string, unknown>);
+  return {
+    position,
+    counts: new Map(pairs.flatMap(([state, count]) => (isPayoutState(state) ? [[state, Number(count)] as const] : []))),
+  };
+}
+
+/** Somebody may have written there what is no JSON: then there is nothing. */
+function parseKept(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? 'null');
+  } catch {
+    return null;
+  }
+}
+
+/** They are kept for the next call alone: who may only read does without. Those that expired meanwhile do not come back. */
+async function keepCounts(
+  { redis, keys }: LedgerConnection,
+  batch: string,
+  { position, counts }: CountsAt,
+  isNew = false,
+): Promise<void> {
+  const text = JSON.stringify({ position, counts: Object.fromEntries(counts) });
+  const key = keys.batchCounts(batch);
+  await (isNew ? redis.set(key, text, 'EX', KEPT_FOR) : redis.set(key, text, 'KEEPTTL', 'XX')).catch(() => undefined);
+}

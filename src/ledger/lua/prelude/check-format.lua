@@ -1,0 +1,22 @@
+-- A ledger of a newer format is left alone; one of format 1, which had no mark, is marked. There a worker whose journal
+-- objected paused the account, which an operator could resume: that becomes an objection. The pause stays until the
+-- adoption, for workers of format 1 know nothing else.
+local function check_format(account)
+  if account.format then return tonumber(account.format) end
+  if not MARKS_FORMAT then return NEW_FORMAT end
+  if account.pausedBy == 'send journal' then
+    redis.call('HSET', OBJECTIONS, 'unnamed', cjson.encode({ kind = 'ledger', reason = account.pausedReason, at = account.pausedAt }))
+  end
+  redis.call('HSET', LEDGER, 'format', NEW_FORMAT)
+  return NEW_FORMAT
+end
+
+-- The account as it was before the script changed anything; false where a field is not there. Read once, for each script.
+local ACCOUNT_FIELDS = { 'format', 'pausedBy', 'pausedReason', 'pausedAt', 'id', 'untold', 'counted', 'rejectionsInARow',
+  'unknownsInARow' }
+local account = {}
+for i, value in ipairs(redis.call('HMGET', LEDGER, unpack(ACCOUNT_FIELDS))) do account[ACCOUNT_FIELDS[i]] = value end
+
+local format = check_format(account)
+if format > FORMAT then return { -10, format } end
+is_compact = format >= COMPACT_FORMAT

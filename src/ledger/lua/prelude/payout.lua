@@ -1,0 +1,42 @@
+-- The part of a record that decides what may happen to its payout; nil where there is none. Read together, because many
+-- reads cost more than long ones. `told`, `txhash`, `hasMessage`, `queuedSince`, `h0`: as they were before the
+-- script changed anything.
+local function open(record)
+  local field = redis.call('HMGET', record, 'state', 'attempt', 'tokens', 'epoch', 'n', 'pending', 'overlap', 'told', 'txhash',
+    'message', 'decisions', 'queuedSince', 'h0')
+  if not field[1] then return nil end
+  local attempt = tonumber(field[2] or 0)
+  local payout = {
+    record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = field[1], attempt = attempt,
+    tokens = read_tokens(attempt, field[3], field[4]), n = tonumber(field[5]),
+    overlap = tonumber(field[7] or 0), told = field[8], txhash = field[9], hasMessage = field[10] and true or false,
+    decisions = tonumber(field[11] or 0) or 0, queuedSince = field[12], h0 = field[13],
+  }
+  if field[6] then complete(payout, field[6]) end
+  return payout
+end
+
+-- Whether an attempt is the last one of its payout.
+local function is_last(payout, attempt, token)
+  return payout ~= nil and payout.attempt == attempt and knows(payout, attempt, token)
+end
+
+-- Moves a payout to another state. The caller has checked what is special to its transition; that the transition exists
+-- at all is checked here, before anything is written. `fields`: field, value, … that change with it. `seq`: its place in
+-- the index of the new state; the last one where there is none.
+local function move(payout, to, at, by, reason, fields, seq)
+  local from = payout.state
+  if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
+  redis.call('HSET', payout.record, 'state', to, 'n', payout.n + 1, 'h' .. payout.n, history_entry(to, at, by, reason),
+    'pending', from, unpack(fields or {}))
+  payout.state, payout.n = to, payout.n + 1
+  follow(payout, from, at, by, reason, seq)
+end
+
+-- Puts in a payout that is not there. `seq`: its place in the index, where the caller needs the number too.
+local function create(record, state, at, by, reason, fields, seq)
+  local payout = { record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = state }
+  redis.call('HSET', record, 'state', state, 'n', 1, 'h0', history_entry(state, at, by, reason), 'pending', '',
+    unpack(fields))
+  follow(payout, '', at, by, reason, seq)
+end

@@ -1,0 +1,81 @@
+import type { StoredReceipt } from '../control/receipt.js';
+import { ConflictError, NotFoundError } from '../errors.js';
+import { formatAlternatives } from '../format.js';
+import type { ScriptRejection } from './script-rejection.js';
+import type { PayoutState } from './states.js';
+import { reachableFrom } from './transitions.js';
+
+/** A change that an operator or the gateway's status makes. */
+export interface StateChange {
+  readonly payoutId: string;
+  /** The state in which the payout must be. */
+  readonly from: PayoutState;
+  readonly to: PayoutState;
+  /** The attempt that was decided about, where one that was begun since must not be meant. */
+  readonly attempt?: number;
+  /** Who, where it is an operator. */
+  readonly by?: string;
+  readonly reason?: string;
+  /** The payout's transaction from now on; where it becomes `unknown`, the one that turned out not to be. */
+  readonly txhash?: string;
+  readonly fee?: string;
+  readonly message?: string;
+  /** The operator's signed act, as JSON. */
+  readonly act?: string;
+  /** The worker's receipt of the final state; its time is the time of the change. */
+  readonly receipt?: StoredReceipt | undefined;
+}
+
+/** Why a change was refused, as the error that its caller gets. */
+export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
+  switch (rejection.kind) {
+    case 'wrong_state':
+      return wrongStateError(payoutId, rejection.state, from, to);
+    case 'txhash_taken':
+      return new ConflictError(`txhash ${txhash} already belongs to payout ${rejection.payoutId}`, ['txhash']);
+    case 'sent_since':
+      return new ConflictError(
+        `Payout ${payoutId} was sent again meanwhile (attempt ${rejection.attempt}): look at it again, then decide`,
+        ['attempt'],
+      );
+    case 'in_doubt':
+      return new ConflictError(
+        `The request of payout ${payoutId} may still be on its way to the gateway for ${Math.ceil(rejection.forMs / 1_000)} s: ask the gateway again after that, then decide`,
+        ['state'],
+      );
+    case 'paid_late':
+      return new ConflictError(
+        `Payout ${payoutId} was paid as ${rejection.txhash}, which the gateway reported late: it is not sent again. Resolve it with that txhash, write it off, or cancel it`,
+        ['lateTxhash'],
+      );
+    case 'not_found':
+      return new NotFoundError(`Payout ${payoutId} not found`);
+    default:
+      return new Error(`change-state refused payout ${payoutId} as ${rejection.kind}`);
+  }
+}
+
+/** The rejection of a change: the state that was found, and what would be allowed. */
+export function wrongStateError(
+  payoutId: string,
+  found: PayoutState | undefined,
+  from: PayoutState | readonly PayoutState[],
+  to: PayoutState,
+): ConflictError {
+  const needed = formatAlternatives([from].flat());
+  if (found === undefined) return new ConflictError(`Payout ${payoutId} is not ${needed}`, ['state']);
+  const allowed = reachableFrom(found).join(', ') || 'none, it is final';
+  return new ConflictError(
+    `Cannot move payout ${payoutId} from ${found} to ${to}: that needs ${needed}. Allowed from ${found}: ${allowed}${describeOtherWay(found, from)}`,
+    ['state'],
+  );
+}
+
+/** What the caller may have meant, where a payout is held, or is to be released and is not. */
+function describeOtherWay(found: PayoutState, from: PayoutState | readonly PayoutState[]): string {
+  if (found === 'held')
+    return '. It was not sent: `payouts release` queues it again once the cause of its hold is gone';
+  if (from !== 'held') return '';
+  if (found === 'rejected') return '. `payouts retry` queues it again';
+  return found === 'unknown' ? '. `payouts resolve` decides what became of it' : '';
+}
