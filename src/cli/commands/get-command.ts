@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { NotFoundError } from '../../errors.js';
 import { describeApproval, describeUnverified } from '../approvals/describe-approvable.js';
 import { openApprovalJudge } from '../context/approvals.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readCurrencies } from '../context/read-currencies.js';
 import { describeReceipt, openReceiptVerifier } from '../context/receipts.js';
+import { requireRemoved } from '../context/removed-payout.js';
 import { formatPayout } from '../output/format-payout.js';
 import { toPayoutJson } from '../output/payout-json.js';
 import { withProducer } from '../context/with-producer.js';
@@ -12,6 +12,9 @@ import { withProducer } from '../context/with-producer.js';
 const HELP_AFTER = `
 With PAYOUT_KEYS_FILE it says of a payout that is completed or failed whether a worker of the keyring signed that (verified in
 --json). The other states are not signed. Of each approval it says whether it counts now.
+
+A payout that PAYOUT_RETENTION_DAYS removed from Redis is found in PAYOUT_ARCHIVE_DIR, on the worker's host; "archived in"
+(--json: archivedIn) is its file.
 
 Examples:
   payouts get invoice-77
@@ -30,14 +33,11 @@ export function defineGetCommand(command: Command, context: CliContext): void {
       const { txhash, json } = flags;
       if ((payoutId === undefined) === (txhash === undefined)) command.error('error: give a payoutId or --txhash');
       const verifier = openReceiptVerifier(context.environment);
-      const found = await withProducer(context, (producer) =>
-        txhash === undefined ? producer.get(payoutId ?? '') : producer.getByTxhash(txhash),
+      const key = txhash === undefined ? { payoutId: payoutId ?? '' } : { txhash };
+      const present = await withProducer(context, (producer) =>
+        'txhash' in key ? producer.getByTxhash(key.txhash) : producer.get(key.payoutId),
       );
-      if (found === undefined) {
-        throw new NotFoundError(
-          txhash === undefined ? `Payout ${payoutId ?? ''} not found` : `No payout has txhash ${txhash}`,
-        );
-      }
+      const found = present ?? (await requireRemoved(context, key));
       const payout = verifier?.mark(found) ?? found;
       const receipt = describeReceipt(verifier?.judge(found));
       const judged = openApprovalJudge(context.environment)?.(found);

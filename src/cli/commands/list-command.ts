@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import type { ArchiveFolder } from '../../archive/archive-files.js';
 import { NotFoundError } from '../../errors.js';
 import { findPayouts, type PayoutFilter } from '../../ledger/find-payouts.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
@@ -6,18 +7,21 @@ import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { listPayouts } from '../../ledger/payout-queries.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES } from '../../ledger/states.js';
+import { namingArchive, requireArchiveFolder } from '../context/archive-place.js';
 import type { CliContext } from '../context/cli-context.js';
 import { openReceiptVerifier } from '../context/receipts.js';
 import { parseLimit } from '../context/parse-limit.js';
 import { readCurrencies } from '../context/read-currencies.js';
 import { withAccount } from '../context/with-account.js';
 import { startProgress } from '../import/progress.js';
+import { findInArchive } from '../list/find-in-archive.js';
 import { isSearch, readFilter, type FilterFlags } from '../list/read-filter.js';
 import { createCsvWriter, createLineWriter, createTableWriter, type WritePayouts } from '../list/write-payouts.js';
 
 interface Flags extends FilterFlags {
   readonly limit: string;
   readonly all?: true;
+  readonly archived?: true;
   readonly json?: true;
   readonly csv?: true;
   /** Off with `--no-quote-formulas`. */
@@ -30,6 +34,10 @@ const HELP_AFTER = `
 With --state or --batch alone, payouts come in the order in which they came into the state, or were accepted into the batch.
 With any other filter they are searched for, the newest first: those that came into their present state last. A payout must
 meet all filters that are given. --since and --until are about when it came into its present state.
+
+With --archived they are those that PAYOUT_RETENTION_DAYS removed from Redis, from PAYOUT_ARCHIVE_DIR on the worker's host:
+the newest day first, by the day (UTC) on which they came into their last state. All filters may be used, or none. Files of days
+outside --since and --until are not opened; in --json archivedIn is the file.
 
 --csv writes the columns of \`payouts import\`, then state, txhash, fee, message, batch, created_at, updated_at and
 late_txhash. \`payouts import\` refuses those: the payouts have been enqueued before, so take them out only to enqueue
@@ -46,6 +54,7 @@ Examples:
   payouts list --reference INV-77 --amount 12.5
   payouts list --batch 2030-01-salaries --all --json > salaries.jsonl
   payouts list --batch 2030-01-salaries --all --csv > salaries-results.csv
+  payouts list --archived --since 2029-01-01 --until 2029-02-01 --all --json > january-2029.jsonl
 `;
 
 /** Defines `payouts list`. */
@@ -58,6 +67,7 @@ export function defineListCommand(command: Command, context: CliContext): void {
     .option('--amount <amount>', 'payouts of this amount')
     .option('--since <time>', 'that came into their state at this time or later (2030-01-31, 2030-01-31T09:00:00Z)')
     .option('--until <time>', 'that came into their state before this time')
+    .option('--archived', 'payouts that were removed from Redis, from PAYOUT_ARCHIVE_DIR')
     .option('--limit <number>', 'maximum number of payouts to print', '50')
     .option('--all', 'all of them')
     .option('--json', 'print each payout as one line of JSON')
@@ -66,16 +76,19 @@ export function defineListCommand(command: Command, context: CliContext): void {
     .addHelpText('after', HELP_AFTER)
     .action(async (flags: Flags) => {
       const filter = readFilter(flags);
-      if (Object.keys(filter).length === 0) {
-        command.error('error: give --state, --batch, --address, --reference, --amount, --since or --until');
+      if (Object.keys(filter).length === 0 && !flags.archived) {
+        command.error('error: give --state, --batch, --address, --reference, --amount, --since, --until or --archived');
       }
+      const archive = flags.archived && requireArchiveFolder(context);
       const limit = flags.all ? Infinity : parseLimit(flags.limit);
       const isTable = !flags.json && !flags.csv;
       const write = chooseWriter(flags, isTable ? await readCurrencies(context) : [], context);
       const more = await withAccount(context, async ({ ledger: { connection } }) =>
-        isSearch(filter)
-          ? searchPages(connection, { filter, limit }, context, write)
-          : listPages(connection, { filter, limit }, context, write),
+        archive !== undefined
+          ? namingArchive(archive, async () => listArchive(connection, archive, { filter, limit }, context, write))
+          : isSearch(filter)
+            ? searchPages(connection, { filter, limit }, context, write)
+            : listPages(connection, { filter, limit }, context, write),
       );
       if (more) context.writeError(`More payouts follow: use a larger --limit, or --all.\n`);
     });
@@ -150,4 +163,29 @@ async function searchPages(
   } finally {
     progress.stop();
   }
+}
+
+/** @returns whether more payouts follow */
+async function listArchive(
+  connection: LedgerConnection,
+  archive: ArchiveFolder,
+  { filter, limit }: Selection,
+  context: CliContext,
+  write: WritePayouts,
+): Promise<boolean> {
+  const warned = new Set<string>();
+  const warn = (message: string): void => {
+    if (!warned.has(message)) context.writeError(`${message}.\n`);
+    warned.add(message);
+  };
+  let left = limit;
+  // One more than is shown tells whether more follow.
+  const options = { pageSize: Math.min(limit + 1, PAGE_SIZE), onDamage: warn };
+  for await (const payouts of findInArchive(connection, archive, filter, options)) {
+    const shown = payouts.slice(0, left);
+    write(shown, context);
+    left -= shown.length;
+    if (shown.length < payouts.length) return true;
+  }
+  return false;
 }

@@ -36,7 +36,7 @@ export async function checkJournalFolder(journalDir: string, clock: Clock): Prom
 }
 
 /** The folder itself, or its nearest existing parent. Not created here: it would belong to the wrong user. */
-async function findExisting(dir: string): Promise<string> {
+export async function findExisting(dir: string): Promise<string> {
   try {
     await stat(dir);
     return dir;
@@ -46,7 +46,8 @@ async function findExisting(dir: string): Promise<string> {
   }
 }
 
-async function timeSync(dir: string, clock: Clock): Promise<number> {
+/** How long a write into the folder takes to be on disk, in ms. @throws Error when it cannot be written */
+export async function timeSync(dir: string, clock: Clock): Promise<number> {
   const path = join(dir, `.payouts-doctor-${randomUUID()}`);
   const file = await open(path, 'wx');
   try {

@@ -32,7 +32,7 @@ export async function checkJournalAgreement(
   if (journal?.ledger === undefined) return judgeMissing(connection.platformId, dir, view, options);
   const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
   if (mismatch !== undefined) {
-    return problem(NAME, mismatch.reason, 'See docs/operations.md, "The worker refuses to send".');
+    return problem(NAME, mismatch.reason, 'See docs/operations.md, "An objection stops the account".');
   }
   const { journalId } = journal;
   const replaced = findOwn(view).find((known) => known.dir === dir && known.journalId !== journalId);

@@ -8,6 +8,7 @@ import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
 import type { Keyring } from '../../control/keyring.js';
 import { ACCOUNT_SETTINGS } from '../../settings.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
+import { checkArchiveFolder } from './check-archive-folder.js';
 import { checkPause, checkSender, checkUnknown } from './check-account.js';
 import { checkBalance } from './check-balance.js';
 import { checkReconciliation } from './check-reconciliation.js';
@@ -37,6 +38,7 @@ import { checkWorker, type WorkerPlace } from './check-worker.js';
 export interface DoctorOptions {
   readonly redisUrl: string;
   readonly journalDir: string;
+  readonly archiveDir?: string | undefined;
   readonly allowVolatileRedis: boolean;
   readonly redisReplicas?: number | undefined;
   readonly accounts: readonly AccountOptions[];
@@ -56,6 +58,7 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
     redisUrl,
     redisReplicas,
     journalDir,
+    archiveDir,
     allowVolatileRedis,
     accounts,
     keys,
@@ -93,6 +96,9 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
       // Of a keyring that cannot be used the checks of the keys tell.
       const policy = isSigned && keyring === undefined ? [] : checkPolicy(account, keyring, clock);
       for (const result of policy) yield { ...result, platformId };
+      if (archiveDir !== undefined) {
+        yield { ...(await checkArchiveFolder({ dir: archiveDir, platformId }, account, clock)), platformId };
+      }
       for await (const result of checkGateway(account, clock)) yield { ...result, platformId };
       if (there === undefined) continue;
       const { pollRate = ACCOUNT_SETTINGS.pollRate.default } = account;

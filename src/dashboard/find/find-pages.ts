@@ -19,6 +19,7 @@ import type { Site } from '../site.js';
 import { activityPage } from './activity-page.js';
 import { batchPage } from './batch-page.js';
 import { batchPath } from './batch-path.js';
+import { describeMissing } from './describe-missing.js';
 import { findListed, LISTED_ON_PAGE } from './find-listed.js';
 import { listPage } from './list-page.js';
 import { LIST_FIELDS, readListQuery, type ListQuery } from './list-query.js';
@@ -80,7 +81,7 @@ class FindPages {
   async showPayout(request: Request, response: Response, payoutId: string): Promise<void> {
     const [payout, shown] = await Promise.all([this.#find(payoutId), this.#shown()]);
     if (payout === undefined) {
-      this.#notFound(request, response, `Payout ${payoutId} not found.`);
+      this.#notFound(request, response, await describeMissing(this.#ledger.connection, payoutId));
       return;
     }
     const control = await readPayoutControl(this.#ledger.connection, payout, this.#files, shown.currencies);

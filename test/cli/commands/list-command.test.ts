@@ -78,7 +78,7 @@ describe('payouts list', () => {
   it('ends with 2 for wrong usage', async () => {
     expect(await account.run('list')).toMatchObject({
       code: 2,
-      stderr: 'payouts: give --state, --batch, --address, --reference, --amount, --since or --until\n',
+      stderr: 'payouts: give --state, --batch, --address, --reference, --amount, --since, --until or --archived\n',
     });
     expect((await account.run('list', '--state', 'gone')).stderr).toMatch(/Allowed choices are queued, held, sending/);
     expect((await account.run('list', '--state', 'queued', '--limit', '0')).stderr).toMatch(

@@ -1,4 +1,5 @@
 import { ACCOUNT_WAYS } from './account.js';
+import { ARCHIVE_WAYS } from './archive.js';
 import { CLOCK_WAYS } from './clock.js';
 import { GATEWAY_WAYS } from './gateway.js';
 import { JOURNAL_WAYS } from './journal.js';
@@ -15,6 +16,7 @@ export const WAYS = [
   ...GATEWAY_WAYS,
   ...ACCOUNT_WAYS,
   ...JOURNAL_WAYS,
+  ...ARCHIVE_WAYS,
   ...SIGNED_WAYS,
   ...POLICY_WAYS,
   ...QUEUE_WAYS,

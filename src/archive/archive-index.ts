@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { isMissing } from '../journal/journal-files.js';
+import type { Payout } from '../ledger/payout.js';
+
+/**
+ * The index of an archive file: eight bytes of a hash for each payoutId and each txhash in it, in no order. It says in which
+ * days a payout cannot be; a year of them is searched in less than a second. A file without an index is searched itself.
+ */
+
+/** What a payout is looked for by. */
+export type ArchiveKey = { readonly payoutId: string } | { readonly txhash: string };
+
+const HASH_BYTES = 8;
+
+function hashOf(key: ArchiveKey): Buffer {
+  const text = 'payoutId' in key ? `payoutId ${key.payoutId}` : `txhash ${key.txhash}`;
+  return createHash('sha256').update(text).digest().subarray(0, HASH_BYTES);
+}
+
+/** What is appended to the index for these payouts. */
+export function toIndexEntries(payouts: readonly Payout[]): Buffer {
+  const keys = payouts.flatMap(({ payoutId, txhash }): ArchiveKey[] =>
+    txhash === undefined ? [{ payoutId }] : [{ payoutId }, { txhash }],
+  );
+  return Buffer.concat(keys.map(hashOf));
+}
+
+/**
+ * Whether the file may have such a payout: also true where there is no index. Entries need not stand at multiples of their
+ * length, so one that a crash tore spoils none behind it.
+ */
+export async function mayHave(index: string, key: ArchiveKey): Promise<boolean> {
+  try {
+    return (await readFile(index)).includes(hashOf(key));
+  } catch (error) {
+    if (isMissing(error)) return true;
+    throw error;
+  }
+}

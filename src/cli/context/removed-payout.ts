@@ -1,0 +1,40 @@
+import { folderPath } from '../../archive/archive-files.js';
+import type { ArchiveKey } from '../../archive/archive-index.js';
+import { findArchived } from '../../archive/find-archived.js';
+import type { ArchivedPayout } from '../../archive/read-archive.js';
+import { NotFoundError } from '../../errors.js';
+import { readAudited } from '../../ledger/read-audited.js';
+import { namingArchive, readArchiveFolder } from './archive-place.js';
+import type { CliContext } from './cli-context.js';
+import { withAccount } from './with-account.js';
+
+/**
+ * A payout that is not in Redis (any more), from the archive.
+ * @throws NotFoundError saying where it may be; InvalidConfigError when the environment is not usable
+ */
+export async function requireRemoved(context: CliContext, key: ArchiveKey): Promise<ArchivedPayout> {
+  const folder = readArchiveFolder(context);
+  const onDamage = (message: string): void => {
+    context.writeError(`${message}.\n`);
+  };
+  const found = folder && (await namingArchive(folder, async () => findArchived(folder, key, { onDamage })));
+  if (found !== undefined) return found;
+  const place = folder && folderPath(folder);
+  throw new NotFoundError('txhash' in key ? noTxhash(key.txhash, place) : await noPayout(context, key.payoutId, place));
+}
+
+function noTxhash(txhash: string, place: string | undefined): string {
+  return `No payout has txhash ${txhash}${place === undefined ? '' : `, in Redis or in the archive ${place}`}`;
+}
+
+async function noPayout(context: CliContext, payoutId: string, place: string | undefined): Promise<string> {
+  const state = await withAccount(context, async ({ ledger }) => {
+    const [record] = await readAudited(ledger.connection, [payoutId]);
+    return record?.kind === 'removed' ? record.state : undefined;
+  });
+  if (state === undefined) return `Payout ${payoutId} not found`;
+  const removed = `Payout ${payoutId} was ${state}, and PAYOUT_RETENTION_DAYS removed it from Redis`;
+  return place === undefined
+    ? `${removed}. If the worker had PAYOUT_ARCHIVE_DIR it is there: run the command on the worker's host with the same PAYOUT_ARCHIVE_DIR`
+    : `${removed}. It is not in the archive ${place}: each host has what its own worker removed, and nothing from before PAYOUT_ARCHIVE_DIR was set`;
+}

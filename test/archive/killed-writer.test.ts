@@ -1,0 +1,80 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { ArchiveFolder } from '../../src/archive/archive-files.js';
+import { findArchived } from '../../src/archive/find-archived.js';
+import { readArchive } from '../../src/archive/read-archive.js';
+
+const PROGRAM = fileURLToPath(new URL('support/keep-payouts.mjs', import.meta.url));
+
+let folder: ArchiveFolder;
+beforeEach(async () => {
+  folder = { dir: await mkdtemp(join(tmpdir(), 'killed-writer-')), platformId: 7 };
+});
+afterEach(async () => rm(folder.dir, { recursive: true, force: true }));
+
+/**
+ * Runs a writer.
+ * @param end - ends it, once it has said something; undefined where it ends by itself
+ * @param limitKib - what it may write to a file, as if the disk were full then
+ * @returns how many payouts it said to be on disk
+ */
+async function write(prefix: string, end?: (child: ChildProcess) => Promise<void>, limitKib?: number): Promise<number> {
+  const limit = limitKib === undefined ? 'unlimited' : String(limitKib);
+  const program = [process.execPath, PROGRAM, folder.dir, String(folder.platformId), prefix];
+  const child = spawn('bash', ['-c', `ulimit -f ${limit}; exec "$0" "$@"`, ...program]);
+  let said = '';
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  const begun = new Promise((resolve) => child.stdout.once('data', resolve));
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await Promise.race([begun, ended]);
+  await end?.(child);
+  await ended;
+  // A last line without its end was cut off.
+  return Number(said.split('\n').at(-2) ?? 0);
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  await delay(Math.random() * 150);
+  child.kill('SIGKILL');
+}
+
+/** Every payout that is said to be on disk is found, and none twice. */
+async function expectAll(kept: ReadonlyMap<string, number>): Promise<void> {
+  expect(Math.min(...kept.values())).toBeGreaterThan(0);
+  const read: string[] = [];
+  for await (const payouts of readArchive(folder, { onDamage: () => undefined })) {
+    read.push(...payouts.map(({ payoutId }) => payoutId));
+  }
+  const found = new Set(read);
+  expect(found.size).toBe(read.length);
+  for (const [prefix, count] of kept) {
+    const missing = Array.from({ length: count }, (_, n) => `${prefix}-${n}`).filter((id) => !found.has(id));
+    expect(missing).toEqual([]);
+    const last = await findArchived(folder, { payoutId: `${prefix}-${count - 1}` }, { onDamage: () => undefined });
+    expect(last?.payoutId).toBe(`${prefix}-${count - 1}`);
+  }
+}
+
+it('has every payout that a killed writer said to be on disk, each once, whenever it was killed', async () => {
+  const kept = new Map<string, number>();
+  for (const prefix of ['a', 'b', 'c', 'd']) kept.set(prefix, await write(prefix, kill));
+  await expectAll(kept);
+});
+
+it('continues in another file where a full disk cut one off, and has what is in both', async () => {
+  const kept = new Map([['a', await write('a', undefined, 8_000)]]);
+  kept.set('b', await write('b', kill));
+  kept.set('c', await write('c', kill));
+  expect(await readdir(`${folder.dir}/7`)).toEqual([
+    '2030-01-07.2.index',
+    '2030-01-07.2.jsonl.gz',
+    '2030-01-07.index',
+    '2030-01-07.jsonl.gz',
+  ]);
+  await expectAll(kept);
+});

@@ -1,0 +1,239 @@
+import { appendFile, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { filePath, indexPath, type ArchiveFolder } from '../../src/archive/archive-files.js';
+import { findArchived } from '../../src/archive/find-archived.js';
+import { PayoutArchive } from '../../src/archive/payout-archive.js';
+import { readArchive, type ReadOptions } from '../../src/archive/read-archive.js';
+import { aCompletedPayout } from './support/archived-payout.js';
+
+const [MONDAY, TUESDAY, WEDNESDAY] = ['2030-01-07', '2030-01-08', '2030-01-09'] as const;
+
+let folder: ArchiveFolder;
+let archive: PayoutArchive;
+let damage: string[];
+
+beforeEach(async () => {
+  folder = { dir: join(await mkdtemp(join(tmpdir(), 'archive-')), 'deep', 'archive'), platformId: 4242 };
+  archive = new PayoutArchive(folder);
+  damage = [];
+});
+afterEach(async () => rm(join(folder.dir, '..', '..'), { recursive: true, force: true }));
+
+const onDamage = (message: string): void => void damage.push(message);
+const on = (day: string, payoutId: string, given = {}) => aCompletedPayout(payoutId, `${day}T10:00:00.000Z`, given);
+
+async function read(options: Partial<ReadOptions> = {}): Promise<string[]> {
+  const payoutIds: string[] = [];
+  for await (const payouts of readArchive(folder, { onDamage, ...options })) {
+    payoutIds.push(...payouts.map(({ payoutId }) => payoutId));
+  }
+  return payoutIds;
+}
+
+const find = async (payoutId: string) => findArchived(folder, { payoutId }, { onDamage });
+
+describe('keeping payouts', () => {
+  it('writes a file a day that gunzip reads, for the user alone', async () => {
+    await archive.keep([on(MONDAY, 'a'), on(TUESDAY, 'b'), on(MONDAY, 'c')]);
+    await archive.keep([on(MONDAY, 'd', { reference: 'zwölf "x"' })]);
+    const path = filePath(folder, MONDAY, 1);
+    expect(path).toBe(join(folder.dir, '4242', '2030-01-07.jsonl.gz'));
+    const lines = gunzipSync(await readFile(path))
+      .toString()
+      .trim()
+      .split('\n');
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      on(MONDAY, 'a'),
+      on(MONDAY, 'c'),
+      on(MONDAY, 'd', { reference: 'zwölf "x"' }),
+    ]);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(indexPath(path))).mode & 0o777).toBe(0o600);
+    expect((await stat(join(folder.dir, '4242'))).mode & 0o777).toBe(0o700);
+  });
+
+  it('writes nothing again that is kept and not removed, but writes what changed', async () => {
+    await archive.keep([on(MONDAY, 'a')]);
+    const { size } = await stat(filePath(folder, MONDAY, 1));
+    await archive.keep([on(MONDAY, 'a')]);
+    expect((await stat(filePath(folder, MONDAY, 1))).size).toBe(size);
+    await archive.keep([on(MONDAY, 'a', { lateTxhash: '0xlate' })]);
+    expect((await stat(filePath(folder, MONDAY, 1))).size).toBeGreaterThan(size);
+    archive.forget(['a']);
+    await archive.keep([on(MONDAY, 'a', { lateTxhash: '0xlate' })]);
+    expect(await read()).toEqual(['a']);
+  });
+
+  it('names the folder that cannot be written, and writes once it can', async () => {
+    await writeFile(join(folder.dir, '..', '..', 'deep'), 'a file in place of the folder');
+    await expect(archive.keep([on(MONDAY, 'a')])).rejects.toThrow(
+      /^The archive \/.*\/deep\/archive\/4242 cannot be written: ENOTDIR.*PAYOUT_ARCHIVE_DIR.*no payout is removed$/,
+    );
+    await rm(join(folder.dir, '..', '..', 'deep'));
+    await archive.keep([on(MONDAY, 'a')]);
+    expect(await read()).toEqual(['a']);
+  });
+
+  it('begins no write while one hangs', async () => {
+    const first = archive.keep([on(MONDAY, 'a')]);
+    await expect(archive.keep([on(MONDAY, 'b')])).rejects.toThrow(/the write before has not ended/);
+    await first;
+    await archive.keep([on(MONDAY, 'b')]);
+    expect(await read()).toEqual(['b', 'a']);
+  });
+});
+
+describe('reading', () => {
+  it('begins with the newest day and the newest line', async () => {
+    await archive.keep([on(MONDAY, 'a'), on(MONDAY, 'b'), on(WEDNESDAY, 'c')]);
+    await archive.keep([on(MONDAY, 'd'), on(TUESDAY, 'e')]);
+    expect(await read()).toEqual(['c', 'e', 'd', 'b', 'a']);
+    expect(damage).toEqual([]);
+  });
+
+  it('shows a payout that was written twice once, as it was written last', async () => {
+    await archive.keep([on(MONDAY, 'a'), on(MONDAY, 'b')]);
+    await new PayoutArchive(folder).keep([on(MONDAY, 'a', { lateTxhash: '0xlate' })]);
+    expect(await read()).toEqual(['a', 'b']);
+    expect(await find('a')).toMatchObject({ lateTxhash: '0xlate', archivedIn: filePath(folder, MONDAY, 1) });
+  });
+
+  it('opens no file of another day', async () => {
+    await archive.keep([on(MONDAY, 'a'), on(TUESDAY, 'b'), on(WEDNESDAY, 'c')]);
+    for (const day of [MONDAY, WEDNESDAY]) await writeFile(filePath(folder, day, 1), 'damaged');
+    expect(await read({ from: TUESDAY, to: TUESDAY })).toEqual(['b']);
+    expect(damage).toEqual([]);
+    expect(await read()).toEqual(['b']);
+    expect(damage).toHaveLength(2);
+  });
+
+  it('finds nothing where there is no folder, or no such payout', async () => {
+    expect(await read()).toEqual([]);
+    expect(await find('a')).toBeUndefined();
+    await archive.keep([on(MONDAY, 'a')]);
+    expect(await find('b')).toBeUndefined();
+  });
+});
+
+describe('finding one payout', () => {
+  it('opens only the days whose index has it', async () => {
+    await archive.keep([on(MONDAY, 'a'), on(TUESDAY, 'b'), on(WEDNESDAY, 'c')]);
+    for (const day of [MONDAY, WEDNESDAY]) await writeFile(filePath(folder, day, 1), 'damaged');
+    expect(await find('b')).toMatchObject({ payoutId: 'b' });
+    expect(await findArchived(folder, { txhash: '0xb' }, { onDamage })).toMatchObject({ payoutId: 'b' });
+    expect(await find('nowhere')).toBeUndefined();
+    expect(damage).toEqual([]);
+  });
+
+  it('searches a file whose index is gone, and makes no new one that would lack the lines before', async () => {
+    await archive.keep([on(MONDAY, 'a')]);
+    await rm(indexPath(filePath(folder, MONDAY, 1)));
+    await archive.keep([on(MONDAY, 'b')]);
+    expect(await readdir(join(folder.dir, '4242'))).toEqual(['2030-01-07.jsonl.gz']);
+    expect(await find('a')).toMatchObject({ payoutId: 'a' });
+    expect(await find('b')).toMatchObject({ payoutId: 'b' });
+  });
+
+  it('finds entries behind one that was torn', async () => {
+    await archive.keep([on(MONDAY, 'a')]);
+    const index = indexPath(filePath(folder, MONDAY, 1));
+    await appendFile(index, Buffer.alloc(5));
+    await archive.keep([on(MONDAY, 'b')]);
+    expect(await find('b')).toMatchObject({ payoutId: 'b' });
+  });
+
+  it('is not misled by its id in another payout', async () => {
+    await archive.keep([on(TUESDAY, 'a')]);
+    await archive.keep([on(TUESDAY, 'b', { metadata: { payoutId: 'a' } })]);
+    expect((await find('a'))?.payoutId).toBe('a');
+  });
+});
+
+describe('a file that was torn or damaged', () => {
+  const path = (number = 1): string => filePath(folder, MONDAY, number);
+
+  it.each(['cut short', 'followed by zeros', 'damaged inside'] as const)(
+    'keeps the lines before a last member that is %s, and is not written any more',
+    async (how) => {
+      await archive.keep([on(MONDAY, 'a')]);
+      const { size: before } = await stat(path());
+      await archive.keep([on(MONDAY, 'b')]);
+      const { size } = await stat(path());
+      if (how === 'cut short') await truncate(path(), size - 7);
+      if (how === 'followed by zeros') await appendFile(path(), Buffer.alloc(100));
+      if (how === 'damaged inside') await writeFile(path(), damageAt(await readFile(path()), before + 30));
+      const torn = await readFile(path());
+      expect(await read()).toEqual(how === 'followed by zeros' ? ['b', 'a'] : ['a']);
+      expect(damage).toHaveLength(1);
+
+      await new PayoutArchive(folder).keep([on(MONDAY, 'b'), on(MONDAY, 'c')]);
+      await new PayoutArchive(folder).keep([on(MONDAY, 'd')]);
+      expect(await readFile(path())).toEqual(torn);
+      expect(
+        gunzipSync(await readFile(path(2)))
+          .toString()
+          .match(/"payoutId":"."/g),
+      ).toHaveLength(3);
+      expect(await read()).toEqual(['d', 'c', 'b', 'a']);
+      expect(await find('a')).toMatchObject({ archivedIn: path(1) });
+      expect(await find('c')).toMatchObject({ archivedIn: path(2) });
+    },
+  );
+
+  it('also where this process itself was writing it', async () => {
+    await archive.keep([on(MONDAY, 'a')]);
+    await appendFile(path(), (await readFile(path())).subarray(0, 40));
+    await archive.keep([on(MONDAY, 'b')]);
+    expect(await read()).toEqual(['b', 'a']);
+    expect((await readdir(join(folder.dir, '4242'))).sort()).toEqual([
+      '2030-01-07.2.index',
+      '2030-01-07.2.jsonl.gz',
+      '2030-01-07.index',
+      '2030-01-07.jsonl.gz',
+    ]);
+  });
+
+  it('keeps the lines behind damage in its middle, also of a header', async () => {
+    for (const payoutId of ['a', 'b', 'c']) await archive.keep([on(MONDAY, payoutId)]);
+    const whole = await readFile(path());
+    const second = whole.indexOf(whole.subarray(0, 16), 1);
+    for (const [at, expected] of [
+      [second + 30, ['c', 'a']],
+      [second, ['c', 'a']],
+      // A size that leads nowhere, or behind the last member.
+      [second + 16, ['c', 'a']],
+      [second + 18, ['c', 'a']],
+    ] as const) {
+      await writeFile(path(), damageAt(whole, at));
+      damage = [];
+      expect(await read()).toEqual(expected);
+      expect(damage.length).toBeGreaterThan(0);
+    }
+  });
+
+  it('keeps a member into which the size of a damaged one leads', async () => {
+    for (const payoutId of ['a', 'b', 'c']) await archive.keep([on(MONDAY, payoutId)]);
+    const bytes = await readFile(path());
+    const second = bytes.indexOf(bytes.subarray(0, 16), 1);
+    bytes.writeUInt32LE(bytes.readUInt32LE(second + 16) + 10, second + 16);
+    await writeFile(path(), bytes);
+    expect(await read()).toContain('c');
+  });
+
+  it('can be joined with that of another host', async () => {
+    await archive.keep([on(MONDAY, 'a')]);
+    const here = await readFile(path());
+    const torn = Buffer.concat([here, here.subarray(0, here.length - 3), here]);
+    await writeFile(path(), torn);
+    expect(await read()).toEqual(['a']);
+  });
+});
+
+function damageAt(bytes: Buffer, offset: number): Buffer {
+  const damaged = Buffer.from(bytes);
+  damaged[offset] = (damaged[offset] ?? 0) ^ 0xff;
+  return damaged;
+}
