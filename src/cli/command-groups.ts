@@ -178,7 +178,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     heading: 'Services:',
     commands: [
       {
-        usage: 'worker',
+        usage: 'worker [options]',
         description: 'send the queued payouts and follow them until they are final',
         accounts: 'all',
         load: async () => (await import('./commands/worker-command.js')).defineWorkerCommand,

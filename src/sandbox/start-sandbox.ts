@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { systemClock } from '../clock.js';
@@ -37,6 +38,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const faults = new FaultPlan(random, settings.faults);
   const gate = new PauseGate();
   const closing = new AbortController();
+  // Each request that waits listens to it.
+  setMaxListeners(0, closing.signal);
   const controls = createControls(accounts, faults, gate);
   const gateway = new GatewayService({
     accounts,

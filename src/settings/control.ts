@@ -38,7 +38,8 @@ export const CONTROL_SETTINGS = {
   /**
    * The keyring, YAML or JSON: the public keys of those whose signatures count. Only root and the user of the process may be
    * able to write it, and its folder. With it a worker sends nothing that is not signed, the commands that send again ask for
-   * the key of an operator (`--key`, `--ssh-key`), and the dashboard says whose signatures count and takes approvals.
+   * the key of an operator (`--key`, `--ssh-key`), and the dashboard says whose signatures count and takes approvals. Option `keysFile` of `createPayoutWorker`,
+   * `PayoutProducer` and `createDashboard`.
    */
   keysFile: {
     section: 'control',
@@ -46,7 +47,7 @@ export const CONTROL_SETTINGS = {
     rule: text,
     absent: 'nothing is verified',
   },
-  /** The private key with which the worker signs final states. Only with `PAYOUT_WORKER_KEY_NAME`. */
+  /** The private key with which the worker signs final states. Programs pass it as `receiptKey` of `createPayoutWorker`. Only with `PAYOUT_WORKER_KEY_NAME`. */
   workerKeyFile: {
     section: 'control',
     variable: 'PAYOUT_WORKER_KEY_FILE',

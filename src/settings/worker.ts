@@ -49,6 +49,16 @@ export const WORKER_SETTINGS = {
     default: 30,
     unit: 'days',
   },
+  /**
+   * The folder in which `PAYOUT_RETENTION_DAYS` keeps what it removes from Redis, and where `payouts get` and `payouts list
+   * --archived` find it. See [redis.md](redis.md#the-archive).
+   */
+  archiveDir: {
+    section: 'retention',
+    variable: 'PAYOUT_ARCHIVE_DIR',
+    rule: text,
+    absent: 'what is removed is gone',
+  },
 } as const satisfies SettingTable;
 
 /** What only `payouts worker` reads, beside the settings above. */
@@ -70,7 +80,7 @@ export const WORKER_COMMAND_SETTINGS = {
   },
   /** Address on which the worker serves `/healthz`, `/readyz` and `/metrics`. */
   healthHost: { section: 'serving', variable: 'HEALTH_HOST', rule: text, default: '127.0.0.1' },
-  /** Port of the same; 0 takes a free one. */
+  /** Port of the same; 0 takes a free one. With `--processes` that of the first process; the next has the next port. */
   healthPort: { section: 'serving', variable: 'HEALTH_PORT', rule: port, default: 9_464 },
   /** Least severe log entries that are written. Addresses are logged in full at `debug` and `trace` only. */
   logLevel: {

@@ -1,85 +1,27 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import type { Telemetry } from 'bullmq';
-import { GUARD_MS, type AccountSettings } from '../account-settings.js';
-import type { Clock } from '../clock.js';
+import { isAborted, untilAborted } from '../clock.js';
 import { ReceiptSigner } from '../control/receipt-signer.js';
-import type { SigningKey } from '../control/signing-key-file.js';
-import type { GatewayClient } from '../gateway/gateway-client.js';
-import type { SendJournal } from '../journal/send-journal.js';
-import type { Confirmation } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
-import type { JournalHead } from '../ledger/sender-ledger.js';
-import { tellJournalHead, type ToldHead } from '../ledger/tell-of-control.js';
-import type { Logger } from '../logger.js';
+import type { ToldHead } from '../ledger/tell-of-control.js';
+import { WatchedLedger } from '../ledger/watched-ledger.js';
 import { openAccount, type AccountAccess } from '../queues/open-account.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
-import type { RedisClient } from '../redis.js';
-import { doActiveWork } from './active-work.js';
-import { keptIntervalMs, Pacer } from './sender/pacer.js';
-import type { RecentWork } from './monitoring/recent-work.js';
-import type { RedisClocks } from './redis-clocks.js';
-import type { RedisJudgement } from './redis-watch.js';
-import { repairClockJumps } from './repair-clock-jump.js';
-import { SenderLoop } from './sender/sender-loop.js';
-import type { JobWorkerContext } from './job-worker.js';
+import { CurrentPart, type AccountPart } from './account-part.js';
+import { AccountSending } from './account-sending.js';
+import type { AccountStatus } from './account-status.js';
+import type { AccountWorkerOptions } from './account-worker-options.js';
 import type { CurrentKeyring } from './current-keyring.js';
 import type { CurrentPolicy } from './current-policy.js';
-import type { AccountStatus } from './account-status.js';
 import { describeWorker } from './describe-worker.js';
-import { reportAccount } from './report-account.js';
-import { SignedAuthority } from './signed-authority.js';
+import type { JobWorkerContext } from './job-worker.js';
+import type { RecentWork } from './monitoring/recent-work.js';
 import { openJournalPatiently } from './open-journal-patiently.js';
-import { openAccountPolicy } from './policy/open-account-policy.js';
+import type { RedisJudgement } from './redis-watch.js';
+import { repairClockJumps } from './repair-clock-jump.js';
+import { reportAccount } from './report-account.js';
+import type { AccountFitness } from './sharing/hold-down.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
-import { JournalHeadTeller } from './tell-journal-head.js';
-
-/** Connections that the accounts of a process share. */
-export interface WorkerConnections {
-  readonly commands: RedisClient;
-  readonly sender: RedisClient;
-  readonly queue: RedisClient;
-}
-
-/** How writes on these connections are known to be kept. */
-export interface WorkerConfirmations {
-  readonly commands: Confirmation;
-  readonly sender: Confirmation;
-}
-
-export interface AccountWorkerOptions {
-  readonly platformId: number;
-  readonly settings: AccountSettings;
-  readonly connections: WorkerConnections;
-  readonly confirmations: WorkerConfirmations;
-  readonly judgement: RedisJudgement;
-  readonly redisClocks: Pick<RedisClocks, 'readingOf'>;
-  readonly gateway: GatewayClient;
-  /** Opens the account's journal. @throws Error when it cannot be read or written */
-  readonly openJournal: () => Promise<SendJournal>;
-  /** The folder of the journal, for operators. */
-  readonly journalDir: string;
-  /** For how many days its files are kept. */
-  readonly journalDays: number;
-  /** Whose signatures count; undefined where the ledger alone decides what is sent. */
-  readonly keyring?: CurrentKeyring | undefined;
-  /** What may leave the account; undefined where everything may. */
-  readonly policy?: CurrentPolicy | undefined;
-  /** Signs final states; undefined where they are not signed. */
-  readonly receiptKey?: SigningKey | undefined;
-  readonly clock: Clock;
-  /** Its observer measures the account's work. */
-  readonly work: RecentWork;
-  readonly logger: Logger;
-  readonly telemetry?: Telemetry;
-}
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
-
-/** 48 bits: they have to differ among the attempts of one payout. */
-const TOKEN_BYTES = 6;
 
 /** One account's worker: stands by until it has the lease, then sends; polls transactions all the while. */
 export class AccountWorker {
@@ -88,20 +30,19 @@ export class AccountWorker {
   readonly #account: AccountAccess;
   /** For status responses of the gateway, which can be fetched again: their writes need not be confirmed. */
   readonly #polledLedger: PayoutLedger;
-  readonly #senderLedger: RedisSenderLedger;
+  readonly #part: CurrentPart;
   readonly #stop = new AbortController();
-  #loop: SenderLoop | undefined;
-  #pacer: Pacer | undefined;
+  /** Undefined until the journal was opened. */
+  #sending: AccountSending | undefined;
   /** Why the journal could not be opened. */
   #journalTrouble: string | undefined;
   #isStopped = false;
   #running: Promise<void> | undefined;
+  #polling: Promise<void> | undefined;
   /** What runs beside the sender in every process of the account, until the end. */
   #beside: Promise<unknown> | undefined;
   /** Aborted when the send in progress is over too. */
   readonly #over = new AbortController();
-  #statusJobs: StatusJobs | undefined;
-  #heads: JournalHeadTeller | undefined;
 
   constructor(options: AccountWorkerOptions) {
     const { platformId, connections, clock, logger, telemetry } = options;
@@ -114,10 +55,7 @@ export class AccountWorker {
       ...(telemetry && { telemetry }),
     });
     this.#polledLedger = new PayoutLedger(this.ledger.connection);
-    this.#senderLedger = new RedisSenderLedger(
-      connectLedger(connections.sender, platformId, clock),
-      confirmations.sender,
-    );
+    this.#part = new CurrentPart(options.part);
   }
 
   get ledger(): PayoutLedger {
@@ -136,10 +74,27 @@ export class AccountWorker {
   get status(): AccountStatus {
     if (this.#isStopped) return { role: 'stopped' };
     if (this.#journalTrouble !== undefined) return { role: 'refused', reason: this.#journalTrouble };
-    const status = this.#loop?.status ?? { role: 'standby' };
+    const status = this.#sending?.status ?? { role: 'standby' };
     const reason = this.#options.judgement.refusal(this.ledger.connection.keys.ledger);
     if (reason === undefined || status.role === 'refused') return status;
     return { role: 'refused', reason, cause: 'redis', ...(status.role === 'sender' && { epoch: status.epoch }) };
+  }
+
+  /** What this process does for the account; another one may work for it. */
+  get part(): AccountPart {
+    return this.#part.part;
+  }
+
+  /** Another process is not fitter because of Redis, which all share: only the journal counts. */
+  get fitness(): AccountFitness {
+    if (this.#journalTrouble !== undefined) return 'refused';
+    if (this.#sending === undefined) return 'opening';
+    // While it holds the lease it is about to record an outcome: nobody else can do that better.
+    return this.#sending.status.role === 'refused' && !this.holdsLease ? 'refused' : 'fit';
+  }
+
+  get holdsLease(): boolean {
+    return this.#sending?.holdsLease ?? false;
   }
 
   /** What this process found out about Redis: the same for all its accounts. */
@@ -159,27 +114,52 @@ export class AccountWorker {
 
   /** Where the send journal ended when this process told it last; undefined while it does not send. */
   get journalHead(): ToldHead | undefined {
-    return this.#heads?.told;
+    return this.#sending?.journalHead;
   }
 
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;
+    this.#polling = this.#inTurns(async (part, end) => (part === 'send' ? this.#poll(end) : untilAborted(end)));
+    this.#running = this.#run();
+    this.#beside = Promise.all([this.#report(), this.#repairClockJumps()]);
+  }
+
+  /**
+   * Gives this process another part. An account that it gives up is handed over in good order: the response of a send in
+   * progress is recorded first.
+   */
+  assign(part: AccountPart): void {
+    this.#part.assign(part);
+  }
+
+  async #inTurns(take: (part: AccountPart, end: AbortSignal) => Promise<void>): Promise<void> {
+    const { signal } = this.#stop;
+    while (!isAborted(signal)) {
+      const { part, changed } = this.#part;
+      await take(part, AbortSignal.any([signal, changed]));
+    }
+  }
+
+  async #poll(end: AbortSignal): Promise<void> {
     const { gateway, settings, platformId, keyring, clock, receiptKey: key } = this.#options;
     const { pollMinMs, pollMaxMs, pollRate } = settings;
     const context = { ...this.#jobWorkerContext, ledger: this.#polledLedger, gateway };
     const receipts = key && new ReceiptSigner({ key, platformId, keyring, clock });
-    this.#statusJobs = new StatusJobs({ ...context, receipts, pollMinMs, pollMaxMs, pollRate });
-    this.#running = this.#run();
-    this.#beside = Promise.all([this.#report(), this.#repairClockJumps()]);
+    const statusJobs = new StatusJobs({ ...context, receipts, pollMinMs, pollMaxMs, pollRate });
+    await untilAborted(end);
+    await statusJobs.close();
+    this.work.endPolling();
   }
 
   async #report(): Promise<void> {
     const { clock, policy, logger } = this.#options;
     const startedAt = clock.wallNow();
-    const describe = (): ReturnType<typeof describeWorker> => {
+    const describe = (): ReturnType<typeof describeWorker> | undefined => {
       const { status, work, journalHead } = this;
-      return describeWorker({ status, work, opensAt: this.#pacer?.openAt, startedAt, journalHead, clock });
+      // With hundreds of accounts, saying in each process that nothing is done for them would be most of what is done.
+      if (this.part === 'rest' && status.role === 'standby') return undefined;
+      return describeWorker({ status, work, opensAt: this.#sending?.opensAt, startedAt, journalHead, clock });
     };
     await reportAccount({ connection: this.ledger.connection, policy, describe, clock, logger }, this.#over.signal);
   }
@@ -190,7 +170,7 @@ export class AccountWorker {
     const options = {
       ...{ clock, queues, logger, longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs) },
       readRedisClock: () => redisClocks.readingOf(ledger.connection.keys.ledger),
-      isSender: () => this.#loop?.status.role === 'sender',
+      isSender: () => this.#sending?.status.role === 'sender',
     };
     await repairClockJumps(options, this.#over.signal);
   }
@@ -216,72 +196,19 @@ export class AccountWorker {
     };
     const journal = await openJournalPatiently({ ...this.#options, onTrouble }, this.#stop.signal);
     this.#journalTrouble = undefined;
-    if (journal !== undefined) await this.#sendWith(journal);
-  }
-
-  async #sendWith(journal: SendJournal): Promise<void> {
-    const { platformId, clock, gateway, judgement, keyring, logger, journalDir, journalDays } = this.#options;
-    const { observer } = this.#options.work;
-    const { minWithdrawGapMs } = gateway.capabilities;
-    const intervalMs = keptIntervalMs(this.#options.settings.intervalMs, minWithdrawGapMs);
-    const settings = { ...this.#options.settings, intervalMs };
-    const pacer = (this.#pacer = new Pacer({ clock, intervalMs, inFlightMaxMs: settings.inFlightMaxMs }));
-    const doubtMs = GUARD_MS + settings.inFlightMaxMs;
-    const signatures = keyring && new SignedAuthority({ platformId, keyring, journal, clock, doubtMs });
-    const { ledger } = this;
-    const policy = openAccountPolicy({
-      ...{ ...this.#options, current: this.#options.policy, senderLedger: this.#senderLedger },
-      ...{ ledger, relay: this.#account.relay, journal, signatures, doubtMs },
-    });
-    const authority = policy?.authority ?? signatures;
-    const tell = async (head: JournalHead): Promise<void> => tellJournalHead(ledger.connection, head);
-    const heads = (this.#heads = new JournalHeadTeller({ journal, tell, clock, logger }));
-    this.#loop = new SenderLoop({
-      clock,
-      ledger: this.#senderLedger,
-      relayOutbox: async (changedBefore, signal) =>
-        this.#senderLedger.isOutboxEmpty ? 0 : this.#account.relay.relayOutbox(changedBefore, signal),
-      journal,
-      journalPlace: { host: hostname(), dir: journalDir },
-      journalKeptMs: journalDays * DAY_MS,
-      gateway,
-      pacer,
-      settings,
-      guardMs: GUARD_MS,
-      hindrance: () => judgement.hindrance(this.ledger.connection.keys.ledger),
-      makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
-      makeToken: () => randomBytes(TOKEN_BYTES).toString('base64url'),
-      stop: this.#stop.signal,
-      work: async (active, end) => {
-        await policy?.takeOver(end);
-        const telling = heads.keep(end);
-        await doActiveWork(
-          {
-            ...this.#jobWorkerContext,
-            ledger: this.ledger,
-            relay: this.#account.relay,
-            retentionDays: settings.retentionDays,
-            gateway,
-            balanceEveryMs: settings.balanceEveryMs,
-            currenciesEveryMs: settings.currenciesEveryMs,
-            policy,
-            pauseOnUnexplainedDrop: settings.pauseOnUnexplainedDrop,
-          },
-          active,
-          end,
-        );
-        await telling;
-      },
-      ...(authority && { authority }),
-      ...(signatures && { resumeAuthority: signatures }),
-      observer,
-      logger,
-    });
-    const standingBy = policy?.standBy(this.#stop.signal);
-    await this.#loop.run();
+    if (journal === undefined) return;
+    const { platformId, connections, confirmations, clock } = this.#options;
+    const connection = connectLedger(connections.sender, platformId, clock);
+    const sending = (this.#sending = new AccountSending({
+      ...{ ...this.#options, ledger: this.ledger, relay: this.#account.relay, journal },
+      senderLedger: new RedisSenderLedger(connection, confirmations.sender),
+      watchedLedger: new WatchedLedger(connection, confirmations.sender),
+      jobs: this.#jobWorkerContext,
+    }));
+    const standingBy = sending.standBy(this.#stop.signal);
+    await this.#inTurns(async (part, end) => (part === 'rest' ? sending.rest(end) : sending.run(part, end)));
     await standingBy;
-    await journal.close();
-    await heads.tellLast();
+    await sending.close();
   }
 
   /**
@@ -290,7 +217,7 @@ export class AccountWorker {
    */
   async stop(): Promise<void> {
     this.#stop.abort();
-    await this.#statusJobs?.close();
+    await this.#polling;
     await this.#running;
     this.#over.abort();
     await this.#beside;

@@ -5,7 +5,7 @@ import { JobReconciler } from '../queues/job-reconciler.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import { keepGatewayFacts } from './gateway-facts/keep-gateway-facts.js';
 import type { JobWorkerContext } from './job-worker.js';
-import { applyRetention } from './retention.js';
+import { applyRetention, type RetentionOptions } from './retention.js';
 import type { AccountPolicy } from './policy/account-policy.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
 import { keepStatistics } from './statistics/keep-statistics.js';
@@ -14,7 +14,8 @@ import { Reconciler } from './reconciliation/reconciler.js';
 import { watchJobs } from './watch-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
 
-export interface ActiveWorkOptions extends Omit<JobWorkerContext, 'logger'> {
+export interface ActiveWorkOptions
+  extends Omit<JobWorkerContext, 'logger'>, Pick<RetentionOptions, 'archive' | 'onArchiveTrouble'> {
   readonly ledger: PayoutLedger;
   readonly relay: OutboxRelay;
   /** Final payouts are kept for this many days. @defaultValue they are never removed */
@@ -53,7 +54,9 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
       end,
     ),
     ...(policy === undefined ? [] : [policy.keep(end)]),
-    ...(retentionDays === undefined ? [] : [applyRetention({ connection, retentionDays, statistics, logger }, end)]),
+    ...(retentionDays === undefined
+      ? []
+      : [applyRetention({ ...options, connection, retentionDays, statistics, logger }, end)]),
   ];
   await untilAborted(end);
   await jobs.close();

@@ -120,6 +120,7 @@ class ReplaceableWorker {
       ...(telemetry === undefined ? {} : { telemetry }),
     });
     this.#worker.onFetch = () => (this.#seenAt = clock.now());
+    this.#worker.isBusy = () => this.#running > 1;
     this.#worker.on('error', (error) => {
       logger.debug({ error: error.message }, `${queue} queue error`);
     });
@@ -167,6 +168,8 @@ async function putBack(job: Job, token: string | undefined): Promise<never> {
 class FetchingWorker extends Worker<PayoutJobData, string> {
   /** Called whenever it asks Redis for a job. */
   onFetch: () => void = () => undefined;
+  /** Whether several jobs run: then jobs come faster than they end, and there is mostly one more. */
+  isBusy: () => boolean = () => false;
   /** The last fetch brought a job, and with it a marker that this worker has not taken yet. */
   #hasMarker = false;
 
@@ -180,7 +183,7 @@ class FetchingWorker extends Worker<PayoutJobData, string> {
     ...args: Parameters<Worker<PayoutJobData, string>['moveToActive']>
   ): ReturnType<Worker<PayoutJobData, string>['moveToActive']> {
     this.onFetch();
-    if (this.#hasMarker) {
+    if (this.#hasMarker && !this.isBusy()) {
       // BullMQ would ask for one more job at once, and find none where polls come one by one. With each job that it hands
       // out it puts a marker into the queue: waiting for that ends at once, and only then is it worth asking again.
       this.#hasMarker = false;

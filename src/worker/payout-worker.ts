@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Telemetry } from 'bullmq';
 import { completeSettings, type PartialAccountSettings } from '../account-settings.js';
+import { PayoutArchive } from '../archive/payout-archive.js';
 import { checkSettings } from '../check-settings.js';
 import { systemClock, type Clock } from '../clock.js';
 import type { SigningKey } from '../control/signing-key-file.js';
@@ -15,7 +16,8 @@ import { failsafeTelemetry } from '../queues/failsafe-telemetry.js';
 import { closeRedis, connectRedis } from '../redis.js';
 import type { PartialSettings, Settings } from '../setting.js';
 import { ACCOUNT_SETTINGS, WORKER_SETTINGS, type ACCOUNT_IDENTITY } from '../settings.js';
-import { AccountWorker, type WorkerConfirmations, type WorkerConnections } from './account-worker.js';
+import { AccountWorker } from './account-worker.js';
+import type { WorkerConfirmations, WorkerConnections } from './account-worker-options.js';
 import { CurrentKeyring } from './current-keyring.js';
 import type { CurrentPolicy } from './current-policy.js';
 import { RecentWork } from './monitoring/recent-work.js';
@@ -24,6 +26,8 @@ import { openReceiptKey } from './receipt-key.js';
 import { RedisClocks } from './redis-clocks.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
 import { requireDurableRedis } from './require-durable-redis.js';
+import type { AccountSharing } from './sharing/account-sharing.js';
+import { isShared, openSharing } from './sharing/open-sharing.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 
 /** One merchant account to work for. */
@@ -62,6 +66,8 @@ export class PayoutWorker {
   readonly #redisClocks: RedisClocks;
   readonly #keyring: CurrentKeyring | undefined;
   readonly #policies: readonly CurrentPolicy[];
+  /** Undefined with one account: its processes all stand by for it. */
+  readonly #sharing: AccountSharing | undefined;
   #stopping: Promise<void> | undefined;
 
   private constructor(
@@ -71,6 +77,7 @@ export class PayoutWorker {
     redisClocks: RedisClocks,
     keyring: CurrentKeyring | undefined,
     policies: readonly CurrentPolicy[],
+    sharing: AccountSharing | undefined,
   ) {
     this.#connections = connections;
     this.accounts = accounts;
@@ -78,6 +85,7 @@ export class PayoutWorker {
     this.#redisClocks = redisClocks;
     this.#keyring = keyring;
     this.#policies = policies;
+    this.#sharing = sharing;
   }
 
   /**
@@ -126,7 +134,13 @@ export class PayoutWorker {
       );
       watch?.start();
       redisClocks.start();
-      return new PayoutWorker(connections, accounts, watch, redisClocks, keyring, [...policies.values()]);
+      const sharing = openSharing(accounts, {
+        redis: connections.commands,
+        journalDir: options.journalDir,
+        clock,
+        logger,
+      });
+      return new PayoutWorker(connections, accounts, watch, redisClocks, keyring, [...policies.values()], sharing);
     } catch (error) {
       await closeAll(connections);
       throw error;
@@ -135,6 +149,7 @@ export class PayoutWorker {
 
   start(): void {
     for (const account of this.accounts) account.start();
+    this.#sharing?.start();
   }
 
   /**
@@ -160,7 +175,8 @@ export class PayoutWorker {
   }
 
   async #stop(): Promise<void> {
-    await Promise.all(this.accounts.map(async (account) => account.stop()));
+    // Told first, so that others stand by while the sends in progress get their responses.
+    await Promise.all([this.#sharing?.stop(), ...this.accounts.map(async (account) => account.stop())]);
     await this.#watch?.stop();
     await this.#redisClocks.stop();
     await closeAll(this.#connections);
@@ -226,7 +242,7 @@ interface OpenAccountContext {
 
 function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
   const { options, keyring, policies, receiptKey, connections, confirmations, judgement, redisClocks, clock } = context;
-  const { journalDays = WORKER_SETTINGS.journalDays.default } = options;
+  const { journalDays = WORKER_SETTINGS.journalDays.default, archiveDir } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
   const logger = context.logger.child({ platformId });
@@ -257,6 +273,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
   return new AccountWorker({
     platformId,
     settings,
+    part: isShared(options.accounts) ? 'rest' : 'send',
     keyring,
     policy: policies.get(platformId),
     receiptKey,
@@ -268,6 +285,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
     openJournal,
     journalDir: resolve(options.journalDir),
     journalDays,
+    archive: archiveDir === undefined ? undefined : new PayoutArchive({ dir: archiveDir, platformId }),
     clock,
     work,
     logger,

@@ -8,8 +8,8 @@ export interface WorkerReportsOptions {
   readonly clock: Clock;
   /** Host and process id. */
   readonly name: string;
-  /** What this process is doing now. */
-  readonly describe: () => Omit<WorkerReport, 'at'>;
+  /** What this process is doing now; undefined where that is nothing. */
+  readonly describe: () => Omit<WorkerReport, 'at'> | undefined;
   readonly logger: Logger;
 }
 
@@ -35,11 +35,14 @@ export async function reportWorker(options: WorkerReportsOptions, end: AbortSign
     const report = describe();
     const text = JSON.stringify(report);
     try {
-      if (text !== written?.text || clock.now() - written.at >= REPORT_EVERY_MS) {
+      if (report === undefined) {
+        if (written !== undefined) await removeWorkers(connection, [name]);
+        written = undefined;
+      } else if (text !== written?.text || clock.now() - written.at >= REPORT_EVERY_MS) {
         await writeWorkerReport(connection, name, { ...report, at: clock.wallNow() });
         written = { text, at: clock.now() };
       }
-      if (report.role === 'sender' && clock.now() - observed.at >= CLEAN_EVERY_MS) {
+      if (report?.role === 'sender' && clock.now() - observed.at >= CLEAN_EVERY_MS) {
         observed = { at: clock.now(), reports: await removeSilent(connection, observed.reports) };
       }
     } catch (error) {

@@ -31,7 +31,13 @@ describe('payouts completion bash', () => {
     expect(await complete('payouts', 'c')).toEqual(['cancel', 'completion']);
     expect(await complete('payouts', 'cancel', '--b')).toEqual(['--batch', '--by']);
     expect(await complete('payouts', 'cancel', '--state', '')).toEqual(['queued', 'held', 'rejected']);
-    expect(await complete('payouts', 'list', '--a')).toEqual(['--address', '--amount', '--all', '--account']);
+    expect(await complete('payouts', 'list', '--a')).toEqual([
+      '--address',
+      '--amount',
+      '--archived',
+      '--all',
+      '--account',
+    ]);
     expect(await complete('payouts', 'completion', '')).toEqual(['bash', 'zsh', 'fish', '--help']);
   });
 

@@ -154,12 +154,12 @@ describe('the overview', () => {
 
 describe('a ledger of a newer format', () => {
   it('is not shown, and every page says why', async () => {
-    await account.redis.hset(account.connection.keys.ledger, 'format', '4');
+    await account.redis.hset(account.connection.keys.ledger, 'format', '5');
     for (const path of ['/payouts', '/payouts?state=queued']) {
       const response = await dashboard.ask(path);
       expect(response.status).toBe(500);
       expect(await response.text()).toMatch(
-        /Ledger of a newer version[^]*has format 4; [^]*Run the version that wrote it/,
+        /Ledger of a newer version[^]*has format 5; [^]*Run the version that wrote it/,
       );
     }
   });

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { createDashboard } from '../../src/dashboard/index.js';
+import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
 import { openSampleAccount, type SampleAccount } from './support/sample-account.js';
@@ -149,6 +150,20 @@ describe('one payout', () => {
     }
     expect((await dashboard.ask('/payouts/%ff')).status).toBe(400);
     expect((await dashboard.ask('/none')).status).toBe(404);
+  });
+
+  it('says of one that retention removed where it may be', async () => {
+    await account.enqueue('removed-1');
+    await account.ledger.change({ payoutId: 'removed-1', from: 'queued', to: 'cancelled' });
+    const { connection } = account.ledger;
+    expect(await removePayouts(connection, 'cancelled', connection.clock.wallNow() + 1, 100)).not.toEqual([]);
+    const response = await dashboard.ask('/payouts/removed-1');
+    expect(response.status).toBe(404);
+    expect(await response.text()).toMatch(
+      new RegExp(
+        `was cancelled, and PAYOUT_RETENTION_DAYS removed it.*payouts get .*--account ${connection.platformId}`,
+      ),
+    );
   });
 
   it('escapes every text on every page', async () => {

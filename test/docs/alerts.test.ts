@@ -98,6 +98,7 @@ it('has a rule for everything that needs an operator', () => {
     'payouts_signature_failures_total',
     'payouts_key_not_after_timestamp_seconds',
     'payouts_keys_reload_failed',
+    'payouts_process_start_time_seconds',
   ]) {
     expect(watched).toContain(metric);
   }

@@ -2,11 +2,11 @@ import { expect, it } from '@jest/globals';
 import { alertRules } from '../docs/support/alert-rules.js';
 import { WAYS } from './ways/index.js';
 
-/** Alerts about what has happened to money or access, or about other alerts, while payouts go out. */
+/** Alerts about what has happened to money, access or a process, or about other alerts, while payouts go out. */
 const OF_EVENTS = [
   ...['PayoutsPaidLate', 'PayoutsSentTooClose', 'PayoutsFailed', 'PayoutsKeysReloadFailed'],
   ...['PayoutsPolicyChanged', 'PayoutsPolicyNearlyUsed', 'PayoutsPolicyReloadFailed'],
-  ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate'],
+  ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate', 'PayoutsProcessRestarts'],
 ];
 
 it('each alert answers a way to stand still, or tells of an event', () => {

@@ -12,7 +12,7 @@ import { until } from '../support/until.js';
 /** BullMQ looks for jobs that wait without a marker only after twenty seconds. */
 const AT_ONCE_MS = 3_000;
 
-type Internals = Record<'moveToActive', (this: Worker, ...args: unknown[]) => Promise<unknown>>;
+type Internals = Record<'moveToActive' | 'waitForJob', (this: Worker, ...args: unknown[]) => Promise<unknown>>;
 
 let rig: QueueRig;
 let redis: RedisClient;
@@ -81,6 +81,18 @@ it('takes all that is left once the rate allows it', async () => {
   await rig.enqueue(payoutIds);
   start(20, 4);
   await until('all ran', () => ran.length === payoutIds.length, 4 * AT_ONCE_MS);
+});
+
+it('asks once for each of many jobs that are due', async () => {
+  const asked = jest.spyOn(Worker.prototype as unknown as Internals, 'moveToActive');
+  const waited = jest.spyOn(Worker.prototype as unknown as Internals, 'waitForJob');
+  const payoutIds = Array.from({ length: 60 }, (_, index) => `p${index}`);
+  held = new Set(payoutIds);
+  await rig.enqueue(payoutIds);
+  start(20);
+  await until('as many as may run together run', () => running.size === 20, AT_ONCE_MS);
+  expect(asked.mock.calls.length).toBeLessThan(25);
+  expect(waited.mock.calls.length).toBeLessThan(10);
 });
 
 it('asks Redis twice for a job that comes alone, not three times', async () => {

@@ -6,6 +6,7 @@ import { findFreePort } from '../../src/local-redis.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { keyEntry, testKey, type KeyEntry } from '../control/support/keys.js';
 import { until } from '../support/until.js';
+import { startOwnRedis } from './support/own-redis.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
 import { readMetric } from './support/watched-worker.js';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';
@@ -122,6 +123,23 @@ it.each([
   },
   60_000,
 );
+
+it('a worker that still waits for Redis reads it again once it has started', async () => {
+  const redis = await startOwnRedis();
+  try {
+    await redis.stop();
+    const journalDir = join(dir, 'waiting');
+    const environment = { PAYOUT_KEYS_FILE: keysFile() };
+    const waiting = world.startWorker({ redisUrl: redis.url, journalDir, environment });
+    await until('it waits', () => waiting.log().includes('Redis unavailable'));
+    waiting.kill('SIGHUP');
+    await redis.startAgain();
+    await until(`it reads it again:\n${waiting.log()}`, () => waiting.log().includes(READ_AGAIN));
+    await waiting.end();
+  } finally {
+    await redis.close();
+  }
+}, 90_000);
 
 it('without a keyring SIGHUP ends the worker, as before', async () => {
   const other = world.startWorker();

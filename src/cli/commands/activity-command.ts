@@ -15,8 +15,9 @@ interface Flags {
 const PAGE_SIZE = 500;
 
 const HELP_AFTER = `
-What operators did: pauses, resumes, cancellations, retries, resolutions, adoptions; and what paused the account by itself or
-objected to the ledger. The newest first, about the last 10,000. One command that changed many payouts is one line.
+What operators did: pauses, resumes, cancellations, retries, releases, resolutions, approvals, adoptions, drops of the balance
+that they accepted; and what paused the account by itself or objected to the ledger. The newest first, about the last
+10,000. One command that changed many payouts is one line.
 
 Examples:
   payouts activity

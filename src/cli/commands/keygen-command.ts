@@ -21,7 +21,7 @@ What is printed is the public key, as an entry of the keyring (PAYOUT_KEYS_FILE)
 
 Roles:
   producer   signs payouts
-  approver   for later: nothing asks for approvals yet
+  approver   signs that a payout may be paid, or must not be
   operator   states what became of a send, lifts pauses
   worker     signs what became of a payout
 

@@ -17,8 +17,8 @@ import { withOperator } from '../context/with-operator.js';
 type Flags = Actor & ChoiceFlags & SigningFlags & { readonly attempt?: string; readonly json?: true };
 
 const HELP_AFTER = `
-A payout is held when the worker finds that it may not be sent: its signature or the send journal says so, and
-\`payouts get\` shows why. Remove the cause first: the worker checks a released payout again before it is
+A payout is held when the worker finds that it may not be sent: its signature, the send journal or the policy says so,
+and \`payouts get\` shows why. Remove the cause first: the worker checks a released payout again before it is
 sent, and holds it again where the cause stands. What should not be paid: \`payouts cancel\`.
 One that is held because it was sent before, and paid nothing, is released with the key of an operator, who signs that. The
 message names the attempt; --attempt states it where it is not the payout's last.

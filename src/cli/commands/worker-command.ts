@@ -1,10 +1,8 @@
-import type { Command } from 'commander';
-import { readConfig, readSettings } from '../../config.js';
+import { Option, type Command } from 'commander';
 import { untilAborted } from '../../clock.js';
 import { createLogger } from '../../create-logger.js';
 import { StoppedError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
-import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
 import {
   startHealthServer,
@@ -15,12 +13,23 @@ import { createPayoutWorker, type PayoutWorker } from '../../worker/payout-worke
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readVersion } from '../../version.js';
-import { readWorkerKey } from '../context/signing-key.js';
-import { readWorkerAccounts } from '../context/worker-accounts.js';
+import { CHILD_FLAG, stoppedByParent } from '../worker/parent-process.js';
+import { readWorkerSetup } from '../worker/read-worker-setup.js';
+import { parseProcesses, runProcesses } from '../worker/run-processes.js';
+
+interface Flags {
+  readonly processes?: string;
+  /** Started by another process with `--processes`. */
+  readonly child?: true;
+}
 
 const HELP = `
 Sends the queued payouts of the account, at most one a second, and follows each until it is completed or failed.
-Several workers may run for one account: one sends, the others stand by and take over when it ends.
+Several workers may run for one account: one sends, the others stand by and take over when it ends. Workers with the
+same PAYOUT_ACCOUNTS_FILE share its accounts out: each sends for its part, and takes over when another ends.
+
+A process carries some 100 busy accounts. --processes starts several on this host, each with the same environment, restarts
+one that ends, and serves the health of the first at HEALTH_PORT, of the second at HEALTH_PORT + 1 and so on.
 
 Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR;
@@ -36,35 +45,39 @@ Signals:
 Examples:
   payouts worker
   PAYOUT_ACCOUNTS_FILE=/run/secrets/accounts.json HEALTH_HOST=0.0.0.0 payouts worker
+  PAYOUT_ACCOUNTS_FILE=/run/secrets/accounts.json payouts worker --processes 4
 `;
 
 const EXIT_WITHIN_MS = 1_000;
 
 export function defineWorkerCommand(command: Command, context: CliContext): void {
-  command.addHelpText('after', HELP).action(async () => {
-    await runWorker(context);
-  });
+  command
+    .option('--processes <number>', 'share the accounts out among this many processes on this host')
+    .addOption(new Option(CHILD_FLAG).hideHelp())
+    .addHelpText('after', HELP)
+    .action(async (flags: Flags) => {
+      const processes = parseProcesses(flags.processes ?? '1');
+      const stoppedBy = flags.child === undefined ? [] : [stoppedByParent()];
+      await (processes === 1 ? runWorker(context, stoppedBy) : runProcesses(context, processes));
+    });
 }
 
-async function runWorker({ environment, stopSignal }: CliContext): Promise<void> {
-  const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = readSettings(
-    { ...WORKER_SETTINGS, ...WORKER_COMMAND_SETTINGS, keysFile: CONTROL_SETTINGS.keysFile },
-    environment,
-  );
-  const accounts = readWorkerAccounts(environment);
-  const { PAYOUT_KEYS_FILE: keysFile } = readConfig(['PAYOUT_KEYS_FILE'], environment);
-  const receiptKey = readWorkerKey(environment);
+/** @param stoppedBy - what stops it beside its own signals */
+async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: readonly AbortSignal[]): Promise<void> {
+  const { settings: all, accounts, keysFile, receiptKey, readsAgain } = readWorkerSetup(environment);
+  const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = all;
   const logger = createLogger(logLevel);
-  const stop = stopSignal();
+  const stop = AbortSignal.any([stopSignal(), ...stoppedBy]);
   const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs });
   let worker: PayoutWorker | undefined;
-  // Without a keyring and a policy it ends the process, as it ends any.
-  if (keysFile !== undefined || accounts.some(({ policyFile }) => policyFile !== undefined)) {
-    process.on('SIGHUP', () => {
-      worker?.reloadKeys();
-      worker?.reloadPolicies();
-    });
-  }
+  const early = { isReloadDue: false };
+  const reload = (): void => {
+    // Before the worker is there its files may have been read already.
+    early.isReloadDue = worker === undefined;
+    worker?.reloadKeys();
+    worker?.reloadPolicies();
+  };
+  if (readsAgain) process.on('SIGHUP', reload);
   const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
   const health = await serveHealth({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   try {
@@ -72,6 +85,7 @@ async function runWorker({ environment, stopSignal }: CliContext): Promise<void>
       { ...settings, accounts, keysFile, receiptKey, observe: metrics.observe, logger },
       stop,
     );
+    if (early.isReloadDue) reload();
     logger.info({ platformIds: accounts.map(({ platformId }) => platformId) }, 'worker started');
     await untilAborted(stop);
     logger.info({}, 'stopping after the current send; a second signal exits at once');

@@ -34,12 +34,14 @@ function readCommand(command: Command, before: readonly string[]): CommandWord[]
     name: command.name(),
     description: command.description(),
     options: [
-      ...command.options.map((option) => ({
-        name: option.long ?? option.short ?? '',
-        description: option.description,
-        takesValue: option.required || option.optional,
-        choices: option.argChoices ?? [],
-      })),
+      ...command.options
+        .filter(({ hidden }) => !hidden)
+        .map((option) => ({
+          name: option.long ?? option.short ?? '',
+          description: option.description,
+          takesValue: option.required || option.optional,
+          choices: option.argChoices ?? [],
+        })),
       help,
     ],
     words: [

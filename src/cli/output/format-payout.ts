@@ -15,7 +15,7 @@ type Colours = CliContext['colours'];
  * @param approvals - what was said of it, one line each
  */
 export function formatPayout(
-  payout: Payout,
+  payout: Payout & { readonly archivedIn?: string },
   colours: Colours,
   currencies: readonly Currency[],
   receipt?: string,
@@ -42,6 +42,7 @@ export function formatPayout(
     ['requested by', payout.requestedBy],
     ['signed by', payout.signed?.key],
     ['signed until', payout.signed?.expiresAt],
+    ['archived in', payout.archivedIn],
     ['metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata)],
   ];
   const rows = facts.flatMap(([name, value]) =>

@@ -10,7 +10,7 @@ import { viewAccount, type AccountView, type WatchedAccount } from './account-sn
  * Makes the gauges that say how the accounts stand.
  * @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck
  * @returns what brings them up to date before they are read; while Redis is unavailable, what only Redis knows is left out,
- * because an old number would look like a true one
+ * because an old number would look like a true one, and so it is where another process works for the account
  */
 export function createAccountGauges(
   registry: Registry,
@@ -27,7 +27,9 @@ export function createAccountGauges(
     gauges.replicasMissing.set(Math.max(0, ...accounts.map(({ redis }) => redis.missingReplicas)));
     gauges.redisUp.set(views.length > 0 && views.every(({ redisIsUp }) => redisIsUp) ? 1 : 0);
     gauges.refusesWrites.set(views.some(({ writeRefusal }) => writeRefusal !== undefined) ? 1 : 0);
-    for (const { details } of views) if (details) gauges.clockOffset.set(details.clockOffsetMs / 1_000);
+    for (const { clockOffsetMs } of views) {
+      if (clockOffsetMs !== undefined) gauges.clockOffset.set(clockOffsetMs / 1_000);
+    }
     for (const view of views) setGauges(gauges, view);
   };
 }
@@ -43,6 +45,7 @@ function setGauges(gauges: Gauges, view: AccountView): void {
   gauges.refused.set(account, status.role === 'refused' && !('cause' in status) ? 1 : 0);
   setPolicyGauges(gauges, view, details?.policyReport, Date.now());
   setJournalGauges(gauges, view);
+  gauges.archiveFailed.set(account, view.work.archiveTrouble === undefined ? 0 : 1);
   if (details === undefined) return;
   setMoneyGauges(gauges, account.platform_id, details.money);
   const { stats, due, pollsDue, stuck, notificationLagMs } = details;
@@ -119,6 +122,10 @@ function createGauges(registry: Registry) {
     stuck: ofAccount(
       'payouts_stuck_in_progress',
       'Payouts that the gateway has neither completed nor failed within STUCK_AFTER_MS.',
+    ),
+    archiveFailed: ofAccount(
+      'payouts_archive_failed',
+      '1 while old payouts stay in Redis because the archive cannot be written (PAYOUT_ARCHIVE_DIR), else 0.',
     ),
     paused: ofAccount('payouts_paused', '1 while the account is paused: nothing is sent until an operator resumes it.'),
     objections: ofAccount(

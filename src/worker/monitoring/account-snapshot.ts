@@ -10,6 +10,7 @@ import { readGatewayFacts, type GatewayFacts } from '../../ledger/gateway-facts.
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readPolicyReport, type PolicyReport } from '../../ledger/policy-report.js';
 import { readReconciliation } from '../../ledger/reconciliation-store.js';
+import { checkFormat } from '../../ledger/scripts.js';
 import { summariseDrops, type UnexplainedDrop } from '../../ledger/unexplained-drops.js';
 import { readNotificationLag } from '../../ledger/notification-lag.js';
 import { readQueuedSums, type CurrencySum } from '../../ledger/statistics.js';
@@ -25,7 +26,7 @@ import type { AccountWorker } from '../account-worker.js';
 /** The part of an account's worker that is looked at from outside. */
 export type WatchedAccount = Pick<
   AccountWorker,
-  'platformId' | 'status' | 'redis' | 'keyring' | 'policy' | 'journalHead' | 'ledger' | 'queues' | 'work'
+  'platformId' | 'status' | 'part' | 'redis' | 'keyring' | 'policy' | 'journalHead' | 'ledger' | 'queues' | 'work'
 >;
 
 /** What can be said of an account: this process always, Redis only while it is available. */
@@ -36,7 +37,12 @@ export interface AccountView extends Pick<
   readonly redisIsUp: boolean;
   /** Why Redis takes no writes. */
   readonly writeRefusal: WriteRefusal | undefined;
-  /** Undefined while Redis is unavailable, or when the ledger is of a newer format. */
+  /** How far the wall clock of this machine is ahead of that of Redis, in ms; undefined while that is not known. */
+  readonly clockOffsetMs: number | undefined;
+  /**
+   * Undefined while Redis is unavailable, when the ledger is of a newer format, and where this process rests: the one that
+   * works for the account tells them, and with hundreds of accounts reading them in each process would be most of what Redis does.
+   */
   readonly details: AccountDetails | undefined;
 }
 
@@ -50,8 +56,6 @@ export interface AccountDetails {
   /** Payouts in progress for longer than `stuckAfterMs`. */
   readonly stuck: number;
   readonly foreignSettings: readonly (ForeignSetting & { readonly queue: string })[];
-  /** How far the wall clock of this machine is ahead of that of Redis, in ms. */
-  readonly clockOffsetMs: number;
   /** For how long the oldest event waits that `payouts notify` has not handled, in ms; undefined where it is not used. */
   readonly notificationLagMs: number | undefined;
   readonly money: AccountMoney;
@@ -79,7 +83,7 @@ const RESPOND_WITHIN_MS = GUARD_MS;
 
 /** @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck */
 export async function viewAccount(account: WatchedAccount, stuckAfterMs: number): Promise<AccountView> {
-  const { platformId, status, keyring, policy, journalHead, ledger, queues, work } = account;
+  const { platformId, status, part, keyring, policy, journalHead, ledger, queues, work } = account;
   const view = {
     platformId,
     status,
@@ -89,16 +93,27 @@ export async function viewAccount(account: WatchedAccount, stuckAfterMs: number)
     journalHead,
     redisIsUp: true,
     writeRefusal: undefined,
+    clockOffsetMs: undefined,
     details: undefined,
   };
   try {
     const { connection } = ledger;
     const found = await whileRedisIsAvailable(
-      Promise.all([probeWrites(connection), readDetails(connection, queues, stuckAfterMs)]),
+      Promise.all([
+        probeWrites(connection),
+        readClockOffset(connection.clock, connection.redis),
+        part === 'rest' ? requireKnownFormat(connection) : readDetails(connection, queues, stuckAfterMs),
+      ]),
     );
     if (found === undefined) return { ...view, redisIsUp: false };
-    const [writeRefusal, details] = found;
-    return { ...view, writeRefusal, details, status: writeRefusal ? refuse(status, writeRefusal) : status };
+    const [writeRefusal, clockOffsetMs, details] = found;
+    return {
+      ...view,
+      writeRefusal,
+      clockOffsetMs,
+      details,
+      status: writeRefusal ? refuse(status, writeRefusal) : status,
+    };
   } catch (error) {
     if (!(error instanceof UnsupportedFormatError)) throw error;
     return { ...view, status: { role: 'refused', reason: error.message } };
@@ -111,10 +126,15 @@ function refuse(status: AccountStatus, { reason, action }: WriteRefusal): Accoun
   return { ...status, role: 'refused', reason: `Redis refuses writes: ${reason}. ${action}`, cause: 'redis' };
 }
 
-/** A server that is not known yet fails the reading of the details too. */
+/** A server that is not known yet fails the reading of the ledger too. */
 async function probeWrites({ redis, keys }: LedgerConnection): Promise<WriteRefusal | undefined> {
   const server = findServer(redis, keys.ledger);
   return server && findWriteRefusal(server);
+}
+
+/** What a reading of the details would find out first. */
+async function requireKnownFormat({ redis, keys }: LedgerConnection): Promise<undefined> {
+  checkFormat(await redis.hget(keys.ledger, 'format'));
 }
 
 async function readDetails(
@@ -122,22 +142,20 @@ async function readDetails(
   queues: PayoutQueues,
   stuckAfterMs: number,
 ): Promise<AccountDetails> {
-  const [stats, due, pollsDue, clockOffsetMs, notificationLagMs, withdraw, polls, money, policyReport] =
-    await Promise.all([
-      readAccountStats(connection),
-      countDuePayouts(connection, queues),
-      countDueJobs(connection, queues.transactionstatus),
-      readClockOffset(connection.clock, connection.redis),
-      readNotificationLag(connection),
-      findForeignSettings(connection, queues.withdraw),
-      findForeignSettings(connection, queues.transactionstatus),
-      readMoney(connection),
-      readPolicyReport(connection),
-    ]);
+  const [stats, due, pollsDue, notificationLagMs, withdraw, polls, money, policyReport] = await Promise.all([
+    readAccountStats(connection),
+    countDuePayouts(connection, queues),
+    countDueJobs(connection, queues.transactionstatus),
+    readNotificationLag(connection),
+    findForeignSettings(connection, queues.withdraw),
+    findForeignSettings(connection, queues.transactionstatus),
+    readMoney(connection),
+    readPolicyReport(connection),
+  ]);
   // The age of the oldest says almost always that there is nothing to count.
   const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > stuckAfterMs;
   return {
-    ...{ stats, due, pollsDue, clockOffsetMs, notificationLagMs, money, policyReport },
+    ...{ stats, due, pollsDue, notificationLagMs, money, policyReport },
     stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,
     foreignSettings: [
       ...withdraw.map((setting) => ({ queue: queues.withdraw.name, ...setting })),

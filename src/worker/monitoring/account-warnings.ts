@@ -28,30 +28,34 @@ const FAILED_POLLS = 3;
 const SYNC_SLOW_MS = 100;
 
 /** @returns one line for each thing that needs an operator although this process could send; none when all is well */
-export function warnAbout({ details, work, keyring, policy }: AccountView): string[] {
-  const found = details === undefined ? [] : LEDGER_WARNINGS.map((warn) => warn(details, work));
+export function warnAbout({ status, details, work, keyring, policy, clockOffsetMs }: AccountView): string[] {
+  const found = details === undefined ? [] : LEDGER_WARNINGS.map((warn) => warn(details, work, status));
   const ofProcess = [
     warnOfKeyring(keyring),
     warnOfPolicy(policy),
     warnOfPolls(work),
     warnOfJournal(work),
+    warnOfArchive(work),
     warnOfRecreated(work),
     warnOfReplaced(work),
     warnOfLog(),
+    warnOfClock(clockOffsetMs),
   ];
   return [...found, ...ofProcess].filter((warning) => warning !== undefined);
 }
 
 type Work = AccountView['work'];
 
-type LedgerWarning = (details: AccountDetails, work: Work) => string | undefined;
+type LedgerWarning = (details: AccountDetails, work: Work, status: AccountView['status']) => string | undefined;
 
 const LEDGER_WARNINGS: readonly LedgerWarning[] = [
   function notSent({ stats }, { notSent }) {
     if (notSent === undefined || stats.queued + stats.sending === 0) return undefined;
     return `The last ${formatCount(notSent.count, 'attempt')} to send a payout ended before anything was written: ${notSent.reason}`;
   },
-  function standStill({ stats, due }, { sinceLastSendMs }) {
+  function standStill({ stats, due }, { sinceLastSendMs }, { role }) {
+    // Another process sends for it.
+    if (role === 'standby') return undefined;
     const waitsMs = Math.min(stats.oldestAgeMs.queued ?? 0, sinceLastSendMs);
     if (stats.sender === null || stats.paused || due === 0 || waitsMs < STANDS_STILL_AFTER_MS) return undefined;
     return `${formatCount(due, 'payout')} could be sent, but this process has sent none for ${formatDuration(waitsMs)}: run \`payouts doctor --account ${stats.platformId}\`.`;
@@ -104,10 +108,6 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
     if (notificationLagMs < NOTIFICATIONS_LATE_MS) return undefined;
     return `Notifications are ${formatDuration(notificationLagMs)} late: read the log of \`payouts notify\`, or start it.`;
   },
-  function clock({ clockOffsetMs }) {
-    if (Math.abs(clockOffsetMs) <= CLOCK_OFFSET_MAX_MS) return undefined;
-    return `The wall clock is ${describeClockOffset(clockOffsetMs)}: synchronise both with NTP.`;
-  },
 ];
 
 function warnOfKeyring(keyring: AccountView['keyring']): string | undefined {
@@ -130,6 +130,10 @@ function warnOfJournal({ shortestSyncMs = 0 }: Work): string | undefined {
   return `Each entry of the send journal takes over ${formatMs(shortestSyncMs)} to be on disk: set SEND_JOURNAL_DIR to a faster disk.`;
 }
 
+function warnOfArchive({ archiveTrouble }: Work): string | undefined {
+  return archiveTrouble === undefined ? undefined : `Old payouts stay in Redis, and it grows: ${archiveTrouble}.`;
+}
+
 function warnOfRecreated({ jobsRecreated }: Work): string | undefined {
   if (jobsRecreated === 0) return undefined;
   return `${formatCount(jobsRecreated, 'job')} missing in Redis had to be added again: find out what deletes keys of the queues.`;
@@ -145,4 +149,10 @@ function warnOfLog(): string | undefined {
   const agoMs = sinceWatcherFailureMs('logger') ?? Infinity;
   if (agoMs > LOST_LOG_TOLD_MS) return undefined;
   return `${formatCount(watcherFailures('logger'), 'log line')} could not be written: free the disk that stderr goes to, or restart what reads it.`;
+}
+
+/** Of the whole process. */
+function warnOfClock(offsetMs = 0): string | undefined {
+  if (Math.abs(offsetMs) <= CLOCK_OFFSET_MAX_MS) return undefined;
+  return `The wall clock is ${describeClockOffset(offsetMs)}: synchronise both with NTP.`;
 }

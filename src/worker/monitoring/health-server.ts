@@ -42,10 +42,13 @@ export interface AccountReadiness {
   readonly reason?: string;
   /** Set where it is refused because of Redis itself, not because of what the ledger says. */
   readonly cause?: 'redis';
-  /** Null while Redis is unavailable. A paused account is ready: it waits for an operator, not for another process. */
+  /**
+   * Null while Redis is unavailable, and where another process works for the account, which says so. A paused account is
+   * ready: it waits for an operator, not for another process.
+   */
   readonly paused: boolean | null;
   readonly pausedReason: string | null;
-  /** What stops the account until an operator runs the command; empty while Redis is unavailable. */
+  /** What stops the account until an operator runs the command; empty where `paused` is null. */
   readonly stopped: readonly { readonly problem: string; readonly command: string }[];
   /** What else needs an operator, one line each, although this process could send or take over; empty when all is well. */
   readonly warnings: readonly string[];

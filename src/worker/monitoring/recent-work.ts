@@ -38,6 +38,7 @@ export class RecentWork {
   #jobsRecreated: Repair | undefined;
   #workersReplaced: Repair | undefined;
   #resumeWasRefused = false;
+  #archiveTrouble: string | undefined;
 
   /** @param observer - what is told as well */
   constructor(clock: Clock, observer: WorkerObserver) {
@@ -80,6 +81,21 @@ export class RecentWork {
     };
   }
 
+  /** The account is this process's to send for: what was not sent before that is no fault of it. */
+  beginSending(): void {
+    this.#lastSentAt = this.#clock.now();
+  }
+
+  /** Another process sends from now on: whether what was wrong here is still so, this one does not find out. */
+  endSending(): void {
+    this.#notSent = undefined;
+  }
+
+  /** The same of polls. */
+  endPolling(): void {
+    this.#failedPolls = undefined;
+  }
+
   /** Jobs that were missing in Redis and were added again, the last of them within the hour. */
   get jobsRecreated(): number {
     return this.#countRecent(this.#jobsRecreated);
@@ -99,6 +115,16 @@ export class RecentWork {
     return this.#notSent;
   }
 
+  /** Why payouts that are old enough are not removed: the archive, where they have to be first, cannot be written. */
+  get archiveTrouble(): string | undefined {
+    return this.#archiveTrouble;
+  }
+
+  /** @param trouble - undefined where the archive could be written */
+  noteArchive(trouble: string | undefined): void {
+    this.#archiveTrouble = trouble;
+  }
+
   /** Whether a pause was gone from Redis that no operator had ended, since the last send. */
   get resumeWasRefused(): boolean {
     return this.#resumeWasRefused;
@@ -114,7 +140,7 @@ export class RecentWork {
     return this.#failedPolls;
   }
 
-  /** Since the last send, or the start of this process, in ms. */
+  /** Since the last send, or since this process is to send for the account, in ms. */
   get sinceLastSendMs(): number {
     return this.#clock.now() - this.#lastSentAt;
   }

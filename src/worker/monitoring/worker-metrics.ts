@@ -25,7 +25,8 @@ export interface WorkerMetrics {
   collect(accounts: readonly WatchedAccount[]): Promise<string>;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
+const MS_PER_S = 1_000;
+const DAY_MS = 24 * 60 * 60 * MS_PER_S;
 
 /**
  * Makes the metrics of one worker process.
@@ -42,6 +43,11 @@ export function createWorkerMetrics({ version, stuckAfterMs = DAY_MS }: WorkerMe
     labelNames: ['version', 'node_version'],
     registers: [registry],
   }).set({ version, node_version: process.version }, 1);
+  new Gauge({
+    name: 'payouts_process_start_time_seconds',
+    help: 'When this process started, in seconds since 1970. It changes when another one takes its place.',
+    registers: [registry],
+  }).set(Math.round(performance.timeOrigin) / MS_PER_S);
   createWatcherMetrics(registry);
   const observe = createObserverMetrics(registry);
   const readAccounts = createAccountGauges(registry, stuckAfterMs);

@@ -1,8 +1,7 @@
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readIndexPage, readSendFacts } from '../../ledger/payment-facts.js';
 import type { Reconciliation } from '../../ledger/reconciliation.js';
-import { countPayouts } from '../../ledger/state-events.js';
-import { readEventsAfter } from '../statistics/event-pages.js';
+import { countPayouts, readEventsAfter } from '../../ledger/state-events.js';
 import { OPEN_STATES, OpenSends } from './open-sends.js';
 import { currentRates, mergeRates, parseRates, type Market } from './rates.js';
 
@@ -32,7 +31,7 @@ export async function openSends(
   const sends = new OpenSends(fees, mergeRates(parseRates(known?.rates ?? {}), currentRates(market)));
   for (const state of OPEN_STATES) {
     for (let after: string | undefined = ''; after !== undefined;) {
-      const page = await readIndexPage(connection, state, { after, upTo: '+inf', limit: PAGE });
+      const page = await readIndexPage(connection, state, { after, limit: PAGE });
       for (const { payoutId, facts } of page.payouts) sends.add(payoutId, facts);
       after = page.next;
     }

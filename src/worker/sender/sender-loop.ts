@@ -57,6 +57,8 @@ export interface SenderLoopOptions {
   readonly authority?: SendAuthority;
   /** Decides about pauses that have to be kept; undefined where the ledger alone does. */
   readonly resumeAuthority?: ResumeAuthority;
+  /** What remembers those pauses and counts outcomes. @defaultValue one of this loop's own, where there is a `resumeAuthority` */
+  readonly pause?: KeptPause;
   readonly observer: WorkerObserver;
   readonly logger: Logger;
 }
@@ -86,7 +88,7 @@ export class SenderLoop {
   constructor(options: SenderLoopOptions) {
     this.#options = options;
     const { clock, stop, settings, guardMs, resumeAuthority: authority, logger } = options;
-    const pause = (this.#pause = authority && new KeptPause({ ...options, authority }));
+    const pause = (this.#pause = options.pause ?? (authority && new KeptPause({ ...options, authority })));
     this.#stopGrace = new StopGrace({ clock, stop, graceMs: STOP_GRACE_MS });
     this.#status = new StatusTracker(logger);
     const doubtMs = onAnyClock(guardMs + settings.inFlightMaxMs);

@@ -166,7 +166,8 @@ export class Sender {
     this.#ownAttempts.trackBegin(attempt);
     let hasOthers: boolean;
     try {
-      const begun = await this.#begin(attempt, toCountedSpend(attempt, request, permit, beganOn));
+      const spend = toCountedSpend(attempt, request, permit, beganOn);
+      const begun = await this.#begin(attempt, spend, payout.decisions ?? 0);
       if (begun !== undefined) return begun;
       const { sendCount: sends } = this.#check.line;
       const at = clock.wallNow();
@@ -189,7 +190,11 @@ export class Sender {
   }
 
   /** @returns undefined when the ledger let the attempt begin */
-  async #begin(attempt: SendAttempt, spend: CountedSpend | undefined): Promise<SendReport | undefined> {
+  async #begin(
+    attempt: SendAttempt,
+    spend: CountedSpend | undefined,
+    decisions: number,
+  ): Promise<SendReport | undefined> {
     const { ledger, heldLease, journal, journalPlace, inFlightMaxMs, clock } = this.#options;
     const begun = await ledger.beginSend({
       ...attempt,
@@ -200,6 +205,7 @@ export class Sender {
       journal: describeJournal(journal, journalPlace, clock.wallNow()),
       inFlightMs: inFlightMaxMs,
       spend,
+      decisions,
     });
     if (begun.kind === 'paused') this.#options.pause?.note(begun.reason);
     if (begun.kind !== 'begun') return await reportRefusedBegin(begun, { check: this.#check, recovery: this.recovery });

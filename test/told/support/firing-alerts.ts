@@ -7,6 +7,8 @@ import { MINUTES_BEFORE, type InputSeries } from './series.js';
 
 /**
  * Has promtool evaluate docs/alerts.yml once a minute over the series.
+ * @param ignored - alerts that may fire as well
+ * @param fromMinute - what fires before does not count
  * @returns undefined when exactly these alerts fire at some time, else what promtool says
  * @throws Error when promtool is not installed
  */
@@ -14,10 +16,13 @@ export async function judgeAlerts(
   series: readonly InputSeries[],
   minutes: number,
   expected: readonly string[],
+  ignored: readonly string[] = [],
+  fromMinute = 0,
 ): Promise<string | undefined> {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
   const path = join(dir, 'test.yml');
   const total = MINUTES_BEFORE + minutes;
+  const unexpected = ignored.filter((alertname) => !expected.includes(alertname)).join('|');
   try {
     // JSON is YAML.
     await writeFile(
@@ -31,7 +36,7 @@ export async function judgeAlerts(
             input_series: series,
             promql_expr_test: [
               {
-                expr: `max by (alertname) (max_over_time(ALERTS{alertstate="firing"}[${total + 1}m]))`,
+                expr: `max by (alertname) (max_over_time(ALERTS{alertstate="firing",alertname!~"${unexpected}"}[${total + 1 - fromMinute}m]))`,
                 eval_time: `${total}m`,
                 exp_samples: expected.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
               },

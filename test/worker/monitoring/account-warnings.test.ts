@@ -1,3 +1,4 @@
+import type { AccountStatus } from '../../../src/worker/account-status.js';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../../src/clock.js';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
@@ -30,7 +31,6 @@ const WELL: AccountDetails = {
     pollsDue: 0,
     stuck: 0,
     foreignSettings: [],
-    clockOffsetMs: 4_900,
     notificationLagMs: undefined,
     money: MONEY,
     policyReport: undefined,
@@ -93,21 +93,37 @@ it('warns of a pause that is gone, and of which no operator signed the end, unti
   expect(warnings({}, work)).toEqual([]);
 });
 
+it('warns of an archive that cannot be written, until it can', () => {
+  const work = newWork();
+  work.noteArchive('The archive /a cannot be written: ENOSPC');
+  expect(warnings({}, work)).toEqual([
+    'Old payouts stay in Redis, and it grows: The archive /a cannot be written: ENOSPC.',
+  ]);
+  work.noteArchive(undefined);
+  expect(warnings({}, work)).toEqual([]);
+});
+
 let now = 0;
 
 function newWork(): RecentWork {
   return new RecentWork({ ...systemClock, now: () => now }, noObserver);
 }
 
-function warnings(details: Partial<AccountDetails> | undefined, work = newWork()): string[] {
+function warnings(
+  details: Partial<AccountDetails> | undefined,
+  work = newWork(),
+  status: AccountStatus = { role: 'sender', epoch: 1 },
+  clockOffsetMs = 4_900,
+): string[] {
   return warnAbout({
     platformId: 7,
-    status: { role: 'standby' },
+    status,
     keyring: undefined,
     policy: undefined,
     journalHead: undefined,
     redisIsUp: true,
     writeRefusal: undefined,
+    clockOffsetMs,
     details: details && { ...WELL, ...details },
     work,
   });
@@ -122,7 +138,8 @@ it('warns of nothing where all is well, and where Redis is unavailable', () => {
 
 it('warns of unknown and stuck payouts, settings made by hand and a clock that is off', () => {
   const foreignSettings = [{ queue: 'withdraw', detail: 'paused in BullMQ, so no job runs', command: 'HDEL x' }];
-  expect(warnings({ stats: withStats({ unknown: 2 }), stuck: 1, foreignSettings, clockOffsetMs: -5_100 })).toEqual([
+  const found = { stats: withStats({ unknown: 2 }), stuck: 1, foreignSettings };
+  expect(warnings(found, newWork(), { role: 'sender', epoch: 1 }, -5_100)).toEqual([
     expect.stringMatching(/^2 payouts may or may not have been sent: .*payouts resolve/),
     expect.stringMatching(/^1 payout in progress for longer than STUCK_AFTER_MS/),
     expect.stringMatching(/withdraw queue: paused in BullMQ/),
@@ -148,6 +165,17 @@ describe('a send that was put back', () => {
   });
 });
 
+it('warns of nothing that went wrong before another process got the account', () => {
+  const work = newWork();
+  work.observer.notSent('ENOSPC', 250);
+  for (let poll = 0; poll < 3; poll += 1) work.observer.polled('error', 'HTTP 500');
+  const waiting = { stats: withStats({ queued: 1 }) };
+  expect(warnings(waiting, work)).toHaveLength(2);
+  work.endSending();
+  work.endPolling();
+  expect(warnings(waiting, work, { role: 'standby' })).toEqual([]);
+});
+
 describe('payouts that are due and not sent', () => {
   const stats = withStats({ queued: 1, oldestAgeMs: { ...QUIET.oldestAgeMs, queued: 20 * MINUTE_MS } });
 
@@ -157,8 +185,20 @@ describe('payouts that are due and not sent', () => {
     expect(warnings({ stats, due: 1 }, work)).toEqual([]);
     now += 1;
     expect(warnings({ stats, due: 1 }, work)).toEqual([expect.stringMatching(/^1 payout could be sent, .* 10 min/)]);
+    // Another process sends for it, one every second perhaps.
+    expect(warnings({ stats, due: 1 }, work, { role: 'standby' })).toEqual([]);
     work.observer.sent('accepted', 10);
     expect(warnings({ stats, due: 1 }, work)).toEqual([]);
+  });
+
+  it('are told ten minutes after this process got the account at the earliest', () => {
+    const work = newWork();
+    now += 60 * MINUTE_MS;
+    work.beginSending();
+    now += 10 * MINUTE_MS - 1;
+    expect(warnings({ stats, due: 1 }, work)).toEqual([]);
+    now += 1;
+    expect(warnings({ stats, due: 1 }, work)).toHaveLength(1);
   });
 
   it('are no matter while they wait for their notBefore, are new, or the account is paused', () => {

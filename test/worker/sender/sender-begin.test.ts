@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { SignedApproval } from '../../../src/control/approval.js';
 import { RedisUnavailableError } from '../../../src/errors.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
-import { JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
+import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import { HOLD, JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import {
   GUARD_MS,
@@ -241,5 +243,24 @@ describe('the last checks before the write', () => {
       pacer.holdUntil(rig.clock.now() + 1_000_000);
     };
     expect(await other.send('p')).toEqual(REFUSED);
+  });
+});
+
+describe('a rejection that comes while the payout waits for its second', () => {
+  it('is judged before the send begins', async () => {
+    const REJECTION: SignedApproval = {
+      ...{ payoutId: 'p', intent: '0'.repeat(64), decision: 'reject', by: 'bob-1', signature: 's'.repeat(86) },
+      ...{ at: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' },
+    };
+    const permit: SendAuthority['permit'] = ({ approvals = [] }) =>
+      approvals.length === 0 ? { kind: 'granted' } : { kind: 'refused', hold: HOLD };
+    rig = await makeSendRig({ authority: { permit } });
+    rig.before.beginSend = () => {
+      rig.ledger.addApproval(REJECTION);
+      delete rig.before.beginSend;
+    };
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
+    expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
+    rig.expectNothingSent();
   });
 });

@@ -4,6 +4,10 @@ import type { ActiveSender } from '../../../src/worker/sender/send-until-decided
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { silentLogger } from '../../../src/logger.js';
+import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
+import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { endAll, LEASE_MS, makeLoop, makeLoopWorld, type LoopWorld } from '../support/loop-rig.js';
 
 let world: LoopWorld;
@@ -36,4 +40,23 @@ it('keeps a pause that its own worker makes: one that is missing in Redis holds 
   await world.clock.advance(LEASE_MS + 1_000);
   expect(rig.journal.pausedReason).toBe('the balance fell');
   expect(report).toMatchObject({ kind: 'paused', reason: expect.stringContaining('not ended by a signed act') });
+});
+
+it('keeps the pauses in what it is given, which outlives it where the account moves and comes back', async () => {
+  world = makeLoopWorld();
+  const { clock, ledger } = world;
+  const journal = new MemoryJournal('j-one');
+  const settings = { maxRejectionsInARow: 5, maxUnknownsInARow: 2 };
+  const options = { clock, ledger, journal, authority: resumeAuthority, settings, observer: noObserver };
+  const pause = new KeptPause({ ...options, logger: silentLogger });
+  const rig = makeLoop(world, {
+    ...{ journal, pause },
+    work: async ({ notePause }, end) => {
+      notePause('the balance fell');
+      await untilAborted(end);
+    },
+  });
+  rig.start();
+  await clock.advance(LEASE_MS + 1_000);
+  expect(pause.reason).toBe('the balance fell');
 });

@@ -1,6 +1,7 @@
 import { untilAborted } from '../../../src/clock.js';
 import { RedisUnavailableError } from '../../../src/errors.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import type { KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
@@ -50,6 +51,7 @@ export interface LoopRigOptions {
   readonly quarantineMs?: number;
   readonly authority?: SendAuthority;
   readonly resumeAuthority?: ResumeAuthority;
+  readonly pause?: KeptPause;
   /** What is done while the lease is held. */
   readonly work?: (active: ActiveSender, end: AbortSignal) => Promise<void>;
 }
@@ -91,6 +93,7 @@ export function makeLoop(world: LoopWorld, options: LoopRigOptions = {}): LoopRi
     work,
     ...(options.authority && { authority: options.authority }),
     ...(options.resumeAuthority && { resumeAuthority: options.resumeAuthority }),
+    ...(options.pause && { pause: options.pause }),
     observer: noObserver,
     logger: listeningLogger(said),
   });

@@ -123,7 +123,8 @@ export async function makeSendRig(
     const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
     const token = `behind-${payoutId}-${attempt}`;
     const asked = { payoutId, attempt, token, ledgerId, sendCount, last, lease: heldLease.lease, ...change };
-    const begun = await ledger.beginSend({ heartbeat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, ...asked });
+    const about = { heartbeat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, decisions: 0 };
+    const begun = await ledger.beginSend({ ...about, ...asked });
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };

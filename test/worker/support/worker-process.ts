@@ -26,6 +26,8 @@ export interface WorkerProcessOptions {
   /** A point of crash-at.mjs. */
   readonly crashAt?: string;
   readonly environment?: Readonly<Record<string, string>>;
+  /** After the command's name. */
+  readonly args?: readonly string[];
   /** Where its log goes instead of to this process: a file descriptor, or a pipe whose reader is gone. */
   readonly stderr?: number | 'broken-pipe';
 }
@@ -47,7 +49,7 @@ const QUICK = {
 
 export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
   const preload = options.crashAt === undefined ? [] : ['--import', CRASH_AT];
-  const child = spawn(process.execPath, [...preload, findBuiltProgram(), 'worker'], {
+  const child = spawn(process.execPath, [...preload, findBuiltProgram(), 'worker', ...(options.args ?? [])], {
     stdio: ['ignore', 'ignore', typeof options.stderr === 'number' ? options.stderr : 'pipe'],
     env: {
       PATH: process.env['PATH'],

@@ -1,0 +1,21 @@
+import { readConfig, readSettings, type Environment } from '../../config.js';
+import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
+import { readWorkerKey } from '../context/signing-key.js';
+import { readWorkerAccounts } from '../context/worker-accounts.js';
+
+/** What a worker process runs with. */
+export type WorkerSetup = ReturnType<typeof readWorkerSetup>;
+
+/** @throws InvalidConfigError with every problem; secrets are never shown */
+export function readWorkerSetup(environment: Environment) {
+  const settings = readSettings(
+    { ...WORKER_SETTINGS, ...WORKER_COMMAND_SETTINGS, keysFile: CONTROL_SETTINGS.keysFile },
+    environment,
+  );
+  const accounts = readWorkerAccounts(environment);
+  const { PAYOUT_KEYS_FILE: keysFile } = readConfig(['PAYOUT_KEYS_FILE'], environment);
+  const receiptKey = readWorkerKey(environment);
+  // Without a keyring and a policy SIGHUP ends the process, as it ends any.
+  const readsAgain = keysFile !== undefined || accounts.some(({ policyFile }) => policyFile !== undefined);
+  return { settings, accounts, keysFile, receiptKey, readsAgain };
+}

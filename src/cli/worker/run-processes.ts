@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { z } from 'zod';
+import { systemClock } from '../../clock.js';
+import { createLogger } from '../../create-logger.js';
+import { InvalidConfigError, InvalidInputError } from '../../errors.js';
+import { parseInput } from '../../fields.js';
+import type { CliContext } from '../context/cli-context.js';
+import { CommandFailedError } from '../context/exit-code.js';
+import { CHILD_FLAG } from './parent-process.js';
+import { ProcessPool } from './process-pool.js';
+import { readWorkerSetup, type WorkerSetup } from './read-worker-setup.js';
+
+const PROCESSES_MAX = 64;
+const HIGHEST_PORT = 65_535;
+const FLAG = '--processes';
+
+const RULE = `must be a whole number from 1 to ${PROCESSES_MAX}`;
+const schema = z.object({
+  [FLAG]: z.string().refine((text) => /^[1-9]\d?$/.test(text) && Number(text) <= PROCESSES_MAX, RULE),
+});
+
+/** The number of `--processes`. @throws InvalidInputError */
+export function parseProcesses(text: string): number {
+  return Number(parseInput(schema, { [FLAG]: text })[FLAG]);
+}
+
+/**
+ * Runs several worker processes that share the accounts out, until a signal ends them.
+ * @throws InvalidInputError where there are too few accounts to share; InvalidConfigError where the settings are wrong;
+ * CommandFailedError where a process did not end in good order
+ */
+export async function runProcesses({ environment, stopSignal }: CliContext, count: number): Promise<void> {
+  const setup = readWorkerSetup(environment);
+  requireShareable(setup, count);
+  const { healthPort, logLevel } = setup.settings;
+  const logger = createLogger(logLevel);
+  const pool = new ProcessPool({
+    count,
+    start: (index) =>
+      // The program that runs now: works in a clone, an installed package and a global one.
+      spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', 'worker', CHILD_FLAG], {
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+        env: { ...environment, HEALTH_PORT: String(healthPort === 0 ? 0 : healthPort + index) },
+      }),
+    clock: systemClock,
+    logger,
+  });
+  if (setup.readsAgain) {
+    process.on('SIGHUP', () => {
+      pool.signal('SIGHUP');
+    });
+  }
+  const end = await pool.run(stopSignal());
+  if (end === 'usage') {
+    throw new InvalidConfigError([{ field: FLAG, message: 'a worker process cannot start, for the reason above' }]);
+  }
+  logger.info({ end }, 'all worker processes ended');
+  if (end === 'failed') throw new CommandFailedError();
+}
+
+function requireShareable({ accounts, settings: { healthPort } }: WorkerSetup, count: number): void {
+  if (accounts.length < count) {
+    const message =
+      accounts.length === 1
+        ? `shares accounts out, and there is only one: leave it out, or name several in PAYOUT_ACCOUNTS_FILE (got "${count}")`
+        : `must be at most the number of accounts, ${accounts.length}: one account is never shared (got "${count}")`;
+    throw new InvalidInputError([{ field: FLAG, message }]);
+  }
+  const lastPort = healthPort + count - 1;
+  if (healthPort > 0 && lastPort > HIGHEST_PORT) {
+    const message = `must leave a port for each of ${count} processes: the last would have ${lastPort}, above ${HIGHEST_PORT}`;
+    throw new InvalidConfigError([{ field: 'HEALTH_PORT', message }]);
+  }
+}

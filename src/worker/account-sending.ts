@@ -1,0 +1,181 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { GUARD_MS } from '../account-settings.js';
+import type { SendJournal } from '../journal/send-journal.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import type { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
+import type { JournalHead, SenderLedger } from '../ledger/sender-ledger.js';
+import { tellJournalHead, type ToldHead } from '../ledger/tell-of-control.js';
+import type { OutboxRelay } from '../queues/outbox-relay.js';
+import type { AccountPart } from './account-part.js';
+import type { AccountWorkerOptions } from './account-worker-options.js';
+import { doActiveWork } from './active-work.js';
+import type { JobWorkerContext } from './job-worker.js';
+import type { AccountPolicy } from './policy/account-policy.js';
+import { openAccountPolicy } from './policy/open-account-policy.js';
+import { KeptPause } from './sender/kept-pause.js';
+import { keptIntervalMs, Pacer } from './sender/pacer.js';
+import type { SendAuthority } from './sender/send-authority.js';
+import type { ActiveSender } from './sender/send-until-decided.js';
+import { SenderLoop, type SenderLoopOptions } from './sender/sender-loop.js';
+import type { SenderStatus } from './sender/sender-status.js';
+import { followJournal } from './sharing/follow-journal.js';
+import { SignedAuthority } from './signed-authority.js';
+import { JournalHeadTeller } from './tell-journal-head.js';
+
+export interface AccountSendingOptions extends AccountWorkerOptions {
+  readonly ledger: PayoutLedger;
+  readonly senderLedger: RedisSenderLedger;
+  /** The same, but it never gives the lease. */
+  readonly watchedLedger: SenderLedger;
+  readonly relay: OutboxRelay;
+  readonly jobs: JobWorkerContext;
+  readonly journal: SendJournal;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** 48 bits: they have to differ among the attempts of one payout. */
+const TOKEN_BYTES = 6;
+
+/**
+ * Sends for an account with a journal that was opened: one turn after the other, as the process gets the account and gives
+ * it up. What must be remembered across turns is kept here: the pace, the pauses, what was spent.
+ */
+export class AccountSending {
+  readonly #options: AccountSendingOptions;
+  readonly #pacer: Pacer;
+  readonly #pause: KeptPause | undefined;
+  readonly #policy: AccountPolicy | undefined;
+  readonly #heads: JournalHeadTeller;
+  readonly #loopOptions: Omit<SenderLoopOptions, 'ledger' | 'stop'>;
+  #loop: SenderLoop | undefined;
+  #holdsLease = false;
+  /** How often this process had the lease. */
+  #leases = 0;
+
+  constructor(options: AccountSendingOptions) {
+    this.#options = options;
+    const { platformId, clock, gateway, keyring, journal, ledger, senderLedger, relay, work, logger } = options;
+    const intervalMs = keptIntervalMs(options.settings.intervalMs, gateway.capabilities.minWithdrawGapMs);
+    const settings = { ...options.settings, intervalMs };
+    this.#pacer = new Pacer({ clock, intervalMs, inFlightMaxMs: settings.inFlightMaxMs });
+    const doubtMs = GUARD_MS + settings.inFlightMaxMs;
+    const signatures = keyring && new SignedAuthority({ platformId, keyring, journal, clock, doubtMs });
+    const { observer } = work;
+    this.#pause =
+      signatures &&
+      new KeptPause({ clock, ledger: senderLedger, journal, authority: signatures, settings, observer, logger });
+    this.#policy = openAccountPolicy({ ...options, current: options.policy, relay, signatures, doubtMs });
+    const tell = async (head: JournalHead): Promise<void> => tellJournalHead(ledger.connection, head);
+    this.#heads = new JournalHeadTeller({ journal, tell, clock, logger });
+    this.#loopOptions = this.#describeLoop(settings, this.#policy?.authority ?? signatures);
+  }
+
+  /** The next send is allowed from then on, on the clock's scale. */
+  get opensAt(): number {
+    return this.#pacer.openAt;
+  }
+
+  /** Where the journal ended when that was told last; undefined while this process does not send. */
+  get journalHead(): ToldHead | undefined {
+    return this.#holdsLease ? this.#heads.told : undefined;
+  }
+
+  get status(): SenderStatus {
+    return this.#loop?.status ?? { role: 'standby' };
+  }
+
+  get holdsLease(): boolean {
+    return this.#holdsLease;
+  }
+
+  /** While another process has the lease: remembers what that spends, until the signal is aborted. */
+  async standBy(end: AbortSignal): Promise<void> {
+    await this.#policy?.standBy(end);
+  }
+
+  /** Another process with the same journal works for the account. */
+  async rest(end: AbortSignal): Promise<void> {
+    await followJournal(this.#options, end);
+  }
+
+  /** Does its part until the signal is aborted; then the response of a send in progress is recorded and the lease released. */
+  async run(part: Exclude<AccountPart, 'rest'>, end: AbortSignal): Promise<void> {
+    const { senderLedger, watchedLedger } = this.#options;
+    const ledger = part === 'send' ? senderLedger : watchedLedger;
+    const leases = this.#leases;
+    this.#loop = new SenderLoop({ ...this.#loopOptions, ledger, stop: end });
+    await this.#loop.run();
+    this.#loop = undefined;
+    // The next sender may have a journal of its own, and tell of that one.
+    if (this.#leases > leases) await this.#heads.tellLast();
+  }
+
+  /** The process ends: the last outcome is in the journal then. */
+  async close(): Promise<void> {
+    await this.#options.journal.close();
+    await this.#heads.tellLast();
+  }
+
+  #describeLoop(
+    settings: SenderLoopOptions['settings'],
+    authority: SendAuthority | undefined,
+  ): Omit<SenderLoopOptions, 'ledger' | 'stop'> {
+    const { clock, gateway, judgement, journal, ledger, senderLedger, relay, logger } = this.#options;
+    return {
+      clock,
+      relayOutbox: async (changedBefore, signal) =>
+        senderLedger.isOutboxEmpty ? 0 : relay.relayOutbox(changedBefore, signal),
+      journal,
+      journalPlace: { host: hostname(), dir: this.#options.journalDir },
+      journalKeptMs: this.#options.journalDays * DAY_MS,
+      gateway,
+      pacer: this.#pacer,
+      settings,
+      guardMs: GUARD_MS,
+      hindrance: () => judgement.hindrance(ledger.connection.keys.ledger),
+      makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
+      makeToken: () => randomBytes(TOKEN_BYTES).toString('base64url'),
+      work: async (active, end) => this.#workWith(active, end),
+      ...(authority && { authority }),
+      ...(this.#pause && { pause: this.#pause }),
+      observer: this.#options.work.observer,
+      logger,
+    };
+  }
+
+  async #workWith(active: ActiveSender, end: AbortSignal): Promise<void> {
+    const { jobs, ledger, relay, gateway, settings, work } = this.#options;
+    this.#holdsLease = true;
+    this.#leases += 1;
+    work.beginSending();
+    try {
+      await this.#policy?.takeOver(end);
+      const telling = this.#heads.keep(end);
+      await doActiveWork(
+        {
+          ...jobs,
+          ledger,
+          relay,
+          retentionDays: settings.retentionDays,
+          archive: this.#options.archive,
+          onArchiveTrouble: (trouble) => {
+            work.noteArchive(trouble);
+          },
+          gateway,
+          balanceEveryMs: settings.balanceEveryMs,
+          currenciesEveryMs: settings.currenciesEveryMs,
+          policy: this.#policy,
+          pauseOnUnexplainedDrop: settings.pauseOnUnexplainedDrop,
+        },
+        active,
+        end,
+      );
+      await telling;
+    } finally {
+      this.#holdsLease = false;
+      work.endSending();
+    }
+  }
+}

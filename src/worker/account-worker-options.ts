@@ -1,0 +1,60 @@
+import type { Telemetry } from 'bullmq';
+import type { AccountSettings } from '../account-settings.js';
+import type { PayoutArchive } from '../archive/payout-archive.js';
+import type { Clock } from '../clock.js';
+import type { SigningKey } from '../control/signing-key-file.js';
+import type { GatewayClient } from '../gateway/gateway-client.js';
+import type { SendJournal } from '../journal/send-journal.js';
+import type { Confirmation } from '../ledger/confirm-write.js';
+import type { Logger } from '../logger.js';
+import type { RedisClient } from '../redis.js';
+import type { AccountPart } from './account-part.js';
+import type { CurrentKeyring } from './current-keyring.js';
+import type { CurrentPolicy } from './current-policy.js';
+import type { RecentWork } from './monitoring/recent-work.js';
+import type { RedisClocks } from './redis-clocks.js';
+import type { RedisJudgement } from './redis-watch.js';
+
+/** Connections that the accounts of a process share. */
+export interface WorkerConnections {
+  readonly commands: RedisClient;
+  readonly sender: RedisClient;
+  readonly queue: RedisClient;
+}
+
+/** How writes on these connections are known to be kept. */
+export interface WorkerConfirmations {
+  readonly commands: Confirmation;
+  readonly sender: Confirmation;
+}
+
+export interface AccountWorkerOptions {
+  readonly platformId: number;
+  readonly settings: AccountSettings;
+  /** What this process does for the account at first. */
+  readonly part: AccountPart;
+  readonly connections: WorkerConnections;
+  readonly confirmations: WorkerConfirmations;
+  readonly judgement: RedisJudgement;
+  readonly redisClocks: Pick<RedisClocks, 'readingOf'>;
+  readonly gateway: GatewayClient;
+  /** Opens the account's journal. @throws Error when it cannot be read or written */
+  readonly openJournal: () => Promise<SendJournal>;
+  /** The folder of the journal, for operators. */
+  readonly journalDir: string;
+  /** For how many days its files are kept. */
+  readonly journalDays: number;
+  /** Has payouts before retention removes them; undefined where they are gone then. */
+  readonly archive?: PayoutArchive | undefined;
+  /** Whose signatures count; undefined where the ledger alone decides what is sent. */
+  readonly keyring?: CurrentKeyring | undefined;
+  /** What may leave the account; undefined where everything may. */
+  readonly policy?: CurrentPolicy | undefined;
+  /** Signs final states; undefined where they are not signed. */
+  readonly receiptKey?: SigningKey | undefined;
+  readonly clock: Clock;
+  /** Its observer measures the account's work. */
+  readonly work: RecentWork;
+  readonly logger: Logger;
+  readonly telemetry?: Telemetry;
+}

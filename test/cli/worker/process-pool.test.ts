@@ -1,0 +1,182 @@
+import { EventEmitter } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ProcessPool, type PoolEnd, type PoolProcess } from '../../../src/cli/worker/process-pool.js';
+import { silentLogger, type Logger } from '../../../src/logger.js';
+import { ManualClock } from '../../doubles/manual-clock.js';
+
+class FakeProcess extends EventEmitter implements PoolProcess {
+  pid = 1;
+  connected = true;
+  readonly told: unknown[] = [];
+  readonly signals: unknown[] = [];
+  readonly index: number;
+
+  constructor(index: number) {
+    super();
+    this.index = index;
+  }
+
+  send(message: unknown): boolean {
+    this.told.push(message);
+    return true;
+  }
+
+  kill(signal?: unknown): boolean {
+    this.signals.push(signal);
+    return true;
+  }
+
+  exit(code: number | null, signal: NodeJS.Signals | null = null): void {
+    this.connected = false;
+    this.emit('exit', code, signal);
+  }
+}
+
+let clock: ManualClock;
+let started: FakeProcess[];
+let stop: AbortController;
+let logged: Record<string, unknown>[];
+let pool: ProcessPool;
+let startError: Error | undefined;
+let end: PoolEnd | undefined;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  [started, logged, end, startError] = [[], [], undefined, undefined];
+  stop = new AbortController();
+});
+
+afterEach(async () => {
+  stop.abort();
+  for (const child of started) child.exit(0);
+  await clock.advance(0);
+});
+
+async function run(count: number): Promise<void> {
+  const logger: Logger = { ...silentLogger, error: (fields) => void logged.push(fields as Record<string, unknown>) };
+  const start = (index: number): FakeProcess => {
+    if (startError !== undefined) throw startError;
+    const child = new FakeProcess(index);
+    started.push(child);
+    return child;
+  };
+  pool = new ProcessPool({ count, start, clock, logger });
+  void pool.run(stop.signal).then((found) => (end = found));
+  await clock.advance(0);
+}
+
+const TEN_MINUTES_MS = 600_000;
+
+const last = (): FakeProcess => {
+  const child = started.at(-1);
+  if (child === undefined) throw new Error('nothing was started');
+  return child;
+};
+
+describe('processes that end by themselves', () => {
+  it('are started again, after a pause that grows as long as they end soon', async () => {
+    await run(2);
+    expect(started.map(({ index }) => index)).toEqual([0, 1]);
+    for (const pauseMs of [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((seconds) => seconds * 1_000)) {
+      const count = started.length;
+      last().exit(null, 'SIGKILL');
+      await clock.advance(pauseMs - 1);
+      expect(started).toHaveLength(count);
+      await clock.advance(1);
+      expect(last().index).toBe(1);
+      expect(logged.at(-1)).toMatchObject({ process: 2, code: null, signal: 'SIGKILL', restartInMs: pauseMs });
+    }
+    await clock.advance(TEN_MINUTES_MS);
+    last().exit(1);
+    await clock.advance(1_000);
+    expect(logged.at(-1)).toMatchObject({ restartInMs: 1_000 });
+    expect(started).toHaveLength(14);
+  });
+
+  it.each([65_000, TEN_MINUTES_MS - 1])('also where each runs for %i ms before it dies', async (ranMs) => {
+    await run(1);
+    for (let starts = 1; starts <= 12; starts += 1) {
+      await clock.advance(ranMs);
+      last().exit(null, 'SIGKILL');
+      await clock.advance(0);
+      await clock.advance(Number(logged.at(-1)?.['restartInMs']));
+      expect(started).toHaveLength(starts + 1);
+    }
+    expect(logged.at(-1)).toMatchObject({ restartInMs: 300_000 });
+  });
+
+  it('also one that cannot be started, and one that somebody stopped in good order', async () => {
+    await run(1);
+    last().emit('error', new Error('spawn ENOMEM'));
+    await clock.advance(1_000);
+    expect(logged).toMatchObject([{ error: 'spawn ENOMEM' }]);
+    last().exit(0);
+    await clock.advance(2_000);
+    expect(started).toHaveLength(3);
+  });
+
+  it('also where the system throws at the start: the others work on', async () => {
+    await run(2);
+    startError = new Error('spawn ENOMEM');
+    last().exit(null, 'SIGKILL');
+    await clock.advance(1_000);
+    expect(logged.at(-1)).toMatchObject({ process: 2, error: 'spawn ENOMEM', restartInMs: 2_000 });
+    startError = undefined;
+    await clock.advance(2_000);
+    expect(started.map(({ index }) => index)).toEqual([0, 1, 1]);
+    expect({ end, told: started.flatMap(({ told }) => told) }).toEqual({ end: undefined, told: [] });
+  });
+
+  it('with wrong settings at the first start end all; later they are tried again', async () => {
+    await run(2);
+    const [first, second] = started;
+    first?.exit(1);
+    await clock.advance(1_000);
+    last().exit(2);
+    await clock.advance(0);
+    expect({ end, told: second?.told }).toEqual({ end: undefined, told: [] });
+    second?.exit(2);
+    await clock.advance(0);
+    expect({ end, restarts: started.length }).toEqual({ end: 'usage', restarts: 3 });
+  });
+});
+
+describe('a pool that is to stop', () => {
+  it('tells every process by a message, and waits for all', async () => {
+    await run(2);
+    stop.abort();
+    expect(started.map(({ told }) => told)).toEqual([['stop'], ['stop']]);
+    started[0]?.exit(0);
+    await clock.advance(100_000);
+    expect({ end, signals: started.flatMap(({ signals }) => signals) }).toEqual({ end: undefined, signals: [] });
+    started[1]?.exit(0);
+    await clock.advance(0);
+    expect({ end, count: started.length }).toEqual({ end: 'done', count: 2 });
+  });
+
+  it('says where one did not end in good order', async () => {
+    await run(2);
+    stop.abort();
+    started[0]?.exit(0);
+    started[1]?.exit(null, 'SIGKILL');
+    await clock.advance(0);
+    expect(end).toBe('failed');
+  });
+
+  it('starts nothing more, also where one waits to be started again', async () => {
+    await run(1);
+    last().exit(1);
+    await clock.advance(500);
+    stop.abort();
+    await clock.advance(60_000);
+    expect({ end, count: started.length }).toEqual({ end: 'done', count: 1 });
+  });
+});
+
+it('hands a signal on to the processes that run', async () => {
+  await run(2);
+  started[0]?.exit(1);
+  await clock.advance(0);
+  pool.signal('SIGHUP');
+  expect(started.map(({ signals }) => signals)).toEqual([[], ['SIGHUP']]);
+});
