@@ -44,7 +44,7 @@ export async function recordCommands(url) {
 }
 
 /** The names of scripts by the hash with which they are called: the ledger's, and BullMQ's. */
-function readScriptNames() {
+export function readScriptNames() {
   const require = createRequire(import.meta.url);
   const folder = join(dirname(require.resolve('bullmq')), 'scripts');
   const bullmq = readdirSync(folder)

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock } from '../dist/clock.js';
 import { connectRedis } from '../dist/index.js';
 import { connectLedger } from '../dist/ledger/ledger-connection.js';
@@ -39,7 +40,9 @@ export async function putInProgress(account, payouts) {
   for (let start = 0; start < sent.length; start += STEP) {
     const step = sent.slice(start, start + STEP);
     await account.ledger.enqueue(step.map(({ txhash: _, ...payout }) => payout));
-    for (const payout of step) await send(account, payout);
+    const sends = [];
+    for (const payout of step) sends.push(await beginInTurn(account, payout));
+    await Promise.all(sends.map(({ recorded }) => recorded));
     for (const state of ['queued', 'in_progress']) {
       await account.ledger.clearOutbox(
         state,
@@ -63,15 +66,27 @@ export async function completePayouts(account, payouts) {
   }
 }
 
-async function send(account, { payoutId, txhash }) {
+/**
+ * Sends a payout without waiting for Redis: it runs what one connection asks for in order, so that a begin meets the end of
+ * the send before.
+ * @returns `recorded`: resolves once the outcome is
+ */
+async function beginInTurn(account, { payoutId, txhash }) {
   const { senderLedger, lease, ledgerId, sendCount, last } = account;
   // As long as a real token, and different for each send.
   const token = String(sendCount).padStart(8, '0');
   const attempt = { payoutId, attempt: 1, token };
   const line = { lease, heartbeat: 0, ledgerId, sendCount, last };
-  insist('begun', await senderLedger.beginSend({ ...attempt, ...line, journal: JOURNAL, inFlightMs: 0 }));
   Object.assign(account, { sendCount: sendCount + 1, last: token });
-  insist('recorded', await senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0));
+  const begun = senderLedger.beginSend({ ...attempt, ...line, journal: JOURNAL, inFlightMs: 0, decisions: 0 });
+  // The command is written in a microtask.
+  await nextTurn();
+  const finished = senderLedger.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
+  const recorded = Promise.all([begun, finished]).then(([begin, finish]) => {
+    insist('begun', begin);
+    insist('recorded', finish);
+  });
+  return { recorded };
 }
 
 function insist(wanted, result) {

@@ -12,10 +12,17 @@ const QUICK_START = { leaseMs: 2_000, quarantineMs: 1_000, inFlightMaxMs: 1_000 
 /**
  * Starts a payout worker in a process of its own.
  * @param accounts - `{ platformId, secretKey, baseUrl }` each
+ * @param journalDir - of several processes that share accounts; without it the process has one of its own
  * @param keys - `keysFile` and `receiptKey`, where payouts are signed
  */
-export async function startWorkerProcess({ redisUrl, accounts, allowVolatileRedis = false, ...keys }) {
-  const journalDir = await mkdtemp(join(tmpdir(), 'payouts-bench-'));
+export async function startWorkerProcess({
+  redisUrl,
+  accounts,
+  journalDir: given,
+  allowVolatileRedis = false,
+  ...keys
+}) {
+  const journalDir = given ?? (await makeJournalDir());
   const child = fork(CHILD);
   const options = {
     redisUrl,
@@ -37,9 +44,14 @@ export async function startWorkerProcess({ redisUrl, accounts, allowVolatileRedi
       const exit = once(child, 'exit');
       child.send({ kind: 'stop' });
       await exit;
-      await rm(journalDir, { recursive: true, force: true });
+      if (given === undefined) await rm(journalDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A folder for send journals, which its maker removes. */
+export async function makeJournalDir() {
+  return mkdtemp(join(tmpdir(), 'payouts-bench-'));
 }
 
 async function replyOf(child) {

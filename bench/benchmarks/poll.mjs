@@ -43,7 +43,7 @@ export async function run({ quick, note }) {
     return {
       rows,
       figures: rows.map(({ inProgress, ratio }) =>
-        figure(`polls with ${inProgress} in progress, as a part of the bare loop`, ratio, { atLeast: 0.7 }),
+        figure(`polls with ${inProgress} in progress, as a part of the bare loop`, ratio, { atLeast: 0.85 }),
       ),
     };
   } finally {
@@ -124,10 +124,13 @@ async function addOwnJobs(redis, { platformId }, payouts) {
 async function pollOwn(redis, account, seconds) {
   const { ledger, connection, close } = openLedger(redis.url, account.platformId);
   const forWorker = connectRedis(redis.url, 'queue');
+  const queues = new PayoutQueues(connection.redis, { prefix: connection.keys.prefix, wallNow: Date.now });
   const { gateway, polls } = countingGateway(account);
   const jobs = new StatusJobs({
     redis: forWorker,
     prefix: connection.keys.prefix,
+    connection,
+    queues,
     clock: systemClock,
     ledger,
     gateway,
@@ -140,6 +143,7 @@ async function pollOwn(redis, account, seconds) {
   const pace = await measurePace(polls, seconds);
   await jobs.close();
   gateway.close();
+  await queues.close();
   await close();
   await closeRedis(forWorker);
   return pace;

@@ -1,0 +1,92 @@
+import { PayoutProducer } from '../../dist/index.js';
+import { openLedger } from '../../dist/queues/open-ledger.js';
+import { startSandbox } from '../../dist/sandbox/index.js';
+import { listActs } from '../long-commands/acts.mjs';
+import { watchCommandTimes } from '../long-commands/command-times.mjs';
+import { fillAccount } from '../long-commands/fill-account.mjs';
+import { startMeasuredRedis } from '../measured-redis.mjs';
+import { figure } from '../report.mjs';
+import { newAccount } from '../sample-payouts.mjs';
+import { until } from '../until.mjs';
+import { startWorkerProcess } from '../worker-process.mjs';
+
+/** Redis runs one command at a time: a longer one delays the sends of every account. */
+const LONGEST_MS = 5;
+/** A command that was only descheduled is not the longest each time. */
+const REPEATED = 3;
+const SENDS = 20;
+
+/** How long each command keeps Redis busy, with 1,000,000 payouts queued and 200,000 completed in one account. */
+export async function run({ quick, note }) {
+  const size = quick
+    ? { completed: 1_000, queued: 10_000, bulk: 100 }
+    : { completed: 200_000, queued: 1_000_000, bulk: 1_000 };
+  // What is measured is how long Redis is busy, not how long its disk is.
+  const redis = await startMeasuredRedis(['--appendonly', 'no', '--save', '']);
+  try {
+    const account = newAccount();
+    await fillAccount(redis.url, account.platformId, size, note);
+    const rows = await measureAll({ redis, account, bulk: size.bulk, note });
+    return { rows, figures: rows.map(({ act, longestMs }) => figure(`${act}, ms`, longestMs, { atMost: LONGEST_MS })) };
+  } finally {
+    await redis.close();
+  }
+}
+
+/** @param only - a part of the names of acts; all where there is none */
+export async function measureAll({ redis, account, bulk, note, only = '' }) {
+  const { platformId } = account;
+  const times = await watchCommandTimes(redis.client);
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId });
+  const access = openLedger({ redisUrl: redis.url, platformId, confirmation: 'reply' });
+  const rows = [];
+  try {
+    for (const { name, run: act } of listActs({ redisUrl: redis.url, platformId, producer, access, size: bulk })) {
+      if (!name.includes(only)) continue;
+      rows.push(await measureAct(name, act, times));
+      note(JSON.stringify(rows.at(-1)));
+    }
+    if ('a worker'.includes(only)) rows.push(await measureAct('a worker', async () => sendSome(redis, account), times));
+    return rows;
+  } finally {
+    await access.close();
+    await producer.close();
+  }
+}
+
+/** The longest command of an act, and how long it is at least in each repetition. */
+async function measureAct(act, run, times) {
+  const runs = [];
+  await times.reset();
+  for (let count = 0; count < REPEATED; count += 1) {
+    await run();
+    runs.push(await times.take());
+  }
+  // A script that is new to Redis is read first: in the first repetition only.
+  const names = [...runs[0].longest.keys()].filter((name) => runs.every(({ longest }) => longest.has(name)));
+  const least = names.map((command) => ({ command, ms: Math.min(...runs.map(({ longest }) => longest.get(command))) }));
+  const [first, second] = least.sort((one, other) => other.ms - one.ms);
+  return {
+    act,
+    longestMs: first?.ms ?? 0,
+    command: first?.command ?? '',
+    next: second === undefined ? '' : `${second.command} ${second.ms.toFixed(1)}`,
+    everMs: Math.max(...runs.map(({ everMs }) => everMs)),
+  };
+}
+
+/** A worker checks its jobs at the start, and sends; it ends with its lease given back. */
+async function sendSome(redis, account) {
+  const sandbox = await startSandbox({ accounts: [account], latencyBeforeMs: 10, latencyAfterMs: 10 });
+  const worker = await startWorkerProcess({
+    redisUrl: redis.url,
+    accounts: [{ ...account, baseUrl: sandbox.url }],
+    allowVolatileRedis: true,
+  });
+  try {
+    await until('enough was sent', () => sandbox.stats().arrivals >= SENDS);
+  } finally {
+    await worker.stop();
+    await sandbox.close();
+  }
+}
