@@ -25,7 +25,7 @@ rule and the value (never a secret). An empty variable counts as not set. Of a s
 the value; such variables are marked with an asterisk. \`payouts doctor\` checks the settings of a worker.
 
 A program passes the same settings as options: \`AccountOptions\` and \`PayoutWorkerOptions\` have the names of the column
-"option", the same rules and the same defaults (\`journalDir\` has none there).
+"option", the same rules and the same defaults (\`journalDir\` has none there). Keys have options of their own, named in their rows.
 
 ${sections.join('\n\n')}
 
@@ -42,7 +42,8 @@ does not slow another. What an account does not set comes from the environment.
 \`\`\`
 
 Commands for operators work on one account: the only one of the file, that of \`GATEWAY_PLATFORM_ID\`, or that of \`--account ID\`.
-\`payouts worker\`, \`dashboard\`, \`notify\` and \`doctor\` serve all of the file, or with \`--account ID\` that one.
+\`payouts worker\`, \`dashboard\`, \`notify\` and \`doctor\` serve all of the file, or with \`--account ID\` that one. Workers with the same file share its accounts out
+([operations.md](operations.md#several-processes)).
 
 \`secretKeyFile\` is relative to the accounts file. So is \`signingKeyFile\`, which an account has together with \`signingKeyName\`, in
 place of \`PAYOUT_SIGNING_KEY_FILE\` and \`PAYOUT_SIGNING_KEY_NAME\`, and so is \`policyFile\`: a policy names its account, so each
@@ -59,17 +60,21 @@ export function renderEnvExample(): string {
     const rows = ROWS.filter(([, row]) => row.section === section);
     return `# ${title}\n${rows.map(([, row]) => exampleLines(row)).join('')}`;
   });
-  return `# Made by \`npm run docs\`: every variable of payout-queue. Copy to .env and change what differs;
-# docs/configuration.md explains each one. In docker-compose.yml the paths, hosts and ports inside the containers are set.
+  return `# Made by \`npm run docs\`: every variable of payout-queue. For docker-compose.yml, copy to .env and change what
+# differs; the command itself reads no .env. docs/configuration.md explains each one. In docker-compose.yml the paths, hosts
+# and ports inside the containers are set.
 
 ${sections.join('\n')}`;
 }
 
 function exampleLines(row: Setting): string {
   const { variable, secret, example = '' } = row;
-  if ('default' in row) return `${variable}=${row.default}\n`;
+  const fromFile = secret ? `# Or ${variable}_FILE, which names a file that holds it\n` : '';
+  if ('default' in row) return `${fromFile}${variable}=${row.default}\n`;
   const absent = 'absent' in row ? `# Unset: ${row.absent.replaceAll('`', '')}\n` : '';
-  return secret ? `${absent}${variable}=\n${variable}_FILE=${example}\n` : `${absent}${variable}=${example}\n`;
+  return secret
+    ? `${absent}# Or ${variable}, the value itself\n${variable}_FILE=${example}\n`
+    : `${absent}${variable}=${example}\n`;
 }
 
 function renderTable(rows: typeof ROWS, comments: ReadonlyMap<string, string>): string {
