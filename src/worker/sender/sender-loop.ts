@@ -197,12 +197,13 @@ export class SenderLoop {
    * Stops the whole account where journal and ledger contradict each other: a worker on another host, whose journal does
    * not have what this one has, would continue to send. The lease is kept until the objection is recorded, for the same
    * reason; and a lease that was lost may have been lost because Redis came back older.
-   * @param over - the work of the sender has ended. The send in progress can take long: until then the objection is made
-   * again if a Redis that came back older once more has forgotten it.
+   * @param over - the work of the sender has ended. The send in progress can take long, also that of a process which is to
+   * stop: until its response Redis may come back older, or, once more older, have forgotten the objection.
    */
   async #objectUntil(over: AbortSignal, { end, lost, findMismatch }: SenderEnd): Promise<void> {
     const { clock, logger } = this.#options;
     await untilAborted(end);
+    if (findMismatch() === undefined) await Promise.race([untilAborted(lost), untilAborted(over)]);
     const isTooLate = this.#stopGrace.start();
     let mismatch = findMismatch();
     if (mismatch === undefined && !lost.aborted) return;

@@ -123,6 +123,7 @@ export const groups = {
     ],
     tests: [
       'test/worker/sender/sender-loop.test.ts',
+      'test/worker/sender/sender-loop-handover.test.ts',
       'test/worker/sender/sender-loop-mismatch.test.ts',
       'test/worker/sender/journal-audit.test.ts',
     ],
