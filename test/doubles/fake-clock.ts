@@ -38,13 +38,24 @@ export async function createFakeClock(dir: string, file: string): Promise<FakeCl
   };
 }
 
+const TRIES = 20;
+
 /**
  * What has to be preloaded. Where libfaketime is, its own command knows. A redis-server that is linked against jemalloc
  * asks for the time before its memory is ready, on which libfaketime, which needs memory for that, waits forever: with
  * glibc's own malloc in front of jemalloc's there is memory from the start.
+ *
+ * The command shares memory under a name with its process id, and refuses where an earlier one of the same id was killed and
+ * left it behind. Another try has another id.
  */
 function findLibraries(): string {
-  const { stdout, status } = spawnSync('faketime', ['-m', '-f', '+0', 'printenv', 'LD_PRELOAD'], { encoding: 'utf8' });
-  if (status !== 0) throw new Error('faketime is not installed: run `node scripts/setup.mjs --with-faketime`');
-  return `libc_malloc_debug.so.0 ${stdout.trim()}`;
+  for (let tries = 1; ; tries += 1) {
+    const { stdout, stderr, status, error } = spawnSync('faketime', ['-m', '-f', '+0', 'printenv', 'LD_PRELOAD'], {
+      encoding: 'utf8',
+    });
+    if (error !== undefined)
+      throw new Error('faketime is not installed: run `node scripts/setup.mjs --with-faketime`', { cause: error });
+    if (status === 0) return `libc_malloc_debug.so.0 ${stdout.trim()}`;
+    if (tries === TRIES) throw new Error(`faketime ended with ${status ?? 'a signal'}: ${stderr.trim()}`);
+  }
 }
