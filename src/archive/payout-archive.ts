@@ -13,6 +13,7 @@ import {
 } from './archive-files.js';
 import { toIndexEntries } from './archive-index.js';
 import { readMember, toMember } from './archive-member.js';
+import { processTurns, type ArchiveTurns } from './archive-turns.js';
 import { listMembers, readBytes } from './list-members.js';
 
 /** Payouts that were kept and not removed: more than this would be a leak. */
@@ -33,27 +34,23 @@ export class PayoutArchive {
   readonly #ends = new Map<string, number>();
   /** By payoutId, those that are not known to be removed: where Redis fails in between, they are not written again. */
   readonly #kept = new Map<string, KeptLine>();
-  #isWriting = false;
+  readonly #turns: ArchiveTurns;
 
-  constructor(folder: ArchiveFolder) {
+  constructor(folder: ArchiveFolder, turns = processTurns) {
     this.#folder = folder;
+    this.#turns = turns;
   }
 
   /**
    * Returns once every payout is on disk. One that was kept before without being removed may be in a file twice, the newer line
    * behind the older.
-   * @throws Error naming the folder when one of them may not be on disk, or an earlier call has not returned
+   * @throws Error naming the folder when one of them may not be on disk, or another write takes too long
    */
   async keep(payouts: readonly Payout[]): Promise<void> {
-    // Each that hangs would take one of the few threads that also write the send journal.
-    if (this.#isWriting) throw this.#trouble(new Error('the write before has not ended'));
-    this.#isWriting = true;
     try {
-      await this.#keep(payouts);
+      await this.#turns.take(async () => this.#keep(payouts));
     } catch (error) {
       throw this.#trouble(error as Error);
-    } finally {
-      this.#isWriting = false;
     }
   }
 
@@ -93,8 +90,9 @@ export class PayoutArchive {
     await makeFolder(this.#folder);
     const { path, size } = await this.#chooseFile(day);
     this.#ends.delete(path);
-    await appendDurably(path, member);
+    // The index first: where it cannot be written, each try would lengthen the file.
     await extendIndex(indexPath(path), payouts);
+    await appendDurably(path, member);
     const end = size + member.length;
     this.#ends.set(path, end);
     return { path, end };

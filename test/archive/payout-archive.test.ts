@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -77,12 +77,14 @@ describe('keeping payouts', () => {
     expect(await read()).toEqual(['a']);
   });
 
-  it('begins no write while one hangs', async () => {
-    const first = archive.keep([on(MONDAY, 'a')]);
-    await expect(archive.keep([on(MONDAY, 'b')])).rejects.toThrow(/the write before has not ended/);
-    await first;
-    await archive.keep([on(MONDAY, 'b')]);
-    expect(await read()).toEqual(['b', 'a']);
+  it('leaves the file as it is where its index cannot be written, however often it is tried', async () => {
+    await archive.keep([on(MONDAY, 'a')]);
+    const path = filePath(folder, MONDAY, 1);
+    const { size } = await stat(path);
+    await rm(indexPath(path));
+    await mkdir(indexPath(path));
+    for (const payoutId of ['b', 'c']) await expect(archive.keep([on(MONDAY, payoutId)])).rejects.toThrow(/EISDIR/);
+    expect((await stat(path)).size).toBe(size);
   });
 });
 
