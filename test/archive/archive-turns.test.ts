@@ -12,6 +12,7 @@ import { PayoutArchive } from '../../src/archive/payout-archive.js';
 import { aCompletedPayout } from './support/archived-payout.js';
 
 const SHORT_MS = 50;
+const HANGS_AFTER_MS = 30_000;
 const NOT_ENDED = /an earlier write, of this account or another, has not ended/;
 
 /** A write that ends when it is told to. */
@@ -56,18 +57,22 @@ describe('turns', () => {
     await second;
   });
 
-  it('refuse a write that waits too long, and never begin it', async () => {
-    const turns = new ArchiveTurns(SHORT_MS);
-    const [hung, refused, later] = [new HeldWrite(), new HeldWrite(), new HeldWrite()];
-    const first = turns.take(hung.run);
-    await expect(turns.take(refused.run)).rejects.toThrow(NOT_ENDED);
-    hung.end();
-    await first;
-    const last = turns.take(later.run);
-    later.end();
-    await last;
-    expect([refused.isBegun, later.isBegun]).toEqual([false, true]);
-  });
+  it(
+    'refuse a write that waits too long, and never begin it',
+    async () => {
+      const turns = new ArchiveTurns(SHORT_MS);
+      const [hung, refused, later] = [new HeldWrite(), new HeldWrite(), new HeldWrite()];
+      const first = turns.take(hung.run);
+      await expect(turns.take(refused.run)).rejects.toThrow(NOT_ENDED);
+      hung.end();
+      await first;
+      const last = turns.take(later.run);
+      later.end();
+      await last;
+      expect([refused.isBegun, later.isBegun]).toEqual([false, true]);
+    },
+    HANGS_AFTER_MS,
+  );
 });
 
 describe('the archives of several accounts on a folder that hangs', () => {
@@ -89,20 +94,24 @@ describe('the archives of several accounts on a folder that hangs', () => {
     }
   });
   afterEach(async () => {
-    // Not on one of the threads for files: they may all wait.
-    const readers = pipes.map((pipe) => openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK));
+    // Both ends of each, and not on one of the threads for files: they may all wait.
+    const ends = pipes.map((pipe) => openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK));
     await ended;
-    for (const reader of readers) closeSync(reader);
+    for (const end of ends) closeSync(end);
     await rm(dir, { recursive: true, force: true });
   });
 
-  it('leave the process threads for other files', async () => {
-    const turns = new ArchiveTurns(SHORT_MS);
-    const kept = ACCOUNTS.map(async (platformId) =>
-      new PayoutArchive({ dir, platformId }, turns).keep([aCompletedPayout('a', `${DAY}T10:00:00.000Z`)]),
-    );
-    ended = Promise.allSettled(kept);
-    for (const waiting of kept.slice(1)) await expect(waiting).rejects.toThrow(NOT_ENDED);
-    await writeFile(join(dir, 'journal'), 'a send');
-  });
+  it(
+    'leave the process threads for other files',
+    async () => {
+      const turns = new ArchiveTurns(SHORT_MS);
+      const kept = ACCOUNTS.map(async (platformId) =>
+        new PayoutArchive({ dir, platformId }, turns).keep([aCompletedPayout('a', `${DAY}T10:00:00.000Z`)]),
+      );
+      ended = Promise.allSettled(kept);
+      for (const waiting of kept.slice(1)) await expect(waiting).rejects.toThrow(NOT_ENDED);
+      await writeFile(join(dir, 'journal'), 'a send');
+    },
+    HANGS_AFTER_MS,
+  );
 });
