@@ -128,7 +128,7 @@ describe('a connection', () => {
       await ready;
       expect(atReady).toBe('Redis has yet to be checked');
       // At once, not with the look that comes a minute later.
-      await until('checked again', mayBegin, 900);
+      await until('checked again', mayBegin, 30_000);
     }
     expect(shown()).toEqual([]);
   });

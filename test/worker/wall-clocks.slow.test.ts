@@ -63,9 +63,16 @@ async function readWorkerOffset(worker: WorkerProcess): Promise<number> {
   return Date.parse(time) - Date.now();
 }
 
+/** A line that was read late looks like another clock: only the next one tells. */
+async function untilWorkerIsAhead(worker: WorkerProcess, offsetMs: number): Promise<void> {
+  await until('the clock of the worker is set', async () => {
+    return Math.abs((await readWorkerOffset(worker)) - offsetMs) < 500;
+  });
+}
+
 async function expectClocksSet(worker: WorkerProcess): Promise<void> {
   expect(Math.abs((await readRedisOffset()) - redisClock.offsetMs)).toBeLessThan(1_500);
-  expect(Math.abs((await readWorkerOffset(worker)) - workerClock.offsetMs)).toBeLessThan(500);
+  await untilWorkerIsAhead(worker, workerClock.offsetMs);
 }
 
 /** Each payout is paid once, nobody had to look, and no jump cost more than a moment. */
@@ -112,7 +119,7 @@ it.each([
     const first = startWorker(workerClock);
     await world.enqueue(8);
     await untilSent(world, 4);
-    expect(Math.abs((await readWorkerOffset(first)) - offsetMs)).toBeLessThan(500);
+    await untilWorkerIsAhead(first, offsetMs);
     expect((await world.producer.stats()).in_progress).toBeGreaterThan(0);
     startWorker(await createFakeClock(dir, 'second'));
     await untilSent(world, 5);

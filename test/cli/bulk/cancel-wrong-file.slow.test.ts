@@ -111,7 +111,7 @@ describe('payouts cancel --batch of 20,000 payouts, with others before and behin
     expect(await countJobs()).toBeLessThanOrEqual(stats.queued);
     // The next to be sent are those behind: nobody waits for jobs that have nothing to do.
     const arrivals = world.sandbox.stats().arrivals;
-    await until('others are sent', () => world.sandbox.stats().arrivals >= arrivals + 3, 8_000);
+    await until('others are sent', () => world.sandbox.stats().arrivals >= arrivals + 3);
     const activity = await runCli(['activity', '--json', '--limit', '5'], { env: environment() });
     expect(
       activity.stdout

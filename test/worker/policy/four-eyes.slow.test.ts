@@ -187,11 +187,11 @@ it("a cap's window frees what waits at the right second, and the page shows how 
   const waitedMs = (third ?? NaN) - (first ?? NaN);
   expect(waitedMs).toBeGreaterThanOrEqual(WINDOW_MS);
   // Its answer, a check a second, a slot of a second; and a busy machine.
-  expect(waitedMs).toBeLessThan(WINDOW_MS + 6_000);
+  expect(waitedMs).toBeLessThan(WINDOW_MS + 10_000);
   // Released by the worker itself, in the second that the record named.
   const movedAt = (to: string): number => Date.parse(history.findLast((each) => each.to === to)?.at ?? '');
   const { history = [] } = (await producer.get('three')) ?? {};
-  expect(Math.abs(movedAt('queued') - Date.parse(held?.until ?? ''))).toBeLessThan(3_000);
-  expect(movedAt('sending') - movedAt('queued')).toBeLessThan(3_000);
+  expect(Math.abs(movedAt('queued') - Date.parse(held?.until ?? ''))).toBeLessThan(8_000);
+  expect(movedAt('sending') - movedAt('queued')).toBeLessThan(8_000);
   await expectPromisesKept(world);
 });

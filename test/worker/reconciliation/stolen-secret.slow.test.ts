@@ -74,8 +74,8 @@ describe('a worker that compares the balance', () => {
     await steal(world);
     const stolenAt = performance.now();
     await until('it is found', async () => (await read())?.drop !== undefined);
-    // Two readings, one a second.
-    expect(performance.now() - stolenAt).toBeLessThan(5_000);
+    // Two readings, one a second; and a busy machine.
+    expect(performance.now() - stolenAt).toBeLessThan(15_000);
     // What failed and what is unknown could have taken more than it did.
     const found = Number((await read())?.drop?.amount);
     expect(found).toBeGreaterThan(100_000 * 64_250.5 - 5_000);
