@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto';
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import { base58, base58xrp, bech32, bech32m } from '@scure/base';
+
+/**
+ * Which wallet an address names. One wallet has many spellings, and one spelling may hold a destination tag as well. Whatever
+ * compares addresses asks here, and chooses whether the tag counts: `walletKey` or `walletAndTagKey`.
+ */
+
+export type WalletFamily = 'ton' | 'cashaddr' | 'bech32' | 'base58' | 'evm' | 'hex' | 'xrp';
+
+export interface Wallet {
+  /** How it is written; undefined if no family has this form, or if a tag follows what has none. */
+  readonly family: WalletFamily | undefined;
+  /** One text for each wallet, whatever its spelling, without a tag. It is itself a spelling of the wallet. */
+  readonly key: string;
+  /** The destination tag; of XRP without leading zeros. */
+  readonly tag: string | undefined;
+  /** What is wrong with it, if its form names its family: the end of a sentence that begins with the address. */
+  readonly problem?: string | undefined;
+}
+
+/** An address without a tag. */
+type Untagged = Omit<Wallet, 'tag'> & { readonly tag?: string | undefined };
+
+/**
+ * Reads an address as it is sent, with its tag. What no family knows is its own spelling. It never throws.
+ * @param addressTo - see docs/gateway-api.md#fields
+ */
+export function parseWallet(addressTo: string): Wallet {
+  const colon = addressTo.indexOf(':', OWN_COLON.exec(addressTo)?.[0].length ?? 0);
+  const tag = colon === -1 ? undefined : addressTo.slice(colon + 1);
+  const address = colon === -1 ? addressTo : addressTo.slice(0, colon);
+  const untagged = parseUntagged(address);
+  const { family, key, problem } = untagged;
+  if (tag === undefined) return { family, key, tag: untagged.tag, problem };
+  // An X-address already says which tag belongs to it, or that there is none.
+  if (family === 'xrp' && address !== key) return { family: undefined, key, tag: `${untagged.tag ?? ''}:${tag}` };
+  if (family === 'xrp') return { family, key, tag: tag.replace(/^0+(?=\d+$)/, ''), problem };
+  if (family === 'ton') return { family, key, tag, problem };
+  return { family: undefined, key, tag };
+}
+
+/** For what must count one wallet once, whatever the tag: caps and deny lists. */
+export function walletKey(addressTo: string): string {
+  return parseWallet(addressTo).key;
+}
+
+/** For what must know the very recipient: allow lists, and addresses that were seen. */
+export function walletAndTagKey(addressTo: string): string {
+  const { key, tag } = parseWallet(addressTo);
+  return tag === undefined ? key : `${key}:${tag}`;
+}
+
+/** Whether two addresses name one wallet, and one tag of it. */
+export function isSameAddress(one: string, other: string): boolean {
+  return one === other || walletAndTagKey(one) === walletAndTagKey(other);
+}
+
+/** The networks whose addresses have the form of CashAddr, with the network of the same wallets. */
+const CASH_PREFIXES = new Map([
+  ['bitcoincash', 'bitcoincash'],
+  ['simpleledger', 'bitcoincash'],
+  ['bchtest', 'bchtest'],
+  ['slptest', 'bchtest'],
+  ['bchreg', 'bchreg'],
+  ['ecash', 'ecash'],
+  ['etoken', 'ecash'],
+  ['ectest', 'ectest'],
+  ['kaspa', 'kaspa'],
+  ['kaspatest', 'kaspatest'],
+]);
+
+/** What a colon follows that begins no tag: the prefix of a CashAddr, and the workchain of raw TON. */
+const OWN_COLON = new RegExp(
+  String.raw`^(?:(?:${[...CASH_PREFIXES.keys()].join('|')}):|[-+]?\d{1,3}:(?=[0-9a-f]{64}(?::|$)))`,
+  'i',
+);
+
+/** What a bech32 address of these begins with is nothing else, so that a wrong letter or a missing one is an error. */
+const KNOWN_BECH32 = /^(bc|tb|bcrt|ltc|tltc|ltcmweb|addr|addr_test|stake|cosmos|osmo|bnb)1[a-z0-9]{6,}$/i;
+/** Of any other prefix. Hexadecimal digits hardly ever look like this. */
+const LIKELY_BECH32 = /^(?!(?:lq|tlq|el)1)[a-z_]{1,20}1[02-9ac-hj-np-z]{38,}$/i;
+
+function parseUntagged(text: string): Untagged {
+  if (text.length > 400 || !/^[!-~]+$/.test(text)) return ownSpelling(text);
+  return (
+    parseEvm(text) ?? parseTon(text) ?? parseCash(text) ?? parseBech32(text) ?? parseBase58(text) ?? ownSpelling(text)
+  );
+}
+
+function ownSpelling(text: string): Untagged {
+  return { family: undefined, key: text };
+}
+
+function wrong(family: WalletFamily, key: string, problem: string): Untagged {
+  return { family, key, problem };
+}
+
+function parseEvm(text: string): Untagged | undefined {
+  if (!/^0x[0-9a-f]+$/i.test(text)) return undefined;
+  const digits = text.slice(2);
+  const lower = digits.toLowerCase();
+  // Networks with 32 bytes leave out leading zeros.
+  if (digits.length >= 60 && digits.length <= 64) return { family: 'hex', key: `0x${lower.padStart(64, '0')}` };
+  const key = `0x${lower}`;
+  if (digits.length !== 40) return { family: undefined, key };
+  if (digits === lower || digits === digits.toUpperCase() || hasCaseOfHash(digits, lower))
+    return { family: 'evm', key };
+  return wrong('evm', key, 'is an 0x address whose capitals are not its checksum (EIP-55)');
+}
+
+/** @see https://eips.ethereum.org/EIPS/eip-55 */
+function hasCaseOfHash(digits: string, lower: string): boolean {
+  const hash = Buffer.from(keccak_256(Buffer.from(lower))).toString('hex');
+  return Array.from(digits).every((digit, at) => /\d/.test(digit) || (digit !== lower[at]) === hash.charAt(at) >= '8');
+}
+
+/** @see https://docs.ton.org/foundations/addresses/formats */
+function parseTon(text: string): Untagged | undefined {
+  const [, workchain, hash] = /^([-+]?\d{1,3}):([0-9a-f]{64})$/i.exec(text) ?? [];
+  // Adding 0 makes -0 one with 0.
+  if (hash !== undefined) return { family: 'ton', key: `${Number(workchain) + 0}:${hash.toLowerCase()}` };
+  if (!/^[EUk0][Q-Za-f][\w+/-]{46}$/.test(text)) return undefined;
+  const bytes = Buffer.from(text, 'base64url');
+  if (crc16(bytes.subarray(0, 34)) !== bytes.readUInt16BE(34)) {
+    return wrong('ton', text, 'is a TON address whose checksum (CRC16) is wrong');
+  }
+  return { family: 'ton', key: `${bytes.readInt8(1)}:${bytes.toString('hex', 2, 34)}` };
+}
+
+function crc16(bytes: Uint8Array): number {
+  let crc = 0;
+  for (const byte of bytes) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
+  }
+  return crc;
+}
+
+const CHARSET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
+
+/** @see https://github.com/bitcoincashorg/bitcoincash.org/blob/master/spec/cashaddr.md */
+function parseCash(text: string): Untagged | undefined {
+  const [, given, payload = ''] = /^(?:([a-z]+):)?([^:]*)$/.exec(text.toLowerCase()) ?? [];
+  const isKnown = given !== undefined && CASH_PREFIXES.has(given);
+  if (!isKnown && (given !== undefined || !/^[qpzr][02-9ac-hj-np-z]{41}(?:.{19})?$/.test(payload))) return undefined;
+  const symbols = Array.from(payload, (letter) => CHARSET.indexOf(letter));
+  const prefix = symbols.includes(-1)
+    ? undefined
+    : (isKnown ? [given] : [...CASH_PREFIXES.keys()]).find((each) => cashChecksum(each, symbols) === 0n);
+  const problem = `is a CashAddr address of ${given ?? 'bitcoincash'}`;
+  if (prefix === undefined) return wrong('cashaddr', text, `${problem} whose checksum is wrong`);
+  const network = CASH_PREFIXES.get(prefix) ?? prefix;
+  const canonical = toPlainCash(prefix, network, symbols);
+  const key = network === 'bitcoincash' ? canonical : `${network}:${canonical}`;
+  const isMixed = text !== text.toLowerCase() && text !== text.toUpperCase();
+  return isMixed ? wrong('cashaddr', key, `${problem} in mixed case`) : { family: 'cashaddr', key };
+}
+
+/** A wallet that takes tokens as well, or a form for tokens alone, is the same wallet. */
+function toPlainCash(prefix: string, network: string, symbols: readonly number[]): string {
+  const [first = 0, ...rest] = symbols.slice(0, -8);
+  // Types 2 and 3 are types 0 and 1 with tokens.
+  const plain = [network.startsWith('bch') || network === 'bitcoincash' ? first & ~2 : first, ...rest];
+  if (prefix === network && plain[0] === first) return spell(symbols);
+  const sum = cashChecksum(network, [...plain, 0, 0, 0, 0, 0, 0, 0, 0]);
+  return spell([...plain, ...Array.from({ length: 8 }, (_, at) => Number((sum >> BigInt(5 * (7 - at))) & 31n))]);
+}
+
+function spell(symbols: readonly number[]): string {
+  return symbols.map((symbol) => CHARSET.charAt(symbol)).join('');
+}
+
+const CASH_GENERATORS = [0x98f2bc8e61, 0x79b76d99e2, 0xf33e5fb3c4, 0xae2eabe2a8, 0x1e4f43e470].map((generator) => ({
+  high: Math.floor(generator / 2 ** 32),
+  low: generator % 2 ** 32,
+}));
+
+/** The 40 bits as two halves, which are many times faster than a bigint. */
+function cashChecksum(prefix: string, symbols: readonly number[]): bigint {
+  let [high, low] = [0, 1];
+  for (const symbol of [...Array.from(prefix, (letter) => letter.charCodeAt(0) & 31), 0, ...symbols]) {
+    const top = high >>> 3;
+    high = ((high & 7) << 5) | (low >>> 27);
+    low = (low << 5) ^ symbol;
+    for (const [bit, generator] of CASH_GENERATORS.entries()) {
+      if (((top >>> bit) & 1) === 0) continue;
+      high ^= generator.high;
+      low ^= generator.low;
+    }
+  }
+  return ((BigInt(high) << 32n) | BigInt(low >>> 0)) ^ 1n;
+}
+
+/** BIP-173 and BIP-350, of any prefix and length: Cardano's and Zcash's are longer than 90. */
+function parseBech32(text: string): Untagged | undefined {
+  const lower = text.toLowerCase();
+  const isCoded = /^[!-9;-~]+1[02-9ac-hj-np-z]{6,}$/.test(lower);
+  const isRight = isCoded && hasBech32Checksum(lower);
+  const isMixed = text !== lower && text !== text.toUpperCase();
+  if (isRight) {
+    if (isMixed) return wrong('bech32', lower, 'is a bech32 address in mixed case');
+    return { family: 'bech32', key: lower };
+  }
+  const isNamed = KNOWN_BECH32.test(text) ? !isMixed || !isKey(text) : !isMixed && LIKELY_BECH32.test(text);
+  return isNamed ? wrong('bech32', text, 'is a bech32 address whose checksum is wrong') : undefined;
+}
+
+function hasBech32Checksum(lower: string): boolean {
+  const isFormer = bech32.decodeUnsafe(lower, false) !== undefined;
+  // Bitcoin's first version has the one checksum, all later ones the other. What confuses them pays nobody.
+  const [, version] = /^(?:bc|tb|bcrt|ltc|tltc|rltc)1(.)/.exec(lower) ?? [];
+  if (version !== undefined) return isFormer === (version === 'q') && (isFormer || isBech32m(lower));
+  return isFormer || isBech32m(lower);
+}
+
+function isBech32m(lower: string): boolean {
+  return bech32m.decodeUnsafe(lower, false) !== undefined;
+}
+
+/** Base58 is its own spelling but of XRP, which has two. */
+function parseBase58(text: string): Untagged | undefined {
+  if (!/^[1-9A-HJ-NP-Za-km-z]{25,60}$/.test(text)) return undefined;
+  if (/^r.{24,34}$/.test(text)) {
+    const isRight = decodeChecked(base58xrp.decode(text))?.length === 21;
+    return isRight ? { family: 'xrp', key: text } : wrong('xrp', text, 'is an XRP address whose checksum is wrong');
+  }
+  if (/^[XT].{46}$/.test(text)) {
+    const account = parseXAddress(text);
+    if (account !== undefined) return account;
+    if (text.startsWith('X')) return wrong('xrp', text, 'is an X-address of XRP whose checksum is wrong');
+  }
+  return isKey(text) || decodeChecked(base58.decode(text)) !== undefined ? { family: 'base58', key: text } : undefined;
+}
+
+/** An address of 32 bytes without a checksum, such as Solana's. */
+function isKey(text: string): boolean {
+  return /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text) && base58.decode(text).length === 32;
+}
+
+/** @see https://github.com/XRPLF/XRPL-Standards/tree/master/XLS-0005-x-address */
+function parseXAddress(text: string): Untagged | undefined {
+  const bytes = decodeChecked(base58xrp.decode(text));
+  if (bytes?.length !== 31 || !/^(0544|0493)/.test(bytes.toString('hex', 0, 2))) return undefined;
+  const hasTag = bytes.readUInt8(22) === 1;
+  if (bytes.readUInt8(22) > 1 || bytes.readUInt32LE(27) !== 0) return undefined;
+  if (!hasTag && bytes.readUInt32LE(23) !== 0) return undefined;
+  const account = Buffer.concat([Buffer.of(0), bytes.subarray(2, 22)]);
+  const key = base58xrp.encode(Buffer.concat([account, checksum(account)]));
+  return { family: 'xrp', key, tag: hasTag ? String(bytes.readUInt32LE(23)) : undefined };
+}
+
+/** The bytes before a checksum of base58check; undefined if it is wrong. */
+function decodeChecked(decoded: Uint8Array): Buffer | undefined {
+  const bytes = Buffer.from(decoded);
+  const body = bytes.subarray(0, -4);
+  return bytes.length > 4 && checksum(body).equals(bytes.subarray(-4)) ? body : undefined;
+}
+
+function checksum(bytes: Uint8Array): Buffer {
+  return sha256(sha256(bytes)).subarray(0, 4);
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}
