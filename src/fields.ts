@@ -70,6 +70,29 @@ export const txhashField = z
   .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces')
   .refine((text) => text === '' || !NO_TRANSACTION.test(text), 'must be a real txhash, not "null", "0" or the like');
 
+/**
+ * One key for a transaction in all its spellings. The case of a hexadecimal txhash means nothing, and some write `0x` in
+ * front of it; Base58 and Base64 keep their case. Fewer than 32 digits without `0x` may be an id of another kind.
+ */
+export function txhashKey(txhash: string): string {
+  return hexDigits(txhash)?.toLowerCase() ?? txhash;
+}
+
+/** Under what a transaction may stand in an index: first its key, then what versions before the key wrote. */
+export function txhashSpellings(txhash: string): string[] {
+  if (hexDigits(txhash) === undefined) return [txhash];
+  const key = txhashKey(txhash);
+  return [key, txhash, `0x${key}`, key.toUpperCase(), `0x${key.toUpperCase()}`];
+}
+
+export function isSameTxhash(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && other !== undefined && txhashKey(one) === txhashKey(other);
+}
+
+function hexDigits(txhash: string): string | undefined {
+  return /^(?:0x(?=.)|(?=.{32}))([0-9a-f]+)$/i.exec(txhash)?.[1];
+}
+
 /** The name of a signing key, which records and statements carry. */
 export const keyNameField = z
   .string({ error: 'must be a string' })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { txhashKey, txhashSpellings } from '../fields.js';
 import { isMissing } from '../journal/journal-files.js';
 import type { Payout } from '../ledger/payout.js';
 
@@ -21,7 +22,7 @@ function hashOf(key: ArchiveKey): Buffer {
 /** What is appended to the index for these payouts. */
 export function toIndexEntries(payouts: readonly Payout[]): Buffer {
   const keys = payouts.flatMap(({ payoutId, txhash }): ArchiveKey[] =>
-    txhash === undefined ? [{ payoutId }] : [{ payoutId }, { txhash }],
+    txhash === undefined ? [{ payoutId }] : [{ payoutId }, { txhash: txhashKey(txhash) }],
   );
   return Buffer.concat(keys.map(hashOf));
 }
@@ -32,7 +33,9 @@ export function toIndexEntries(payouts: readonly Payout[]): Buffer {
  */
 export async function mayHave(index: string, key: ArchiveKey): Promise<boolean> {
   try {
-    return (await readFile(index)).includes(hashOf(key));
+    const entries = await readFile(index);
+    const spellings = 'payoutId' in key ? [key] : txhashSpellings(key.txhash).map((txhash) => ({ txhash }));
+    return spellings.some((spelling) => entries.includes(hashOf(spelling)));
   } catch (error) {
     if (isMissing(error)) return true;
     throw error;

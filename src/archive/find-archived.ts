@@ -1,3 +1,4 @@
+import { isSameTxhash, txhashKey } from '../fields.js';
 import { indexPath, type ArchiveFolder } from './archive-files.js';
 import { mayHave, type ArchiveKey } from './archive-index.js';
 import { lineFragment, readArchive, type ArchivedPayout, type ReadOptions } from './read-archive.js';
@@ -11,16 +12,21 @@ export async function findArchived(
   key: ArchiveKey,
   { onDamage }: Pick<ReadOptions, 'onDamage'>,
 ): Promise<ArchivedPayout | undefined> {
-  const [field, value] = 'payoutId' in key ? (['payoutId', key.payoutId] as const) : (['txhash', key.txhash] as const);
-  const fragment = lineFragment(field, value);
+  // Of a transaction the record may have another spelling than the one that is looked for.
+  const fragment =
+    'payoutId' in key
+      ? lineFragment('payoutId', key.payoutId)
+      : JSON.stringify(txhashKey(key.txhash)).slice(1, -1).toLowerCase();
   const pages = readArchive(folder, {
     wants: async (path) => mayHave(indexPath(path), key),
-    mayMatch: (line) => line.includes(fragment),
+    mayMatch: (line) => ('payoutId' in key ? line : line.toLowerCase()).includes(fragment),
     onDamage,
   });
   for await (const payouts of pages) {
     // The text may also stand in the metadata.
-    const found = payouts.find((payout) => payout[field] === value);
+    const found = payouts.find((payout) =>
+      'payoutId' in key ? payout.payoutId === key.payoutId : isSameTxhash(payout.txhash, key.txhash),
+    );
     if (found !== undefined) return found;
   }
   return undefined;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { amountField, txhashField } from '../fields.js';
+import { amountField, isSameTxhash, txhashField } from '../fields.js';
 import { isSameAddress } from './compare-payment.js';
 import { GatewayInvalidResponseError } from './errors.js';
 import { addressToField, orderIdField, paymentIdField, symbolField } from './payment-fields.js';
@@ -90,7 +90,7 @@ export const ENDPOINTS = {
     parseResult: (fields, { txhash }): TransactionStatus => {
       const actual = parseText(fields['txhash']);
       // Hexadecimal digits come back in either case.
-      if (actual !== undefined && actual.toLowerCase() !== txhash.toLowerCase())
+      if (actual !== undefined && !isSameTxhash(actual, txhash))
         throw new GatewayInvalidResponseError('transactionstatus', 'it is about another txhash than the requested one');
       return {
         txhash,

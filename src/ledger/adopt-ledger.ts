@@ -90,7 +90,6 @@ async function adoptSend(
 ): Promise<unknown> {
   const txhash = outcome?.kind === 'accepted' ? outcome.txhash : '';
   const detail = outcome?.kind === 'rejected' ? toLine(outcome.message) : txhash;
-  const record = keys.payout(payoutId);
   return run(
     'adopt-send',
     [
@@ -104,7 +103,7 @@ async function adoptSend(
       detail,
       ...toRecordFields(request),
     ],
-    [record, keys.removedBucket(payoutId), txhash === '' ? record : keys.txhashBucket(txhash)],
+    [keys.payout(payoutId), keys.removedBucket(payoutId), ...(txhash === '' ? [] : keys.txhashBuckets(txhash))],
   );
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { txhashSpellings } from '../fields.js';
 import { PAYOUT_STATES, type PayoutState } from './states.js';
 import { ENDED_STATES } from './transitions.js';
 
@@ -22,7 +23,7 @@ export interface PayoutIndex {
  * | `ended:<state>` | stream | the same of states that are never left, since the ledger is of format 4: a quarter of a sorted set's size |
  * | `batch:<batch>` | sorted set | payoutIds in the order in which they were accepted |
  * | `batch-counts:<batch>` | string | payouts of a large batch by state, with the last event that is counted (JSON); for a day, and may be deleted at any time |
- * | `txhash:<bucket>` | hash | {@link shortTxhash} → payoutId, spread over small hashes, which Redis stores compactly; the whole txhash before format 4 |
+ * | `txhash:<bucket>` | hash | {@link shortTxhash} of the txhash's key → payoutId, spread over small hashes, which Redis stores compactly; the whole key before format 4 |
  * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
  * | `events` | stream | every change, for applications and for `payouts events` |
@@ -134,9 +135,9 @@ export class LedgerKeys {
     return `${this.prefix}:batch-counts:${batch}`;
   }
 
-  /** The small hash in which a txhash stands. */
-  txhashBucket(txhash: string): string {
-    return `${this.prefix}:txhash:${bucketOf(txhash)}`;
+  /** The small hashes in which a transaction may stand: one for each of {@link txhashSpellings}. */
+  txhashBuckets(txhash: string): string[] {
+    return txhashSpellings(txhash).map((spelling) => `${this.prefix}:txhash:${bucketOf(spelling)}`);
   }
 
   /** The small hash in which the id of a removed payout stands. */

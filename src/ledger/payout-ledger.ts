@@ -1,8 +1,9 @@
 import type { Actor } from './actor.js';
 import { ConflictError, NotFoundError } from '../errors.js';
+import { isSameTxhash, txhashSpellings } from '../fields.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';
 import { shortTxhash, type LedgerKeys } from './keys.js';
-import { ask, type LedgerConnection } from './ledger-connection.js';
+import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
 import { parseOutboxMember, type OutboxEntry } from './outbox-member.js';
 import { toLine, type NewPayout, type Payout } from './payout.js';
 import { differingFields, pairsToRecord, parseRecord, toReceiptFields, toRecordFields } from './payout-record.js';
@@ -80,11 +81,16 @@ export class PayoutLedger {
   /** The id of the payout that has this transaction. */
   async findByTxhash(txhash: string): Promise<string | undefined> {
     const { redis, keys } = this.connection;
-    const holders = await ask(redis.hmget(keys.txhashBucket(txhash), shortTxhash(txhash), txhash));
-    const holder = holders.find((payoutId) => payoutId !== null) ?? undefined;
+    const buckets = keys.txhashBuckets(txhash);
+    const places = (await pipelined(this.connection, (pipeline) => {
+      for (const [index, spelling] of txhashSpellings(txhash).entries())
+        pipeline.hmget(buckets[index] ?? '', shortTxhash(spelling), spelling);
+    })) as (string | null)[][];
+    const holder = places.flat().find((payoutId) => payoutId !== null) ?? undefined;
     if (holder === undefined) return undefined;
     // The bucket has a part of a digest; the record has the txhash.
-    return (await ask(redis.hget(keys.payout(holder), 'txhash'))) === txhash ? holder : undefined;
+    const found = await ask(redis.hget(keys.payout(holder), 'txhash'));
+    return isSameTxhash(found ?? undefined, txhash) ? holder : undefined;
   }
 
   /**
@@ -108,9 +114,8 @@ export class PayoutLedger {
     const at = receipt === undefined ? this.connection.clock.wallNow() : Date.parse(receipt.at);
     const args = [at, from, to, toLine(by), toLine(reason), txhash, attempt, ...fields];
     const { run, keys } = this.connection;
-    const record = keys.payout(payoutId);
-    const changed = [record, txhash === '' ? record : keys.txhashBucket(txhash)];
-    const rejection = parseRejection(await this.confirmed(async () => run('change-state', args, changed)));
+    const touched = [keys.payout(payoutId), ...(txhash === '' ? [] : keys.txhashBuckets(txhash))];
+    const rejection = parseRejection(await this.confirmed(async () => run('change-state', args, touched)));
     if (rejection !== undefined) throw toChangeError(rejection, change);
   }
 

@@ -156,7 +156,6 @@ export class RedisSenderLedger implements SenderLedger {
   ): Promise<unknown> {
     const { clock, run, keys } = this.#connection;
     const [to, txhash, message] = describeResult(result);
-    const record = keys.payout(payoutId);
     return run(
       'finish-send',
       [
@@ -171,7 +170,7 @@ export class RedisSenderLedger implements SenderLedger {
         toLine(rule.blockedReason ?? ''),
         Math.ceil(doubtMs),
       ],
-      [record, txhash === '' ? record : keys.txhashBucket(txhash), keys.payout(holder)],
+      [keys.payout(payoutId), keys.payout(holder), ...(txhash === '' ? [] : keys.txhashBuckets(txhash))],
     );
   }
 

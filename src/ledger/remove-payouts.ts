@@ -82,8 +82,8 @@ async function removeTogether(
     return [
       record,
       keys.removedBucket(payoutId),
-      txhash === undefined ? record : keys.txhashBucket(txhash),
       batch === undefined ? record : keys.batch(batch),
+      ...Object.assign(Array<string>(5).fill(record), txhash === undefined ? [] : keys.txhashBuckets(txhash)),
     ];
   });
   const args = old.flatMap(({ streamId, record }) => [

@@ -1,3 +1,5 @@
+import { txhashKey } from '../fields.js';
+
 /** A payment that the sandbox made. */
 export interface Payment {
   readonly txhash: string;
@@ -27,7 +29,7 @@ export class PaymentBook {
 
   add(payment: Payment): void {
     const { txhash, addressTo, amount } = payment;
-    this.#byTxhash.set(txhash, payment);
+    this.#byTxhash.set(txhashKey(txhash), payment);
     this.#countByAddress.set(addressTo, (this.#countByAddress.get(addressTo) ?? 0) + 1);
     // An amount contains no space, so no two groups share a key.
     const key = `${amount} ${addressTo}`;
@@ -37,7 +39,7 @@ export class PaymentBook {
   }
 
   find(txhash: string): Payment | undefined {
-    return this.#byTxhash.get(txhash);
+    return this.#byTxhash.get(txhashKey(txhash));
   }
 
   get all(): readonly Payment[] {

@@ -1,7 +1,7 @@
 import type { ReceiptSigner } from '../control/receipt-signer.js';
 import type { StoredReceipt } from '../control/receipt.js';
 import { ConflictError, NotFoundError } from '../errors.js';
-import { txhashField } from '../fields.js';
+import { isSameTxhash, txhashField } from '../fields.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
 import type { PaymentStatus, StatusGateway } from '../gateway/gateway.js';
 import type { Payout } from '../ledger/payout.js';
@@ -69,7 +69,7 @@ export async function pollPayout(payoutId: string, options: PollOptions): Promis
 function judge(status: PaymentStatus, payout: Payout): Verdict {
   const differences = comparePayment(status, payout);
   const contradictions = differences.filter(({ actual }) => actual !== undefined);
-  const isVouchedFor = payout.vouchedTxhash === payout.txhash;
+  const isVouchedFor = isSameTxhash(payout.vouchedTxhash, payout.txhash);
   if (contradictions.length > 0 && !isVouchedFor) {
     const reason = `the gateway's status is about another payment: ${describeDifferences(contradictions)}`;
     return { state: 'unknown', reason };

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -128,6 +129,18 @@ describe('finding one payout', () => {
     expect(await findArchived(folder, { txhash: '0xb' }, { onDamage })).toMatchObject({ payoutId: 'b' });
     expect(await find('nowhere')).toBeUndefined();
     expect(damage).toEqual([]);
+  });
+
+  it('finds a transaction in another spelling, also where the version before wrote the index', async () => {
+    const txhash = `0x${'AB'.repeat(32)}`;
+    await archive.keep([on(MONDAY, 'a', { txhash })]);
+    const findSpelled = async (given: string) => findArchived(folder, { txhash: given }, { onDamage });
+    const spellings = [txhash, txhash.toLowerCase(), 'ab'.repeat(32)];
+    for (const given of spellings) expect(await findSpelled(given)).toMatchObject({ payoutId: 'a', txhash });
+    const entry = createHash('sha256').update(`txhash ${txhash}`).digest().subarray(0, 8);
+    await writeFile(indexPath(filePath(folder, MONDAY, 1)), entry);
+    for (const given of spellings) expect(await findSpelled(given)).toMatchObject({ payoutId: 'a', txhash });
+    expect(await findSpelled('cd'.repeat(32))).toBeUndefined();
   });
 
   it('searches a file whose index is gone, and makes no new one that would lack the lines before', async () => {

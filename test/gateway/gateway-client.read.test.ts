@@ -30,12 +30,12 @@ async function clientOfResponse(response: Buffer | string, options: Partial<Gate
 describe('transactionStatus', () => {
   it.each(['http', 'https'] as const)('keeps every digit, over %s', async (scheme) => {
     const server = await responding(
-      '{"result":1,"approve":"1","txhash":"AbC","payment_id":"33","address_to":"r:1","amount":0.123456789012345678,"fee":1e-8}',
+      '{"result":1,"approve":"1","txhash":"0xAbC","payment_id":"33","address_to":"r:1","amount":0.123456789012345678,"fee":1e-8}',
       scheme,
     );
     const client = clientOf(server);
-    expect(await client.transactionStatus({ txhash: 'abc' })).toEqual({
-      txhash: 'abc',
+    expect(await client.transactionStatus({ txhash: '0xabc' })).toEqual({
+      txhash: '0xabc',
       approve: 1,
       paymentId: 33,
       addressTo: 'r:1',
@@ -44,7 +44,7 @@ describe('transactionStatus', () => {
     });
     expect(server.requests[0]).toMatch(/^POST \/api\/v1\/transactionstatus /);
     expect(server.requests[0]).toMatch(/\r\nContent-Type: application\/x-www-form-urlencoded\r\n/);
-    expect(server.requests[0]).toMatch(/platform_id=4242&txhash=abc&hash=[0-9a-f]{64}$/);
+    expect(server.requests[0]).toMatch(/platform_id=4242&txhash=0xabc&hash=[0-9a-f]{64}$/);
     client.close();
   });
 
@@ -61,6 +61,8 @@ describe('transactionStatus', () => {
     ['{"result":1,"approve":true}'],
     ['{"result":1,"approve":null}'],
     ['{"result":1,"approve":1,"txhash":"another"}'],
+    // Base58 in another case is another transaction.
+    ['{"result":1,"approve":1,"txhash":"ABC"}'],
   ])('refuses %s', async (body) => {
     const client = await clientOfResponse(body);
     await expect(client.transactionStatus({ txhash: 'abc' })).rejects.toThrow(GatewayInvalidResponseError);

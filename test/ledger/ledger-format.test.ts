@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { SentOutcome } from '../../src/gateway/withdraw-gateway.js';
 import { ConflictError, UnsupportedFormatError } from '../../src/errors.js';
@@ -34,6 +35,7 @@ const VIEW = {
   ...{ objections: [], journals: [] },
 };
 
+const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex');
 const formatOf = async () => account.redis.hget(account.connection.keys.ledger, 'format');
 const stateOf = async (payoutId: string) => (await account.ledger.get(payoutId))?.state;
 const finish = async (attempt: SendAttempt, result: SentOutcome) => sender.finishSend(attempt, result, NO_BREAKER, 0);
@@ -172,7 +174,8 @@ async function pauseAsFormat(format: number): Promise<unknown> {
 }
 
 describe('a compact ledger', () => {
-  const fieldsOf = async (txhash: string) => account.redis.hkeys(account.connection.keys.txhashBucket(txhash));
+  const fieldsOf = async (txhash: string) =>
+    account.redis.hkeys(account.connection.keys.txhashBuckets(txhash)[0] ?? '');
 
   it('is one from the first lease of this version on; then the version before is refused', async () => {
     await sender.readSender();
@@ -193,6 +196,33 @@ describe('a compact ledger', () => {
     expect(await fieldsOf('hash-3')).toEqual([expect.stringMatching(/^ [0-9a-f]{20}$/)]);
     expect(await account.ledger.findByTxhash('hash-3')).toBe('P-3');
     expect(await account.ledger.findByTxhash('hash-new')).toBe('P-4');
+  });
+
+  it.each([
+    ['whole', 'in capitals', (text: string) => text.toUpperCase()],
+    ['whole', 'with 0x', (text: string) => `0x${text}`],
+    ['by a part of its digest', 'in capitals', (text: string) => text.toUpperCase()],
+    ['by a part of its digest', 'with 0x in capitals', (text: string) => `0x${text.toUpperCase()}`],
+    ['by a part of its digest', 'in mixed case', (text: string) => text.replace('a', 'A')],
+  ])('finds a transaction that the version before indexed %s, %s', async (how, which, spell) => {
+    await takeLease(sender, 'new');
+    const txhash = spell('ab'.repeat(32));
+    const { keys } = account.connection;
+    await finish(SENDING, { kind: 'accepted', txhash });
+    const bucket = `${keys.prefix}:txhash:${sha1(txhash).slice(0, 3)}`;
+    await account.redis.del(...keys.txhashBuckets(txhash));
+    await account.redis.hset(bucket, how === 'whole' ? txhash : ` ${sha1(txhash).slice(3, 23)}`, 'P-4');
+    const others = which === 'in mixed case' ? [] : ['ab'.repeat(32), `0x${'AB'.repeat(32)}`];
+    for (const given of [txhash, ...others]) {
+      expect(await account.ledger.findByTxhash(given)).toBe('P-4');
+      const second = { payoutId: 'P-3', from: 'unknown', to: 'in_progress', txhash: given, by: 'ann' } as const;
+      await expect(account.ledger.change(second)).rejects.toThrow('already belongs to payout P-4');
+    }
+    // Retention leaves nothing of it behind.
+    await account.ledger.change({ payoutId: 'P-4', from: 'in_progress', to: 'completed' });
+    const removed = await removePayouts(account.connection, 'completed', Date.now() * 2, 100);
+    expect(removed.map(({ payoutId }) => payoutId)).toContain('P-4');
+    expect(await account.redis.exists(bucket, ...keys.txhashBuckets(txhash))).toBe(0);
   });
 
   it.each([

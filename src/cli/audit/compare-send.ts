@@ -1,4 +1,5 @@
 import { wasSent } from '../../journal/journal-view.js';
+import { isSameTxhash } from '../../fields.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { AuditedRecord } from '../../ledger/read-audited.js';
@@ -42,7 +43,7 @@ export function compareSend(send: JournalEntry, found: AuditedRecord): SendCompa
     return one(send, 'not_in_ledger', message, OLDER);
   }
   if (attempts.isNewest(send)) return compareState(send, payout);
-  if (send.outcome?.kind !== 'accepted' || send.outcome.txhash === payout.txhash) return NOTHING;
+  if (send.outcome?.kind !== 'accepted' || isSameTxhash(send.outcome.txhash, payout.txhash)) return NOTHING;
   const message = `attempt ${attempt} was accepted (txhash ${send.outcome.txhash}), and the payout was sent again after it (attempt ${payout.attempt})`;
   return one(send, 'sent_again', message, 'It may have been paid twice: ask the gateway for both.');
 }
@@ -90,11 +91,11 @@ const POSSIBLE: Readonly<Record<OutcomeKind, ReadonlySet<PayoutState>>> = {
 function compareState(send: JournalEntry, payout: Payout): SendComparison {
   const { outcome } = send;
   const { state, txhash, vouchedTxhash, requeueCount } = payout;
-  const isVouched = vouchedTxhash !== undefined && vouchedTxhash === txhash;
+  const isVouched = isSameTxhash(vouchedTxhash, txhash);
   const hasTransaction = WITH_TRANSACTION.has(state);
   if (hasTransaction && isVouched) return { findings: [], isOnWord: true };
   if (outcome?.kind === 'accepted' && hasTransaction) {
-    if (txhash === outcome.txhash) return NOTHING;
+    if (isSameTxhash(txhash, outcome.txhash)) return NOTHING;
     const message = `the gateway gave txhash ${outcome.txhash}; the ledger says ${state} with ${txhash ?? 'none'}`;
     return one(send, 'txhash', message, ALTERED);
   }

@@ -1,6 +1,7 @@
 import type { Keyring } from '../../control/keyring.js';
 import type { Spend } from '../../control/policy/spend-event.js';
 import { verifyReceipt } from '../../control/verify-receipt.js';
+import { isSameTxhash } from '../../fields.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { AuditedRecord } from '../../ledger/read-audited.js';
@@ -38,7 +39,7 @@ export function judgeLedgerPayout(payout: Payout, context: UnjournaledContext): 
   const receipt = judgeReceipt(payout, context);
   if (receipt !== undefined) return { kind: 'finding', finding: receipt };
   if (!ANSWERED.has(state) || context.journaled.has(attemptKey(payoutId, attempt))) return { kind: 'journaled' };
-  if (payout.vouchedTxhash !== undefined && payout.vouchedTxhash === payout.txhash) return { kind: 'on_word' };
+  if (isSameTxhash(payout.vouchedTxhash, payout.txhash)) return { kind: 'on_word' };
   if (begunAt(payout) < context.coveredFrom) return { kind: 'before' };
   const transaction = payout.txhash === undefined ? '' : `, txhash ${payout.txhash}`;
   const message = `the ledger says ${state}${transaction}, attempt ${attempt}; no journal has that send`;

@@ -1,5 +1,6 @@
 import { isAborted } from '../../clock.js';
 import { InvalidInputError, StoppedError, type Problem } from '../../errors.js';
+import { isSameTxhash, txhashKey } from '../../fields.js';
 import type { ImportSource } from '../import/open-source.js';
 import type { Row } from '../import/row.js';
 
@@ -36,7 +37,7 @@ export async function readSelection(
       const payout = { ...parse(inputOf(row)), line: row.line };
       refuseOther(payout, selected, txhashes);
       selected.set(payout.payoutId, payout);
-      if (payout.txhash !== undefined) txhashes.set(payout.txhash, payout);
+      if (payout.txhash !== undefined) txhashes.set(txhashKey(payout.txhash), payout);
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error;
       invalid += 1;
@@ -60,11 +61,11 @@ function refuseOther(
   txhashes: ReadonlyMap<string, SelectedPayout>,
 ): void {
   const earlier = selected.get(payoutId);
-  if (earlier !== undefined && earlier.txhash !== txhash) {
+  if (earlier !== undefined && earlier.txhash !== txhash && !isSameTxhash(earlier.txhash, txhash)) {
     const message = `is already on line ${earlier.line ?? 0}, with another txhash (got "${payoutId}")`;
     throw new InvalidInputError([{ field: 'payoutId', message }]);
   }
-  const holder = txhash === undefined ? undefined : txhashes.get(txhash);
+  const holder = txhash === undefined ? undefined : txhashes.get(txhashKey(txhash));
   if (holder !== undefined && holder.payoutId !== payoutId) {
     const message = `is already on line ${holder.line ?? 0}, for payout ${holder.payoutId} (got "${txhash ?? ''}")`;
     throw new InvalidInputError([{ field: 'txhash', message }]);

@@ -1,9 +1,10 @@
 -- Reconciles one send that a journal has with a ledger that may have forgotten it.
--- KEYS: the payout's record, its bucket of removed ids, the bucket of the txhash (the record again where there is none)
+-- KEYS: the payout's record, its bucket of removed ids, the buckets of the txhash
 -- ARGV: at, by, reason, doubtMs (for how long its request may still be on its way), attempt, token, outcome ('' = none that can be trusted, accepted, rejected), detail (its txhash
 --   or message), then field, value, … of the payout as it was sent
 -- Returns: the state into which the payout came, '' when nothing was to be done
-local record, removed, bucket = unpack(KEYS, OWN + 1, OWN + 3)
+local record, removed = unpack(KEYS, OWN + 1, OWN + 2)
+local buckets = { unpack(KEYS, OWN + 3) }
 local at, by, reason, doubtMs, attempt, token, outcome, detail = unpack(ARGV, 1, 8)
 attempt = tonumber(attempt)
 local payout = open(record)
@@ -13,7 +14,7 @@ local to, fields = 'unknown', { 'message', reason }
 if outcome == 'rejected' then
   to, fields = 'rejected', { 'message', detail, 'told', told_as(token, 'rejected', '') }
 elseif outcome == 'accepted' then
-  local holder = txhash_holder(bucket, detail)
+  local holder = txhash_holder(buckets, detail)
   if holder and holder ~= string.sub(record, #PAYOUT_PREFIX + 1) then
     fields = { 'message', 'the gateway gave the txhash of payout ' .. holder .. ': ' .. detail }
   else
@@ -27,7 +28,7 @@ end
 
 -- Only where the payout gets the txhash: a bucket that names one without it would keep it from its owner.
 local function claim()
-  if to == 'in_progress' then claim_txhash(bucket, detail, string.sub(record, #PAYOUT_PREFIX + 1)) end
+  if to == 'in_progress' then claim_txhash(buckets, detail, string.sub(record, #PAYOUT_PREFIX + 1)) end
 end
 
 if not payout then
@@ -43,7 +44,7 @@ end
 if knows(payout, attempt, token) then
   -- The send is known; what came of it may not be.
   local late = payout.attempt == attempt and (payout.state == 'sending' or payout.state == 'unknown')
-  if not late and outcome == 'accepted' and redis.call('HGET', record, 'txhash') ~= detail then
+  if not late and outcome == 'accepted' and not is_same_txhash(payout.txhash, detail) then
     note_late_payment(payout, detail, at)
   end
   if not late or to == 'unknown' then return '' end

@@ -1,11 +1,11 @@
 -- Moves a payout from a state that the caller expects: cancel, retry, resolve, the end of a transaction.
--- KEYS: the payout's record, the bucket of the txhash (the record again where there is none)
+-- KEYS: the payout's record, the buckets of the txhash
 -- ARGV: at, from, to, by, reason, txhash ('' = none; where it leads to unknown the one that is not the payout's), the attempt that was decided about ('' = any), then field, value, …
 --   to set with it
 -- Returns: 1 done, {-7} no such payout, {-6, state, attempt} it is in another state,
 --   {-8, payoutId} the txhash belongs to another payout, {-11, ms} a request may still be on its way for so long,
 --   {-12, attempt} this attempt was begun since, {-13, txhash} it was paid by this transaction
-local record, bucket = KEYS[OWN + 1], KEYS[OWN + 2]
+local record, buckets = KEYS[OWN + 1], { unpack(KEYS, OWN + 2) }
 local at, from, to, by, reason, txhash, attempt = unpack(ARGV, 1, 7)
 local payout = open(record)
 if not payout then return { -7 } end
@@ -17,7 +17,7 @@ if refusal == 1 then
   end
 end
 if refusal then return refusal end
-local holder = txhash ~= '' and txhash_holder(bucket, txhash)
+local holder = txhash ~= '' and txhash_holder(buckets, txhash)
 if txhash ~= '' and to ~= 'unknown' then
   if holder and holder ~= payout.id then return { -8, holder } end
   record_fields[#record_fields + 1] = 'txhash'
@@ -30,10 +30,10 @@ if to == 'queued' then
   for _, value in ipairs(requeue(payout)) do record_fields[#record_fields + 1] = value end
 end
 if to ~= 'unknown' then
-  if txhash ~= '' then claim_txhash(bucket, txhash, payout.id) end
+  if txhash ~= '' then claim_txhash(buckets, txhash, payout.id) end
 elseif holder == payout.id then
   -- The payout that it belongs to may have it.
-  release_txhash(bucket, txhash)
+  release_txhash(buckets, txhash)
 end
 move(payout, to, at, by, reason, record_fields)
 return 1

@@ -1,13 +1,14 @@
 -- Records what came of an attempt, also a late one, and pauses the account where that calls for an operator. Repeating it
 -- completes what an interrupted call left undone, and changes nothing else.
--- KEYS: the payout's record, the bucket of the txhash, the record of the payout that has the same txhash (the payout's
---   own record again where there is none)
+-- KEYS: the payout's record, the record of the payout that has the same txhash (the payout's own record again if there
+--   is none), the buckets of the txhash
 -- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message,
 --       maxRejections, maxUnknowns, blockedReason ('' = the response does not look like a block),
 --       doubtMs (for how long a request without a response may be on its way)
 -- Returns: {1, reason of the pause made now or ''}, {0, state} when this attempt was already recorded or decided,
 --   {2, state} when the payment was noted as a late one, {-8, payoutId} the txhash belongs to that payout: ask again with its record
-local record, bucket, otherRecord = unpack(KEYS, OWN + 1, OWN + 3)
+local record, otherRecord = unpack(KEYS, OWN + 1, OWN + 2)
+local buckets = { unpack(KEYS, OWN + 3) }
 local at, attempt, token, to, txhash, message, maxRejections, maxUnknowns, blockedReason, doubtMs = unpack(ARGV)
 attempt = tonumber(attempt)
 tell_untold(account.untold)
@@ -22,7 +23,7 @@ end
 local has_response = to ~= 'unknown'
 local told = told_as(token, to, txhash)
 -- What was decided since the response was recorded stays. (A record of format 1 says only by its txhash that it was.)
-local is_told = was_told(payout, token, to, txhash) or (from == 'unknown' and to == 'in_progress' and payout.txhash == txhash)
+local is_told = was_told(payout, token, to, txhash) or (from == 'unknown' and to == 'in_progress' and is_same_txhash(payout.txhash, txhash))
 if has_response and is_told then
   clear_unanswered()
   return { 0, from }
@@ -30,7 +31,7 @@ end
 
 if has_response then note_spent(token, to == 'in_progress' and 'accepted' or 'unpaid', at) end
 
-local holder = to == 'in_progress' and txhash_holder(bucket, txhash)
+local holder = to == 'in_progress' and txhash_holder(buckets, txhash)
 if holder == payout.id then holder = nil end
 
 local is_newest = payout.attempt == attempt
@@ -39,7 +40,7 @@ local late = (is_newest and from == 'unknown' and to ~= 'unknown')
   or ((from == 'queued' or from == 'held') and to == 'in_progress')
 if not late and not (is_newest and from == 'sending') then
   if has_response then clear_unanswered() end
-  local isRecorded = to ~= 'in_progress' or payout.txhash == txhash
+  local isRecorded = to ~= 'in_progress' or is_same_txhash(payout.txhash, txhash)
   -- One txhash for two payouts: recorded before, with that reason.
   if isRecorded or (holder and from == 'unknown') then return { 0, from } end
   note_late_payment(payout, txhash, at)
@@ -99,7 +100,7 @@ else
   fields[#fields + 1] = message
 end
 if to == 'in_progress' then
-  claim_txhash(bucket, txhash, payout.id)
+  claim_txhash(buckets, txhash, payout.id)
   fields[#fields + 1] = 'txhash'
   fields[#fields + 1] = txhash
 elseif to == 'unknown' then

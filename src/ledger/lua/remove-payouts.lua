@@ -1,7 +1,7 @@
 -- Removes final payouts that are old, in one small step. What stays of each is its id with the state it ended in, so that
 -- it is never accepted again.
--- KEYS: for each payout its record, its bucket of removed ids, the bucket of its txhash, its batch (where it has none of
---   the last two, the record again)
+-- KEYS: for each payout its record, its bucket of removed ids, its batch, five buckets of its txhash (the record again in
+--   each place that is not needed)
 -- ARGV: state (a final one), before (ms since 1970: those that came into the state earlier), then for each payout its txhash,
 --   1 where it has a batch, else 0, its id in the stream of the state ('' = it is in the sorted set), and its record (JSON),
 --   which it must still have, or '' where it may have changed
@@ -22,7 +22,8 @@ end
 
 local removed = {}
 for i = 0, (#ARGV - 2) / 4 - 1 do
-  local record, bucket, txhash_bucket, batch = unpack(KEYS, OWN + 4 * i + 1, OWN + 4 * i + 4)
+  local record, bucket, batch = unpack(KEYS, OWN + 8 * i + 1, OWN + 8 * i + 3)
+  local txhash_buckets = { unpack(KEYS, OWN + 8 * i + 4, OWN + 8 * i + 8) }
   local txhash, has_batch, entry, read = ARGV[4 * i + 3], ARGV[4 * i + 4] == '1', ARGV[4 * i + 5], ARGV[4 * i + 6]
   local payout = open(record)
   local payoutId = string.sub(record, #PAYOUT_PREFIX + 1)
@@ -31,7 +32,7 @@ for i = 0, (#ARGV - 2) / 4 - 1 do
   if payout and payout.state == state and at and at < before and is_as_read(record, read) then
     redis.call('HSET', bucket, payoutId, state)
     if has_batch then redis.call('ZREM', batch, payoutId) end
-    if txhash ~= '' and txhash_holder(txhash_bucket, txhash) == payoutId then release_txhash(txhash_bucket, txhash) end
+    if txhash ~= '' and txhash_holder(txhash_buckets, txhash) == payoutId then release_txhash(txhash_buckets, txhash) end
     redis.call('ZREM', LATE, payoutId)
     redis.call('DEL', record)
     payout = nil

@@ -44,6 +44,10 @@ describe('a state that follows from what the journal says is right, every other 
 it('another transaction than the accepted one is found', () => {
   expect(compare(ACCEPTED, found(payout('completed', { txhash: 'other' })))).toBe('txhash');
   expect(compare(ACCEPTED, found(payout('completed')))).toBe('txhash');
+  const accepted: JournaledOutcome = { kind: 'accepted', txhash: 'ab'.repeat(32) };
+  const again = { attempt: 2, txhash: `0x${'AB'.repeat(32)}` };
+  expect(compare(accepted, found(payout('completed', { txhash: again.txhash })))).toBe('right');
+  expect(compare(accepted, found(payout('completed', again), 't-1 t-2'))).toBe('right');
 });
 
 it('what an operator stated rests on his word', () => {

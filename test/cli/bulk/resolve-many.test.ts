@@ -125,6 +125,10 @@ describe('payouts resolve --file', () => {
     const wrong: readonly [text: string, message: RegExp][] = [
       ['payout_id,txhash\np-1,h-1\np-1,h-2\n', /line 3: payout_id: is already on line 2, with another txhash/],
       ['payout_id,txhash\np-1,h-1\np-2,h-1\n', /line 3: txhash: is already on line 2, for payout p-1/],
+      [
+        `payout_id,txhash\np-1,0x${'ab'.repeat(32)}\np-2,${'AB'.repeat(32)}\n`,
+        /line 3: txhash: is already on line 2, for payout p-1/,
+      ],
       ['payout_id,txhash\np-1,\n', /line 2: txhash: /],
       ['payout_id,txhash\np-1,h-1\np-9,h-9\n', /line 3: payout p-9 not found/],
       ['payout_id,txhash,notes\np-1,h-1,hello\n', /line 1: "notes": is not a known column/],

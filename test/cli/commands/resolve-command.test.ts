@@ -108,8 +108,12 @@ describe('payouts resolve --sent', () => {
     for (const payoutId of ['p-1', 'p-2']) await makeUnknown(payoutId);
     const txhash = await pay(PAYMENT);
     expect(await account.run('resolve', 'p-1', '--sent', '--txhash', txhash, ...WHY)).toMatchObject({ code: 0 });
-    const refused = await account.run('resolve', 'p-2', '--sent', '--txhash', txhash, ...WHY);
-    expect(refused).toMatchObject({ code: 4, stderr: expect.stringMatching(/already belongs to payout p-1/) });
+    for (const spelling of [txhash, txhash.toUpperCase(), `0x${txhash}`]) {
+      const refused = await account.run('resolve', 'p-2', '--sent', '--txhash', spelling, ...WHY);
+      expect(refused).toMatchObject({ code: 4, stderr: expect.stringMatching(/already belongs to payout p-1/) });
+      const found = await account.run('get', '--txhash', spelling, '--json');
+      expect(JSON.parse(found.stdout)).toMatchObject({ payoutId: 'p-1', txhash });
+    }
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Doubt, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
+import { isSameTxhash } from '../../../src/fields.js';
 import { toLine } from '../../../src/ledger/payout.js';
 import type { KnownJournal } from '../../../src/ledger/sender-ledger.js';
 import { UNSENT_STATES, type PayoutState } from '../../../src/ledger/states.js';
@@ -40,8 +41,8 @@ export function adoptSend(
   const kept = to === 'in_progress' ? {} : { set };
   if (knows(entry, attempt, token)) {
     const isLate = entry.payout.attempt === attempt && (state === 'sending' || state === 'unknown');
-    if (!isLate && outcome?.kind === 'accepted' && entry.payout.txhash !== outcome.txhash) {
-      all.book.alter(payoutId, { lateTxhash: outcome.txhash });
+    if (!isLate && outcome?.kind === 'accepted' && !isSameTxhash(entry.payout.txhash, outcome.txhash)) {
+      all.book.noteLatePayment(payoutId, outcome.txhash);
     }
     if (!isLate || to === 'unknown') return undefined;
     if (state === 'unknown' && to === 'rejected' && entry.overlap >= attempt) return undefined;
@@ -53,7 +54,7 @@ export function adoptSend(
   const overlap = overlaps ? Math.max(entry.payout.attempt, attempt) : entry.overlap;
   if (state === to || !isTransition(state, to) || (isOpen && to === 'rejected')) {
     all.book.noteAttempt(payoutId, attemptOf);
-    if (outcome?.kind === 'accepted') all.book.alter(payoutId, { lateTxhash: outcome.txhash });
+    if (outcome?.kind === 'accepted') all.book.noteLatePayment(payoutId, outcome.txhash);
     const isDoubted = state === 'unknown' && to === 'unknown';
     const until = isDoubted ? Math.max(entry.doubtUntil, all.book.now() + doubtMs) : entry.doubtUntil;
     all.book.note(payoutId, { overlap, doubtUntil: until });

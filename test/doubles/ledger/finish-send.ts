@@ -1,3 +1,4 @@
+import { isSameTxhash } from '../../../src/fields.js';
 import { toLine } from '../../../src/ledger/payout.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type { BreakerRule, FinishResult, SendAttempt } from '../../../src/ledger/sender-ledger.js';
@@ -61,9 +62,9 @@ function finish(all: LedgerSnapshot, { send, result, rule, doubtMs }: FinishCall
 /** The attempt has its outcome, or the payout has gone on without it. */
 function finishTooLate(all: LedgerSnapshot, { payout }: Entry, { send, result }: FinishCall): FinishResult {
   if (result.kind !== 'unknown') noteResponse(all, send.token);
-  if (result.kind !== 'accepted' || payout.txhash === result.txhash) return { recorded: false };
+  if (result.kind !== 'accepted' || isSameTxhash(payout.txhash, result.txhash)) return { recorded: false };
   if (otherHolder(all, payout.payoutId, result) !== undefined && payout.state === 'unknown') return { recorded: false };
-  all.book.alter(payout.payoutId, { lateTxhash: result.txhash });
+  all.book.noteLatePayment(payout.payoutId, result.txhash);
   return { recorded: false, latePayment: true };
 }
 
@@ -134,7 +135,7 @@ export function toldAs({ token }: SendAttempt, result: SentOutcome): string {
 
 /** The txhash that the payout has although it is unknown turned out to be of another payment. */
 function isFormerTxhash({ payout }: Entry, result: SentOutcome): boolean {
-  return payout.state === 'unknown' && result.kind === 'accepted' && payout.txhash === result.txhash;
+  return payout.state === 'unknown' && result.kind === 'accepted' && isSameTxhash(payout.txhash, result.txhash);
 }
 
 function describeResult(result: SentOutcome): { to: PayoutState; txhash?: string; message: string } {

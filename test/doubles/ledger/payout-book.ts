@@ -1,4 +1,5 @@
 import type { Clock } from '../../../src/clock.js';
+import { isSameTxhash, txhashKey } from '../../../src/fields.js';
 import { toLine, type HistoryEntry, type Payout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { TRANSITIONS } from '../../../src/ledger/transitions.js';
@@ -102,7 +103,7 @@ export class PayoutBook {
   }
 
   holderOf(txhash: string): string | undefined {
-    return this.#txhashes.get(txhash);
+    return this.#txhashes.get(txhashKey(txhash));
   }
 
   /** Puts in a payout that is not there yet. */
@@ -143,12 +144,16 @@ export class PayoutBook {
 
   setTxhash(payoutId: string, txhash: string): void {
     this.alter(payoutId, { txhash });
-    this.#txhashes.set(txhash, payoutId);
+    this.#txhashes.set(txhashKey(txhash), payoutId);
   }
 
   /** Another payout may have it from now on. */
   freeTxhash(txhash: string): void {
-    this.#txhashes.delete(txhash);
+    this.#txhashes.delete(txhashKey(txhash));
+  }
+
+  noteLatePayment(payoutId: string, txhash: string): void {
+    if (!isSameTxhash(this.get(payoutId)?.payout.lateTxhash, txhash)) this.alter(payoutId, { lateTxhash: txhash });
   }
 
   /** Notes an attempt of a payout that stays in its state. */

@@ -7,6 +7,17 @@ const ACCEPTED: SentOutcome = { kind: 'accepted', txhash: 'hash-1' };
 const REJECTED: SentOutcome = { kind: 'rejected', message: 'too little' };
 const UNKNOWN: SentOutcome = { kind: 'unknown', reason: 'no response in time' };
 
+const HEX = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
+
+/** Two spellings of one transaction each. */
+const SAME_TRANSACTION = [
+  [HEX, HEX.toUpperCase()],
+  [HEX.toUpperCase(), HEX],
+  [`0x${HEX}`, `0x${HEX.toUpperCase()}`],
+  [`0X${HEX}`, HEX],
+  ['0xabc', '0xABC'],
+] as const;
+
 /** What is recorded of an attempt: once, only by that attempt, and late only what is better than not knowing. */
 export function finishRules(rig: GetRig): void {
   const begun = async (payoutId = 'p'): Promise<SendAttempt> => {
@@ -227,6 +238,42 @@ export function finishRules(rig: GetRig): void {
       });
       expect(second).not.toHaveProperty('txhash');
       expect(await isAwaitingAnswer()).toBe(false);
+    });
+
+    it.each(SAME_TRANSACTION)('counts %s and %s as one', async (one, other) => {
+      await finish(await begun('first'), { kind: 'accepted', txhash: one });
+      await finish(await begun('second'), { kind: 'accepted', txhash: other });
+      expect([await readState('first'), await readState('second')]).toEqual(['unknown', 'unknown']);
+      const second = { payoutId: 'second', from: 'unknown', to: 'in_progress', txhash: other } as const;
+      expect(await rig().change(second)).toBe('txhash');
+      const adopted = { payoutId: 'third', attempt: 1, token: 'sent' };
+      const sent = await rig().adoptSend(adopted, { kind: 'accepted', txhash: other });
+      expect(sent).toMatchObject({ state: 'unknown' });
+    });
+
+    it.each(SAME_TRANSACTION)('frees %s under %s, when it turned out to be of another payment', async (one, other) => {
+      await finish(await begun('first'), { kind: 'accepted', txhash: one });
+      await rig().change({ payoutId: 'first', from: 'in_progress', to: 'unknown', txhash: other });
+      await finish(await begun('second'), { kind: 'accepted', txhash: other });
+      expect(await readState('second')).toBe('in_progress');
+    });
+
+    it.each(SAME_TRANSACTION)('sees no late payment in %s, which an operator gave as %s', async (one, other) => {
+      const attempt = await begun();
+      await finish(attempt, UNKNOWN);
+      await rig().change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: other });
+      expect(await finish(attempt, { kind: 'accepted', txhash: one })).toEqual({ recorded: false });
+      await rig().adoptSend(attempt, { kind: 'accepted', txhash: one });
+      expect(await rig().ledger.readPayout('p')).not.toHaveProperty('lateTxhash');
+    });
+
+    it.each([
+      ['Base58', '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW'],
+      ['Base64', 'rFHtT9A0fYZ5s9E2qeVfNrOCKv1oE6ISLUk5sBTV1ac='],
+    ])('tells %s of another case apart', async (_, txhash) => {
+      await finish(await begun('first'), { kind: 'accepted', txhash });
+      await finish(await begun('second'), { kind: 'accepted', txhash: txhash.toLowerCase() });
+      expect([await readState('first'), await readState('second')]).toEqual(['in_progress', 'in_progress']);
     });
 
     it('leaves a payout alone that is completed: the transaction is its own', async () => {

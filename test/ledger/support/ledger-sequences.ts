@@ -167,8 +167,11 @@ const revert = attempt.map(
   ({ name, of }) => new Command(`revert ${name}`, async ({ rig, seen }) => rig.ledger.revertSend(of(seen), 'not sent')),
 );
 
+/** One transaction. */
+const SPELLINGS = ['ab'.repeat(32), `0x${'AB'.repeat(32)}`];
+
 const result: fc.Arbitrary<SentOutcome> = fc.oneof(
-  fc.constantFrom('hash-1', 'hash-2', 'hash-3').map((txhash) => ({ kind: 'accepted' as const, txhash })),
+  fc.constantFrom('hash-1', ...SPELLINGS).map((txhash) => ({ kind: 'accepted' as const, txhash })),
   fc.constantFrom('no funds', '').map((message) => ({ kind: 'rejected' as const, message })),
   fc.constant({ kind: 'unknown' as const, reason: 'no\nresponse' }),
 );
@@ -184,7 +187,7 @@ const finish = fc.tuple(attempt, result, offset).map(([{ name, of }, outcome, bl
 const CHANGES = TRANSITIONS.filter(({ from, to }) => from !== 'sending' && to !== 'sending');
 
 const change = fc
-  .tuple(payoutId, fc.constantFrom(...CHANGES), fc.constantFrom('hash-1', 'hash-2', undefined), offset)
+  .tuple(payoutId, fc.constantFrom(...CHANGES), fc.constantFrom('hash-1', ...SPELLINGS, undefined), offset)
   .map(([id, { from, to }, txhash, extra]) => {
     const plain = { payoutId: id, from, to, by: 'ann', reason: 'looked\tit up' };
     const fields = extra === 0 ? {} : extra === 1 ? { fee: '0.1', message: 'said' } : { attempt: 1 };

@@ -33,24 +33,46 @@ local function short_txhash(txhash)
   return ' ' .. string.sub(redis.sha1hex(txhash), 4, 23)
 end
 
--- The id of the payout that has a txhash; false where there is none.
-local function txhash_holder(bucket, txhash)
-  local short, whole = unpack(redis.call('HMGET', bucket, short_txhash(txhash), txhash))
-  return short or whole
+-- One key for a transaction in all its spellings, and whether it is in hexadecimal: as txhashKey in fields.ts.
+local function txhash_key(txhash)
+  local hex = string.match(txhash, '^0[xX](%x+)$') or (#txhash >= 32 and string.match(txhash, '^%x+$'))
+  return hex and string.lower(hex) or txhash, hex
 end
 
-local function claim_txhash(bucket, txhash, payoutId)
-  redis.call('HSET', bucket, is_compact and short_txhash(txhash) or txhash, payoutId)
+local function is_same_txhash(one, other)
+  return one and other and txhash_key(one) == txhash_key(other)
 end
 
-local function release_txhash(bucket, txhash)
-  redis.call('HDEL', bucket, short_txhash(txhash), txhash)
+-- Under what a transaction may stand: its key, and what earlier versions wrote. As txhashSpellings in fields.ts.
+local function txhash_spellings(txhash)
+  local key, hex = txhash_key(txhash)
+  if not hex then return { key } end
+  return { key, txhash, '0x' .. key, string.upper(key), '0x' .. string.upper(key) }
+end
+
+-- The id of the payout that has a transaction; nil where there is none. `buckets`: one for each of its spellings.
+local function txhash_holder(buckets, txhash)
+  for i, spelling in ipairs(txhash_spellings(txhash)) do
+    local short, whole = unpack(redis.call('HMGET', buckets[i], short_txhash(spelling), spelling))
+    if short or whole then return short or whole end
+  end
+end
+
+local function claim_txhash(buckets, txhash, payoutId)
+  local key = txhash_key(txhash)
+  redis.call('HSET', buckets[1], is_compact and short_txhash(key) or key, payoutId)
+end
+
+local function release_txhash(buckets, txhash)
+  for i, spelling in ipairs(txhash_spellings(txhash)) do
+    redis.call('HDEL', buckets[i], short_txhash(spelling), spelling)
+  end
 end
 
 -- Proof of a payment for which the payout has no place any more: it was written off, or is sent or paid by another attempt.
 local function note_late_payment(payout, txhash, at)
   local late = redis.call('HMGET', payout.record, 'lateTxhash', 'lateAt')
-  local isRepeated = late[1] == txhash
+  local isRepeated = is_same_txhash(late[1], txhash)
   if isRepeated then at = late[2] else redis.call('HSET', payout.record, 'lateTxhash', txhash, 'lateAt', at) end
   redis.call('ZADD', LATE, 'NX', at, payout.id)
   if isRepeated and has_event(EVENTS, 'late_payment', payout.id, payout.state, at) then return end
