@@ -19,6 +19,18 @@ export default tseslint.config(
     },
   },
   {
+    files: ['src/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: "MemberExpression[object.name='AbortSignal'][property.name='any']",
+          message: 'Node 20 never collects it while one of the signals lives: use followSignals of src/clock.ts.',
+        },
+      ],
+    },
+  },
+  {
     // Only config.ts reads the environment; only the command line owns signals and exit codes.
     files: ['src/**/*.ts'],
     ignores: ['src/config.ts', 'src/cli/**'],

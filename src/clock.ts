@@ -58,6 +58,28 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
+/** A signal of several, for one turn of a loop. */
+export interface TurnSignal {
+  readonly signal: AbortSignal;
+  /** Aborts the signal, and lets go of those that it followed. */
+  readonly end: () => void;
+}
+
+/**
+ * Follows several signals until its end. Node 20 never collects what `AbortSignal.any` makes of a signal that lives on: a
+ * loop that makes one a turn fills the memory.
+ */
+export function followSignals(...signals: readonly AbortSignal[]): TurnSignal {
+  const turn = new AbortController();
+  const end = (): void => {
+    for (const signal of signals) signal.removeEventListener('abort', end);
+    turn.abort();
+  };
+  for (const signal of signals) signal.addEventListener('abort', end, { once: true });
+  if (signals.some(({ aborted }) => aborted)) end();
+  return { signal: turn.signal, end };
+}
+
 /**
  * Waits for `work`, but for `limitMs` at most. The work itself continues; its later result or failure is ignored.
  * @param clock - measures the limit

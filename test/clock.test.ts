@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { LONGEST_TIMER_MS, systemClock, within } from '../src/clock.js';
+import { followSignals, LONGEST_TIMER_MS, systemClock, within } from '../src/clock.js';
 import { ManualClock } from './doubles/manual-clock.js';
 
 it.each([LONGEST_TIMER_MS + 1, 1e10, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY])(
@@ -25,6 +25,18 @@ it('a sleep ends at its time, and one of no time at once', async () => {
   await systemClock.sleep(30);
   // Timers may fire a little early.
   expect(systemClock.now() - startedAt).toBeGreaterThanOrEqual(28);
+});
+
+it('a signal of several is aborted with any of them, and leaves nothing on those that live on', () => {
+  const [process, lease] = [new AbortController(), new AbortController()];
+  for (let turn = 0; turn < 100; turn += 1) followSignals(process.signal, lease.signal).end();
+  expect(getEventListeners(process.signal, 'abort')).toEqual([]);
+  const { signal } = followSignals(process.signal, lease.signal);
+  expect(signal.aborted).toBe(false);
+  lease.abort();
+  expect(signal.aborted).toBe(true);
+  expect(getEventListeners(process.signal, 'abort')).toEqual([]);
+  expect(followSignals(process.signal, lease.signal).signal.aborted).toBe(true);
 });
 
 it('a sleep leaves nothing on its signal, however it ended, and does not begin where the signal was aborted', async () => {

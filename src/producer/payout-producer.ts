@@ -187,8 +187,7 @@ export class PayoutProducer {
   events(options: EventsOptions): AsyncGenerator<PayoutEvent, void, undefined> {
     const { ledger } = this.#use();
     const settings = parseInput(eventsSchema, options);
-    const signals = settings.signal === undefined ? [] : [settings.signal];
-    return readGroupEvents(ledger.connection, settings, AbortSignal.any([this.#closed.signal, ...signals]));
+    return readGroupEvents(ledger.connection, settings, this.#closed.signal);
   }
 
   /**

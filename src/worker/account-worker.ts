@@ -1,4 +1,4 @@
-import { isAborted, untilAborted } from '../clock.js';
+import { followSignals, isAborted, untilAborted } from '../clock.js';
 import { ReceiptSigner } from '../control/receipt-signer.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
@@ -137,7 +137,8 @@ export class AccountWorker {
     const { signal } = this.#stop;
     while (!isAborted(signal)) {
       const { part, changed } = this.#part;
-      await take(part, AbortSignal.any([signal, changed]));
+      const turn = followSignals(signal, changed);
+      await take(part, turn.signal).finally(turn.end);
     }
   }
 

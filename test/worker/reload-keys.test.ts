@@ -140,10 +140,3 @@ it('a worker that still waits for Redis reads it again once it has started', asy
     await redis.close();
   }
 }, 90_000);
-
-it('without a keyring SIGHUP ends the worker, as before', async () => {
-  const other = world.startWorker();
-  await until('it runs', () => other.log().includes('PAYOUT_KEYS_FILE is not set'));
-  other.kill('SIGHUP');
-  expect(await other.ended).toBe('SIGHUP');
-}, 30_000);

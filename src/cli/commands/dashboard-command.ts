@@ -4,6 +4,7 @@ import { readConfig } from '../../config.js';
 import type { DashboardServer } from '../../dashboard/index.js';
 import { InvalidConfigError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
+import { outliveHangup } from '../context/stop-signal.js';
 import { readPlatformIds, readPolicyFiles } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
@@ -51,6 +52,7 @@ const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
 export function defineDashboardCommand(command: Command, context: CliContext): void {
   command.addHelpText('after', HELP_AFTER).action(async () => {
     const stop = context.stopSignal();
+    outliveHangup();
     const dashboard = await start(context);
     context.writeError(`Dashboard on ${dashboard.url}\n`);
     await untilAborted(stop);

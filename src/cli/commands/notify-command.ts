@@ -5,6 +5,7 @@ import { NotifyStatus, startNotifyServer } from '../../notifications/notify-serv
 import { runNotifier } from '../../notifications/start-notifier.js';
 import { NOTIFY_SETTINGS } from '../../settings.js';
 import type { CliContext } from '../context/cli-context.js';
+import { outliveHangup } from '../context/stop-signal.js';
 import { readPlatformIds } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
@@ -30,6 +31,7 @@ export function defineNotifyCommand(command: Command, context: CliContext): void
     const platformIds = readPlatformIds(environment);
     const logger = createLogger(config.LOG_LEVEL);
     const stop = context.stopSignal();
+    outliveHangup();
     const status = new NotifyStatus();
     const server = await startNotifyServer(status, config.HEALTH_HOST, settings.notifyHealthPort);
     logger.info({ platformIds, url: server.url }, 'notifications start; serving /healthz, /readyz and /metrics');

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { untilAborted } from '../../clock.js';
+import { followSignals, untilAborted } from '../../clock.js';
 import { createLogger } from '../../create-logger.js';
 import { StoppedError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
@@ -12,6 +12,7 @@ import {
 import { createPayoutWorker, type PayoutWorker } from '../../worker/payout-worker.js';
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import type { CliContext } from '../context/cli-context.js';
+import { outliveHangup } from '../context/stop-signal.js';
 import { readVersion } from '../../version.js';
 import { CHILD_FLAG, stoppedByParent } from '../worker/parent-process.js';
 import { readWorkerSetup } from '../worker/read-worker-setup.js';
@@ -40,7 +41,7 @@ Environment:
 Signals:
   SIGTERM and SIGINT begin no new send, wait for the response to the current one, then exit with 0. A second signal
   exits at once; a send without its response then becomes unknown.
-  SIGHUP reads PAYOUT_KEYS_FILE and the policies again, where there are any.
+  SIGHUP reads PAYOUT_KEYS_FILE and the policies again, where there are any. It never ends the worker.
 
 Examples:
   payouts worker
@@ -64,10 +65,10 @@ export function defineWorkerCommand(command: Command, context: CliContext): void
 
 /** @param stoppedBy - what stops it beside its own signals */
 async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: readonly AbortSignal[]): Promise<void> {
-  const { settings: all, accounts, keysFile, receiptKey, readsAgain } = readWorkerSetup(environment);
+  const { settings: all, accounts, keysFile, receiptKey } = readWorkerSetup(environment);
   const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = all;
   const logger = createLogger(logLevel);
-  const stop = AbortSignal.any([stopSignal(), ...stoppedBy]);
+  const { signal: stop } = followSignals(stopSignal(), ...stoppedBy);
   const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs });
   let worker: PayoutWorker | undefined;
   const early = { isReloadDue: false };
@@ -77,7 +78,7 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
     worker?.reloadKeys();
     worker?.reloadPolicies();
   };
-  if (readsAgain) process.on('SIGHUP', reload);
+  outliveHangup(reload);
   const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
   const health = await serveHealth({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   try {

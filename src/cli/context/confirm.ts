@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
+import { followSignals } from '../../clock.js';
 import { InvalidInputError, StoppedError } from '../../errors.js';
 
 /** Where an operator is asked: stdout stays for the result. */
@@ -47,7 +48,7 @@ async function ask(question: string, terminal: Terminal, signal: AbortSignal | u
   lines.once('close', () => {
     ended.abort();
   });
-  const either = signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]);
+  const { signal: either } = followSignals(ended.signal, ...(signal === undefined ? [] : [signal]));
   try {
     return await lines.question(`${question} [y/N] `, { signal: either });
   } catch (error) {

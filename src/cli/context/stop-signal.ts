@@ -11,3 +11,14 @@ export function stopSignal(): AbortSignal {
   process.once('SIGTERM', stop);
   return controller.signal;
 }
+
+const noReload = (): void => undefined;
+
+/**
+ * Keeps SIGHUP, which a closed terminal sends too, from ending a process that serves others.
+ * @param reload - called at each SIGHUP. @defaultValue what the command reads again, it reads again by itself
+ */
+export function outliveHangup(reload: () => void = noReload): void {
+  process.removeListener('SIGHUP', noReload);
+  process.on('SIGHUP', reload);
+}

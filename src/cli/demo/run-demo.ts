@@ -1,4 +1,4 @@
-import { systemClock, untilAborted } from '../../clock.js';
+import { followSignals, systemClock, untilAborted } from '../../clock.js';
 import { ClosedError } from '../../errors.js';
 import type { Payout, ValidPayout } from '../../ledger/payout.js';
 import { causeChaos } from './cause-chaos.js';
@@ -55,7 +55,7 @@ async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSumma
   stage.worker.start();
 
   const ended = new AbortController();
-  const either = AbortSignal.any([stop, ended.signal]);
+  const { signal: either } = followSignals(stop, ended.signal);
   const note = (text: string): void => {
     view.note(text);
   };

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { isAborted, type Clock } from '../../clock.js';
+import { followSignals, isAborted, type Clock } from '../../clock.js';
 import type { Logger } from '../../logger.js';
 import { EXIT_CODES } from '../context/exit-code.js';
 import { STOP_MESSAGE } from './parent-process.js';
@@ -60,7 +60,7 @@ export class ProcessPool {
 
   /** Runs until the signal is aborted and every process has ended, or the settings turn out to be wrong. */
   async run(stop: AbortSignal): Promise<PoolEnd> {
-    const end = AbortSignal.any([stop, this.#wrongSettings.signal]);
+    const { signal: end } = followSignals(stop, this.#wrongSettings.signal);
     const indices = Array.from({ length: this.#options.count }, (_, index) => index);
     const wereInOrder = await Promise.all(indices.map(async (index) => this.#keep(index, end)));
     if (this.#wrongSettings.signal.aborted) return 'usage';

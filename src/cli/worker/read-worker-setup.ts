@@ -15,7 +15,5 @@ export function readWorkerSetup(environment: Environment) {
   const accounts = readWorkerAccounts(environment);
   const { PAYOUT_KEYS_FILE: keysFile } = readConfig(['PAYOUT_KEYS_FILE'], environment);
   const receiptKey = readWorkerKey(environment);
-  // Without a keyring and a policy SIGHUP ends the process, as it ends any.
-  const readsAgain = keysFile !== undefined || accounts.some(({ policyFile }) => policyFile !== undefined);
-  return { settings, accounts, keysFile, receiptKey, readsAgain };
+  return { settings, accounts, keysFile, receiptKey };
 }

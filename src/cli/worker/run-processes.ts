@@ -6,6 +6,7 @@ import { InvalidConfigError, InvalidInputError } from '../../errors.js';
 import { parseInput } from '../../fields.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CommandFailedError } from '../context/exit-code.js';
+import { outliveHangup } from '../context/stop-signal.js';
 import { CHILD_FLAG } from './parent-process.js';
 import { ProcessPool } from './process-pool.js';
 import { readWorkerSetup, type WorkerSetup } from './read-worker-setup.js';
@@ -45,11 +46,9 @@ export async function runProcesses({ environment, stopSignal }: CliContext, coun
     clock: systemClock,
     logger,
   });
-  if (setup.readsAgain) {
-    process.on('SIGHUP', () => {
-      pool.signal('SIGHUP');
-    });
-  }
+  outliveHangup(() => {
+    pool.signal('SIGHUP');
+  });
   const end = await pool.run(stopSignal());
   if (end === 'usage') {
     throw new InvalidConfigError([{ field: FLAG, message: 'a worker process cannot start, for the reason above' }]);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isAborted, type Clock } from '../../clock.js';
+import { followSignals, isAborted, type Clock } from '../../clock.js';
 import { RedisUnavailableError } from '../../errors.js';
 import { millisecondsField } from '../../fields.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
@@ -54,9 +54,10 @@ const GIVEN_UP_MS = 30 * 24 * 60 * 60 * 1000;
 export async function* readGroupEvents(
   connection: LedgerConnection,
   options: z.output<typeof eventsSchema>,
-  stopped: AbortSignal,
+  closed: AbortSignal,
   { isWanted = () => true, lingerMs = 0 }: EventSelection = {},
 ): AsyncGenerator<PayoutEvent, void, undefined> {
+  const { signal: stopped, end } = followSignals(closed, ...(options.signal === undefined ? [] : [options.signal]));
   const group = new EventGroup(connection, options, stopped, lingerMs);
   try {
     while (!stopped.aborted) {
@@ -73,6 +74,7 @@ export async function* readGroupEvents(
     }
   } finally {
     await group.close();
+    end();
   }
 }
 

@@ -1,4 +1,4 @@
-import { isAborted, type Clock } from '../../clock.js';
+import { followSignals, isAborted, type Clock } from '../../clock.js';
 import type { KeyFinder } from '../../control/keyring.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
@@ -76,7 +76,7 @@ export class AccountPolicy {
   /** Runs until the signal is aborted. */
   async keep(given: AbortSignal): Promise<void> {
     // One of its own for its loops: Node warns of a signal with more than ten listeners.
-    const end = AbortSignal.any([given]);
+    const { signal: end } = followSignals(given);
     const { current, gateway, clock, logger } = this.#options;
     const { rates } = this.authority;
     this.#asksSince = clock.wallNow();

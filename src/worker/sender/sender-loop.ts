@@ -4,7 +4,7 @@
  */
 
 import type { AccountSettings } from '../../account-settings.js';
-import { isAborted, onAnyClock, untilAborted, type Clock } from '../../clock.js';
+import { followSignals, isAborted, onAnyClock, untilAborted, type Clock } from '../../clock.js';
 import type { WithdrawGateway } from '../../gateway/withdraw-gateway.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { describeJournal, type SendJournal } from '../../journal/send-journal.js';
@@ -145,17 +145,16 @@ export class SenderLoop {
     const sender = this.#makeSender(heldLease, logger);
     const { recovery } = sender;
     await recovery.resolveLeftovers();
-    const refused = new AbortController();
-    const failed = new AbortController();
+    const turn = followSignals(stop, heldLease.lost);
+    const end = turn.signal;
     let mismatch: LedgerMismatch | undefined;
     const onMismatch = (found: LedgerMismatch): void => {
       mismatch ??= found;
       this.#status.refuse(found.reason, ADOPT_HINT);
-      refused.abort();
+      turn.end();
     };
     const notePause = (reason: string): void => this.#pause?.note(reason);
     this.#status.becomeSender(lease.epoch);
-    const end = AbortSignal.any([stop, heldLease.lost, refused.signal, failed.signal]);
     const over = new AbortController();
     const sending = [
       work({ sender, clock, ledger, onMismatch, notePause, observer, logger }, end),
@@ -170,11 +169,11 @@ export class SenderLoop {
       await Promise.all(parts);
     } finally {
       // Where one part fails, the lease is kept until the others have ended too.
-      failed.abort();
+      turn.end();
       await Promise.allSettled(parts);
     }
     // A process that refuses this ledger must not look like a holder that ended in good order.
-    if (refused.signal.aborted) heldLease.stopHeartbeat();
+    if (senderEnd.findMismatch() !== undefined) heldLease.stopHeartbeat();
     else await heldLease.release();
   }
 

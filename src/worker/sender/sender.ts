@@ -1,4 +1,4 @@
-import { onAnyClock, type Clock } from '../../clock.js';
+import { followSignals, onAnyClock, type Clock } from '../../clock.js';
 import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../../gateway/withdraw-gateway.js';
 import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
@@ -93,7 +93,6 @@ export class Sender {
    */
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
     const { heldLease, clock, journal, gateway, pacer, observer, authority, pause } = this.#options;
-    const either = AbortSignal.any([stop, heldLease.lost]);
     try {
       await journal.ensureWritable();
     } catch (error) {
@@ -124,7 +123,8 @@ export class Sender {
     if (permit?.kind === 'refused') return await this.#hold(payout, permit.hold);
 
     const startedAt = clock.now();
-    const connection = await connectInTime(pacer, gateway, either);
+    const turn = followSignals(stop, heldLease.lost);
+    const connection = await connectInTime(pacer, gateway, turn.signal).finally(turn.end);
     if ('kind' in connection) return heldLease.lost.aborted ? { kind: 'lease_lost' } : connection;
     observer.pacerWaited(clock.now() - startedAt);
     try {

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../clock.js';
+import { followSignals, systemClock } from '../../../clock.js';
 import { ClosedError } from '../../../errors.js';
 import { openGround, type DemoGround } from '../demo-ground.js';
 import type { StoryOptions } from '../story-options.js';
@@ -57,7 +57,7 @@ async function playBoth(
       const seconds = ((systemClock.now() - startedAt) / 1_000).toFixed(1).padStart(6);
       note(`${seconds} s  ${account.hasKeys ? 'with keys   ' : 'without keys'}  ${text}`);
     };
-    return playAccount(account, { note: tell, stop: AbortSignal.any([stop, ended.signal]) });
+    return playAccount(account, { note: tell, stop: followSignals(stop, ended.signal).signal });
   };
   const playing = [play(accounts.withoutKeys), play(accounts.withKeys)] as const;
   try {
