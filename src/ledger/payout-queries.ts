@@ -1,4 +1,4 @@
-import { pipelined, type LedgerConnection } from './ledger-connection.js';
+import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
 import type { Payout } from './payout.js';
 import { parseRecord, UnreadableRecordError, type PayoutRecord } from './payout-record.js';
 import { nextPlace, readIndex } from './state-index.js';
@@ -73,18 +73,45 @@ export async function readReadable(
   payoutIds: readonly string[],
   onUnreadable: (error: UnreadableRecordError, payoutId: string) => void,
 ): Promise<Payout[]> {
-  const replies = await pipelined(connection, (pipeline) => {
-    for (const payoutId of payoutIds) pipeline.hgetall(connection.keys.payout(payoutId));
-  });
+  const replies = await readRecords(connection, payoutIds);
   return payoutIds.flatMap((payoutId, index) => {
-    const record = replies[index] as PayoutRecord;
-    if (record['state'] === undefined) return [];
+    const record = replies[index] ?? {};
     try {
-      return [parseRecord(payoutId, record)];
+      if (record instanceof Error) throw new UnreadableRecordError(payoutId, record);
+      return record['state'] === undefined ? [] : [parseRecord(payoutId, record)];
     } catch (error) {
       if (!(error instanceof UnreadableRecordError)) throw error;
       onUnreadable(error, payoutId);
       return [];
     }
   });
+}
+
+/** @returns for each id its record, or Redis's error where its key holds something else */
+async function readRecords(
+  connection: LedgerConnection,
+  payoutIds: readonly string[],
+): Promise<(PayoutRecord | Error)[]> {
+  const { redis, keys } = connection;
+  try {
+    const replies = await pipelined(connection, (pipeline) => {
+      for (const payoutId of payoutIds) pipeline.hgetall(keys.payout(payoutId));
+    });
+    return replies as PayoutRecord[];
+  } catch (error) {
+    if (!isWrongType(error)) throw error;
+  }
+  // One of them is none: each by itself, so that the others are found.
+  return Promise.all(
+    payoutIds.map(async (payoutId) =>
+      ask<PayoutRecord | Error>(redis.hgetall(keys.payout(payoutId))).catch((error: unknown) => {
+        if (isWrongType(error)) return error;
+        throw error;
+      }),
+    ),
+  );
+}
+
+function isWrongType(error: unknown): error is Error {
+  return error instanceof Error && error.message.startsWith('WRONGTYPE');
 }

@@ -80,9 +80,9 @@ export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
 }
 
 function parseFields(payoutId: string, record: PayoutRecord): Payout {
+  const state = parseState(record['state'] ?? '');
   const history = parseHistory(record);
   const signed = parseSignature(record);
-  const state = parseState(record['state'] ?? '');
   const { held } = record;
   const updatedAt = history.at(-1)?.at ?? '';
   const receipt = parseReceipt(record, updatedAt);
@@ -139,6 +139,10 @@ function pick<Field extends string>(record: PayoutRecord, fields: readonly Field
 /** The state before is that of the entry before. */
 function parseHistory(record: PayoutRecord): HistoryEntry[] {
   const history: HistoryEntry[] = [];
+  // What the scripts count on, and could not move without.
+  const { n = '', pending = '' } = record;
+  if (!/^[1-9]\d{0,14}$/.test(n)) throw new Error(`n must be a whole number of at least 1 (got "${n}")`);
+  if (pending !== '') parseState(pending);
   for (let index = 0; index < Number(record['n']); index += 1) {
     const { at, to, by, reason } = parseHistoryEntry(record[`h${index}`] ?? '');
     const from = history.at(-1)?.to;

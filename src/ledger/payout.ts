@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { amountField, payoutIdField, personField } from '../fields.js';
+import { amountField, payoutIdField, personField, toProblem, wholeNumberField } from '../fields.js';
 import type { SignedApproval } from '../control/approval.js';
 import type { StoredReceipt } from '../control/receipt.js';
 import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
@@ -41,6 +41,12 @@ const metadataField = z
     `must be at most ${MAX_METADATA_BYTES} bytes as JSON`,
   );
 
+/** 1 is the most urgent. */
+export const priorityField = z
+  .int('must be a whole number')
+  .min(1, 'must be at least 1')
+  .max(LOWEST_PRIORITY, `must be at most ${LOWEST_PRIORITY}`);
+
 /** What a payout is, apart from who signed it. */
 const payoutFields = z.strictObject({
   /** The caller's own key, 1 to 64 of `A-Z a-z 0-9 + / = - : . , _`. The same payoutId is the same payout forever. */
@@ -54,11 +60,7 @@ const payoutFields = z.strictObject({
   /** The currency in which the account was created, such as `USD`. */
   symbol: symbolField.optional(),
   /** 1 is the most urgent; without one a payout goes before all that have one, in the order of arrival. */
-  priority: z
-    .int('must be a whole number')
-    .min(1, 'must be at least 1')
-    .max(LOWEST_PRIORITY, `must be at most ${LOWEST_PRIORITY}`)
-    .optional(),
+  priority: priorityField.optional(),
   /** Not to be sent before this time. */
   notBefore: notBeforeField.optional(),
   /** A line of the caller's own for operators to read, such as an invoice number. */
@@ -164,6 +166,25 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   /** ISO 8601, UTC: when it came into its present state. */
   readonly updatedAt: string;
   readonly history: readonly HistoryEntry[];
+}
+
+/** As in the scripts of the ledger, which begin no attempt beyond it. */
+const MAX_ATTEMPTS = 100_000;
+
+/** What decides whether a payout can be sent at all; its other fields decide about order and what is shown. */
+const sendableFields = payoutFields
+  .pick({ payoutId: true, paymentId: true, amount: true, addressTo: true, symbol: true })
+  .extend({ attempt: wholeNumberField(0, MAX_ATTEMPTS - 1) });
+
+/**
+ * Why a stored payout can never be sent, whoever signed it: the gateway's rules, or the ledger's, refuse it. No `enqueue`
+ * accepts one.
+ * @returns undefined if it can be sent
+ */
+export function findFault({ payoutId, paymentId, amount, addressTo, symbol, attempt }: Payout): string | undefined {
+  const fields = { payoutId, paymentId, amount, addressTo, symbol, attempt };
+  const fault = sendableFields.safeParse(fields, { reportInput: true }).error?.issues.map(toProblem)[0];
+  return fault && `${fault.field}: ${fault.message}`;
 }
 
 /** What is to be said of a payout now: why it is held, else its message. */

@@ -116,9 +116,9 @@ export class RedisSenderLedger implements SenderLedger {
     return { kind: 'begun', sendCount: Number(reply) };
   }
 
-  async holdPayout(payoutId: string, attempt: number, hold: Hold): Promise<boolean> {
+  async holdPayout(payoutId: string, attempt: number | undefined, hold: Hold): Promise<boolean> {
     const { clock, run, keys } = this.#connection;
-    const args = [clock.wallNow(), attempt, toHeldField(hold)];
+    const args = [clock.wallNow(), attempt ?? '', toHeldField(hold)];
     return (await run('hold-payout', args, [keys.payout(payoutId)])) === 1;
   }
 

@@ -176,6 +176,7 @@ export interface SenderLedger {
   /** @returns the number of heartbeats since the lease was taken, undefined when it is lost */
   renewLease(lease: Lease): Promise<number | undefined>;
   releaseLease(lease: Lease): Promise<void>;
+  /** @throws RedisUnavailableError; UnreadableRecordError when it is no payout, and asking again changes nothing */
   readPayout(payoutId: string): Promise<Payout | undefined>;
   /** Those of the sends that the ledger does not know of, in the order given. */
   findForgottenSends<Send extends SendAttempt>(sends: readonly Send[]): Promise<readonly ForgottenSend<Send>[]>;
@@ -183,10 +184,10 @@ export interface SenderLedger {
   beginSend(begin: BeginSend): Promise<BeginResult>;
   /**
    * Holds a queued payout that may not be sent. Repeating it is safe.
-   * @param attempt - that it had when it was checked: a payout that was sent since is not held
+   * @param attempt - that it had when it was checked: a payout that was sent since is not held; undefined for any
    * @returns false when it is not queued any more, or at another attempt; nothing was changed then
    */
-  holdPayout(payoutId: string, attempt: number, hold: Hold): Promise<boolean>;
+  holdPayout(payoutId: string, attempt: number | undefined, hold: Hold): Promise<boolean>;
   /** What was spent where a policy counts, the oldest first. What cannot be read is left out. */
   readSpends(): Promise<readonly SpendEvent[]>;
   /** Puts back an attempt that is proved not to have been sent. Without effect when it never began. */

@@ -2,7 +2,7 @@ import { Queue, type JobsOptions, type QueueOptions, type Telemetry } from 'bull
 import { silentLogger, type Logger } from '../logger.js';
 import { pipelined } from '../ledger/ledger-connection.js';
 import type { RedisClient } from '../redis.js';
-import type { Payout } from '../ledger/payout.js';
+import { priorityField, type Payout } from '../ledger/payout.js';
 import { queueNameOf, type StateWithJob } from '../ledger/states.js';
 import { beginJobTrace, type JobTrace } from './job-trace.js';
 import { shortenTimes, type QueueTimes } from './queue-times.js';
@@ -193,7 +193,8 @@ function withdrawOptions(payout: JobSource, now: number): JobsOptions {
   const delay = payout.notBefore === undefined ? 0 : Date.parse(payout.notBefore) - now;
   return {
     jobId: toJobId(payout),
-    ...(payout.priority === undefined ? {} : { priority: payout.priority }),
+    // BullMQ takes no priority outside its bounds, and would add none of the jobs: an altered one counts for none.
+    ...(priorityField.safeParse(payout.priority).success ? { priority: payout.priority as number } : {}),
     // Not `<= 0`: of a time that is none (NaN) the sender decides, and BullMQ would add none of the jobs. BullMQ adds the delay
     // to the job's own time: with another one for each, jobs for the same time would change their order.
     ...(delay > 0 ? { delay, timestamp: now } : {}),

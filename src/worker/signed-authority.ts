@@ -31,9 +31,6 @@ export interface SignedAuthorityOptions {
 /** What is granted was signed. */
 export type SignedPermit = (GrantedSend & { readonly signed: SignedSend }) | RefusedSend;
 
-/** As in the scripts of the ledger, which begin no attempt beyond it. */
-const MAX_ATTEMPTS = 100_000;
-
 /** As many as a journal holds whole. */
 const NEWEST_SENDS = 200;
 
@@ -56,11 +53,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
 
   permit(payout: Payout): SignedPermit {
     const { platformId, keyring, clock, doubtMs } = this.#options;
-    const { signed, attempt } = payout;
-    if (!Number.isSafeInteger(attempt) || attempt < 0 || attempt >= MAX_ATTEMPTS) {
-      const message = `A field was altered: attempt (${attempt}) must be a whole number below ${MAX_ATTEMPTS}.`;
-      return refuse({ kind: 'signature', reason: 'fields', message, isTampering: true });
-    }
+    const { signed } = payout;
     if (signed === undefined) {
       const message = payout.attempt > 0 ? SENT_AND_UNSIGNED : UNSIGNED;
       return refuse({ kind: 'signature', reason: 'unsigned', message, isTampering: false });

@@ -1,13 +1,13 @@
 -- Holds a payout that may not be sent: queued → held. The payout keeps why in its field `held`; one that is held already gets
 -- the new reason.
 -- KEYS: the payout's record
--- ARGV: at, attempt (that the payout had when it was checked: another one is not held), held (JSON: kind, reason, message,
+-- ARGV: at, attempt (that the payout had when it was checked: another one is not held; '' for any), held (JSON: kind, reason, message,
 --   isTampering: then there is an event of its own)
 -- Returns: 1 it is held, also when it was so before at this attempt; 0 it is not queued any more, or at another attempt
 local record = KEYS[OWN + 1]
 local at, attempt, held = unpack(ARGV)
 local payout = open(record)
-if not payout or payout.attempt ~= tonumber(attempt) then return 0 end
+if not payout or (attempt ~= '' and payout.attempt ~= tonumber(attempt)) then return 0 end
 if payout.state == 'held' then
   redis.call('HSET', record, 'held', held)
   return 1

@@ -1,5 +1,5 @@
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import type { Payout } from '../../ledger/payout.js';
+import { findFault, type Payout } from '../../ledger/payout.js';
 import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
 
 /** Where the worker finds what the policy holds, or may hold. */
@@ -11,7 +11,7 @@ export interface HeldPage {
   readonly next: string | undefined;
 }
 
-/** Reads what the policy holds, or may hold, from Redis. A record that cannot be read is left out: the sender reports it. */
+/** Reads what the policy holds, or may hold, from Redis. What cannot be read, or never be sent, is left out: the sender holds it. */
 export class HoldSource {
   readonly #connection: LedgerConnection;
 
@@ -65,6 +65,8 @@ export class HoldSource {
   }
 
   async #readAll(payoutIds: readonly string[]): Promise<readonly Payout[]> {
-    return readReadable(this.#connection, payoutIds, () => undefined);
+    const payouts = await readReadable(this.#connection, payoutIds, () => undefined);
+    // No rule can judge an amount that is none.
+    return payouts.filter((payout) => findFault(payout) === undefined);
   }
 }

@@ -2,7 +2,9 @@ import { followSignals, onAnyClock, type Clock } from '../../clock.js';
 import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../../gateway/withdraw-gateway.js';
 import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
-import type { Payout } from '../../ledger/payout.js';
+import { RedisUnavailableError } from '../../errors.js';
+import { findFault, type Payout } from '../../ledger/payout.js';
+import { UnreadableRecordError } from '../../ledger/payout-record.js';
 import type { Hold } from '../../ledger/hold.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { CountedSpend, JournalPlace, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
@@ -110,6 +112,10 @@ export class Sender {
     }
     const payout = await this.#readQueued(payoutId);
     if (typeof payout === 'string' || payout === undefined) return { kind: 'skipped', state: payout };
+    if (payout instanceof UnreadableRecordError) return await this.#holdForGood(payoutId, payout.message);
+    // Asking the gateway would fail each time, and what is behind it would wait for good.
+    const fault = findFault(payout);
+    if (fault !== undefined) return await this.#holdForGood(payoutId, `It can never be sent: ${fault}.`);
     if (payout.notBefore !== undefined && Date.parse(payout.notBefore) > clock.wallNow()) {
       return { kind: 'early', notBefore: Date.parse(payout.notBefore) };
     }
@@ -120,7 +126,7 @@ export class Sender {
       });
     }
     const permit = authority?.permit(payout);
-    if (permit?.kind === 'refused') return await this.#hold(payout, permit.hold);
+    if (permit?.kind === 'refused') return await this.#hold(payoutId, payout.attempt, permit.hold);
 
     const startedAt = clock.now();
     const turn = followSignals(stop, heldLease.lost);
@@ -135,14 +141,24 @@ export class Sender {
     }
   }
 
-  /** @returns the payout when it is queued, else its state */
-  async #readQueued(payoutId: string): Promise<Payout | PayoutState | undefined> {
-    const payout = await this.#options.ledger.readPayout(payoutId);
+  /** @returns the payout when it is queued, else its state; the error where no reading ever finds a payout */
+  async #readQueued(payoutId: string): Promise<Payout | PayoutState | UnreadableRecordError | undefined> {
+    const payout = await this.#read(payoutId);
+    if (payout instanceof UnreadableRecordError) return payout;
     if (payout?.state !== 'sending') return payout?.state === 'queued' ? payout : payout?.state;
     // A begin whose reply was lost left it there: this process knows that it did not send it.
     await this.recovery.resolveLeftovers();
-    const again = await this.#options.ledger.readPayout(payoutId);
-    return again?.state === 'queued' ? again : again?.state;
+    const again = await this.#read(payoutId);
+    return again instanceof UnreadableRecordError || again?.state === 'queued' ? again : again?.state;
+  }
+
+  async #read(payoutId: string): Promise<Payout | UnreadableRecordError | undefined> {
+    try {
+      return await this.#options.ledger.readPayout(payoutId);
+    } catch (error) {
+      if (error instanceof UnreadableRecordError) return error;
+      throw error;
+    }
   }
 
   async #beginAndWrite(payout: Payout, connection: WithdrawConnection): Promise<SendReport> {
@@ -156,7 +172,7 @@ export class Sender {
     if (pause?.reason !== undefined) return { kind: 'paused', reason: pause.reason };
     // Time has passed, and the journal may have been read again.
     const permit = authority?.permit(payout);
-    if (permit?.kind === 'refused') return await this.#hold(payout, permit.hold);
+    if (permit?.kind === 'refused') return await this.#hold(payout.payoutId, payout.attempt, permit.hold);
 
     // Once begun it is as durable as it can be: what changes after that is a matter for the next send.
     const hindrance = this.#options.hindrance();
@@ -214,8 +230,8 @@ export class Sender {
     return undefined;
   }
 
-  /** Leaves the queue to the others. */
-  async #hold({ payoutId, attempt }: Payout, hold: Hold): Promise<SendReport> {
+  /** Leaves the queue to the others. @param attempt - undefined where it does not matter */
+  async #hold(payoutId: string, attempt: number | undefined, hold: Hold): Promise<SendReport> {
     const { ledger, observer, logger } = this.#options;
     if (!(await ledger.holdPayout(payoutId, attempt, hold))) return { kind: 'not_sent', reason: 'the payout changed' };
     const { kind, reason, message, isTampering } = hold;
@@ -227,6 +243,24 @@ export class Sender {
     else logger.warn({ payoutId, reason: message }, 'payout held');
     observer.signatureRefused(reason, isTampering);
     return { kind: 'skipped', state: 'held' };
+  }
+
+  /** Of what no try will ever send: no `enqueue` accepts it, so somebody has altered the record. */
+  async #holdForGood(payoutId: string, message: string): Promise<SendReport> {
+    const { observer, logger } = this.#options;
+    const hold: Hold = { kind: 'signature', reason: 'fields', message, isTampering: true };
+    try {
+      const report = await this.#hold(payoutId, undefined, hold);
+      // What cannot be read may be in any state: its job has nothing to do in another one.
+      return report.kind === 'not_sent' ? { kind: 'skipped', state: undefined } : report;
+    } catch (error) {
+      if (error instanceof RedisUnavailableError) throw error;
+      // The script cannot read it either, and would not tomorrow: without a job it keeps nobody waiting.
+      const { message: cause } = error as Error;
+      logger.error({ payoutId, reason: message, error: cause }, 'payout skipped: its record in Redis is no payout');
+      observer.signatureRefused('fields', true);
+      return { kind: 'skipped', state: undefined };
+    }
   }
 
   /** Another process wrote to the journal while this one began: the request is not written before that was judged. */

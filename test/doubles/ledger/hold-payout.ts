@@ -2,9 +2,9 @@ import { parseHeldField, toHeldField, type Hold } from '../../../src/ledger/hold
 import type { LedgerSnapshot } from './ledger-snapshot.js';
 
 /** As hold-payout.lua. @returns false when it is not queued any more, or at another attempt */
-export function holdPayout(all: LedgerSnapshot, payoutId: string, attempt: number, hold: Hold): boolean {
+export function holdPayout(all: LedgerSnapshot, payoutId: string, attempt: number | undefined, hold: Hold): boolean {
   const payout = all.book.get(payoutId)?.payout;
-  if (payout?.attempt !== attempt) return false;
+  if (payout === undefined || (attempt !== undefined && payout.attempt !== attempt)) return false;
   const held = parseHeldField(toHeldField(hold));
   if (payout.state === 'held') {
     all.book.alter(payoutId, { held });

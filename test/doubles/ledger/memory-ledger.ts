@@ -146,7 +146,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     return Promise.resolve({ kind: 'begun', sendCount: this.#all.sendCount });
   }
 
-  holdPayout(payoutId: string, attempt: number, hold: Hold): Promise<boolean> {
+  holdPayout(payoutId: string, attempt: number | undefined, hold: Hold): Promise<boolean> {
     return Promise.resolve(holdPayout(this.#all, payoutId, attempt, hold));
   }
 

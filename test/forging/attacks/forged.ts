@@ -87,6 +87,15 @@ export const FORGED: readonly Attack[] = [
       return moved;
     },
   },
+  {
+    ...{ name: "amount below zero, signed with a producer's key", reason: 'fields', ...TAMPERED },
+    attack: async (target) => {
+      const invented = { ...invention(target), amount: '-5' };
+      const signature = target.account.signatureFields(invented);
+      await target.account.invent(invented.payoutId, { ...textFields(invented), ...signature });
+      return invented.payoutId;
+    },
+  },
   signedWith('signed by a revoked key', { key: 'stolen' }, 'revoked_key', false),
   signedWith('signed by a key whose time is over', { key: 'former' }, 'key_not_valid'),
   signedWith('signed by a key whose time has not begun', { key: 'future' }, 'key_not_valid'),

@@ -67,6 +67,12 @@ export function holdRules(rig: GetRig): void {
       expect((await read())?.state).toBe('queued');
     });
 
+    it('holds whatever attempt it is at where none is named', async () => {
+      await rig().enqueue('p');
+      expect(await rig().ledger.holdPayout('p', undefined, HOLD)).toBe(true);
+      expect(await read()).toMatchObject({ state: 'held', held: HELD });
+    });
+
     it('does not hold what is sent, or was', async () => {
       const attempt = await begun();
       for (const number of [0, 1]) await holdsNothing(number);

@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { RedisUnavailableError } from '../../../src/errors.js';
+import { UnreadableRecordError } from '../../../src/ledger/payout-record.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import {
   IN_FLIGHT_MAX_MS,
@@ -163,6 +165,53 @@ describe('a payout that is not to be sent', () => {
       rig.journal.given(journaled({ payoutId, attempt, token: `${payoutId}-${attempt}` }));
     }
     expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+  });
+});
+
+describe('a payout that can never be sent', () => {
+  it.each([
+    ...[NaN, Infinity, 1.5, -1, 100_000, 10 ** 15].map((attempt) => ({ attempt })),
+    ...['-5', '0', '1e3', '', '12.50 '].map((amount) => ({ amount })),
+    { paymentId: NaN },
+    { addressTo: 'x'.repeat(257) },
+    { symbol: '' },
+  ])('is held as tampered with, before anything else is asked of it: %p', async (fields) => {
+    rig = await makeSendRig({
+      authority: {
+        permit: () => {
+          throw new Error('asked');
+        },
+      },
+    });
+    const all = rig.ledger.snapshot();
+    all.book.alter('p', fields);
+    rig.ledger.restore(all);
+    expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
+    const held = (await rig.ledger.readPayout('p'))?.held;
+    expect(held).toMatchObject({ kind: 'signature', reason: 'fields' });
+    expect(held?.message).toMatch(`It can never be sent: ${Object.keys(fields)[0] ?? ''}: must`);
+    expect(rig.said).toEqual(['error payout held: it was tampered with']);
+    rig.expectNothingSent();
+    expect(rig.gateway.connections).toEqual([]);
+  });
+
+  it('is tried again where Redis was unavailable, and only then', async () => {
+    rig.before.readPayout = () => {
+      throw new UnreadableRecordError('p', new Error('metadata'));
+    };
+    rig.before.holdPayout = () => {
+      throw new RedisUnavailableError('gone');
+    };
+    await expect(rig.send('p')).rejects.toThrow(RedisUnavailableError);
+    rig.before.holdPayout = () => {
+      throw new Error('WRONGTYPE');
+    };
+    expect(await rig.send('p')).toEqual({ kind: 'skipped', state: undefined });
+    rig.before.holdPayout = () => undefined;
+    expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
+    // In another state than queued its job has nothing to do.
+    rig.ledger.change({ payoutId: 'p', from: 'held', to: 'cancelled' });
+    expect(await rig.send('p')).toEqual({ kind: 'skipped', state: undefined });
   });
 });
 
