@@ -1,0 +1,77 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { openFormerAccounts, SIGNED, type FormerAccounts } from './support/former-accounts.js';
+
+const STATES = {
+  ...{ 'S-paid': 'completed', 'S-approved': 'completed', 'S-again': 'completed', 'S-paused': 'completed' },
+  ...{
+    'S-waiting': 'held',
+    'S-rejected': 'held',
+    'S-denied': 'held',
+    'S-cash': 'completed',
+    'S-followed': 'in_progress',
+  },
+  ...{ 'S-unknown': 'unknown', 'S-sending': 'unknown', 'S-cancelled': 'cancelled', 'S-queued': 'queued' },
+  ...{ 'S-cash-known': 'queued', 'S-cash-new': 'queued', 'S-fits': 'queued', 'S-much': 'queued', 'S-more': 'queued' },
+  ...{ 'S-ton-much': 'queued' },
+};
+
+interface Shown {
+  readonly payoutId: string;
+  readonly state: string;
+  readonly addressTo: string;
+  readonly held?: { readonly kind: string; readonly reason: string; readonly rule?: string; readonly message: string };
+}
+
+let former: FormerAccounts;
+beforeEach(async () => {
+  former = await openFormerAccounts({ atItsTime: true });
+});
+afterEach(async () => former.close());
+
+const show = async (payoutId: string): Promise<Shown> => former.read(SIGNED, 'get', payoutId);
+const keyOf = (who: string): string[] => ['--key', join(former.control, `${who}.pem`)];
+
+describe('an account with keys and a policy that the former version left', () => {
+  it('is shown whole', async () => {
+    for (const [payoutId, state] of Object.entries(STATES)) {
+      expect(await show(payoutId)).toMatchObject({ payoutId, state });
+    }
+    for (const payoutId of ['S-paid', 'S-approved', 'S-again', 'S-cash']) {
+      expect(await show(payoutId)).toMatchObject({ verified: true });
+    }
+    expect(await show('S-old')).toMatchObject({ state: 'completed', verified: true });
+    expect(await former.read(SIGNED, 'stats')).toMatchObject({
+      queued: 7,
+      held: 3,
+      pausedReason: 'before the upgrade',
+    });
+    await former.run(SIGNED, ['keys', 'check']);
+    await former.run(SIGNED, ['policy', 'check']);
+    expect((await former.run(SIGNED, ['approvals'])).stdout).toContain('S-waiting');
+    expect((await former.run(SIGNED, ['policy', 'explain', 'S-waiting'])).stdout).toContain('four-eyes');
+    expect((await former.run(SIGNED, ['policy', 'usage'])).stdout).toContain('day');
+    expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
+    await former.run(SIGNED, ['verify', 'S-queued']);
+  });
+
+  it('stays paused until an operator signs, then sends what fits, once, and counts what was spent', async () => {
+    const worker = former.startWorker(SIGNED);
+    await former.untilStates(SIGNED, { 'S-followed': 'completed' });
+    expect(former.sandbox.payments(SIGNED)).toEqual([]);
+    await former.run(SIGNED, ['resume', ...keyOf('olga'), '--reason', 'upgraded']);
+    await former.untilStates(SIGNED, {
+      ...{ 'S-queued': 'completed', 'S-cash-known': 'completed', 'S-fits': 'completed', 'S-much': 'completed' },
+      ...{ 'S-more': 'held', 'S-denied': 'held', 'S-rejected': 'held', 'S-waiting': 'held' },
+      ...{ 'S-unknown': 'unknown', 'S-sending': 'unknown' },
+    });
+    expect((await show('S-more')).held).toMatchObject({ rule: 'day' });
+    expect(former.sandbox.stats(SIGNED)).toMatchObject({ blocked: false, duplicatePayments: [] });
+    // Ann's approval of the former version counts, and Bob's of this one.
+    await former.run(SIGNED, ['approve', 'S-waiting', '--yes', ...keyOf('bob')]);
+    await former.untilStates(SIGNED, { 'S-waiting': 'completed' });
+    worker.kill('SIGTERM');
+    await worker.result;
+    expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
+  });
+});
