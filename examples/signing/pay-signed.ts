@@ -26,7 +26,7 @@ try {
     paymentId: 6,
     amount: '25.50',
     addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
-    requestedBy: 'Ann',
+    requestedBy: 'ann',
   });
   const { state, txhash = '', verified, held } = await producer.waitFor(payoutId, { timeoutMs: 30_000 });
   if (state === 'completed' && verified === true) {

@@ -1,5 +1,6 @@
 import { formatApproval, hashApproval, type SignedApproval } from './approval.js';
 import type { KeyFinder } from './keyring.js';
+import { foldPerson } from './person.js';
 import { StatementError } from './statement.js';
 import { verifySigner } from './verify-signer.js';
 
@@ -74,9 +75,15 @@ function verify(
   if (signer.kind === 'refused') return signer;
   const { person } = signer.key;
   // Everybody may reject. Nobody approves his own payout.
-  const isOwn = [payout.signedBy, payout.requestedBy].includes(person);
-  if (isOwn && approval.decision === 'approve') {
+  if (approval.decision === 'approve' && hasAsked(person, payout)) {
     return { kind: 'refused', message: `${person} asked for the payout, and cannot approve it` };
   }
   return { kind: 'counts', person };
 }
+
+/** Whether a person asked for a payout: signed it, or is named in it, in whatever spelling. */
+export function hasAsked(person: string, { signedBy, requestedBy = '' }: AskedFor): boolean {
+  return person === signedBy || person === foldPerson(requestedBy);
+}
+
+type AskedFor = Pick<ApprovedPayout, 'signedBy' | 'requestedBy'>;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { keyNameField, personField, toProblem } from '../fields.js';
 import { InvalidConfigError, type Problem } from '../errors.js';
 import { bytesOf, publicKeyOf, verifyText } from './ed25519.js';
+import { findLookAlikes, personIdField } from './person.js';
 import { parseSshKey, SSH_KEY_TYPES, type SshKey } from './ssh-key.js';
 import { isSshSignature, verifySshText } from './ssh-signature.js';
 
@@ -44,7 +45,7 @@ const timeField = z.iso.datetime({ offset: true, error: 'must be a time such as 
 const keyEntry = z.strictObject({
   name: keyNameField,
   role: z.enum(KEY_ROLES, { error: `must be one of ${KEY_ROLES.join(', ')}` }),
-  person: personField,
+  person: personIdField,
   public: publicField,
   notBefore: timeField.transform((text) => Date.parse(text)).optional(),
   notAfter: timeField.transform((text) => Date.parse(text)).optional(),
@@ -62,6 +63,8 @@ const validKey = keyEntry.superRefine(({ notBefore = -Infinity, notAfter = Infin
 const keyringFile = z.strictObject({
   version: z.literal(1, { error: 'must be 1' }),
   keys: z.array(validKey, { error: 'must be a list of keys' }),
+  /** Display names by id, for readers. */
+  people: z.record(personIdField, personField).default({}),
 });
 
 /** One public key of a keyring, and who may do what with it, and when (wall clock, ms). */
@@ -75,9 +78,11 @@ export type KeyFinder = Pick<Keyring, 'find'>;
 /** The public keys of those whose signatures count. */
 export class Keyring {
   readonly #keys: ReadonlyMap<string, KeyringKey>;
+  readonly #displayNames: ReadonlyMap<string, string>;
 
-  private constructor(keys: readonly KeyringKey[]) {
+  private constructor({ keys, people }: z.output<typeof keyringFile>) {
     this.#keys = new Map(keys.map((key) => [key.name, key]));
+    this.#displayNames = new Map(Object.entries(people));
   }
 
   /**
@@ -92,9 +97,9 @@ export class Keyring {
     }
     const parsed = keyringFile.safeParse(content, { reportInput: true });
     if (!parsed.success) throw new InvalidConfigError(parsed.error.issues.map(toProblem));
-    const problems = findDuplicates(parsed.data.keys);
+    const problems = [...findDuplicates(parsed.data.keys), ...findConfusable(parsed.data)];
     if (problems.length > 0) throw new InvalidConfigError(problems);
-    return new Keyring(parsed.data.keys);
+    return new Keyring(parsed.data);
   }
 
   get keys(): readonly KeyringKey[] {
@@ -104,6 +109,25 @@ export class Keyring {
   find(name: string): KeyringKey | undefined {
     return this.#keys.get(name);
   }
+
+  /** The display name of a person, where the keyring has one: it decides nothing. */
+  displayNameOf(person: string): string | undefined {
+    return this.#displayNames.get(person);
+  }
+}
+
+/** A quorum counts people: two spellings of one person must not be two votes. */
+function findConfusable({ keys, people }: z.output<typeof keyringFile>): Problem[] {
+  const persons = keys.map(({ person }) => person);
+  const lookAlikes = findLookAlikes(persons).map(({ id, other }) => ({
+    field: `keys.${persons.indexOf(id)}.person`,
+    message: `looks like the person of keys.${persons.indexOf(other)}. One person has one id, and the ids of two people differ in more than . _ - or l for 1, o for 0 (got "${id}" and "${other}")`,
+  }));
+  const unknown = Object.keys(people).filter((id) => !persons.includes(id));
+  return [
+    ...lookAlikes,
+    ...unknown.map((id) => ({ field: `people.${id}`, message: 'is the person of no key: remove it, or add the key' })),
+  ];
 }
 
 function findDuplicates(keys: readonly KeyringKey[]): Problem[] {

@@ -1,6 +1,6 @@
 import type { ApprovalDecision, SignedApproval } from '../control/approval.js';
 import { LONGEST_APPROVAL_MS } from '../control/approval-signer.js';
-import { countApprovals, type ApprovedPayout } from '../control/count-approvals.js';
+import { countApprovals, hasAsked, type ApprovedPayout } from '../control/count-approvals.js';
 import type { Keyring, KeyringKey } from '../control/keyring.js';
 import { intentOf } from '../control/signed-payout.js';
 import { verifyIntent } from '../control/verify-intent.js';
@@ -61,12 +61,9 @@ function identify(payout: Payout, { platformId, keyring, now }: ApprovalView): A
  * Checks that the decision of a person would count.
  * @throws NotVerifiedError when the person signed the payout, or asked for it, and is to approve it
  */
-export function checkApprover(
-  { about: { payoutId, signedBy, requestedBy } }: ApprovablePayout,
-  person: string,
-  decision: ApprovalDecision,
-): void {
-  if (decision === 'reject' || (person !== signedBy && person !== requestedBy)) return;
+export function checkApprover({ about }: ApprovablePayout, person: string, decision: ApprovalDecision): void {
+  if (decision === 'reject' || !hasAsked(person, about)) return;
+  const { payoutId, signedBy } = about;
   const part = person === signedBy ? 'signed' : 'requested';
   throw new NotVerifiedError(
     `Payout ${payoutId} was ${part} by ${person}, who cannot approve it: an approval is another person's`,

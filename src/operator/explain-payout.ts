@@ -1,6 +1,7 @@
 import { countApprovals, type ApprovalCount } from '../control/count-approvals.js';
 import type { Keyring } from '../control/keyring.js';
 import { decide, type Decision, type WindowView } from '../control/policy/decide.js';
+import { findStranger } from '../control/person.js';
 import type { LoadedPolicy } from '../control/policy/policy-file.js';
 import { DEFAULT_USD, type Policy } from '../control/policy/policy.js';
 import { parseToldSpent } from '../control/policy/told-spent.js';
@@ -68,6 +69,7 @@ export function explainPayout(
     {
       ...{ now, wallNow: now, worth, isListed, window: toWindows(told), addressSeenAt: undefined },
       ...{ approvedBy: approvals.approvedBy, rejectedBy: approvals.rejectedBy },
+      stranger: keyring && findStranger(signed?.requestedBy, keyring.keys),
     },
   );
   const unverified = verified?.kind === 'refused' ? verified.message : undefined;

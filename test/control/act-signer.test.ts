@@ -24,7 +24,7 @@ const signed = async (content: ActContent = RESEND) => {
 describe('a signed act', () => {
   it('counts for what it says, and for nothing else', async () => {
     const act = await signed();
-    expect(verifyAct(PLATFORM, act, RESEND, keyringOf(ANN), NOW)).toMatchObject({ kind: 'verified', person: 'Ann' });
+    expect(verifyAct(PLATFORM, act, RESEND, keyringOf(ANN), NOW)).toMatchObject({ kind: 'verified', person: 'ann' });
     const others = [
       verifyAct(PLATFORM, act, { ...RESEND, attempt: 3 }, keyringOf(ANN), NOW),
       verifyAct(PLATFORM, act, { ...RESEND, payoutId: 'q' }, keyringOf(ANN), NOW),
@@ -60,7 +60,7 @@ describe('the key with which somebody is about to sign', () => {
     findSigningKey(keyringOf({ ...ANN, ...entry }), parsePublicKey(ANN.public), { role: 'operator', name, now: NOW });
 
   it('is found by itself', () => {
-    expect(find({})).toMatchObject({ name: 'ann', person: 'Ann' });
+    expect(find({})).toMatchObject({ name: 'ann', person: 'ann' });
     expect(find({ name: 'ann-2' }, 'ann-2')).toMatchObject({ name: 'ann-2' });
     expect(find({ notBefore: '2030-01-01T00:00:00Z', notAfter: '2030-01-01T00:00:00Z' })).toMatchObject({
       name: 'ann',

@@ -57,7 +57,7 @@ function sshSign(file: string, text: string, namespace: string): string {
 describe('a signed approval', () => {
   it('counts for a day, signed with a key file or by OpenSSH', async () => {
     const [first, second] = [await sign(approver({ keyFile: annFile })), await sign(approver({ sshKeyFile: bobFile }))];
-    expect([...count(first).approvedBy, ...count(second).approvedBy]).toEqual(['Ann', 'Bob']);
+    expect([...count(first).approvedBy, ...count(second).approvedBy]).toEqual(['ann', 'bob']);
     expect(Date.parse(first.expiresAt) - Date.parse(first.at)).toBe(24 * 3_600_000);
     expect([first, second].map((approval) => signedApprovalSchema.safeParse(approval).success)).toEqual([true, true]);
   });
@@ -66,7 +66,7 @@ describe('a signed approval', () => {
     const approval = makeApproval(CONTENT, 'bob', NOW, APPROVAL_LIFETIME_MS);
     const text = formatApproval(PLATFORM, approval);
     const signed = (namespace: string) => ({ ...approval, signature: sshSign(bobFile, text, namespace) });
-    expect(count(signed('approval.payout-queue')).approvedBy).toEqual(new Set(['Bob']));
+    expect(count(signed('approval.payout-queue')).approvedBy).toEqual(new Set(['bob']));
     for (const namespace of ['file', 'git', 'act.payout-queue', 'approval.payout-queue2']) {
       expect(count(signed(namespace))).toMatchObject({ approvedBy: new Set(), refused: [{ by: 'bob' }] });
     }

@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 const iso = (ms: number): string => new Date(ms).toISOString();
 const PAYOUT: ApprovedPayout = {
   ...{ platformId: 4242, payoutId: 'invoice-77', intent: 'ab'.repeat(32) },
-  ...{ signedBy: 'Shop', requestedBy: 'Rita' },
+  ...{ signedBy: 'shop', requestedBy: 'Rita' },
 };
 
 /** Keys by the number of their seed. */
@@ -46,22 +46,22 @@ function count(approvals: readonly SignedApproval[], now = NOW + 1): ApprovalCou
 describe('approvals of a payout', () => {
   it('count persons, not keys', () => {
     const { approvedBy, rejectedBy } = count([signed('ann'), signed('ann-yubi'), signed('bob'), signed('bob')]);
-    expect(approvedBy).toEqual(new Set(['Ann', 'Bob']));
+    expect(approvedBy).toEqual(new Set(['ann', 'bob']));
     expect(rejectedBy).toBeUndefined();
   });
 
   it('are ended by one rejection, also by who approved before, or may not approve', () => {
-    expect(count([signed('ann'), signed('ann', { decision: 'reject' }), signed('bob')]).rejectedBy).toBe('Ann');
-    expect(count([signed('rita', { decision: 'reject' })]).rejectedBy).toBe('Rita');
+    expect(count([signed('ann'), signed('ann', { decision: 'reject' }), signed('bob')]).rejectedBy).toBe('ann');
+    expect(count([signed('rita', { decision: 'reject' })]).rejectedBy).toBe('rita');
   });
 
   it.each<[string, SignedApproval, RegExp]>([
     [
       'of who signed the payout, with another key',
       signed('shop-boss'),
-      /Shop asked for the payout, and cannot approve it/,
+      /shop asked for the payout, and cannot approve it/,
     ],
-    ['of who asked for it', signed('rita'), /Rita asked for the payout/],
+    ['of who asked for it', signed('rita'), /rita asked for the payout/],
     ['of a producer', signed('shop'), /has the role producer, not approver/],
     ['of an operator', signed('olga'), /has the role operator, not approver/],
     ['of a key that nobody knows', { ...signed('ann'), by: 'nobody' }, /"nobody" is not in the worker's keyring/],
@@ -86,6 +86,16 @@ describe('approvals of a payout', () => {
     expect({ approvedBy, rejectedBy }).toEqual({ approvedBy: new Set(), rejectedBy: undefined });
     expect(refused).toEqual([{ by: approval.by, message: expect.stringMatching(message) }]);
   });
+
+  it.each(['rita', 'RITA', 'Rita'])(
+    'do not count one of who asked for it, whom the intent spells %s',
+    (requestedBy) => {
+      const { approvedBy, refused } = countApprovals({ ...PAYOUT, requestedBy }, [signed('rita')], {
+        ...{ keyring: keyringOf(...ENTRIES), lifetimeMs: DAY_MS, now: NOW + 1 },
+      });
+      expect([approvedBy.size, refused[0]?.message]).toEqual([0, expect.stringContaining('rita asked for the payout')]);
+    },
+  );
 
   it('are read from JSON of their own form only', () => {
     const approval = signed('ann');

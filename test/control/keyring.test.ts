@@ -24,6 +24,62 @@ const RSA = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey;
 const PEM = testKey(1).export({ format: 'pem', type: 'pkcs8' }).toString();
 const SECRET = PEM.split('\n')[1] ?? '';
 
+describe('a person of a keyring', () => {
+  const keysOf = (...persons: string[]): object => ({
+    version: 1,
+    keys: persons.map((person, index) => keyEntry(testKey(index + 1), { name: `key-${index}`, person })),
+  });
+  const personsOf = (...persons: string[]): string[] =>
+    Keyring.parse(keysOf(...persons)).keys.map(({ person }) => person);
+
+  it('is an id: display names of earlier keyrings are folded', () => {
+    expect(personsOf('Ann', 'ann', 'Shop backend', "Rita O'Lee (EU)", 'ops@shop.example')).toEqual([
+      'ann',
+      'ann',
+      'shop-backend',
+      'rita-o-lee-eu-',
+      'ops-shop.example',
+    ]);
+  });
+
+  it.each([
+    ['Cyrillic', '\u0410nn', 'U+0410'],
+    ['NFC', 'Andr\u00e9', 'U+00E9'],
+    ['NFD', 'Andre\u0301', 'U+0301'],
+    ['zero-width', 'Ann\u200b', 'U+200B'],
+    ['that lower case turns into ASCII', '\u212aim', 'U+212A'],
+    ['beyond the first plane', '\u{1d400}nn', 'U+1D400'],
+  ])('has no %s character', (_, person, character) => {
+    expect(problemsOf(keysOf(person))).toEqual([
+      expect.stringContaining(`keys.0.person must be an id of a-z 0-9 . _ -, and ${character} is not one of them`),
+    ]);
+  });
+
+  it.each(['.', '--', '('])('has a letter or digit: not %s', (person) => {
+    expect(problemsOf(keysOf(person)).join()).toContain('keys.0.person must be an id of a-z 0-9 . _ -, and it has no');
+  });
+
+  it.each([
+    ['ann.lee', 'Ann Lee'],
+    ['annlee', 'ann_lee'],
+    ['bill', 'bi11'],
+    ['bob', 'B0b'],
+  ])('is not told apart by what looks the same: %s and %s', (one, other) => {
+    expect(problemsOf(keysOf('rita', one, one, other))).toEqual([
+      expect.stringMatching(/^keys\.3\.person looks like the person of keys\.1\. One person has one id/),
+    ]);
+  });
+
+  it('has a display name apart', () => {
+    const keys = keysOf('ann');
+    expect(Keyring.parse({ ...keys, people: { Ann: 'Änn Lee' } }).displayNameOf('ann')).toBe('Änn Lee');
+    expect(problemsOf({ ...keys, people: { bob: 'Bob' } })).toEqual([
+      'people.bob is the person of no key: remove it, or add the key',
+    ]);
+    expect(problemsOf({ ...keys, people: { '\u0410nn': 'Ann' } }).join()).toContain('people.');
+  });
+});
+
 describe('Keyring.parse', () => {
   it('finds each key by its name, and no other', () => {
     const keyring = Keyring.parse({ version: 1, keys: [entry, { ...other, notAfter: '2030-01-31T09:00:00Z' }] });

@@ -47,12 +47,12 @@ describe('verifyAct', () => {
     const act = { ...ACT, signature: signText(formatAct(4242, ACT), testKey(1)) };
     const keyring = keyringOf(keyEntry(testKey(1), { name: 'olga', role: 'operator', person: 'Olga' }));
     expect(verifyAct(4242, act, ACT, keyring, NOW)).toEqual({
-      ...{ kind: 'verified', person: 'Olga', actHash: hashAct(4242, ACT) },
+      ...{ kind: 'verified', person: 'olga', actHash: hashAct(4242, ACT) },
     });
   });
 
   it.each<[string, Given, string | RegExp]>([
-    ['nothing wrong', {}, 'verified Olga'],
+    ['nothing wrong', {}, 'verified olga'],
     ['another act is wanted', { wanted: { act: 'resume' } }, 'it names another act (resend)'],
     ['another payout', { wanted: { payoutId: 'b' } }, 'it names another payoutId (invoice-77)'],
     ['another intent', { wanted: { intent: '' } }, /^it names another intent/],
@@ -71,15 +71,15 @@ describe('verifyAct', () => {
     ['an approver', { entry: { role: 'approver' } }, /role approver, not operator/],
     ['a worker', { entry: { role: 'worker' } }, /role worker, not operator/],
     ['a revoked key', { entry: { revoked: true } }, /is revoked/],
-    ['the first ms of the key', { entry: { notBefore: iso(NOW) } }, 'verified Olga'],
+    ['the first ms of the key', { entry: { notBefore: iso(NOW) } }, 'verified olga'],
     ['a ms before the key', { entry: { notBefore: iso(NOW + 1) } }, /outside the time of the key/],
-    ['the last ms of the key', { entry: { notAfter: iso(NOW) } }, 'verified Olga'],
+    ['the last ms of the key', { entry: { notAfter: iso(NOW) } }, 'verified olga'],
     ['a ms after the key', { entry: { notAfter: iso(NOW - 1) } }, /outside the time of the key/],
-    ['5 minutes ahead', { now: NOW - 5 * MINUTE }, 'verified Olga'],
+    ['5 minutes ahead', { now: NOW - 5 * MINUTE }, 'verified olga'],
     ['5 minutes and 1 ms ahead', { now: NOW - 5 * MINUTE - 1 }, /which is in the future/],
-    ['the last ms', { now: NOW + DAY - 1 }, 'verified Olga'],
+    ['the last ms', { now: NOW + DAY - 1 }, 'verified olga'],
     ['the time of its end', { now: NOW + DAY }, /^it expired at/],
-    ['a lifetime of 7 days', { act: { expiresAt: iso(NOW + 7 * DAY) } }, 'verified Olga'],
+    ['a lifetime of 7 days', { act: { expiresAt: iso(NOW + 7 * DAY) } }, 'verified olga'],
     ['a lifetime of 7 days and 1 ms', { act: { expiresAt: iso(NOW + 7 * DAY + 1) } }, 'it is signed for too long'],
     ['a time that is none', { act: { at: 'now' } }, /outside the time of the key/],
     ['a local time', { act: { at: '2026-11-21T20:00:00' } }, /outside the time of the key/],

@@ -84,19 +84,21 @@ describe('approvals', () => {
     judgeBook(world, world.account(0));
   });
 
-  it.each(APPROVALS.map(({ name }, index) => [name, index] as const))(
-    '%s: held for one more person',
-    async (_, index) => {
-      const { account, payoutId, input } = targets[index] ?? control;
-      const { state, held } = await account.payout(payoutId);
-      expect({ state, held }).toMatchObject({
-        state: 'held',
-        held: { kind: 'policy', reason: 'approve', rule: 'four-eyes', needs: { by: 'finance', persons: 1 } },
-      });
-      const paid = world.sandbox.payments(account.platformId).filter(({ addressTo }) => addressTo === input.addressTo);
-      expect(paid).toEqual([]);
-    },
-  );
+  it.each(
+    APPROVALS.map(({ name, held = 'until another person has approved it' }, index) => [name, held, index] as const),
+  )('%s: held %s', async (_, why, index) => {
+    const { account, payoutId, input } = targets[index] ?? control;
+    const { state, held } = await account.payout(payoutId);
+    const expected = why.startsWith('until')
+      ? { reason: 'approve', needs: { by: 'finance', persons: 1 } }
+      : { reason: 'refuse', message: expect.stringContaining('no key of the keyring is of the person in requestedBy') };
+    expect({ state, held }).toMatchObject({
+      state: 'held',
+      held: { kind: 'policy', rule: 'four-eyes', ...expected },
+    });
+    const paid = world.sandbox.payments(account.platformId).filter(({ addressTo }) => addressTo === input.addressTo);
+    expect(paid).toEqual([]);
+  });
 });
 
 describe('approvals that are brought to the dashboard', () => {

@@ -17,6 +17,7 @@ const KEYRING = keyringOf(
   keyEntry(testKey(1)),
   keyEntry(testKey(2), { name: 'alice', role: 'approver', person: 'alice' }),
   keyEntry(testKey(3), { name: 'bob', role: 'approver', person: 'bob' }),
+  keyEntry(testKey(4), { name: 'rita', role: 'approver', person: 'Rita' }),
 );
 const POLICY: LoadedPolicy = {
   policy: parsePolicy(

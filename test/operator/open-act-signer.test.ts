@@ -31,13 +31,13 @@ afterEach(async () => keys.close());
 async function signAndVerify() {
   const now = Date.now();
   const signer = openActSigner({ sshKeyFile: file, environment, keyring: keyringOf(entry) });
-  expect(signer).toMatchObject({ name: 'ann-ssh', person: 'Ann', isInteractive: true });
+  expect(signer).toMatchObject({ name: 'ann-ssh', person: 'ann', isInteractive: true });
   return verifyAct(4242, requireAct(await signAct(signer, 4242, RESUME, now)), RESUME, keyringOf(entry), now);
 }
 
 describe('a key of OpenSSH', () => {
   it('signs with the private key beside the public one', async () => {
-    expect(await signAndVerify()).toMatchObject({ kind: 'verified', person: 'Ann' });
+    expect(await signAndVerify()).toMatchObject({ kind: 'verified', person: 'ann' });
   });
 
   it('signs through ssh-agent, where the private key is nowhere else', async () => {
@@ -47,7 +47,7 @@ describe('a key of OpenSSH', () => {
       agent.add(privateFile);
       await rename(privateFile, join(keys.dir, 'hidden'));
       environment['SSH_AUTH_SOCK'] = agent.socket;
-      expect(await signAndVerify()).toMatchObject({ kind: 'verified', person: 'Ann' });
+      expect(await signAndVerify()).toMatchObject({ kind: 'verified', person: 'ann' });
     } finally {
       await agent.stop();
     }

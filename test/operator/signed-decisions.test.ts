@@ -59,7 +59,7 @@ describe('an operator with a key', () => {
     const payout = await decide();
     expect(payout).toMatchObject({ state: 'queued' });
     const wanted = await wantedOf('p', 1);
-    expect(verify(payout.act, wanted)).toMatchObject({ kind: 'verified', person: 'Ann' });
+    expect(verify(payout.act, wanted)).toMatchObject({ kind: 'verified', person: 'ann' });
     expect(verify(payout.act, { ...wanted, attempt: 2 })).toMatchObject({ kind: 'refused' });
     expect(requireAct(payout.act)).toMatchObject({ by: 'ann-laptop', reason: 'ticket 812' });
   });
@@ -133,7 +133,7 @@ describe('an operator with a key', () => {
     await operator.pause(ANN);
     expect(await operator.resume(ANN)).toMatchObject({ changed: true });
     const first = (await readSenderView(account.connection)).resumeAct;
-    expect(verify(first, { act: 'resume', ...ACCOUNT })).toMatchObject({ kind: 'verified', person: 'Ann' });
+    expect(verify(first, { act: 'resume', ...ACCOUNT })).toMatchObject({ kind: 'verified', person: 'ann' });
     expect(await operator.resume({ ...ANN, reason: 'again' })).toMatchObject({ changed: false });
     const second = (await readSenderView(account.connection)).resumeAct;
     expect(requireAct(second).reason).toBe('again');
@@ -152,7 +152,7 @@ describe('an operator with a key', () => {
     expect((await readSenderView(account.connection)).adoptAct).toBeUndefined();
     await operator.adoptLedger({ journalDirs: [dir] }, ANN);
     const { adoptAct } = await readSenderView(account.connection);
-    expect(verify(adoptAct, { act: 'adopt', ...ACCOUNT })).toMatchObject({ kind: 'verified', person: 'Ann' });
+    expect(verify(adoptAct, { act: 'adopt', ...ACCOUNT })).toMatchObject({ kind: 'verified', person: 'ann' });
   });
 });
 

@@ -20,7 +20,7 @@ export function findMissingQuorum(
   if (judged?.policy !== hash) return undefined;
   const { paymentId, amount, addressTo } = request;
   const world: PolicyWorld = {
-    ...{ now: at, wallNow: at, isListed, approvedBy, rejectedBy: undefined, addressSeenAt: 0 },
+    ...{ now: at, wallNow: at, isListed, approvedBy, rejectedBy: undefined, stranger: undefined, addressSeenAt: 0 },
     worth: judged.usd === undefined ? NOT_NOTED : { kind: 'known', micros: BigInt(judged.usd) },
     window: () => ({ sum: () => 0n, freeAt: () => undefined, ahead: 0n }),
   };

@@ -4,7 +4,8 @@ import { Option, type Command } from 'commander';
 import { KEY_ROLES, type KeyRole } from '../../control/keyring.js';
 import { formatPublicKey } from '../../control/signing-key-file.js';
 import { InvalidInputError } from '../../errors.js';
-import { keyNameField, parseInput, personField } from '../../fields.js';
+import { personIdField } from '../../control/person.js';
+import { keyNameField, parseInput } from '../../fields.js';
 import type { CliContext } from '../context/cli-context.js';
 import { z } from 'zod';
 
@@ -26,8 +27,8 @@ Roles:
   worker     signs what became of a payout
 
 Examples:
-  payouts keygen shop-2030 --role producer --person "Shop backend" --out ./secrets/shop-2030.pem
-  (echo 'version: 1'; echo 'keys:'; payouts keygen shop --role producer --person Shop --out shop.pem) > keys.yaml
+  payouts keygen shop-2030 --role producer --person shop-backend --out ./secrets/shop-2030.pem
+  (echo 'version: 1'; echo 'keys:'; payouts keygen shop --role producer --person shop --out shop.pem) > keys.yaml
   payouts keys check keys.yaml
 `;
 
@@ -36,12 +37,16 @@ export function defineKeygenCommand(command: Command, context: CliContext): void
   command
     .argument('<name>', 'the name of the key: 1 to 32 of A-Z a-z 0-9 . _ -')
     .addOption(new Option('--role <role>', 'what it may sign (required)').choices(KEY_ROLES).makeOptionMandatory())
-    .requiredOption('--person <person>', 'whose key it is; a person with several keys has one name (required)')
+    .requiredOption(
+      '--person <person>',
+      'whose key it is, as an id of a-z 0-9 . _ -; a person with several keys has one id (required)',
+    )
     .requiredOption('--out <file>', 'where the private key is written (required)')
     .option('--json', 'print {name, role, person, public} as JSON')
     .addHelpText('after', HELP_AFTER)
-    .action((name: string, { role, person, out, json }: Flags) => {
-      parseInput(z.object({ name: keyNameField, '--person': personField }), { name, '--person': person });
+    .action((name: string, { role, out, json, ...given }: Flags) => {
+      const schema = z.object({ name: keyNameField, '--person': personIdField });
+      const { '--person': person } = parseInput(schema, { name, '--person': given.person });
       const { privateKey } = generateKeyPairSync('ed25519');
       writeKey(out, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
       const entry = { name, role, person, public: formatPublicKey(privateKey) };

@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { readKeyringFile } from '../../control/keyring-file.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireKeyring } from '../context/keyring.js';
-import { toKeyView, warnOfKeys, type KeyView } from '../keys/describe-keys.js';
+import { toKeyViews, warnOfKeys, type KeyView } from '../keys/describe-keys.js';
 import { formatTable } from '../output/format-table.js';
 
 const HELP_AFTER = `
 The keyring is a YAML or JSON file with the public keys of those whose signatures count: \`version: 1\` and a list \`keys\`. Make
-entries with \`payouts keygen\`.
+entries with \`payouts keygen\`. A person is an id of a-z 0-9 . _ -; \`people: { ann: Ann Lee }\` gives display names, which decide nothing.
 
 Examples:
   payouts keys check
@@ -29,12 +29,15 @@ export function defineKeysCommand(command: Command, context: CliContext): void {
     .command('check')
     .description('show every key of a keyring, and what is wrong with it')
     .argument('[file]', 'the keyring (default: PAYOUT_KEYS_FILE)')
-    .option('--json', 'print each key as one line of JSON {name, role, person, notBefore, notAfter, status}')
+    .option(
+      '--json',
+      'print each key as one line of JSON {name, role, person, displayName, notBefore, notAfter, status}',
+    )
     .addHelpText('after', CHECK_HELP_AFTER)
     .action((file: string | undefined, { json }: { readonly json?: true }) => {
       const keyring = file === undefined ? requireKeyring(context.environment) : readKeyringFile(file, 'file');
       const now = Date.now();
-      const keys = keyring.keys.map((key) => toKeyView(key, now));
+      const keys = toKeyViews(keyring, now);
       if (json) keys.forEach(context.writeJson);
       else writeKeys(keys, context);
       context.writeError(warnOfKeys(keys, now));
@@ -43,9 +46,9 @@ export function defineKeysCommand(command: Command, context: CliContext): void {
 
 function writeKeys(keys: readonly KeyView[], { write, colours }: CliContext): void {
   const head = ['KEY', 'ROLE', 'PERSON', 'FROM', 'UNTIL', 'STATUS'];
-  const rows = keys.map(({ name, role, person, notBefore = '', notAfter = '', status }) => {
+  const rows = keys.map(({ name, role, person, displayName, notBefore = '', notAfter = '', status }) => {
     const shown = status === 'valid' ? status : colours.yellow(status);
-    return [name, role, person, notBefore, notAfter, shown];
+    return [name, role, displayName === undefined ? person : `${person} (${displayName})`, notBefore, notAfter, shown];
   });
   write(rows.length === 0 ? 'The keyring has no keys.\n' : formatTable([head.map(colours.dim), ...rows]));
 }

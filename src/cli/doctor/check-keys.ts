@@ -5,7 +5,7 @@ import type { SigningKey } from '../../control/signing-key-file.js';
 import { InvalidConfigError } from '../../errors.js';
 import { formatCount } from '../../format.js';
 import { findReceiptKeyProblem } from '../../worker/receipt-key.js';
-import { toKeyView, type KeyView } from '../keys/describe-keys.js';
+import { toKeyViews, type KeyView } from '../keys/describe-keys.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 /** What the worker knows of keys. */
@@ -49,7 +49,7 @@ export function checkKeys({ file, readWorkerKey }: KeysToCheck, clock: Pick<Cloc
 }
 
 function* judgeKeys(keyring: Keyring, file: string, now: number): Generator<CheckResult> {
-  const views = keyring.keys.map((key) => toKeyView(key, now));
+  const views = toKeyViews(keyring, now);
   if (!views.some((key) => key.role === 'producer' && isValid(key))) {
     const detail = `${file} has no key of a producer that is valid now: every payout is held`;
     yield problem(NAME, detail, describeNext('producer', "the producer's host"));

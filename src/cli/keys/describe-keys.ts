@@ -1,4 +1,4 @@
-import type { KeyringKey } from '../../control/keyring.js';
+import type { Keyring, KeyringKey } from '../../control/keyring.js';
 import { formatCount } from '../../format.js';
 
 const DAY_MS = 86_400_000;
@@ -13,7 +13,9 @@ export type KeyStatus = 'valid' | 'expires soon' | 'expired' | 'not valid yet' |
 export interface KeyView {
   readonly name: string;
   readonly role: string;
+  /** An id. */
   readonly person: string;
+  readonly displayName?: string | undefined;
   /** ISO 8601, UTC; absent where there is no such bound. */
   readonly notBefore?: string | undefined;
   readonly notAfter?: string | undefined;
@@ -21,9 +23,12 @@ export interface KeyView {
 }
 
 /** @param now - wall clock, ms */
-export function toKeyView(key: KeyringKey, now: number): KeyView {
-  const { name, role, person, notBefore, notAfter } = key;
-  return { name, role, person, notBefore: toIso(notBefore), notAfter: toIso(notAfter), status: judge(key, now) };
+export function toKeyViews(keyring: Pick<Keyring, 'keys' | 'displayNameOf'>, now: number): KeyView[] {
+  return keyring.keys.map((key) => {
+    const { name, role, person, notBefore, notAfter } = key;
+    const about = { name, role, person, displayName: keyring.displayNameOf(person) };
+    return { ...about, notBefore: toIso(notBefore), notAfter: toIso(notAfter), status: judge(key, now) };
+  });
 }
 
 function judge({ notBefore = -Infinity, notAfter = Infinity, revoked }: KeyringKey, now: number): KeyStatus {

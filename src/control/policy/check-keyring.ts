@@ -1,5 +1,6 @@
 import type { Problem } from '../../errors.js';
 import type { Keyring, KeyringKey } from '../keyring.js';
+import { findLookAlikes } from '../person.js';
 import type { Over, Policy, PolicyRule } from './policy.js';
 
 /** What a policy needs of the keyring: without it a rule would hold for good, or count what nobody vouches for. */
@@ -18,7 +19,7 @@ export interface KeyringFindings {
  * @param now - wall clock, ms
  */
 export function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined, now: number): KeyringFindings {
-  const problems: Problem[] = [];
+  const problems = [...findConfusable(policy, keyring?.keys ?? [])];
   const warnings = new Set<string>();
   for (const [index, rule] of policy.rules.entries()) {
     if (keyring === undefined) {
@@ -32,6 +33,17 @@ export function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | un
     }
   }
   return { problems, warnings: [...warnings] };
+}
+
+/** A group that names another person than the keyring does, who looks the same, has one member too few, or one too many. */
+function* findConfusable({ groups }: Policy, keys: readonly KeyringKey[]): Generator<Problem> {
+  const known = keys.map(({ person }) => person);
+  for (const [name, persons] of groups) {
+    for (const { id, other } of findLookAlikes([...known, ...persons])) {
+      const message = `names a person who looks like another: write "${other}" if it is the same, else give one of them another id`;
+      yield { field: `groups.${name}`, message: `${message} (got "${id}")` };
+    }
+  }
 }
 
 function* findUnsigned({ cap, over }: PolicyRule, index: number): Generator<Problem> {

@@ -45,6 +45,8 @@ export interface PolicyWorld {
   readonly approvedBy: ReadonlySet<string>;
   /** A person who rejected it. */
   readonly rejectedBy: string | undefined;
+  /** Who asked for it, where the keyring has no such person; see `findStranger`. */
+  readonly stranger: string | undefined;
 }
 
 /** What one rule says of a payout. */
@@ -211,11 +213,18 @@ function hold(
   if (world.rejectedBy !== undefined) {
     return { kind: 'refuse', rule: name, reason: `${world.rejectedBy} rejected it`, until: undefined };
   }
+  if (world.stranger !== undefined && !policy.anyoneMayRequest) {
+    return { kind: 'refuse', rule: name, reason: describeStranger(world.stranger), until: undefined };
+  }
   const group = policy.groups.get(over.by) ?? new Set();
   const approvals = [...world.approvedBy].filter((person) => group.has(person)).length;
   const missing = Math.max(0, over.quorum - approvals);
   if (missing === 0) return { kind: 'send', rule: name };
   return { kind: 'approve', rule: name, reason, by: over.by, missing, until };
+}
+
+function describeStranger(name: string): string {
+  return `it asks for approvals, and no key of the keyring is of the person in requestedBy (${name}), who could approve it under another name. Enqueue it with requestedBy a person of the keyring, or let applications name others (approvals: { requestedBy: any })`;
 }
 
 function show({ unit }: Cap, value: bigint): string {

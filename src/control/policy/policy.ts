@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { InvalidConfigError, type Problem } from '../../errors.js';
-import { personField, toProblem } from '../../fields.js';
+import { toProblem } from '../../fields.js';
+import { personIdField } from '../person.js';
 import { parseOfficeHours, type OfficeHours } from './office-hours.js';
 import {
   amountLimitField,
@@ -77,6 +78,8 @@ export interface Policy {
   /** The persons of each group. */
   readonly groups: ReadonlyMap<string, ReadonlySet<string>>;
   readonly approvalsExpireAfterMs: number;
+  /** Applications may name others than people of the keyring as requesting. */
+  readonly anyoneMayRequest: boolean;
   readonly rules: readonly PolicyRule[];
 }
 
@@ -202,6 +205,7 @@ function toCap({ usd, amount, count, within, per }: z.output<typeof cap>): Cap {
   return { unit, limit: usd ?? amount ?? count ?? 0n, withinMs: within, per };
 }
 
+const DAY_MS = 24 * 3_600_000;
 const ACCOUNT_RULE = 'must be the number of the account, such as "4242"';
 const policyFile = z.strictObject({
   version: z.literal('1', { error: 'must be 1' }),
@@ -217,8 +221,13 @@ const policyFile = z.strictObject({
       pinned: z.record(z.string(), z.string()).default({}),
     })
     .exactOptional(),
-  groups: z.record(nameField, z.array(personField).min(1)).default({}),
-  approvals: z.strictObject({ expireAfter: durationField }).default({ expireAfter: 24 * 3_600_000 }),
+  groups: z.record(nameField, z.array(personIdField).min(1)).default({}),
+  approvals: z
+    .strictObject({
+      expireAfter: durationField.default(DAY_MS),
+      requestedBy: z.enum(['keyring', 'any'], { error: 'must be keyring or any' }).default('keyring'),
+    })
+    .default({ expireAfter: DAY_MS, requestedBy: 'keyring' }),
   rules: z.array(rule, { error: 'must be a list of rules' }),
 });
 
@@ -242,7 +251,10 @@ export function parsePolicy(content: unknown): Policy {
   ];
   if (problems.length > 0) throw new InvalidConfigError(problems);
   const rates = usd && { maxAgeMs: usd.maxAge, maxMovePercent: usd.maxMove, pinned: pinned.rates };
-  return { platformId, uncovered, usd: rates, groups, approvalsExpireAfterMs: approvals.expireAfter, rules };
+  return {
+    ...{ platformId, uncovered, usd: rates, groups, rules },
+    ...{ approvalsExpireAfterMs: approvals.expireAfter, anyoneMayRequest: approvals.requestedBy === 'any' },
+  };
 }
 
 /** A rule has many fields, and there are many rules: of an unknown field too, the problem names the place. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.js';
 import { countApprovals, type ApprovalCount } from '../../control/count-approvals.js';
-import type { KeyFinder } from '../../control/keyring.js';
+import type { Keyring } from '../../control/keyring.js';
+import { findStranger } from '../../control/person.js';
 import { addressKey } from '../../control/policy/address-key.js';
 import { decide, type Decision, type PolicySubject, type UsdWorth, type Verdict } from '../../control/policy/decide.js';
 import { DEFAULT_USD, type Policy, type PolicyRule } from '../../control/policy/policy.js';
@@ -28,7 +29,7 @@ export interface PolicyAuthorityOptions {
   /** Judges signatures first; undefined where nothing has to be signed. */
   readonly signatures?: SendAuthority | undefined;
   /** Whose approvals count; undefined where none do. */
-  readonly keyring?: KeyFinder | undefined;
+  readonly keyring?: Pick<Keyring, 'keys' | 'find'> | undefined;
   readonly journal: Pick<SendJournal, 'takeSpends' | 'seenAt'>;
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
   /** For how long a request may be on its way after it was journaled, ms. */
@@ -202,7 +203,7 @@ export class PolicyAuthority implements SendAuthority {
   }
 
   #decide(policy: Policy, payout: Payout, signed: SignedSend | undefined): Judgement {
-    const { clock, journal } = this.#options;
+    const { clock, journal, keyring } = this.#options;
     const { payoutId, paymentId, amount, addressTo } = payout;
     const subject: PolicySubject = { paymentId, amount, addressTo, signer: signed?.key };
     const approvals = this.#countApprovals(payout, signed);
@@ -220,6 +221,8 @@ export class PolicyAuthority implements SendAuthority {
       }),
       approvedBy: approvals.approvedBy,
       rejectedBy: approvals.rejectedBy,
+      // As it was signed.
+      stranger: keyring && findStranger(payout.signed?.requestedBy, keyring.keys),
     });
     return { decision, approvals, worth };
   }

@@ -46,7 +46,7 @@ describe('payouts approve at a terminal', () => {
     typed.write('y\n');
     await run('p', '--expires-in', '90m');
     expect(shown).toMatch(/address +TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf\n/);
-    expect(asked()).toMatch(/Approve 1 payout of account \d+ with key ann \(Ann\), until .* UTC\? \[y\/N\] /);
+    expect(asked()).toMatch(/Approve 1 payout of account \d+ with key ann \(ann\), until .* UTC\? \[y\/N\] /);
     const [approval] = (await approvals()) ?? [];
     expect(Date.parse(approval?.expiresAt ?? '') - Date.parse(approval?.at ?? '')).toBe(90 * 60_000);
   });
@@ -70,6 +70,6 @@ describe('payouts approve at a terminal', () => {
     await running;
     expect((await rig.run('get', 'p')).stdout).toMatch(/approved by key ann: does not count, the payout itself is not/);
     await connection.redis.hset(connection.keys.payout('p'), { addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf' });
-    expect((await rig.run('get', 'p')).stdout).toMatch(/approved by key ann \(Ann\) at/);
+    expect((await rig.run('get', 'p')).stdout).toMatch(/approved by key ann \(ann\) at/);
   });
 });

@@ -53,14 +53,14 @@ describe('payouts keygen', () => {
     const { code, stdout, stderr } = await keygen();
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
-    expect(stdout).toMatch(/^ {2}- \{ name: "shop", role: "producer", person: "Shop: \\"A\\" #1", public: "ed25519:/);
+    expect(stdout).toMatch(/^ {2}- \{ name: "shop", role: "producer", person: "shop-a-1", public: "ed25519:/);
     expect(stdout).not.toContain(await secretOf());
     await writeFile(keysFile, `version: 1\nkeys:\n${stdout}`, { mode: 0o600 });
     const check = await payouts(['keys', 'check', keysFile, '--json']);
     expect(JSON.parse(check.stdout)).toEqual({
       name: 'shop',
       role: 'producer',
-      person: 'Shop: "A" #1',
+      person: 'shop-a-1',
       status: 'valid',
     });
   });
@@ -133,6 +133,23 @@ describe('payouts keys check', () => {
     expect((await account.run('keys', 'check')).stderr).toMatch(/^payouts: PAYOUT_KEYS_FILE: is required/);
   });
 
+  it.each([
+    ['that differ by a dot', 'ann.lee', 'annlee', /keys\.1\.person looks like the person of keys\.0/],
+    ['of which one has a letter of another alphabet', 'ann', '\u0430nn', /keys\.1\.person .*U\+0430/],
+    ['in NFC and NFD', 'andr\u00e9', 'andre\u0301', /keys\.0\.person .*U\+00E9[^]*keys\.1\.person .*U\+0301/],
+    ['of which one ends with a zero-width space', 'ann', 'ann\u200b', /keys\.1\.person .*U\+200B/],
+  ])('refuses two people %s', async (_, person, other, problem) => {
+    const result = await check([await entry('a', { person }), await entry('b', { person: other })]);
+    expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(problem) });
+  });
+
+  it('shows one person for two spellings of an id, and display names apart', async () => {
+    const keys = [await entry('a', { person: 'Ann' }), await entry('b', { person: 'ann' })];
+    await writeFile(keysFile, JSON.stringify({ version: 1, keys, people: { ann: 'Ann Lee' } }), { mode: 0o600 });
+    const { stdout } = await account.run('keys', 'check', keysFile);
+    expect(stdout).toMatch(/^a +operator +ann \(Ann Lee\) [^]*^b +operator +ann \(Ann Lee\) /m);
+  });
+
   it('refuses a keyring that others can write', async () => {
     await check([]);
     await chmod(keysFile, 0o666);
@@ -151,7 +168,7 @@ describe('signing', () => {
     const verified = await payouts(['verify', 'p-1'], env);
     expect(verified).toMatchObject({ code: 0, stderr: '' });
     expect(verified.stdout).toMatch(
-      /^Payout p-1 is verified: signed by key "shop" of Shop: "A" #1, requested by Ann, until /,
+      /^Payout p-1 is verified: signed by key "shop" of shop-a-1, requested by Ann, until /,
     );
     const shown = JSON.parse((await account.run('get', 'p-1', '--json')).stdout) as object;
     expect(shown).toMatchObject({ signedBy: 'shop', requestedBy: 'Ann', issuedAt: expect.stringMatching(/Z$/) });

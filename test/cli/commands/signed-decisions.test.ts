@@ -97,9 +97,9 @@ describe('with PAYOUT_KEYS_FILE', () => {
     const result = await runProcess('retry', 'p', '--key', keyFile, ...WHY);
     expect(result).toEqual({
       ...{ code: 0, signal: null, stderr: '' },
-      stdout: 'Payout p is queued again, signed with key ann (Ann).\n',
+      stdout: 'Payout p is queued again, signed with key ann (ann).\n',
     });
-    expect(await signerOf('p')).toBe('ann of Ann');
+    expect(await signerOf('p')).toBe('ann of ann');
   });
 
   it('resolve signs through ssh-agent, one payout or many of a file', async () => {
@@ -107,7 +107,7 @@ describe('with PAYOUT_KEYS_FILE', () => {
     const agent = await startAgent();
     try {
       const one = await runProcess('resolve', 'p', '--not-sent', '--ssh-key', sshFile, ...WHY);
-      expect(one).toMatchObject({ code: 0, stdout: expect.stringContaining('signed with key ann-ssh (Ann).') });
+      expect(one).toMatchObject({ code: 0, stdout: expect.stringContaining('signed with key ann-ssh (ann).') });
       const file = join(keys.dir, 'payouts.csv');
       await writeFile(file, 'payout_id\nq\nr\n');
       const many = ['resolve', '--file', file, '--not-sent', '--yes', '--ssh-key', sshFile, '--json'];
@@ -117,7 +117,7 @@ describe('with PAYOUT_KEYS_FILE', () => {
     } finally {
       await agent.stop();
     }
-    expect(await Promise.all(['p', 'q', 'r'].map(signerOf))).toEqual(Array(3).fill('ann-ssh of Ann'));
+    expect(await Promise.all(['p', 'q', 'r'].map(signerOf))).toEqual(Array(3).fill('ann-ssh of ann'));
   });
 
   /** An agent that alone has the private key. */
@@ -138,19 +138,19 @@ describe('with PAYOUT_KEYS_FILE', () => {
     const result = await run('retry', '--state', 'rejected', '--yes', '--key', keyFile, ...WHY);
     expect(result).toMatchObject({ code: 4, stdout: expect.stringContaining('2 payouts queued again.') });
     expect(result.stderr).toMatch(/Payout bare carries no signature of a producer/);
-    expect(await Promise.all(['p', 'q'].map(signerOf))).toEqual(['ann of Ann', 'ann of Ann']);
+    expect(await Promise.all(['p', 'q'].map(signerOf))).toEqual(['ann of ann', 'ann of ann']);
   });
 
   it('resume signs, also where the account was not paused', async () => {
     await run('pause', ...WHY);
     const { platformId } = account.ledger.connection;
     const first = await run('resume', '--key', keyFile, ...WHY);
-    expect(first).toMatchObject({ code: 0, stdout: `Account ${platformId} sends again, signed with key ann (Ann).\n` });
+    expect(first).toMatchObject({ code: 0, stdout: `Account ${platformId} sends again, signed with key ann (ann).\n` });
     const second = await run('resume', '--key', keyFile, '--reason', 'again', '--by', 'ann');
-    expect(second.stdout).toMatch(/was not paused; what key ann \(Ann\) signed is kept for workers/);
+    expect(second.stdout).toMatch(/was not paused; what key ann \(ann\) signed is kept for workers/);
     const { resumeAct } = await readSenderView(account.ledger.connection);
     expect(requireAct(resumeAct).reason).toBe('again');
-    expect(accountSigner('resume', resumeAct)).toBe('Ann');
+    expect(accountSigner('resume', resumeAct)).toBe('ann');
   });
 
   it('adopt-ledger signs', async () => {
@@ -163,7 +163,7 @@ describe('with PAYOUT_KEYS_FILE', () => {
     const result = await run('adopt-ledger', '--journal', dir, '--yes', '--key', keyFile, ...WHY);
     expect(result).toMatchObject({ code: 0 });
     const { adoptAct } = await readSenderView(account.ledger.connection);
-    expect(accountSigner('adopt', adoptAct)).toBe('Ann');
+    expect(accountSigner('adopt', adoptAct)).toBe('ann');
   });
 
   it('refuses a key that would not count, before anything is changed', async () => {
@@ -223,6 +223,6 @@ describe('without PAYOUT_KEYS_FILE', () => {
     const named = await run('retry', 'p', '--key', keyFile, '--key-name', 'ann', ...WHY);
     expect(named).toMatchObject({ code: 0, stdout: 'Payout p is queued again, signed with key ann.\n' });
     env['PAYOUT_KEYS_FILE'] = join(keys.dir, 'keys.json');
-    expect(await signerOf('p')).toBe('ann of Ann');
+    expect(await signerOf('p')).toBe('ann of ann');
   });
 });

@@ -86,7 +86,7 @@ function worldOf(
   approvedBy: readonly string[],
 ): PolicyWorld {
   return {
-    ...{ now: 0, wallNow: NOW, addressSeenAt: undefined, rejectedBy: undefined },
+    ...{ now: 0, wallNow: NOW, addressSeenAt: undefined, rejectedBy: undefined, stranger: undefined },
     isListed: (_, key) => key.startsWith('listed'),
     worth: usd === undefined ? { kind: 'unknown', reason: 'none' } : { kind: 'known', micros: usd },
     approvedBy: new Set(approvedBy),

@@ -20,7 +20,7 @@ function worldOf(given: Partial<PolicyWorld> = {}): PolicyWorld {
   const log = new SpendingLog(HOUR_MS);
   return {
     ...{ now: 0, wallNow: NOW, worth: { kind: 'known', micros: 10_000_000n }, addressSeenAt: undefined },
-    ...{ isListed: () => false, approvedBy: new Set(), rejectedBy: undefined },
+    ...{ isListed: () => false, approvedBy: new Set(), rejectedBy: undefined, stranger: undefined },
     window: () => ({
       sum: (now) => log.sum('', HOUR_MS, now),
       freeAt: (most, now) => log.freeAt('', HOUR_MS, most, now),
@@ -114,6 +114,14 @@ describe('an approval', () => {
   it('is ended by one rejection', () => {
     const world = worldOf({ approvedBy: new Set(['ann', 'bob']), rejectedBy: 'cy' });
     expect(verdictOf(POLICY, world)).toMatchObject({ kind: 'refuse', reason: 'cy rejected it' });
+  });
+
+  it('of what nobody of the keyring asked for is not enough, unless the policy lets applications name others', () => {
+    const world = worldOf({ approvedBy: new Set(['ann', 'bob']), stranger: '"customer-7"' });
+    const reason = expect.stringMatching(/^it asks for approvals, and no key .*\("customer-7"\).*requestedBy: any/);
+    expect(verdictOf(POLICY, world)).toMatchObject({ kind: 'refuse', reason });
+    expect(verdictOf({ ...POLICY, anyoneMayRequest: true }, world)).toMatchObject({ kind: 'send' });
+    expect(verdictOf(POLICY, { ...world, worth: { kind: 'known', micros: 1n } })).toMatchObject({ kind: 'send' });
   });
 });
 

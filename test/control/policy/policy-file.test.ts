@@ -255,12 +255,19 @@ describe('the keyring', () => {
     ['of another role', approver(3, 'bob', { role: 'operator' })],
     ['that is revoked', approver(3, 'bob', { revoked: true })],
     ['that has ended', approver(3, 'bob', { notAfter: '2026-11-21T19:59:59Z' })],
-    ['of another spelling', approver(3, 'Bob')],
+    ['of another person', approver(3, 'robert')],
   ])('does not reach a quorum with a key %s', (_, bob) => {
     expect(problemsOf(() => read(keyringOf(approver(2, 'alice'), bob)))).toEqual([
       expect.stringMatching(
         /rules\.0\.over\.approve\.quorum is 2, and of the group finance only alice has a valid key of an approver\. Add a key of bob, carol \(`payouts keygen NAME --role approver`\)$/,
       ),
+    ]);
+  });
+
+  it('has people who look like nobody else of a group', () => {
+    const keyring = keyringOf(approver(2, 'alice'), approver(3, 'bob'), approver(4, 'car0l'));
+    expect(problemsOf(() => read(keyring))).toEqual([
+      expect.stringMatching(/groups\.finance names a person who looks like another: write "car0l" .*\(got "carol"\)$/),
     ]);
   });
 

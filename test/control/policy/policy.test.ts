@@ -38,6 +38,29 @@ function problemsOf(text: string): string[] {
   return [];
 }
 
+describe('the approvals of a policy', () => {
+  const withApprovals = (approvals: string): string => FULL.replace('{ expireAfter: 24h }', approvals);
+
+  it('are of what people of the keyring requested, unless it lets applications name others', () => {
+    expect(read(FULL)).toMatchObject({ anyoneMayRequest: false });
+    expect(read(withApprovals('{ requestedBy: any }'))).toMatchObject({
+      ...{ anyoneMayRequest: true, approvalsExpireAfterMs: 86_400_000 },
+    });
+    expect(problemsOf(withApprovals('{ requestedBy: all }'))).toEqual([
+      'approvals.requestedBy must be keyring or any (got "all")',
+    ]);
+  });
+
+  it('are of groups of ids', () => {
+    const groups = (text: string): string => FULL.replace('[alice, bob, carol]', text);
+    expect(read(groups('[Alice, bob, Carol Lee]')).groups.get('finance')).toEqual(
+      new Set(['alice', 'bob', 'carol-lee']),
+    );
+    expect(problemsOf(groups('[alice, ALICE]')).join()).toMatch(/is 2, and the group finance has 1 persons/);
+    expect(problemsOf(groups('[alice, "\u0410lice"]')).join()).toMatch(/groups\.finance\.1 must be an id.*U\+0410/);
+  });
+});
+
 describe('a policy', () => {
   it('is read with every kind of rule, exactly', () => {
     const policy = read(FULL);

@@ -21,13 +21,13 @@ describe('POST /approvals', () => {
     expect(first).toMatchObject({
       status: 200,
       body: {
-        ...{ payoutId: 'p', decision: 'approve', by: 'ann', person: 'Ann', state: 'held' },
-        ...{ approvedBy: ['Ann'], rejectedBy: [], missing: { by: 'finance', persons: 2 } },
+        ...{ payoutId: 'p', decision: 'approve', by: 'ann', person: 'ann', state: 'held' },
+        ...{ approvedBy: ['ann'], rejectedBy: [], missing: { by: 'finance', persons: 2 } },
       },
     });
     expect(await desk.post(await desk.sign('p', 'bob'))).toMatchObject({
       status: 200,
-      body: { approvedBy: ['Ann', 'Bob'] },
+      body: { approvedBy: ['ann', 'bob'] },
     });
     expect(await desk.approvalsOf('p')).toEqual(['approve ann', 'approve bob']);
     const { connection } = desk.rig.account.ledger;
@@ -49,7 +49,7 @@ describe('POST /approvals', () => {
     );
     expect(await desk.post(printed.stdout)).toMatchObject({
       status: 200,
-      body: { rejectedBy: ['Ann'], approvedBy: [] },
+      body: { rejectedBy: ['ann'], approvedBy: [] },
     });
     expect(await desk.post(approval)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
     expect(await desk.approvalsOf('no')).toEqual(['reject ann']);

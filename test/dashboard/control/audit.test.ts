@@ -48,9 +48,9 @@ describe('what was sent', () => {
     const page = await readText(judging.keyed, '/audit');
     expect(page.indexOf('a:lost')).toBeLessThan(page.indexOf('a:paid'));
     expect(page).toMatch(
-      /a:paid Amount 12\.5 USDT 12\.51 USD at its begin Signed by Sam \(shop\) Approved by Ann Outcome in progress txhash 0xfeed/,
+      /a:paid Amount 12\.5 USDT 12\.51 USD at its begin Signed by sam \(shop\) Approved by ann Outcome in progress txhash 0xfeed/,
     );
-    expect(page).toMatch(/a:lost Amount 12\.5 USDT Signed by Sam \(shop\) Approved by – Outcome unknown/);
+    expect(page).toMatch(/a:lost Amount 12\.5 USDT Signed by sam \(shop\) Approved by – Outcome unknown/);
     expect(page).toContain('payouts audit verify');
     expect(page).toContain('says the worker: abababababab');
     const unverified = await readText(judging.plain, '/audit');
@@ -60,9 +60,9 @@ describe('what was sent', () => {
 
   it('is judged as of its begin: signatures and approvals that expired since still counted then', async () => {
     const later = await judging.start({ keysFile: judging.rig.env['PAYOUT_KEYS_FILE'] ?? '' }, 30 * 86_400_000);
-    expect(await readText(later, '/audit')).toMatch(/a:paid .*Signed by Sam \(shop\) Approved by Ann/);
+    expect(await readText(later, '/audit')).toMatch(/a:paid .*Signed by sam \(shop\) Approved by ann/);
     const page = await readText(later, '/payouts/a:paid');
-    expect(page).toMatch(/Signed by Sam with key shop : verified/);
+    expect(page).toMatch(/Signed by sam with key shop : verified/);
     expect(page).toContain('Judged as of the begin of its last send');
     await judging.rig.hold('p');
     await judging.approve('p');

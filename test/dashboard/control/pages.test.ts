@@ -30,7 +30,7 @@ describe('held payouts', () => {
     const [four = '', wait = '', no = '', sig = ''] = parts;
     expect(four).toMatch(/Amount 12\.5 USDT ≈ 12\.52 USD/);
     expect(four).toContain('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf');
-    expect(four).toContain('Approved by Ann 2 more persons of finance needed');
+    expect(four).toContain('Approved by ann 2 more persons of finance needed');
     expect(four).toContain(`payouts approve --account ${judging.platformId} h:four --key FILE`);
     expect(wait).toContain('100 of 100 are spent');
     expect(wait).toMatch(/Until [\d-]+ [\d:]+ UTC \( in 1 h 59 min \)/);
@@ -120,8 +120,8 @@ describe('the page of a payout', () => {
       }),
     );
     const page = await readText(judging.full, '/payouts/p');
-    expect(page).toMatch(/Signed by Sam with key shop : verified \./);
-    expect(page).toMatch(/Approved by Ann \(key ann \), [\d-]+ [\d:]+ UTC until/);
+    expect(page).toMatch(/Signed by sam with key shop : verified \./);
+    expect(page).toMatch(/Approved by ann \(key ann \), [\d-]+ [\d:]+ UTC until/);
     expect(page).toContain('Reason, not signed: ticket 9');
     expect(page).toContain('By the rules, the payout needs 1 more approval by finance');
     expect(page).toMatch(/four-eyes .*The payout needs 1 more approval by finance: it is 12\.5, more than 5/);

@@ -7,6 +7,8 @@ import { DAY_MS, signAct, signApproval, type KeyName } from '../support/signers.
 export interface ApprovalAttack {
   readonly name: string;
   readonly input?: Partial<PayoutInput>;
+  /** @defaultValue held until another person has approved it */
+  readonly held?: 'as of nobody that the keyring knows';
   attack(target: Target): Promise<unknown>;
   /** The approval that he brings, where it is one; also for the dashboard, which has no other way in. */
   readonly make?: (target: Target) => Promise<ApprovalBody>;
@@ -85,6 +87,20 @@ export const APPROVALS: readonly ApprovalAttack[] = [
     ...withApproval('an approval of the person who requested the payout', async (target) => approve(target, 'bob')),
     input: { requestedBy: 'bob' },
   },
+  {
+    ...withApproval('an approval of who requested it, in capitals', async (target) => approve(target, 'bob')),
+    input: { requestedBy: 'BOB' },
+  },
+  ...(
+    [
+      ['with a zero-width space', 'bob\u200b'],
+      ['with a Cyrillic letter', 'b\u043eb'],
+      ['whom the keyring does not know', 'robert'],
+    ] as const
+  ).map(([name, requestedBy]) => ({
+    ...withApproval(`an approval of who requested it, ${name}`, async (target) => approve(target, 'bob')),
+    ...{ input: { requestedBy }, held: 'as of nobody that the keyring knows' as const },
+  })),
   withApproval('an approval that is no JSON of one', async () => Promise.resolve({ by: 'bob', decision: 'approve' })),
   {
     name: 'the payout set back to queued without a hold',

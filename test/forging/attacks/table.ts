@@ -37,7 +37,10 @@ export const ATTACK_TABLE: readonly ToldAttacks[] = [
   { title: 'Replies of Redis altered on their way', attacks: MIDDLE.map(describeMiddle) },
   {
     title: 'Approvals',
-    attacks: APPROVALS.map(({ name }) => ({ name, what: 'held until another person has approved it' })),
+    attacks: APPROVALS.map(({ name, held = 'until another person has approved it' }) => ({
+      name,
+      what: `held ${held}`,
+    })),
   },
   {
     title: 'Approvals brought to the dashboard',

@@ -45,9 +45,10 @@ describe('approvals', () => {
     rig = new PolicyRig(clock, FOUR_EYES, { keyring: KEYRING, signatures });
   });
 
-  function signed(amount: string): Payout {
+  function signed(amount: string, requestedBy?: string): Payout {
     const payout = rig.payout('a', amount);
-    return { ...payout, signed: new IntentSigner({ name: 'shop', privateKey: SHOP }, PLATFORM_ID, clock).sign(payout) };
+    const signer = new IntentSigner({ name: 'shop', privateKey: SHOP }, PLATFORM_ID, clock);
+    return { ...payout, signed: signer.sign(payout, { requestedBy }) };
   }
 
   function approval(payout: Payout, by: keyof typeof KEYS, decision: ApprovalDecision = 'approve'): SignedApproval {
@@ -82,7 +83,32 @@ describe('approvals', () => {
   it('one rejection ends it', () => {
     const payout = signed('60');
     const approvals = [approval(payout, 'alice'), approval(payout, 'bob'), approval(payout, 'bob', 'reject')];
-    expect(rig.ask({ ...payout, approvals })).toMatch(/^refuse: .*Bob rejected it/);
+    expect(rig.ask({ ...payout, approvals })).toMatch(/^refuse: .*bob rejected it/);
+  });
+
+  it.each([
+    ['bob', 'Bob'],
+    ['another case', 'BOB'],
+  ])('of who asked for it, as %s, do not count', (_, requestedBy) => {
+    const payout = signed('60', requestedBy);
+    const approvals = [approval(payout, 'alice'), approval(payout, 'bob')];
+    expect(rig.ask({ ...payout, approvals })).toMatch(/^approve: .*1 more person/);
+  });
+
+  it.each([
+    ['nobody of the keyring', 'carol', /\("carol"\)/],
+    ['a zero-width space', 'Bob\u200b', /\("Bob\\u200b"\)/],
+    ['a Cyrillic letter', '\u0412ob', /\("\\u0412ob"\)/],
+    ['what a terminal shows as another text', '\u202ebob', /\("\\u202ebob"\)/],
+  ])('are not enough where %s asked for it: it is held, also early', (_, requestedBy, shown) => {
+    const payout = signed('60', requestedBy);
+    const approvals = [approval(payout, 'alice'), approval(payout, 'bob')];
+    expect(rig.ask({ ...payout, approvals })).toMatch(shown);
+    expect(rig.ask({ ...payout, approvals })).toMatch(
+      /^refuse: .*no key of the keyring is of the person in requestedBy/,
+    );
+    expect(rig.authority.judgeEarly({ ...payout, approvals })).toMatchObject({ reason: 'refuse', rule: 'four-eyes' });
+    expect(rig.authority.permit(signed('50', requestedBy))).toMatchObject({ kind: 'granted' });
   });
 
   it('are asked for before its turn', () => {
