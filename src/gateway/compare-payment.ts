@@ -1,4 +1,5 @@
 import type { PaymentStatus } from './gateway.js';
+import { isSameAddress } from './wallet.js';
 import type { WithdrawRequest } from './withdraw-gateway.js';
 
 /** What identifies a payment. */
@@ -12,18 +13,15 @@ export interface PaymentDifference {
   readonly expected: string | number;
 }
 
-/**
- * Compares the gateway's status of a transaction with the payout whose transaction it should be. Amounts are compared as
- * strings: both sides are normalised decimals.
- */
+/** Compares the gateway's status of a transaction with the payout whose transaction it should be. */
 export function comparePayment(
-  status: Pick<PaymentStatus, PaymentField>,
+  status: Pick<PaymentStatus, PaymentField | 'isAmountNumber'>,
   payment: Pick<WithdrawRequest, PaymentField>,
 ): PaymentDifference[] {
   const isSame: Record<PaymentField, boolean> = {
     paymentId: status.paymentId === payment.paymentId,
     addressTo: status.addressTo !== undefined && isSameAddress(status.addressTo, payment.addressTo),
-    amount: status.amount === payment.amount,
+    amount: status.amount !== undefined && isSameAmount(status.amount, payment.amount, status.isAmountNumber === true),
   };
   return (['paymentId', 'addressTo', 'amount'] as const)
     .filter((field) => !isSame[field])
@@ -40,11 +38,10 @@ export function describeDifferences(differences: readonly PaymentDifference[]): 
 }
 
 /**
- * The API has one form of `address_to`, destination tag included (docs/gateway-api.md#fields), so nothing is left out or
- * added. Only hexadecimal digits are equal in either case: the case of an Ethereum address is a checksum, while that of a
- * Base58 address is part of it.
+ * Amounts are compared as strings: both are normalised decimals. Only a JSON number may have been a float at the gateway, which
+ * PHP writes with all its 17 digits: `12.300000000000001` is the float of `12.3`.
+ * @param isNumber - whether the gateway wrote a JSON number
  */
-export function isSameAddress(one: string, other: string): boolean {
-  if (one === other) return true;
-  return /^0x[0-9a-f]+$/i.test(one) && one.toLowerCase() === other.toLowerCase();
+export function isSameAmount(actual: string, expected: string, isNumber: boolean): boolean {
+  return actual === expected || (isNumber && Number(actual) === Number(expected));
 }

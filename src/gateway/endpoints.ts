@@ -1,11 +1,13 @@
+import { isLosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import { amountField, isSameTxhash, txhashField } from '../fields.js';
-import { isSameAddress } from './compare-payment.js';
+import { isSameAmount } from './compare-payment.js';
 import { GatewayInvalidResponseError } from './errors.js';
 import { addressToField, orderIdField, paymentIdField, symbolField } from './payment-fields.js';
 import { parseDecimal } from './plain-decimal.js';
 import { parseText, parseWholeNumber, present, toPlainValue } from './response-fields.js';
 import type { ResponseFields } from './response.js';
+import { isSameAddress } from './wallet.js';
 
 /**
  * The table of the gateway's endpoints (docs/gateway-api.md#endpoints): what each takes, in which order it signs that, and
@@ -43,6 +45,8 @@ export interface TransactionStatus {
   readonly addressTo?: string;
   /** Decimal strings, every digit kept. */
   readonly amount?: string;
+  /** The response has the amount as a JSON number, so that its last digits may be those of a float. */
+  readonly isAmountNumber?: true;
   readonly fee?: string;
 }
 
@@ -78,7 +82,9 @@ export const ENDPOINTS = {
       txhash: txhashField.safeParse(fields['txhash']).data,
       differing: [
         ...differing('payment_id', fields, (value) => parseDecimal(value) === String(paymentId)),
-        ...differing('amount', fields, (value) => parseDecimal(value) === amount),
+        ...differing('amount', fields, (value) =>
+          isSameAmount(parseDecimal(value) ?? '', amount, isLosslessNumber(value)),
+        ),
         ...differing('address_to', fields, (value) => typeof value === 'string' && isSameAddress(value, addressTo)),
       ],
     }),
@@ -98,6 +104,7 @@ export const ENDPOINTS = {
         ...present('paymentId', parseWholeNumber(fields['payment_id'])),
         ...present('addressTo', parseText(fields['address_to'])),
         ...present('amount', parseDecimal(fields['amount'])),
+        ...present('isAmountNumber', isLosslessNumber(fields['amount']) || undefined),
         ...present('fee', parseDecimal(fields['fee'])),
       };
     },

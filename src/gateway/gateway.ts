@@ -29,6 +29,8 @@ export interface PaymentStatus {
   readonly addressTo?: string;
   /** Decimal strings, every digit kept. */
   readonly amount?: string;
+  /** The gateway wrote the amount as a JSON number: one of the same double is equal to it. */
+  readonly isAmountNumber?: true;
   readonly fee?: string;
 }
 

@@ -28,10 +28,15 @@ type Untagged = Omit<Wallet, 'tag'> & { readonly tag?: string | undefined };
  * @param addressTo - see docs/gateway-api.md#fields
  */
 export function parseWallet(addressTo: string): Wallet {
+  return parse(addressTo, true);
+}
+
+/** @param isChecked - whether checksums are asked for that change no key: they take most of the time */
+function parse(addressTo: string, isChecked: boolean): Wallet {
   const colon = addressTo.indexOf(':', OWN_COLON.exec(addressTo)?.[0].length ?? 0);
   const tag = colon === -1 ? undefined : addressTo.slice(colon + 1);
   const address = colon === -1 ? addressTo : addressTo.slice(0, colon);
-  const untagged = parseUntagged(address);
+  const untagged = parseUntagged(address, isChecked);
   const { family, key, problem } = untagged;
   if (tag === undefined) return { family, key, tag: untagged.tag, problem };
   // An X-address already says which tag belongs to it, or that there is none.
@@ -43,12 +48,12 @@ export function parseWallet(addressTo: string): Wallet {
 
 /** For what must count one wallet once, whatever the tag: caps and deny lists. */
 export function walletKey(addressTo: string): string {
-  return parseWallet(addressTo).key;
+  return parse(addressTo, false).key;
 }
 
 /** For what must know the very recipient: allow lists, and addresses that were seen. */
 export function walletAndTagKey(addressTo: string): string {
-  const { key, tag } = parseWallet(addressTo);
+  const { key, tag } = parse(addressTo, false);
   return tag === undefined ? key : `${key}:${tag}`;
 }
 
@@ -82,10 +87,15 @@ const KNOWN_BECH32 = /^(bc|tb|bcrt|ltc|tltc|ltcmweb|addr|addr_test|stake|cosmos|
 /** Of any other prefix. Hexadecimal digits hardly ever look like this. */
 const LIKELY_BECH32 = /^(?!(?:lq|tlq|el)1)[a-z_]{1,20}1[02-9ac-hj-np-z]{38,}$/i;
 
-function parseUntagged(text: string): Untagged {
+function parseUntagged(text: string, isChecked: boolean): Untagged {
   if (text.length > 400 || !/^[!-~]+$/.test(text)) return ownSpelling(text);
   return (
-    parseEvm(text) ?? parseTon(text) ?? parseCash(text) ?? parseBech32(text) ?? parseBase58(text) ?? ownSpelling(text)
+    parseEvm(text, isChecked) ??
+    parseTon(text) ??
+    parseCash(text) ??
+    parseBech32(text) ??
+    parseBase58(text, isChecked) ??
+    ownSpelling(text)
   );
 }
 
@@ -97,7 +107,7 @@ function wrong(family: WalletFamily, key: string, problem: string): Untagged {
   return { family, key, problem };
 }
 
-function parseEvm(text: string): Untagged | undefined {
+function parseEvm(text: string, isChecked: boolean): Untagged | undefined {
   if (!/^0x[0-9a-f]+$/i.test(text)) return undefined;
   const digits = text.slice(2);
   const lower = digits.toLowerCase();
@@ -105,8 +115,8 @@ function parseEvm(text: string): Untagged | undefined {
   if (digits.length >= 60 && digits.length <= 64) return { family: 'hex', key: `0x${lower.padStart(64, '0')}` };
   const key = `0x${lower}`;
   if (digits.length !== 40) return { family: undefined, key };
-  if (digits === lower || digits === digits.toUpperCase() || hasCaseOfHash(digits, lower))
-    return { family: 'evm', key };
+  const hasChecksum = digits !== lower && digits !== digits.toUpperCase();
+  if (!isChecked || !hasChecksum || hasCaseOfHash(digits, lower)) return { family: 'evm', key };
   return wrong('evm', key, 'is an 0x address whose capitals are not its checksum (EIP-55)');
 }
 
@@ -220,10 +230,10 @@ function isBech32m(lower: string): boolean {
 }
 
 /** Base58 is its own spelling but of XRP, which has two. */
-function parseBase58(text: string): Untagged | undefined {
+function parseBase58(text: string, isChecked: boolean): Untagged | undefined {
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,60}$/.test(text)) return undefined;
   if (/^r.{24,34}$/.test(text)) {
-    const isRight = decodeChecked(base58xrp.decode(text))?.length === 21;
+    const isRight = !isChecked || decodeChecked(base58xrp.decode(text))?.length === 21;
     return isRight ? { family: 'xrp', key: text } : wrong('xrp', text, 'is an XRP address whose checksum is wrong');
   }
   if (/^[XT].{46}$/.test(text)) {
@@ -231,6 +241,7 @@ function parseBase58(text: string): Untagged | undefined {
     if (account !== undefined) return account;
     if (text.startsWith('X')) return wrong('xrp', text, 'is an X-address of XRP whose checksum is wrong');
   }
+  if (!isChecked) return ownSpelling(text);
   return isKey(text) || decodeChecked(base58.decode(text)) !== undefined ? { family: 'base58', key: text } : undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { SpendEvent } from '../control/policy/spend-event.js';
-import type { CompleteNote, JournalLine, JournalMarks, PausedLine, SeenLine } from './journal-line.js';
+import { parseWallet, walletAndTagKey } from '../gateway/wallet.js';
+import type { CompleteNote, JournalLine, JournalMarks, PausedLine, SeenLine, SendLine } from './journal-line.js';
 import { SentAttempts } from './sent-attempts.js';
 import { SpendLog } from './spend-log.js';
 
@@ -26,8 +27,10 @@ export class ControlView {
   #unreadUpTo = 0;
   #pause: PausedLine['paused'] | undefined;
   readonly #acts = new Set<string>();
-  /** When each address was seen first, wall clock, ms. */
+  /** When each address was seen first, wall clock, ms; by `walletAndTagKey`. */
   readonly #seenAt = new Map<string, number>();
+  /** What earlier versions noted of addresses that may have lost a tag: a send tells which. */
+  readonly #cutAddresses = new Set<string>();
   readonly #spends: SpendLog | undefined;
 
   constructor({ unsigned = false, spends = false }: HeldLines = {}) {
@@ -41,8 +44,8 @@ export class ControlView {
   }
 
   /** When a payout to an address was seen first, wall clock, ms. */
-  seenAt(addressKey: string): number | undefined {
-    return this.#seenAt.get(addressKey);
+  seenAt(walletAndTag: string): number | undefined {
+    return this.#seenAt.get(walletAndTag);
   }
 
   /** Wall clock, ms: what was sent before may be unknown to this journal; 0 where nothing is. */
@@ -72,7 +75,8 @@ export class ControlView {
     for (let from = 0; from < all.length; from += SEEN_PER_LINE) {
       const part = all.slice(from, from + SEEN_PER_LINE);
       // A later time holds longer, and they were seen one after the other.
-      lines.push({ seen: { at: Math.max(...part.map(([, at]) => at)), addresses: part.map(([address]) => address) } });
+      const at = Math.max(...part.map(([, seenAt]) => seenAt));
+      lines.push({ seen: { at, addresses: part.map(([address]) => address), exact: true } });
     }
     return lines;
   }
@@ -100,7 +104,7 @@ export class ControlView {
       // A process that was stopped may note late an act that has ended an earlier pause: an act ends one.
       if (!this.#acts.has(line.resumed.act)) this.#pause = undefined;
       this.#acts.add(line.resumed.act);
-    } else if ('seen' in line) this.#noteSeen(line);
+    } else if ('seen' in line) this.#noteSeen(line.seen);
     else if ('outcome' in line) {
       this.attempts.noteOutcome(line);
       this.#spends?.noteOutcome(line);
@@ -108,15 +112,28 @@ export class ControlView {
       this.attempts.noteSend(line);
       this.#spends?.noteSend(line);
       if (line.signed?.act !== undefined) this.#acts.add(line.signed.act);
+      this.#noteFormerly(line);
     }
   }
 
-  #noteSeen({ seen: { at, addresses } }: SeenLine): void {
-    for (const address of addresses) this.#seenAt.set(address, Math.min(at, this.#seenAt.get(address) ?? at));
+  #noteSeen({ at, addresses, exact }: SeenLine['seen']): void {
+    for (const address of addresses) {
+      const { family, key } = exact === true ? { family: 'exact', key: address } : parseWallet(address);
+      // These have no tag that could have been cut off.
+      const isWhole = family !== undefined && family !== 'ton' && family !== 'xrp';
+      if (isWhole) this.#seenAt.set(key, Math.min(at, this.#seenAt.get(key) ?? at));
+      else if (this.#cutAddresses.size < MAX_SEEN) this.#cutAddresses.add(address);
+    }
     for (const address of this.#seenAt.keys()) {
       if (this.#seenAt.size <= MAX_SEEN) break;
       this.#seenAt.delete(address);
     }
+  }
+
+  /** A send has the whole address of which an earlier version noted a part. */
+  #noteFormerly({ at, request: { addressTo } }: SendLine): void {
+    if (this.#cutAddresses.size === 0 || !this.#cutAddresses.has(addressTo.split(':', 1)[0] ?? '')) return;
+    this.#noteSeen({ at, addresses: [walletAndTagKey(addressTo)], exact: true });
   }
 
   /** Processes that upgrade a journal at once write a header each: the latest birth holds back the most. */

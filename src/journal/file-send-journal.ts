@@ -144,7 +144,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
-    await this.#note({ seen: { at, addresses } });
+    await this.#note({ seen: { at, addresses, exact: true } });
   }
 
   async append(send: SendLine): Promise<void> {

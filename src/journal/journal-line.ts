@@ -70,8 +70,16 @@ export interface ResumedLine {
 
 /** Addresses to which a payout was to be sent for the first time, as far as this journal knows. */
 export interface SeenLine {
-  /** @param at - wall clock, ms  @param addresses - as `addressKey` makes them */
-  readonly seen: { readonly at: number; readonly addresses: readonly string[] };
+  /**
+   * @param at - wall clock, ms
+   * @param exact - the addresses are as `walletAndTagKey` makes them. Without it they were cut before their first colon: each
+   * names some wallet, with any tag, or only the prefix of one.
+   */
+  readonly seen: {
+    readonly at: number;
+    readonly addresses: readonly string[];
+    readonly exact?: true | undefined;
+  };
 }
 
 /** The ledger that the sends which follow belong to, and where its line of sends stood. */

@@ -84,7 +84,9 @@ const controlLine = z.union([
   z.object({ complete: completeNote }),
   z.object({ paused: z.object({ at: z.number(), reason: z.string() }) }),
   z.object({ resumed: actNote }),
-  z.object({ seen: z.object({ at: z.number(), addresses: z.array(z.string()) }) }),
+  z.object({
+    seen: z.object({ at: z.number(), addresses: z.array(z.string()), exact: z.literal(true).exactOptional() }),
+  }),
 ]);
 const anyHeaderLine = z.union([headerLine, formerHeaderLine, newerHeaderLine]);
 const prevField = z.object({

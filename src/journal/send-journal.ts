@@ -47,14 +47,14 @@ export interface SendJournal extends ReadableJournal {
   /** Whether a signed act was used before. @param act - its SHA-256, hexadecimal */
   hasAct(act: string): boolean;
   /** When a payout to an address was seen first, wall clock, ms; undefined where none is known. */
-  seenAt(addressKey: string): number | undefined;
+  seenAt(walletAndTag: string): number | undefined;
   /**
    * What was spent, as lines say that were read or written since this was asked last, the oldest first. What was read again is
    * told again. Nothing where the journal was not opened for it.
    */
   takeSpends(): readonly SpendEvent[];
   /** Notes addresses to which payouts are to be sent for the first time. Resolves once it is on disk. */
-  noteSeen(seen: SeenLine['seen']): Promise<void>;
+  noteSeen(seen: Pick<SeenLine['seen'], 'at' | 'addresses'>): Promise<void>;
   /** Notes that the worker stopped sending by itself. Resolves once it is on disk. */
   notePaused(pause: PausedLine['paused']): Promise<void>;
   /** Notes that a signed act ended the pause. Resolves once it is on disk. */

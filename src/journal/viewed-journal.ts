@@ -66,8 +66,8 @@ export abstract class ViewedJournal implements Viewed {
     return this.view.unclearedAttempts(payoutId, below);
   }
 
-  seenAt(addressKey: string): number | undefined {
-    return this.view.control.seenAt(addressKey);
+  seenAt(walletAndTag: string): number | undefined {
+    return this.view.control.seenAt(walletAndTag);
   }
 
   takeSpends(): readonly SpendEvent[] {

@@ -1,3 +1,4 @@
+import { walletAndTagKey } from '../gateway/wallet.js';
 import type { PayoutIndex } from './keys.js';
 import type { LedgerConnection } from './ledger-connection.js';
 import type { Payout } from './payout.js';
@@ -114,12 +115,18 @@ export function matches(
   return (
     (wanted.state === undefined || state === wanted.state) &&
     (wanted.batch === undefined || batch === wanted.batch) &&
-    (wanted.address === undefined || addressTo === wanted.address || addressTo.startsWith(`${wanted.address}:`)) &&
+    (wanted.address === undefined || hasAddress(addressTo, wanted.address)) &&
     (wanted.reference === undefined || reference?.toLowerCase().includes(wanted.reference.toLowerCase()) === true) &&
     (wanted.amount === undefined || amount === wanted.amount) &&
     changedAt >= since &&
     changedAt < until
   );
+}
+
+/** In any spelling; without a destination tag it stands for all of them. */
+function hasAddress(addressTo: string, wanted: string): boolean {
+  const [found, sought] = [walletAndTagKey(addressTo), walletAndTagKey(wanted)];
+  return found === sought || found.startsWith(`${sought}:`);
 }
 
 /** Where to begin: what came into its state after `until` is passed over by halves, not one by one. */

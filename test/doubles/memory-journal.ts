@@ -91,8 +91,8 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     await this.write({ complete });
   }
 
-  async noteSeen(seen: SeenLine['seen']): Promise<void> {
-    await this.write({ seen });
+  async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
+    await this.write({ seen: { at, addresses, exact: true } });
   }
 
   async append(send: SendLine): Promise<void> {

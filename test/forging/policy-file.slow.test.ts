@@ -8,7 +8,7 @@ import { ForgingWorld } from './support/forging-world.js';
 
 /** A policy's file that was exchanged, or that others can write. */
 
-const DENIED = 'bc1qdenied';
+const DENIED = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
 
 let world: ForgingWorld;
 

@@ -40,6 +40,7 @@ describe('transactionStatus', () => {
       paymentId: 33,
       addressTo: 'r:1',
       amount: '0.123456789012345678',
+      isAmountNumber: true,
       fee: '0.00000001',
     });
     expect(server.requests[0]).toMatch(/^POST \/api\/v1\/transactionstatus /);

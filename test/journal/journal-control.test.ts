@@ -106,6 +106,41 @@ describe.each<[string, () => Promise<MemoryJournal | Awaited<ReturnType<JournalF
   });
 });
 
+describe('addresses that an earlier version noted as seen', () => {
+  const TRON = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+  const XRP = 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh';
+  const TON = 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF';
+  const RAW = '0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e';
+  const to = (addressTo: string, number: number): SendLine =>
+    send(`p${number}`, 1, { sends: number, request: { paymentId: 6, amount: '1', addressTo }, at: 100 + number });
+  const FORMER = { seen: { at: 7, addresses: [TRON, '0xab', 'OSMO1QQ', XRP, TON, 'rExchange', 'bitcoincash', '0'] } };
+
+  it('are known where they are whole, or where a send has the whole; what was cut matches nothing', async () => {
+    const cash = 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
+    const sends = [to(`${XRP}:007`, 1), to(TON, 2), to('rExchange:12345', 3), to(cash, 4), to(RAW.toUpperCase(), 5)];
+    await folder.write([HEADER, LEDGER, FORMER, ...sends]);
+    const journal = await folder.open();
+    const times = [TRON, `${XRP}:7`, RAW, 'rExchange:12345', cash.slice(12)].map((each) => journal.seenAt(each));
+    expect(times).toEqual([7, 101, 102, 103, 104]);
+    for (const cut of [XRP, `${XRP}:8`, 'rExchange', 'rExchange:1', 'bitcoincash', 'bitcoincash:qA', '0', '0:HEXB']) {
+      expect([cut, journal.seenAt(cut)]).toEqual([cut, undefined]);
+    }
+  });
+
+  it('are written whole into a new file', async () => {
+    await folder.write([HEADER, LEDGER, FORMER, to(`${XRP}:7`, 1)], 1);
+    await folder.write(fullFile('a'));
+    const journal = await folder.open();
+    await journal.noteSeen({ at: 9, addresses: [`${XRP}:8`, 'rOther'] });
+    await journal.append(aSend('p', 17));
+    expect((await folder.lines()).filter((line) => 'seen' in (line as object))).toEqual([
+      { seen: { at: 101, addresses: [TRON, `${XRP}:7`, `${XRP}:8`, 'rOther'], exact: true } },
+    ]);
+    const again = await folder.open();
+    expect([`${XRP}:8`, 'rOther', XRP].map((each) => again.seenAt(each))).toEqual([9, 9, undefined]);
+  });
+});
+
 describe('a journal that begins a new file', () => {
   it('keeps its birth, its statement, its pause and its attempts, also over many files and restarts', async () => {
     await folder.write([HEADER, LEDGER, send('old', 1), { complete: STATEMENT }, { paused: PAUSE }], 1);

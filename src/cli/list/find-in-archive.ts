@@ -1,5 +1,6 @@
 import { dayOf, type ArchiveFolder } from '../../archive/archive-files.js';
 import { lineFragment, readArchive, type ArchivedPayout } from '../../archive/read-archive.js';
+import { parseWallet } from '../../gateway/wallet.js';
 import { matches, type PayoutFilter } from '../../ledger/find-payouts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited } from '../../ledger/read-audited.js';
@@ -49,10 +50,15 @@ function createLineTest({ state, batch, amount, address }: PayoutFilter): (line:
     ...(state === undefined ? [] : [lineFragment('state', state)]),
     ...(batch === undefined ? [] : [lineFragment('batch', batch)]),
     ...(amount === undefined ? [] : [lineFragment('amount', amount)]),
-    // Without the last quote: a destination tag may follow.
-    ...(address === undefined ? [] : [lineFragment('addressTo', address).slice(0, -1)]),
+    // Without the last quote: a destination tag may follow. What has several spellings is told apart once it is parsed.
+    ...(address === undefined || hasSpellings(address) ? [] : [lineFragment('addressTo', address).slice(0, -1)]),
   ];
   return (line) => fragments.every((fragment) => line.includes(fragment));
+}
+
+function hasSpellings(address: string): boolean {
+  const { family = 'base58' } = parseWallet(address);
+  return family !== 'base58';
 }
 
 /** Where Redis lost a payout, or never had it, the archive alone counts. */

@@ -1,24 +1,51 @@
-import { addressKey } from './address-key.js';
+import { parseWallet, walletAndTagKey, walletKey } from '../../gateway/wallet.js';
 
 /** Commas and quotes come from spreadsheets: with them a line would never be equal to an address. */
 const LINE = /^(?!:)[^\s,;"'\p{Cc}\u0080-\u{10ffff}]{1,256}$/u;
-const RULE = 'must be one address, without spaces, commas and quotes';
+
+/** The keys of a list's addresses, by what is compared: see `IsListed`. */
+export interface AddressList {
+  readonly wallet: ReadonlySet<string>;
+  readonly recipient: ReadonlySet<string>;
+  /** The first line with a destination tag, for errors. */
+  readonly tagged: string | undefined;
+}
 
 /**
  * Reads a list of addresses: one a line, `#` begins a comment, lines may be empty.
- * @returns the keys by which addresses are compared
  * @throws RangeError that names the first line that is none, and how many others are none
  */
-export function parseAddressList(text: string): Set<string> {
+export function parseAddressList(text: string): AddressList {
   const lines = text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
     .map((line) => line.replace(/(^|\s)#.*$/, '').trim());
-  const wrong = lines.flatMap((line, index) => (line === '' || LINE.test(line) ? [] : [index]));
+  const wrong = lines.flatMap((line, index) => (findRule(line) === undefined ? [] : [index]));
   const [first] = wrong;
   if (first !== undefined) {
-    const others = wrong.length === 1 ? '' : `, and so must ${wrong.length - 1} more of its lines`;
-    throw new RangeError(`line ${first + 1} ${RULE} (got ${JSON.stringify(lines[first]?.slice(0, 80))})${others}`);
+    const others = wrong.length === 1 ? '' : `, and ${wrong.length - 1} more of its lines cannot be used`;
+    const { [first]: line = '' } = lines;
+    throw new RangeError(`line ${first + 1} ${findRule(line)} (got ${JSON.stringify(line.slice(0, 80))})${others}`);
   }
-  return new Set(lines.filter((line) => line !== '').map(addressKey));
+  const addresses = lines.filter((line) => line !== '');
+  const tagged = lines.findIndex((line) => parseWallet(line).tag !== undefined);
+  return {
+    wallet: new Set(addresses.map(walletKey)),
+    recipient: new Set(addresses.map(walletAndTagKey)),
+    tagged: tagged === -1 ? undefined : `line ${tagged + 1} (${JSON.stringify(lines[tagged])})`,
+  };
+}
+
+/** The rule that a line breaks. What would never be equal to an address holds nobody, and lets nobody pass. */
+function findRule(line: string): string | undefined {
+  if (line === '') return undefined;
+  if (!LINE.test(line)) return 'must be one address, without spaces, commas and quotes';
+  const { family, key, tag, problem } = parseWallet(line);
+  if (problem !== undefined) return problem;
+  if (family !== undefined || tag === undefined) return undefined;
+  if (parseWallet(key).family !== undefined)
+    return 'must be an address alone: no destination tag follows one of its kind';
+  return parseWallet(tag).family === undefined
+    ? undefined
+    : 'must be an address alone, without what is before its colon';
 }

@@ -1,6 +1,6 @@
 import { fromUnits, toUnits } from '../../decimal.js';
+import { parseWallet, walletKey } from '../../gateway/wallet.js';
 import type { Cap, Condition, Policy, PolicyRule } from './policy.js';
-import { addressKey } from './address-key.js';
 import { formatMicros } from './usd.js';
 
 /** A payout as rules see it: from the object that is sent. */
@@ -28,6 +28,12 @@ export interface WindowView {
   readonly ahead: bigint;
 }
 
+/**
+ * Whether a list has an address. As a `wallet` it is the same with any destination tag: nobody gets around a rule that holds.
+ * As a `recipient` it has this tag: a rule that lets pass lets nobody else pass.
+ */
+export type IsListed = (list: string, addressTo: string, as: 'wallet' | 'recipient') => boolean;
+
 /** What rules ask for, beside the payout. */
 export interface PolicyWorld {
   /** Monotonic, ms: windows age by it. */
@@ -38,7 +44,7 @@ export interface PolicyWorld {
   /** When a payout to this address was first seen, wall clock, ms; undefined where none was before this one. */
   readonly addressSeenAt: number | undefined;
   /** Whether a list, by the name that the policy has for it, has the address. */
-  readonly isListed: (list: string, addressKey: string) => boolean;
+  readonly isListed: IsListed;
   /** The window of a rule's cap, of the bucket that the payout belongs to. */
   readonly window: (rule: string, bucket: string) => WindowView;
   /** Persons whose approval of this very payout counts. */
@@ -104,7 +110,7 @@ export function decide(policy: Policy, subject: PolicySubject, world: PolicyWorl
   for (const rule of policy.rules) {
     const applies = matches(rule.when, subject, world);
     if (applies === 'no') continue;
-    if (rule.cap !== undefined) isCovered = true;
+    if (rule.cap !== undefined && mayCover(rule.when, subject, world)) isCovered = true;
     all.push(applies === 'yes' ? judge(rule, policy, subject, world) : waitForRate(rule.name, applies.reason));
   }
   if (!isCovered && policy.uncovered === 'hold') {
@@ -136,12 +142,23 @@ export function matches(
   subject: PolicySubject,
   world: Pick<PolicyWorld, 'isListed' | 'worth'>,
 ): Match {
-  const { paymentIds, usdAbove, addressIn } = when;
+  const { paymentIds, usdAbove, addressIn, isAddressUnparsed } = when;
   if (paymentIds !== undefined && !paymentIds.has(subject.paymentId)) return 'no';
-  if (addressIn !== undefined && !world.isListed(addressIn, addressKey(subject.addressTo))) return 'no';
+  if (addressIn !== undefined && !world.isListed(addressIn, subject.addressTo, 'wallet')) return 'no';
+  if (isAddressUnparsed === true && isParsed(subject.addressTo)) return 'no';
   if (usdAbove === undefined) return 'yes';
   if (world.worth.kind === 'unknown') return { reason: world.worth.reason };
   return world.worth.micros > usdAbove ? 'yes' : 'no';
+}
+
+function isParsed(addressTo: string): boolean {
+  const { family, problem } = parseWallet(addressTo);
+  return family !== undefined && problem === undefined;
+}
+
+/** Under `default: hold` a cap with a list lets the recipients on it pass, and nobody else of the same wallet. */
+function mayCover({ addressIn }: Condition, { addressTo }: PolicySubject, world: PolicyWorld): boolean {
+  return addressIn === undefined || world.isListed(addressIn, addressTo, 'recipient');
 }
 
 function waitForRate(rule: string, reason: string): Verdict {
@@ -197,7 +214,7 @@ export function valueOf(cap: Cap, { amount }: PolicySubject, worth: UsdWorth): b
 
 /** With what a payout is counted together. */
 export function bucketOf({ per }: Cap, { addressTo, signer = '' }: PolicySubject): string {
-  return per === 'address' ? addressKey(addressTo) : per === 'signer' ? signer : '';
+  return per === 'address' ? walletKey(addressTo) : per === 'signer' ? signer : '';
 }
 
 function hold(

@@ -14,10 +14,11 @@ export function describeRule(rule: PolicyRule): string {
 }
 
 function describeCondition({ when, over }: PolicyRule): string {
-  const { paymentIds, isAddressNew, usdAbove, addressIn } = when;
+  const { paymentIds, isAddressNew, isAddressUnparsed, usdAbove, addressIn } = when;
   const parts = [
     paymentIds && `in currency ${[...paymentIds].join(' or ')}`,
     isAddressNew && over.kind === 'cool_down' && `to an address first seen less than ${formatSpan(over.ms)} ago`,
+    isAddressUnparsed && 'to an address that cannot be read',
     addressIn !== undefined && `to an address of ${addressIn}`,
     usdAbove !== undefined && `worth more than ${formatMicros(usdAbove)} USD`,
   ].filter((part) => typeof part === 'string');

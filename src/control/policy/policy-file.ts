@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import { InvalidConfigError, type Problem } from '../../errors.js';
+import { walletAndTagKey, walletKey } from '../../gateway/wallet.js';
 import type { Keyring } from '../keyring.js';
 import { readTrustedBytes } from '../trusted-file.js';
-import { parseAddressList } from './address-list.js';
+import { parseAddressList, type AddressList } from './address-list.js';
 import { checkKeyring } from './check-keyring.js';
+import type { IsListed } from './decide.js';
 import { parsePolicy, type Policy } from './policy.js';
 
 /** A policy as it was read from its file, with the lists that it names. */
@@ -16,8 +18,7 @@ export interface LoadedPolicy {
   readonly file: string;
   /** What works, but hardly as it was meant: sentences for operators. */
   readonly warnings: readonly string[];
-  /** Whether a list, by the name that the policy has for it, has an address, by its key. */
-  readonly isListed: (list: string, addressKey: string) => boolean;
+  readonly isListed: IsListed;
 }
 
 export interface PolicyFileOptions {
@@ -82,24 +83,24 @@ function parseYaml(text: string): object {
   throw new Error('is no policy: it must have "version: 1", "platformId", "default" and a list "rules"');
 }
 
-interface AddressList {
-  readonly bytes: Buffer;
-  readonly keys: ReadonlySet<string>;
-}
-
-type AddressLists = ReadonlyMap<string, AddressList>;
+type AddressLists = ReadonlyMap<string, AddressList & { readonly bytes: Buffer }>;
 
 /** Each list once, however many rules name it. */
 function readLists(policy: Policy, folder: string): { readonly read: AddressLists; readonly problems: Problem[] } {
-  const read = new Map<string, AddressList>();
-  const problems = policy.rules.flatMap(({ when }, index): Problem[] => {
+  const read = new Map<string, AddressList & { readonly bytes: Buffer }>();
+  const problems = policy.rules.flatMap(({ when, cap }, index): Problem[] => {
     const { addressIn: list } = when;
-    if (list === undefined || read.has(list)) return [];
+    if (list === undefined) return [];
     const path = resolve(folder, list);
     try {
-      const bytes = readPublic(path);
-      read.set(list, { bytes, keys: parseAddressList(bytes.toString('utf8')) });
-      return [];
+      const bytes = read.get(list)?.bytes ?? readPublic(path);
+      const parsed = read.get(list) ?? { bytes, ...parseAddressList(bytes.toString('utf8')) };
+      read.set(list, parsed);
+      // Only where it decides what a cap lets pass does the tag count.
+      if (parsed.tagged === undefined || (cap !== undefined && policy.uncovered === 'hold')) return [];
+      throw new RangeError(
+        `${parsed.tagged} must be without the destination tag: this rule holds whatever tag follows`,
+      );
     } catch (error) {
       const said = (error as Error).message;
       return [{ field: `rules.${index}.when.addressIn`, message: `names a list that cannot be used: ${path} ${said}` }];
@@ -109,11 +110,11 @@ function readLists(policy: Policy, folder: string): { readonly read: AddressList
 }
 
 function askLists(lists: AddressLists): LoadedPolicy['isListed'] {
-  return (name, key) => {
+  return (name, addressTo, as) => {
     const list = lists.get(name);
     // "No" would pass what a list forbids, "yes" what only a list allows.
     if (list === undefined) throw new Error(`The policy has no list "${name}"`);
-    return list.keys.has(key);
+    return list[as].has(as === 'wallet' ? walletKey(addressTo) : walletAndTagKey(addressTo));
   };
 }
 

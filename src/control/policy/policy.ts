@@ -20,6 +20,8 @@ export interface Condition {
    * get around.
    */
   readonly isAddressNew?: boolean | undefined;
+  /** Its address has no form that is known, or a wrong checksum. */
+  readonly isAddressUnparsed?: boolean | undefined;
   /** It is worth more than this, in millionths of a dollar. */
   readonly usdAbove?: bigint | undefined;
   /** The file with the addresses, as the policy names it. */
@@ -89,13 +91,14 @@ const nameField = z.string({ error: NAME_RULE }).regex(/^[a-z0-9][a-z0-9-]{0,39}
 const when = z
   .strictObject({
     paymentId: z.array(paymentIdField, { error: 'must be a list of ids such as ["6"]' }).min(1).exactOptional(),
-    address: z.literal('new', { error: 'must be new' }).exactOptional(),
+    address: z.enum(['new', 'unparsed'], { error: 'must be new or unparsed' }).exactOptional(),
     usdAbove: usdField.exactOptional(),
     addressIn: z.string().min(1).exactOptional(),
   })
   .transform(({ paymentId, address, usdAbove, addressIn }): Condition => ({
     paymentIds: paymentId && new Set(paymentId),
-    isAddressNew: address && true,
+    isAddressNew: address === 'new' || undefined,
+    isAddressUnparsed: address === 'unparsed' || undefined,
     usdAbove,
     addressIn,
   }));

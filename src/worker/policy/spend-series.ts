@@ -2,6 +2,7 @@ import {
   bucketOf,
   matches,
   valueOf,
+  type IsListed,
   type PolicySubject,
   type UsdWorth,
   type WindowView,
@@ -13,7 +14,7 @@ import { SpendingLog, type LoggedSpend } from '../../control/policy/spending-log
 /** What windows ask of a policy beside its rules. */
 export interface SpendingWorld {
   readonly policy: Policy;
-  readonly isListed: (list: string, addressKey: string) => boolean;
+  readonly isListed: IsListed;
   /** What an amount is worth now, for spends of which nobody noted it. */
   readonly worthOf: (paymentId: number, amount: string) => UsdWorth;
 }
@@ -151,8 +152,16 @@ const NOT_ASKED: UsdWorth = { kind: 'unknown', reason: 'no rule asks for dollars
 
 /** Rules of which this is equal count the same spends, in the same unit and the same buckets. */
 function describe({ when, cap: { unit, per } }: CappedRule): string {
-  const { paymentIds = [], isAddressNew, usdAbove, addressIn } = when;
-  return JSON.stringify([[...paymentIds].sort(), isAddressNew, usdAbove?.toString(), addressIn, unit, per]);
+  const { paymentIds = [], isAddressNew, isAddressUnparsed, usdAbove, addressIn } = when;
+  return JSON.stringify([
+    [...paymentIds].sort(),
+    isAddressNew,
+    isAddressUnparsed,
+    usdAbove?.toString(),
+    addressIn,
+    unit,
+    per,
+  ]);
 }
 
 function isOver(agesFrom: number | undefined, withinMs: number, now: number): boolean {

@@ -3,7 +3,7 @@ import { bucketOf, decide, valueOf, type PolicySubject, type PolicyWorld } from 
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import { SpendingLog } from '../../../src/control/policy/spending-log.js';
 import { fromUnits } from '../../../src/decimal.js';
-import { naiveKind, type PastSend } from './naive-decide.js';
+import { isNaivelyListed, naiveKind, type PastSend } from './naive-decide.js';
 
 const NOW = Date.parse('2026-11-23T10:00:00Z');
 const HOUR_MS = 3_600_000;
@@ -40,7 +40,7 @@ const otherRule = fc.constantFrom<object>(
 const rules = fc.array(fc.oneof({ weight: 4, arbitrary: capRule }, otherRule), { maxLength: 6 });
 const send = fc.record({
   paymentId: fc.constantFrom(6, 7),
-  addressTo: fc.constantFrom('w1', 'w2', 'listed'),
+  addressTo: fc.constantFrom('w1', 'w1:2', 'w2', 'listed', 'listed:1', 'listed:2', 'tagged:1', 'tagged:2'),
   signer: fc.constantFrom('shop', 'other'),
   amount: fc.bigInt({ min: 1n, max: 20n * 10n ** 18n }).map((units) => units * 10n ** 18n),
   usd: fc.option(fc.bigInt({ min: 1n, max: 25_000_000n }), { nil: undefined, freq: 8 }),
@@ -87,7 +87,7 @@ function worldOf(
 ): PolicyWorld {
   return {
     ...{ now: 0, wallNow: NOW, addressSeenAt: undefined, rejectedBy: undefined, stranger: undefined },
-    isListed: (_, key) => key.startsWith('listed'),
+    isListed: (_, addressTo, as) => isNaivelyListed(addressTo, as),
     worth: usd === undefined ? { kind: 'unknown', reason: 'none' } : { kind: 'known', micros: usd },
     approvedBy: new Set(approvedBy),
     window: windowsOf(policy, past),
@@ -110,7 +110,7 @@ function windowsOf(policy: Policy, past: readonly PastSend[]): PolicyWorld['wind
   for (const each of ordered) {
     for (const { name, cap, when } of policy.rules) {
       if (cap?.withinMs === undefined || (when.paymentIds && !when.paymentIds.has(each.paymentId))) continue;
-      if (when.addressIn !== undefined && !each.addressTo.startsWith('listed')) continue;
+      if (when.addressIn !== undefined && !isNaivelyListed(each.addressTo, 'wallet')) continue;
       if (when.usdAbove !== undefined && (each.usd ?? 0n) <= when.usdAbove) continue;
       const value = valueOf(cap, subjectOf(each), { kind: 'known', micros: each.usd ?? 0n });
       const log = logs.get(name);

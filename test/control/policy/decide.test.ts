@@ -150,6 +150,32 @@ describe('rules together', () => {
     expect(verdictOf(strict, worldOf(), { ...PAYOUT, paymentId: 10, amount: '1' }).kind).toBe('send');
   });
 
+  it('with a cap let pass the very recipients of a list, and hold each tag of a wallet that is on it', () => {
+    const named = '{ name: own, when: { addressIn: own.txt }, cap: { usd: "100" }, over: refuse }';
+    const asked: string[] = [];
+    const isListed: PolicyWorld['isListed'] = (list, addressTo, as) => {
+      asked.push(`${list} ${addressTo} ${as}`);
+      return as === 'wallet';
+    };
+    const strict: Policy = { ...policyOf(named), uncovered: 'hold' };
+    const decision = decide(strict, { ...PAYOUT, addressTo: 'rExchange:66666' }, worldOf({ isListed }));
+    expect(decision.all.map(({ kind, rule }) => `${rule} ${kind}`)).toEqual(['own send', 'default refuse']);
+    expect(asked).toEqual(['own.txt rExchange:66666 wallet', 'own.txt rExchange:66666 recipient']);
+    expect(verdictOf(strict, worldOf({ isListed: () => true })).kind).toBe('send');
+    const denied = policyOf('{ name: denied, when: { addressIn: deny.txt }, over: refuse }');
+    expect(verdictOf(denied, worldOf({ isListed }))).toMatchObject({ kind: 'refuse', rule: 'denied' });
+  });
+
+  it('hold an address that cannot be read, where one says so', () => {
+    const policy = policyOf('{ name: odd, when: { address: unparsed }, over: refuse }');
+    const kindOf = (addressTo: string): string => verdictOf(policy, worldOf(), { ...PAYOUT, addressTo }).kind;
+    const right = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
+    expect(kindOf(right)).toBe('send');
+    for (const odd of [right.replace('t4', 't5'), `${right}:5`, 'rExchange:1', 'bitcoincash:qA', 'wallet-1']) {
+      expect([odd, kindOf(odd)]).toEqual([odd, 'refuse']);
+    }
+  });
+
   it('let a new address wait from the first time that it was seen, whatever was paid to it', () => {
     const policy = policyOf('{ name: cool, when: { address: new, usdAbove: "5" }, over: { wait: 24h } }');
     expect(verdictOf(policy, worldOf())).toMatchObject({ kind: 'wait', until: NOW + 24 * HOUR_MS });

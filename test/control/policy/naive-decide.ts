@@ -30,14 +30,24 @@ const ORDER = ['send', 'wait', 'approve', 'refuse'];
 
 export function naiveKind(given: NaiveCase): string {
   const kinds = given.policy.rules.flatMap((rule) => naiveRule(rule, given));
-  const isCovered = given.policy.rules.some((rule) => rule.cap !== undefined && isAbout(rule, given) !== false);
+  const isCovered = given.policy.rules.some(
+    (rule) =>
+      rule.cap !== undefined &&
+      isAbout(rule, given) !== false &&
+      (rule.when.addressIn === undefined || isNaivelyListed(given.payout.addressTo, 'recipient')),
+  );
   if (!isCovered && given.policy.uncovered === 'hold') kinds.push('refuse');
   return kinds.reduce((one, other) => (ORDER.indexOf(other) > ORDER.indexOf(one) ? other : one), 'send');
 }
 
+/** The list has two lines: `listed` and `tagged:1`. */
+export function isNaivelyListed(addressTo: string, as: 'wallet' | 'recipient'): boolean {
+  return as === 'wallet' ? /^(listed|tagged)(:|$)/.test(addressTo) : /^(listed|tagged:1)$/.test(addressTo);
+}
+
 function isAbout({ when }: PolicyRule, { payout }: NaiveCase): boolean | undefined {
   if (when.paymentIds && ![...when.paymentIds].includes(payout.paymentId)) return false;
-  if (when.addressIn !== undefined && !payout.addressTo.startsWith('listed')) return false;
+  if (when.addressIn !== undefined && !isNaivelyListed(payout.addressTo, 'wallet')) return false;
   if (when.usdAbove === undefined) return true;
   return payout.usd === undefined ? undefined : payout.usd > when.usdAbove;
 }
@@ -68,7 +78,7 @@ function naiveRule(rule: PolicyRule, given: NaiveCase): string[] {
   const counted = given.past.filter(
     (send) =>
       isAbout(rule, { ...given, payout: send }) === true &&
-      (cap.per !== 'address' || send.addressTo === given.payout.addressTo) &&
+      (cap.per !== 'address' || send.addressTo.split(':')[0] === given.payout.addressTo.split(':')[0]) &&
       (cap.per !== 'signer' || send.signer === given.payout.signer) &&
       (send.answeredAt === undefined || given.now - send.answeredAt < (cap.withinMs ?? 0)),
   );

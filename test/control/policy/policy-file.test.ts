@@ -2,7 +2,6 @@ import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { addressKey } from '../../../src/control/policy/address-key.js';
 import { readPolicyFile, type LoadedPolicy } from '../../../src/control/policy/policy-file.js';
 import { InvalidConfigError } from '../../../src/errors.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../support/keys.js';
@@ -11,6 +10,8 @@ const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 const FIELD = 'PAYOUT_POLICY_FILE';
 const KEYRING = keyringOf(approver(2, 'alice'), approver(3, 'bob'), approver(4, 'carol'));
 const DENIED = '0x52908400098527886E0F7030069857D2E4169EE7';
+const TON = ['EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF', 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff+W72r5gqPrHF'];
+const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
 const POLICY = `version: 1
 platformId: "4242"
 default: hold
@@ -64,12 +65,12 @@ describe('readPolicyFile', () => {
     expect(policy.rules.map(({ name }) => name)).toEqual(['four-eyes', 'flood', 'denied']);
     expect({ path, warnings }).toEqual({ path: file, warnings: [] });
     expect(hash).toMatch(/^[0-9a-f]{64}$/);
-    expect(isListed('deny.txt', addressKey(DENIED.toLowerCase()))).toBe(true);
-    expect(isListed('deny.txt', addressKey('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:17'))).toBe(true);
+    expect(isListed('deny.txt', DENIED.toLowerCase(), 'wallet')).toBe(true);
+    expect(isListed('deny.txt', 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:17', 'wallet')).toBe(true);
     for (const other of ['', '#', 'stolen', 'txyzopyrdj2d9xrtbg411xzz3km5vkaebf']) {
-      expect(isListed('deny.txt', addressKey(other))).toBe(false);
+      expect(isListed('deny.txt', other, 'wallet')).toBe(false);
     }
-    expect(() => isListed('allow.txt', DENIED)).toThrow('The policy has no list "allow.txt"');
+    expect(() => isListed('allow.txt', DENIED, 'wallet')).toThrow('The policy has no list "allow.txt"');
   });
 
   it('finds the lists beside the file, also where it is a link', () => {
@@ -168,7 +169,7 @@ describe('who can change it', () => {
     mkdirSync(lists);
     write(join(lists, 'deny.txt'), `${DENIED}\n`);
     write(file, POLICY.replace('deny.txt', 'lists/deny.txt'));
-    expect(read().isListed('lists/deny.txt', addressKey(DENIED))).toBe(true);
+    expect(read().isListed('lists/deny.txt', DENIED, 'wallet')).toBe(true);
     chmodSync(lists, 0o777);
     expect(problemsOf(read).join('\n')).toMatch(/rules\.2\.when\.addressIn .*can write .*lists /);
   });
@@ -192,15 +193,60 @@ describe('a list of addresses', () => {
     [':tag', /line 2 must be one address/],
     ['bc1q\u00e9', /line 2 must be one address/],
     ['x'.repeat(257), /line 2 must be one address/],
-    ['a b\nc d\ne f', /line 2 must be .*\(got "a b"\), and so must 2 more of its lines$/],
+    ['a b\nc d\ne f', /line 2 must be .*\(got "a b"\), and 2 more of its lines cannot be used$/],
   ])('with the line %j is refused', (line, message) => {
     write(list, `${DENIED}\n${line}\nTXYZ9\n`);
     expect(problemsOf(read)).toEqual([expect.stringMatching(message)]);
   });
 
+  it.each([
+    ['rExchange:12345', /line 2 \("rExchange:12345"\) must be without the destination tag: this rule holds/],
+    ['EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF:5', /must be without the destination tag/],
+    ['X7AcgcsBL6XDcUb289X4mJ8djcdyKaGZMhc9YTE92ehJ2Fu', /must be without the destination tag/],
+    [`${DENIED}:5`, /line 2 must be an address alone: no destination tag follows one of its kind \(got "0x529/],
+    [`ethereum:${DENIED}`, /line 2 must be an address alone, without what is before its colon \(got "ethereum:0x/],
+    ['bitcoincash:qMine', /line 2 is a CashAddr address of bitcoincash whose checksum is wrong \(got "bitcoincash:qM/],
+    ['EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHG', /line 2 is a TON address whose checksum/],
+  ])('that forbids %s is refused, which would hold nobody or more than it says', (line, message) => {
+    write(list, `${DENIED}\n${line}\n`);
+    expect(problemsOf(read)).toEqual([expect.stringMatching(message)]);
+  });
+
+  it('may name destination tags where it decides what a cap lets pass, and only there', () => {
+    const cap = (name: string): string =>
+      `  - { name: ${name}, when: { addressIn: deny.txt }, cap: { usd: "1" }, over: refuse }\n`;
+    write(list, 'rExchange:12345\n');
+    write(file, POLICY.replace(/ {2}- \{ name: denied.*\n/, cap('own') + cap('own-two')));
+    const { isListed } = read();
+    expect(isListed('deny.txt', 'rExchange:12345', 'recipient')).toBe(true);
+    for (const other of ['rExchange', 'rExchange:66666']) expect(isListed('deny.txt', other, 'recipient')).toBe(false);
+    expect(isListed('deny.txt', 'rExchange:66666', 'wallet')).toBe(true);
+    write(file, POLICY + cap('own'));
+    expect(problemsOf(read)).toEqual([
+      expect.stringMatching(/rules\.2\.when\.addressIn .*without the destination tag/),
+    ]);
+    write(file, POLICY.replace('default: hold', 'default: send').replace(/ {2}- \{ name: denied.*\n/, cap('own')));
+    expect(problemsOf(read)).toEqual([
+      expect.stringMatching(/rules\.2\.when\.addressIn .*without the destination tag/),
+    ]);
+  });
+
+  it.each([
+    ['0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E', TON],
+    ['UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA', TON],
+    [`bitcoincash:${CASH}`, [CASH, CASH.toUpperCase(), `bitcoincash:${CASH}`.toUpperCase()]],
+    ['osmo1qurswpc8qurswpc8qurswpc8qurswpc8mg52kn', []],
+  ])('has a wallet in all its spellings, and with any tag: %s', (line, spellings) => {
+    write(list, `${line}\n`);
+    const { isListed } = read();
+    for (const spelling of [line, line.toUpperCase().replace(/^UQ.*/, line), ...spellings, `${line}:5`]) {
+      expect([spelling, isListed('deny.txt', spelling, 'wallet')]).toEqual([spelling, true]);
+    }
+  });
+
   it('may be empty', () => {
     write(list, '# none yet\n');
-    expect(read().isListed('deny.txt', addressKey(DENIED))).toBe(false);
+    expect(read().isListed('deny.txt', DENIED, 'wallet')).toBe(false);
   });
 });
 

@@ -206,6 +206,22 @@ describe('dollars', () => {
   });
 });
 
+it('one wallet in all its spellings, and with any tag, has one cap of its own', async () => {
+  const cap = { amount: '100', within: '1h', per: 'address' };
+  const rig = openRig({ ...HOURLY, cap });
+  const ton = 'DKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff';
+  const raw = '0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e';
+  await pay(rig, 'a', '60', { addressTo: `EQ${ton}-W72r5gqPrHF` });
+  await pay(rig, 'b', '40', { addressTo: `UQ${ton}+W72r5gqPuwA:tag` });
+  for (const addressTo of [`EQ${ton}+W72r5gqPrHF`, `UQ${ton}-W72r5gqPuwA`, raw, raw.toUpperCase(), `${raw}:5`]) {
+    expect([addressTo, rig.ask(rig.payout('c', '1', { addressTo }))]).toEqual([
+      addressTo,
+      expect.stringMatching(/^wait: .*100 of 100 are spent/),
+    ]);
+  }
+  expect(rig.ask(rig.payout('d', '100', { addressTo: raw.replace('ca6e', 'ca6f') }))).toBe('send');
+});
+
 describe('a new address', () => {
   const COOL_DOWN = { name: 'cool-down', when: { address: 'new' }, over: { wait: '24h' } };
 
@@ -222,6 +238,21 @@ describe('a new address', () => {
     clock.pass(1);
     expect(rig.ask(payout)).toBe('send');
     expect(rig.authority.takeUnseen()).toEqual([]);
+  });
+
+  it.each([
+    ['bitcoincash:qA', 'bitcoincash:qB'],
+    [`0:${'0A'.repeat(32)}`, `0:${'0B'.repeat(32)}`],
+    ['0:HEXA', '0:HEXB'],
+    ['rExchange:12345', 'rExchange:66666'],
+    ['rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:1', 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:2'],
+  ])('%s seen before, %s is new', async (before, after) => {
+    const rig = openRig(COOL_DOWN);
+    rig.ask(rig.payout('a', '1', { addressTo: before }));
+    await rig.journal.noteSeen({ at: clock.wallNow(), addresses: rig.authority.takeUnseen() });
+    clock.pass(24 * HOUR_MS);
+    expect(rig.ask(rig.payout('a', '1', { addressTo: before }))).toBe('send');
+    expect(rig.ask(rig.payout('b', '1', { addressTo: after }))).toMatch(/^wait: .*its address is new/);
   });
 
   it('is held before its turn, and judged again when its time has come', () => {

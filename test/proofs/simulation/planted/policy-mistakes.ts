@@ -1,5 +1,6 @@
 import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js';
 import type { Spend, SpendEvent } from '../../../../src/control/policy/spend-event.js';
+import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { PolicyInForce } from '../../../../src/worker/policy/policy-authority.js';
 import { AccountPolicy, type AccountPolicyOptions } from '../../../../src/worker/policy/account-policy.js';
@@ -24,6 +25,7 @@ export const policyMistakes: readonly Mistake[] = [
   { name: 'rates that are old or jumped believed', pieces: withPolicy(withAnyRate) },
   { name: 'office hours not asked', pieces: withRules(alwaysOpen) },
   { name: 'new addresses not waited for', pieces: withJournal({ seenAt: () => 0 }) },
+  { name: 'new tags of a known address not waited for', pieces: { makePolicy: withSeenWallets } },
   { name: 'lists of addresses not asked', pieces: { makePolicy: withoutLists } },
   ...approvalMistakes,
 ];
@@ -157,6 +159,17 @@ function withAnyRate(policy: Policy): Policy {
 
 function withoutLists({ current, ...rest }: AccountPolicyOptions): AccountPolicy {
   return new AccountPolicy({ ...rest, current: { ...parts(current), isListed: () => false } });
+}
+
+/** What was seen with one tag counts as seen with any. */
+function withSeenWallets({ journal, ...rest }: AccountPolicyOptions): AccountPolicy {
+  const seenAt = new Map<string, number>();
+  const noteSeen: SendJournal['noteSeen'] = async (seen) => {
+    for (const address of seen.addresses) if (!seenAt.has(walletKey(address))) seenAt.set(walletKey(address), seen.at);
+    await journal.noteSeen(seen);
+  };
+  const changes = { noteSeen, seenAt: (address: string) => seenAt.get(walletKey(address)) ?? journal.seenAt(address) };
+  return new AccountPolicy({ ...rest, journal: but(journal, changes) });
 }
 
 /** A rule whose hours never end. */

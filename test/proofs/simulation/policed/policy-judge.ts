@@ -55,10 +55,9 @@ export class PolicyJudge {
     this.#options = options;
   }
 
-  /** A payout of this address is in the ledger. */
+  /** A payout of this address is in the ledger: another tag is another address. */
   seen(addressTo: string): void {
-    const bucket = bucketOf(addressTo);
-    if (!this.#firstSeen.has(bucket)) this.#firstSeen.set(bucket, this.#options.world.now);
+    if (!this.#firstSeen.has(addressTo)) this.#firstSeen.set(addressTo, this.#options.world.now);
   }
 
   /** A request leaves a process. */
@@ -132,7 +131,7 @@ export class PolicyJudge {
     }
     if (open !== undefined) return this.#isOpen(open) ? undefined : 'it is closed';
     if (typeof over === 'string') return 'it is about it';
-    const seenAt = this.#firstSeen.get(bucketOf(payment.addressTo)) ?? Infinity;
+    const seenAt = this.#firstSeen.get(payment.addressTo) ?? Infinity;
     // Who saw it and who waits may be two hosts.
     const isOver = 'coolMs' in over && written.at - seenAt >= over.coolMs - 2 * CLOCKS_WITHIN_MS - ROUNDING_MS;
     return isOver ? undefined : 'its address is new';

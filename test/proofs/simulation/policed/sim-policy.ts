@@ -1,4 +1,6 @@
+import type { IsListed } from '../../../../src/control/policy/decide.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
+import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { WithdrawRequest } from '../../../../src/gateway/withdraw-gateway.js';
 import type { Payout, ValidPayout } from '../../../../src/ledger/payout.js';
 import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
@@ -44,7 +46,7 @@ export class SimPolicy {
     const spoken = (this.#spoken = new SpokenApprovals({ world, wallNow, askedFor }));
     this.#approvers = new SimApprovers({ world, random, spoken, wallNow, askedFor });
     const { guardMs } = plan.settings;
-    const isListed = (bucket: string): boolean => this.isListed(LIST, bucket);
+    const isListed = (bucket: string): boolean => bucket === walletOf('c');
     this.judge = new PolicyJudge({
       world,
       rules,
@@ -57,7 +59,7 @@ export class SimPolicy {
     world.note(() => JSON.stringify(rules));
   }
 
-  readonly isListed = (list: string, addressKey: string): boolean => list === LIST && addressKey === walletOf('c');
+  readonly isListed: IsListed = (list, addressTo) => list === LIST && walletKey(addressTo) === walletOf('c');
 
   /** Those of one letter go to one address, each with a destination tag of its own. */
   nameOf(number: number): string {
