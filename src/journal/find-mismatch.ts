@@ -1,4 +1,4 @@
-import type { SenderLedger, SenderView } from '../ledger/sender-ledger.js';
+import type { KnownJournal, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 import { wasSent } from './journal-view.js';
 import type { ReadableJournal } from './send-journal.js';
 
@@ -59,6 +59,17 @@ export async function findMismatch(
     kind: 'journal',
     reason: `The send journal lacks its last entries: it ends with send number ${known.sends}, the ledger knows that it had number ${noted.sends}.`,
   };
+}
+
+/** The journals of a host that have sends. The ledger notes the entry before the one that is being written. */
+export function findOwnJournals({ journals, lastJournalId }: SenderView, host: string): readonly KnownJournal[] {
+  return journals.filter((known) => known.host === host && (known.sends > 0 || known.journalId === lastJournalId));
+}
+
+/** What is wrong where the journal in a folder is empty and the ledger knows others of this host. */
+export function describeLostJournal(own: readonly KnownJournal[], dir: string): string {
+  const known = own.map(({ journalId, dir: place }) => (place === '' ? journalId : `${journalId} in ${place}`));
+  return `the ledger knows a journal of this host that has sends (${known.join(', ')}), but in ${dir} it is missing or empty`;
 }
 
 function olderCopy(detail: string): LedgerMismatch {

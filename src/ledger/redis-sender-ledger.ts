@@ -27,6 +27,8 @@ import type {
 /** What a heartbeat showed holds for some heartbeats, in ms. */
 const HEARTBEAT_HOLDS_MS = 5_000;
 
+const SIGNED_BEFORE_LIMIT = 1_000;
+
 /** The sender's view of the ledger, in Redis. Its connection must not send a command twice: `connectRedis(url, 'sender')`. */
 export class RedisSenderLedger implements SenderLedger {
   readonly #connection: LedgerConnection;
@@ -120,6 +122,20 @@ export class RedisSenderLedger implements SenderLedger {
     const { clock, run, keys } = this.#connection;
     const args = [clock.wallNow(), attempt ?? '', toHeldField(hold)];
     return (await run('hold-payout', args, [keys.payout(payoutId)])) === 1;
+  }
+
+  async findSignedBefore(time: number): Promise<readonly string[]> {
+    const { redis, keys, clock } = this.#connection;
+    const payoutIds = await ask(redis.zrange(keys.state('queued'), '0', String(SIGNED_BEFORE_LIMIT - 1)));
+    if (payoutIds.length === 0) return [];
+    const records = await pipelined(this.#connection, (pipeline) => {
+      for (const payoutId of payoutIds) pipeline.hmget(keys.payout(payoutId), 'iat', 'exp');
+    });
+    const now = clock.wallNow();
+    return payoutIds.filter((_, index) => {
+      const [iat, exp] = records[index] as (string | null)[];
+      return Date.parse(iat ?? '') < time && Date.parse(exp ?? '') > now;
+    });
   }
 
   async readSpends(): Promise<readonly SpendEvent[]> {

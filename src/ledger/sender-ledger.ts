@@ -188,6 +188,12 @@ export interface SenderLedger {
    * @returns false when it is not queued any more, or at another attempt; nothing was changed then
    */
   holdPayout(payoutId: string, attempt: number | undefined, hold: Hold): Promise<boolean>;
+  /**
+   * Queued payouts that were signed before a time and whose signature has not expired, of the 1,000 that have waited longest.
+   * What the records say: a hint.
+   * @param time - wall clock, ms
+   */
+  findSignedBefore(time: number): Promise<readonly string[]>;
   /** What was spent where a policy counts, the oldest first. What cannot be read is left out. */
   readSpends(): Promise<readonly SpendEvent[]>;
   /** Puts back an attempt that is proved not to have been sent. Without effect when it never began. */

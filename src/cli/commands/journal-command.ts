@@ -23,13 +23,20 @@ Examples:
 `;
 
 const ADOPT_HELP_AFTER = `
-A journal knows what was sent since it began. In signed mode the worker therefore holds what was signed before that: it may
-have been sent already. With this command you state that it was not: before now, nothing of this account was sent that this
-journal does not know. If that is wrong, a payout can be paid twice. Where there is no journal yet, one is made.
+A journal knows what was sent since it began. With a keyring, a worker therefore sends nothing while payouts wait that were
+signed before that: they may have been sent already. Without one, it sends nothing if its journal is empty and the ledger knows
+another one of the same host. With this command you state that Redis is right about what was sent before now, if this journal
+does not know it. If that is wrong, a payout is paid twice. A running worker continues by itself. If there is no journal yet,
+one is made.
+
+Before you state it:
+  - The host that sent before is there: start its worker instead, or copy its journal folder here while both are stopped.
+  - Its journal is lost: decide what is unknown, and compare what waits with the gateway's records.
+  - The account is new: nothing was sent, so there is nothing to compare.
 
 Examples:
   payouts journal adopt --reason "new account, nothing was sent yet"
-  payouts journal adopt --yes --reason "journal of the old host copied, see ticket 812"
+  payouts journal adopt --yes --reason "host a is lost, compared with the gateway's records, ticket 812"
 `;
 
 const UPGRADE_HELP_AFTER = `
@@ -51,7 +58,7 @@ export function defineJournalCommand(command: Command, context: CliContext): voi
 function addAdopt(parent: Command, context: CliContext): void {
   const command = parent
     .command('adopt')
-    .description('state that nothing was sent that this journal does not know')
+    .description('state that Redis is right about what this journal does not know')
     .option('-y, --yes', 'do not ask')
     .option('--json', 'print {journalId, at, by, reason} as JSON')
     .addHelpText('after', ADOPT_HELP_AFTER);
@@ -59,7 +66,7 @@ function addAdopt(parent: Command, context: CliContext): void {
     const actor = await readActor(flags);
     const folder = readJournalFolder(context);
     if (!yes) {
-      const question = `Was nothing of account ${folder.platformId} sent before now that the journal in ${folder.dir} does not know?`;
+      const question = `Is Redis right about what account ${folder.platformId} sent before now, and was nothing that waits sent already?`;
       await confirm(question, { terminal: context.terminal });
     }
     const note = { at: Date.now(), by: actor.by, reason: actor.reason };

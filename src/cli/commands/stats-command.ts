@@ -4,6 +4,7 @@ import { readAccountStats, type AccountStats } from '../../ledger/account-stats.
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
 import { readStatistics } from '../../ledger/statistics.js';
+import { readWorkers, type KnownWorker } from '../../ledger/workers.js';
 import { watchHeartbeat, type SenderLife } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import type { AdviceOptions } from '../../operator/signed-command.js';
@@ -52,9 +53,10 @@ async function showAccount(context: CliContext, json: true | undefined): Promise
     if (json) context.writeJson({ ...stats, ...toJsonFields(money) });
     else {
       const life = await watchHeartbeat(connection, systemClock, WATCH_MS);
-      context.write(
-        formatAccount(money, life, { colours: context.colours, isSigned: hasKeyring(context.environment) }),
-      );
+      const isSending = life.kind === 'alive' || life.kind === 'changing';
+      const refused = isSending ? undefined : findRefused(await readWorkers(connection), systemClock.wallNow());
+      const { colours } = context;
+      context.write(formatAccount(money, life, { colours, isSigned: hasKeyring(context.environment), refused }));
     }
   });
 }
@@ -69,6 +71,15 @@ async function showBatch(context: CliContext, batch: string, json: true | undefi
 
 interface StatsOptions extends AdviceOptions {
   readonly colours: Colours;
+  /** A worker that refuses to send while no other does. */
+  readonly refused: KnownWorker | undefined;
+}
+
+/** Workers report every five seconds; the clocks of two hosts may differ. */
+const REPORT_VALID_MS = 60_000;
+
+function findRefused(workers: readonly KnownWorker[], now: number): KnownWorker | undefined {
+  return workers.find(({ role, at }) => role === 'refused' && Math.abs(now - at) < REPORT_VALID_MS);
 }
 
 function formatAccount(money: MoneyFacts, life: SenderLife, options: StatsOptions): string {
@@ -105,9 +116,13 @@ function describeHoldOff({ holdOffMs }: { readonly holdOffMs: number }): string 
   return holdOffMs === 0 ? '' : `; sends nothing for another ${formatSeconds(holdOffMs)}`;
 }
 
-function describeSending(stats: AccountStats, { colours, ...options }: StatsOptions): string {
+function describeSending(stats: AccountStats, { colours, refused, ...options }: StatsOptions): string {
   const [advice] = adviseAccount(stats, options);
-  if (advice === undefined) return 'not paused';
+  if (advice === undefined) {
+    return refused === undefined
+      ? 'not paused'
+      : `${colours.yellow('STOPPED')}: the worker ${refused.name} refuses to send. ${refused.reason ?? ''}`;
+  }
   const { pausedBy, pausedAt } = stats;
   const since = pausedAt === null ? '' : `, ${formatTime(pausedAt)} UTC`;
   const by = advice.kind === 'pause' ? ` (by ${pausedBy ?? ''}${since})` : '';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { formatCount } from '../../format.js';
-import { findMismatch } from '../../journal/find-mismatch.js';
+import { describeLostJournal, findMismatch, findOwnJournals } from '../../journal/find-mismatch.js';
 import { readJournal } from '../../journal/read-journal.js';
 import type { ReadableJournal } from '../../journal/send-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
@@ -29,13 +29,15 @@ export async function checkJournalAgreement(
     return problem(NAME, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
   }
   const view = await peekSenderView(connection);
-  if (journal?.ledger === undefined) return judgeMissing(connection.platformId, dir, view, options);
+  if (journal?.ledger === undefined) return judgeMissing(connection.platformId, dir, view);
   const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
   if (mismatch !== undefined) {
     return problem(NAME, mismatch.reason, 'See docs/operations.md, "An objection stops the account".');
   }
   const { journalId } = journal;
-  const replaced = findOwn(view).find((known) => known.dir === dir && known.journalId !== journalId);
+  const replaced = findOwnJournals(view, hostname()).find(
+    (known) => known.dir === dir && known.journalId !== journalId,
+  );
   if (replaced === undefined) return ok(NAME, `they agree on ${journal.ledger.sends} sends`);
   return warning(
     NAME,
@@ -45,17 +47,18 @@ export async function checkJournalAgreement(
 }
 
 /** No journal, or one without a send. Only what the ledger knows tells whether there should be one. */
-function judgeMissing(platformId: number, dir: string, view: SenderView, options: AdviceOptions): CheckResult {
-  const own = findOwn(view);
+function judgeMissing(platformId: number, dir: string, view: SenderView): CheckResult {
+  const own = findOwnJournals(view, hostname());
   if (own.length > 0) {
     const elsewhere = own.filter((known) => known.dir !== '' && known.dir !== dir);
     const where = elsewhere.map(
-      (known) => ` If it is where the ledger last saw it, set SEND_JOURNAL_DIR=${known.dir}.`,
+      (known) =>
+        ` If it is where the ledger last saw it, set SEND_JOURNAL_DIR=${known.dir}, or stop the worker and copy the file from there.`,
     );
     return problem(
       NAME,
-      `the ledger knows a journal of this host that has sends (${toIds(own)}), but in ${dir} it is missing or empty`,
-      `${WITHOUT_SENDS}${where.join('')} Restore the file; if it is permanently lost, ${giveUp(platformId, own, options)}.`,
+      describeLostJournal(own, dir),
+      `A worker on this host waits.${where.join('')} Restore the file. If it is permanently lost, compare what waits with the gateway's records and run \`payouts journal adopt --account ${platformId} --reason WHY\`.`,
     );
   }
   const sends = Math.max(view.sendCount, ...view.journals.map((known) => known.sends));
@@ -65,17 +68,6 @@ function judgeMissing(platformId: number, dir: string, view: SenderView, options
     `the journal of this host is empty, the ledger has ${formatCount(sends, 'send')}`,
     `Check SEND_JOURNAL_DIR. ${WITHOUT_SENDS}`,
   );
-}
-
-/** The journals of this host that have sends. The ledger notes the entry before the one that is being written. */
-function findOwn({ journals, lastJournalId }: SenderView): KnownJournal[] {
-  return journals.filter(
-    ({ journalId, host, sends }) => host === hostname() && (sends > 0 || journalId === lastJournalId),
-  );
-}
-
-function toIds(journals: readonly KnownJournal[]): string {
-  return journals.map(({ journalId }) => journalId).join(', ');
 }
 
 function giveUp(platformId: number, journals: readonly KnownJournal[], options: AdviceOptions): string {

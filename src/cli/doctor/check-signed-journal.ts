@@ -1,13 +1,14 @@
 import { resolve } from 'node:path';
 import type { Keyring } from '../../control/keyring.js';
 import { INTENT_LIFETIME_MS } from '../../control/intent-signer.js';
-import { formatTime } from '../../format.js';
+import { formatCount, formatTime } from '../../format.js';
 import { journalPath } from '../../journal/journal-files.js';
 import { JournalReader } from '../../journal/journal-reader.js';
 import type { JournalView } from '../../journal/journal-view.js';
 import { ViewedJournal } from '../../journal/viewed-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { peekSenderView } from '../../ledger/read-sender-view.js';
+import { RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
 import { forAccount } from '../../operator/next-steps.js';
 import { SignedAuthority } from '../../worker/signed-authority.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
@@ -47,11 +48,15 @@ export async function checkSignedJournal(
   const { bornAt, complete } = control.marksAt(now);
   if (complete !== undefined) return ok(NAME, `stated to be complete by ${complete.by} (${complete.reason})`);
   if (now - bornAt >= INTENT_LIFETIME_MS) return ok(NAME, 'begun before any payout was signed that has not expired');
-  return warning(
-    NAME,
-    `payouts that were signed before ${bornAt === now ? "the worker's first start" : showTime(bornAt)} are held: the journal cannot know whether they were sent`,
-    `Once you know that nothing was sent before that it does not know: \`payouts journal adopt --account ${platformId} --reason WHY\` on this host, then \`payouts release\` for what is held.`,
-  );
+  const since = bornAt === now ? "the worker's first start" : showTime(bornAt);
+  const waiting = await new RedisSenderLedger(connection, 'reply').findSignedBefore(bornAt);
+  const fix = `Compare what waits with the gateway's records, then run \`payouts journal adopt --account ${platformId} --reason WHY\` on this host.`;
+  if (waiting.length === 0) {
+    const detail = `this host sends no payout that was signed before ${since}: the journal cannot know whether it was sent`;
+    return warning(NAME, detail, fix);
+  }
+  const detail = `this host sends nothing: ${formatCount(waiting.length, 'payout')} waiting that the journal cannot know, signed before ${since}`;
+  return problem(NAME, detail, fix);
 }
 
 class ReadJournal extends ViewedJournal {

@@ -94,6 +94,8 @@ const JUDGES: readonly Judge[] = [
     );
     if (standby !== undefined)
       return { tone: 'bad', headline, detail: `${problem} ${standby.name} stands by to take over.` };
+    const refusing = workers.find(({ silentMs, reason }) => silentMs < WORKER_SILENT_AFTER_MS && reason !== undefined);
+    if (refusing !== undefined && refusing.name !== sender?.name) return refusedBy(refusing);
     return {
       tone: 'bad',
       headline,

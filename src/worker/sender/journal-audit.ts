@@ -1,6 +1,12 @@
 import type { Clock } from '../../clock.js';
 import { RedisUnavailableError } from '../../errors.js';
-import { findMismatch, snapshotJournal, type LedgerMismatch } from '../../journal/find-mismatch.js';
+import {
+  describeLostJournal,
+  findMismatch,
+  findOwnJournals,
+  snapshotJournal,
+  type LedgerMismatch,
+} from '../../journal/find-mismatch.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { JournalPlace, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
@@ -9,9 +15,11 @@ import type { StatusTracker } from './sender-status.js';
 
 export interface JournalAuditOptions {
   readonly clock: Clock;
-  readonly ledger: Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'object'>;
+  readonly ledger: Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'findSignedBefore' | 'object'>;
   readonly journal: SendJournal;
   readonly journalPlace: JournalPlace;
+  /** Payouts have to be signed: what was sent before the journal began is then known from signatures only. */
+  readonly isSigned: boolean;
   readonly outcomes: OutcomeRecorder;
   readonly status: StatusTracker;
   readonly logger: Logger;
@@ -23,6 +31,17 @@ export const ADOPT_HINT =
   'else `payouts stats` shows the `payouts adopt-ledger` command that ends this';
 const JOURNAL_HINT =
   'this process sends nothing: its send journal cannot be trusted. See "The send journal" in docs/operations.md';
+
+export const UNKNOWING_HINT =
+  'this process sends nothing: its send journal cannot know what was sent before it began. See "The send journal" in docs/operations.md';
+
+/**
+ * Why a process sends nothing while payouts wait that were signed before its journal began.
+ * @param bornAt - wall clock, ms
+ */
+export function describeUnadopted(bornAt: number): string {
+  return `Payouts wait that were signed before the send journal of this host began (${new Date(bornAt).toISOString()}), so it cannot know whether they were sent. A host whose journal knows may send them. Otherwise compare them with the gateway's records and run \`payouts journal adopt --reason WHY\` on this host.`;
+}
 
 /** Compares journal and ledger where this process does not hold the lease, and exchanges what only one of them knows. */
 export class JournalAudit {
@@ -56,10 +75,12 @@ export class JournalAudit {
     const view = await ledger.readSender();
     const mismatch = await findMismatch(read, view, ledger);
     if (mismatch === undefined) {
-      status.endRefusal();
       await this.#notePeers(view);
       await this.#replayOutcomes();
-      return undefined;
+      const unknowing = await this.#findUnknowing(view);
+      if (unknowing === undefined) status.endRefusal();
+      else status.refuse(unknowing, UNKNOWING_HINT);
+      return unknowing;
     }
     status.refuse(mismatch.reason, mismatch.kind === 'ledger' ? ADOPT_HINT : JOURNAL_HINT);
     const isNoted = view.objections.some(({ journalId }) => journalId === journal.journalId);
@@ -84,6 +105,18 @@ export class JournalAudit {
     const { journalId, peers } = this.#options.journal;
     if (sendCount > 0 && lastJournalId !== journalId) return false;
     return [...journals, ...peers].every((known) => known.journalId === journalId);
+  }
+
+  /** Whether this journal may lack earlier sends that matter now, and no operator adopted it. Stops this process only. */
+  async #findUnknowing(view: SenderView): Promise<string | undefined> {
+    const { journal, journalPlace, ledger, isSigned } = this.#options;
+    const { bornAt } = journal;
+    if (bornAt === 0) return undefined;
+    if (isSigned) return (await ledger.findSignedBefore(bornAt)).length === 0 ? undefined : describeUnadopted(bornAt);
+    if (journal.ledger !== undefined) return undefined;
+    const own = findOwnJournals(view, journalPlace.host);
+    if (own.length === 0) return undefined;
+    return `Nothing is sent: ${describeLostJournal(own, journalPlace.dir)}. Stop the worker and restore the file, or set SEND_JOURNAL_DIR to its folder. If it is permanently lost, compare what waits with the gateway's records and run \`payouts journal adopt --reason WHY\` on this host.`;
   }
 
   /** Binds a journal that is new on this host, or whose ledger was adopted elsewhere, to the ledger that it is used with. */

@@ -15,6 +15,8 @@ export type SendReport =
   | { readonly kind: 'paused'; readonly reason: string }
   /** A send journal, perhaps another one, contradicts the ledger: an operator must decide. */
   | { readonly kind: 'objected'; readonly reason: string }
+  /** It was signed before this process's journal began, and others wait like it or another host may know: no hold helps. */
+  | { readonly kind: 'unadopted'; readonly reason: string }
   /** Another process is the sender now. */
   | { readonly kind: 'lease_lost' }
   /** The signal was aborted before the send began. */

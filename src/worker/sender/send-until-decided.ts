@@ -13,6 +13,8 @@ export interface ActiveSender {
   readonly clock: Clock;
   /** Told when journal and ledger contradict each other. */
   readonly onMismatch: (mismatch: LedgerMismatch) => void;
+  /** Told why this process must not send although another may. */
+  readonly onUnadopted: (reason: string) => void;
   /** Keeps a pause that this worker makes in its journal, where it keeps pauses. */
   readonly notePause: (reason: string) => void;
   readonly observer: Pick<WorkerObserver, 'notSent'>;
@@ -62,6 +64,9 @@ export async function sendUntilDecided(
         break;
       case 'ledger_mismatch':
         onMismatch(report.mismatch);
+        return { kind: 'put_back' };
+      case 'unadopted':
+        active.onUnadopted(report.reason);
         return { kind: 'put_back' };
       case 'lease_lost':
       case 'stopped':

@@ -10,7 +10,7 @@ import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { describeJournal, type SendJournal } from '../../journal/send-journal.js';
 import type { JournalPlace, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
-import { ADOPT_HINT, JournalAudit } from './journal-audit.js';
+import { ADOPT_HINT, JournalAudit, UNKNOWING_HINT } from './journal-audit.js';
 import { LeaseKeeper, type HeldLease } from './lease-keeper.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
 import type { Pacer } from './pacer.js';
@@ -93,7 +93,7 @@ export class SenderLoop {
     this.#status = new StatusTracker(logger);
     const doubtMs = onAnyClock(guardMs + settings.inFlightMaxMs);
     const outcomes = new OutcomeRecorder({ ...options, ...settings, doubtMs, pause });
-    this.#audit = new JournalAudit({ ...options, outcomes, status: this.#status });
+    this.#audit = new JournalAudit({ ...options, isSigned: pause !== undefined, outcomes, status: this.#status });
   }
 
   get status(): SenderStatus {
@@ -153,11 +153,15 @@ export class SenderLoop {
       this.#status.refuse(found.reason, ADOPT_HINT);
       turn.end();
     };
+    const onUnadopted = (reason: string): void => {
+      this.#status.refuse(reason, UNKNOWING_HINT);
+      turn.end();
+    };
     const notePause = (reason: string): void => this.#pause?.note(reason);
     this.#status.becomeSender(lease.epoch);
     const over = new AbortController();
     const sending = [
-      work({ sender, clock, ledger, onMismatch, notePause, observer, logger }, end),
+      work({ sender, clock, ledger, onMismatch, onUnadopted, notePause, observer, logger }, end),
       recoverRegularly({ clock, relayOutbox, recovery, onMismatch, logger }, end),
     ];
     void Promise.allSettled(sending).then(() => {

@@ -133,10 +133,10 @@ describe('payouts doctor with a keyring', () => {
 });
 
 describe('payouts doctor reads in the send journal', () => {
-  it('that what was signed before is held, until it is adopted', async () => {
+  it('that what was signed before is not sent, until it is adopted', async () => {
     const before = await findWith([shop(), ann()]);
     const adopt = `\`payouts journal adopt --account ${doctor.platformId} --reason WHY\``;
-    const first = "signed before the worker's first start are held";
+    const first = "this host sends no payout that was signed before the worker's first start";
     expect(before).toEqual({ code: 0, found: [warningOf('signed journal', first, adopt)] });
     await (await openJournal()).close();
     const begun = await findWith([shop(), ann()]);

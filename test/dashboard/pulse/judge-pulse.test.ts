@@ -92,6 +92,14 @@ describe('the pulse', () => {
     expect(taken.command).toBeUndefined();
     expect(judge({ life, workers: [WORKER, { ...standby, silentMs: 9_000 }] }).command).toBe('payouts worker');
   });
+
+  it('says why the only standby refuses to take over', () => {
+    const life = { ...HOLDER, kind: 'silent', silentMs: 3_000 } as const;
+    const refusing = { ...WORKER, name: 'host:2', role: 'refused', reason: 'its journal was not adopted' };
+    expect(judge({ life, workers: [WORKER, refusing] })).toEqual({
+      ...{ tone: 'bad', headline: 'The worker refuses to send', detail: 'host:2: its journal was not adopted' },
+    });
+  });
 });
 
 describe('the life of a sender', () => {

@@ -150,6 +150,14 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     return Promise.resolve(holdPayout(this.#all, payoutId, attempt, hold));
   }
 
+  findSignedBefore(time: number): Promise<readonly string[]> {
+    const now = this.#clock.wallNow();
+    const found = this.inOrderOf('queued').filter(([, { signed }]) => {
+      return Date.parse(signed?.issuedAt ?? '') < time && Date.parse(signed?.expiresAt ?? '') > now;
+    });
+    return Promise.resolve(found.map(([, { payoutId }]) => payoutId));
+  }
+
   readSpends(): Promise<readonly SpendEvent[]> {
     return Promise.resolve(this.#all.spent);
   }

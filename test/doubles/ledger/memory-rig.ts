@@ -11,8 +11,8 @@ export function makeMemoryRig(
   const ledger = new MemoryLedger({ clock, nextLedgerId });
   return {
     ledger,
-    enqueue: async (payoutId) => {
-      ledger.enqueue(aPayout(payoutId, { addressTo: `wallet-${payoutId}` }));
+    enqueue: async (payoutId, given) => {
+      ledger.enqueue({ ...aPayout(payoutId, { addressTo: `wallet-${payoutId}` }), ...given });
       return Promise.resolve();
     },
     change: async (change) => {

@@ -33,6 +33,26 @@ export function holdRules(rig: GetRig): void {
     expect(await rig().dump()).toEqual(before);
   };
 
+  describe('payouts that were signed before a time', () => {
+    const NOW = Date.parse('2030-01-01T00:00:00Z');
+    const signed = async (payoutId: string, issuedAt: string, expiresAt = '2040-01-01T00:00:00.000Z'): Promise<void> =>
+      rig().enqueue(payoutId, { signed: { key: 'shop', signature: 'x'.repeat(86), issuedAt, expiresAt } });
+
+    it('are those that wait, in their order, whose signature counts', async () => {
+      await signed('q', '2029-12-31T23:59:59.999Z');
+      await signed('p', '2029-12-01T00:00:00.000Z');
+      await signed('on-time', '2030-01-01T00:00:00.000Z');
+      await signed('expired', '2019-12-01T00:00:00.000Z', '2019-12-08T00:00:00.000Z');
+      await rig().enqueue('unsigned');
+      await signed('held', '2029-12-01T00:00:00.000Z');
+      await rig().ledger.holdPayout('held', 0, HOLD);
+      expect(await rig().ledger.findSignedBefore(NOW)).toEqual(['q', 'p']);
+      await rig().change({ payoutId: 'p', from: 'queued', to: 'cancelled', ...ACT });
+      await rig().change({ payoutId: 'q', from: 'queued', to: 'cancelled', ...ACT });
+      expect(await rig().ledger.findSignedBefore(NOW)).toEqual([]);
+    });
+  });
+
   describe('hold', () => {
     it('holds a queued payout, which says why', async () => {
       await held();

@@ -1,6 +1,7 @@
 import type { SignedApproval } from '../../../src/control/approval.js';
 import type { StateChange } from '../../../src/ledger/state-change.js';
 import type { Hold } from '../../../src/ledger/hold.js';
+import type { NewPayout } from '../../../src/ledger/payout.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import type {
@@ -32,7 +33,7 @@ export const JOURNAL: KnownJournal = {
 /** A ledger under test, and what applications and operators do to it while a sender works. */
 export interface LedgerRig {
   readonly ledger: SenderLedger;
-  enqueue(payoutId: string): Promise<void>;
+  enqueue(payoutId: string, given?: Pick<NewPayout, 'signed'>): Promise<void>;
   change(change: StateChange): Promise<ChangeOutcome>;
   pause(reason: string): Promise<boolean>;
   approve(approval: SignedApproval): Promise<ApprovalOutcome>;

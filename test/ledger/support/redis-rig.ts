@@ -14,8 +14,8 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
   return {
     account,
     ledger: new RedisSenderLedger(connection, 'reply'),
-    async enqueue(payoutId) {
-      await ledger.enqueue([aPayout(payoutId, { addressTo: `wallet-${payoutId}` })]);
+    async enqueue(payoutId, given) {
+      await ledger.enqueue([{ ...aPayout(payoutId, { addressTo: `wallet-${payoutId}` }), ...given }]);
     },
     async change(change) {
       try {

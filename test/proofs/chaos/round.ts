@@ -17,6 +17,7 @@ import { findBrokenSigning, findUnexplainedHolds } from './signed-verdict.js';
 import { findBroken } from './verdict.js';
 import { WorkerHost } from './worker-host.js';
 
+const HOST_NAME = '../../worker/support/host-name.mjs';
 const FIRST_SEND_WITHIN_MS = 30_000;
 const DRAINED_WITHIN_MS = 90_000;
 /** With an operator who runs a command for each payout that is open. */
@@ -169,6 +170,9 @@ export class Round {
         GATEWAY_PLATFORM_ID: String(PLATFORM_ID),
         GATEWAY_SECRET_KEY: SECRET_KEY,
         SEND_JOURNAL_DIR: this.#journalDir(worker),
+        ...(this.#plan.sharedJournal
+          ? {}
+          : { HOST_NAME: `host-${worker}`, NODE_OPTIONS: `--import=${import.meta.resolve(HOST_NAME)}` }),
         ...keys?.workerEnvironment,
       },
       onDefect: (defect) => this.#broken.push(defect),

@@ -57,6 +57,7 @@ export function linkLedger({ world, process, account, commandTimeoutMs }: Explor
     findForgottenSends: async (sends) => call('findForgottenSends', async () => ledger.findForgottenSends(sends)),
     beginSend: async (begin) => call('beginSend', async () => ledger.beginSend(begin)),
     holdPayout: async (...args) => call('holdPayout', async () => ledger.holdPayout(...args)),
+    findSignedBefore: async (time) => call('findSignedBefore', async () => ledger.findSignedBefore(time)),
     readSpends: async () => call('readSpends', async () => ledger.readSpends()),
     revertSend: async (...args) => call('revertSend', async () => ledger.revertSend(...args)),
     finishSend: async (...args) => call('finishSend', async () => ledger.finishSend(...args)),

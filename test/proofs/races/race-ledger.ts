@@ -56,6 +56,7 @@ export class RaceLedger {
         }),
       holdPayout: async (payoutId, attempt, hold) =>
         ask(`holdPayout ${payoutId} ${hold.reason}`, async () => ledger.holdPayout(payoutId, attempt, hold)),
+      findSignedBefore: async (time) => ask('findSignedBefore', async () => ledger.findSignedBefore(time)),
       readSpends: async () => ask('readSpends', async () => ledger.readSpends()),
       revertSend: async (attempt, reason) =>
         ask(`revertSend ${attempt.payoutId} ${attempt.attempt}`, async () => ledger.revertSend(attempt, reason)),

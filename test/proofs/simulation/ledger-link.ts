@@ -33,6 +33,7 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
       call('beginSend', `${begin.payoutId} ${begin.attempt}`, async (ledger) => ledger.beginSend(begin)),
     holdPayout: async (payoutId, attempt, hold) =>
       call('holdPayout', `${payoutId} ${hold.reason}`, async (ledger) => ledger.holdPayout(payoutId, attempt, hold)),
+    findSignedBefore: async (time) => call('findSignedBefore', '', async (ledger) => ledger.findSignedBefore(time)),
     readSpends: async () => call('readSpends', '', async (ledger) => ledger.readSpends()),
     revertSend: async (attempt, reason) =>
       call('revertSend', `${attempt.payoutId} ${attempt.attempt}`, async (ledger) =>

@@ -67,8 +67,18 @@ export class SimHosts {
   /** The folders of the hosts of which a running worker refuses to send. */
   get refusing(): string[] {
     return this.all
-      .filter(({ running }) => [...running.values()].some(({ worker }) => worker.mismatch !== undefined))
+      .filter(({ running }) =>
+        [...running.values()].some(({ worker }) => worker.mismatch !== undefined && !worker.isUnadopted),
+      )
       .map(({ dir }) => dir);
+  }
+
+  /** What operators of signed mode see of the hosts. */
+  get signed(): { readonly file: JournalFile; readonly isUnadopted: boolean }[] {
+    return this.all.map(({ file, running }) => ({
+      file,
+      isUnadopted: [...running.values()].some(({ worker }) => worker.isUnadopted),
+    }));
   }
 
   /** The sender that is running, if there is one. */

@@ -113,6 +113,7 @@ export class SimUsers {
   #decide(): void {
     const { world, plan, signed, policy } = this.#options;
     signed?.endKeptPause();
+    signed?.endUnadopted();
     for (const payout of this.#ledger.payouts()) {
       if (payout.state === 'held' || payout.state === 'queued') policy?.decide(this.#ledger, payout);
       if (payout.state === 'held' && payout.held?.kind !== 'policy') signed?.decideHeld(payout);

@@ -73,6 +73,11 @@ export class SimWorker {
     return status.role === 'refused' ? status.reason : undefined;
   }
 
+  /** Its journal cannot know what was sent before. */
+  get isUnadopted(): boolean {
+    return this.mismatch?.includes('payouts journal adopt') === true;
+  }
+
   get #epoch(): number {
     const { status } = this.#loop;
     return status.role === 'sender' ? status.epoch : 0;

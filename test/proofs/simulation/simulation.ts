@@ -90,7 +90,7 @@ export class Simulation {
       policy,
       signed:
         control &&
-        new SignedUsers({ world, redis, gateway, control, hosts: () => hosts.all, isAttacked, signsInDoubt }),
+        new SignedUsers({ world, redis, gateway, control, hosts: () => hosts.signed, isAttacked, signsInDoubt }),
     });
     const hosts = (this.#hosts = new SimHosts({
       world,

@@ -32,7 +32,7 @@ export const SIGNED_SITUATIONS = [
   'a payout is held: somebody altered it',
   'a payout is held: it was sent before',
   'a payout is held: it expired',
-  'a payout is held: it is older than the journal',
+  'a worker waits: payouts are older than its journal',
   'a payout is renewed',
   'a payout is released',
   'a journal is declared complete',
@@ -67,7 +67,6 @@ const HELD_FOR: Readonly<Record<string, Situation>> = {
   bad_signature: 'a payout is held: somebody altered it',
   sent_before: 'a payout is held: it was sent before',
   expired: 'a payout is held: it expired',
-  before_birth: 'a payout is held: it is older than the journal',
   forgotten: 'a payout is held: the journal forgot sends that expired later',
 };
 

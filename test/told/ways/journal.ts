@@ -48,6 +48,21 @@ export const JOURNAL_WAYS: readonly Way[] = [
     },
   },
   {
+    name: 'The send journal is gone when its worker starts',
+    happens: async (rig) => {
+      await rig.pay(2);
+      await rig.replaceWorker(async () => {
+        await rm(rig.journalDir, { recursive: true });
+        await rig.world.enqueue(2, 'Q');
+      });
+    },
+    told: {
+      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      readyz: { status: 503, words: 'payouts journal adopt' },
+      doctor: { exit: 1, check: 'journal and ledger', words: 'knows a journal of this host that has sends' },
+    },
+  },
+  {
     name: 'The send journal is of another ledger',
     happens: async (rig) => rig.replaceWorker(async () => writeJournal(rig, rig.journalDir, OF_ANOTHER_LEDGER)),
     told: {

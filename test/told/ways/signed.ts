@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
@@ -72,6 +72,20 @@ export const SIGNED_WAYS: readonly Way[] = [
       alerts: ['PayoutsTampering', 'PayoutsHeld'],
       readyz: { status: 200, words: '1 payout held, and not sent' },
       doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
+    },
+  },
+  {
+    name: 'Payouts wait that were signed before the send journal began, and nobody adopted it',
+    prepare: prepareKeys,
+    happens: async (rig) =>
+      rig.replaceWorker(async () => {
+        for (const payoutId of ['P-1', 'P-2']) await enqueueSigned(rig, payoutId);
+        await rm(rig.journalDir, { recursive: true });
+      }),
+    told: {
+      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      readyz: { status: 503, words: 'payouts journal adopt' },
+      doctor: { exit: 1, check: 'signed journal', words: 'this host sends nothing: 2 payouts waiting' },
     },
   },
   {

@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis';
 import { systemClock, type Clock } from '../../../src/clock.js';
 import { silentLogger, type Logger } from '../../../src/logger.js';
 import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/worker/payout-worker.js';
+import { adoptJournal } from '../../proofs/signing.js';
 import { until } from '../../support/until.js';
 import { openSharedAccounts, type SharedAccounts } from '../support/shared-accounts.js';
 
@@ -34,6 +35,8 @@ async function startWorker(
 ): Promise<PayoutWorker> {
   const { baseUrl, secretKey } = shared.processOptions;
   const accounts = shared.platformIds.map((platformId) => ({ platformId, baseUrl, secretKey, ...SETTINGS }));
+  // Both processes have the host name of this machine: a second journal of one host waits for its adoption.
+  await Promise.all(shared.platformIds.map(async (platformId) => adoptJournal(join(dir, folder), platformId)));
   const worker = await createPayoutWorker({ ...more, redisUrl, journalDir: join(dir, folder), accounts });
   workers.push(worker);
   return worker;

@@ -130,6 +130,7 @@ const CALLS = [
   'findForgottenSends',
   'beginSend',
   'holdPayout',
+  'findSignedBefore',
   'revertSend',
   'finishSend',
   'readSending',

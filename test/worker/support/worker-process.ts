@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { basename } from 'node:path';
 import { findBuiltProgram } from '../../support/built-program.js';
 
 /** A `payouts worker` process of the built program. */
@@ -14,6 +15,7 @@ export interface WorkerProcess {
 }
 
 const CRASH_AT = new URL('crash-at.mjs', import.meta.url).href;
+const HOST_NAME = new URL('host-name.mjs', import.meta.url).href;
 
 const running = new Map<ChildProcess, WorkerProcess>();
 
@@ -48,7 +50,13 @@ const QUICK = {
 };
 
 export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
-  const preload = options.crashAt === undefined ? [] : ['--import', CRASH_AT];
+  // Another folder for the journals is that of another host.
+  const folder = basename(options.journalDir);
+  const host = folder === 'journal' ? undefined : folder;
+  const preload = [
+    ...(options.crashAt === undefined ? [] : ['--import', CRASH_AT]),
+    ...(host === undefined ? [] : ['--import', HOST_NAME]),
+  ];
   const child = spawn(process.execPath, [...preload, findBuiltProgram(), 'worker', ...(options.args ?? [])], {
     stdio: ['ignore', 'ignore', typeof options.stderr === 'number' ? options.stderr : 'pipe'],
     env: {
@@ -60,6 +68,7 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
       GATEWAY_SECRET_KEY: options.secretKey,
       SEND_JOURNAL_DIR: options.journalDir,
       ...(options.crashAt === undefined ? {} : { CRASH_AT: options.crashAt }),
+      ...(host === undefined ? {} : { HOST_NAME: host }),
       ...options.environment,
     },
   });

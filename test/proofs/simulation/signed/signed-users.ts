@@ -12,7 +12,7 @@ export interface SignedUsersOptions {
   readonly redis: SimRedis;
   readonly gateway: SimGateway;
   readonly control: SimControl;
-  readonly hosts: () => readonly { readonly file: JournalFile }[];
+  readonly hosts: () => readonly { readonly file: JournalFile; readonly isUnadopted: boolean }[];
   readonly isAttacked: () => boolean;
   readonly signsInDoubt: boolean;
 }
@@ -66,9 +66,27 @@ export class SignedUsers {
     this.#ledger.resume(control.resumeAct());
   }
 
+  /** A worker says that its journal cannot know what was sent before. */
+  endUnadopted(): void {
+    const { hosts, control, world } = this.#options;
+    if (this.#ledger.isObjectedTo || !hosts().some(({ isUnadopted }) => isUnadopted)) return;
+    world.situations.meet('a worker waits: payouts are older than its journal');
+    if (world.faultsOn && control.random.chance(0.5)) return;
+    if (this.#declareComplete()) return;
+    // Where that is not true: what another host may have sent is signed again, or given up.
+    for (const payout of this.#ledger.payouts()) {
+      const { payoutId, state, attempt } = payout;
+      if (state !== 'queued' || control.book.mayArrive(payoutId)) continue;
+      if (!this.#isPaid(payoutId) && attempt === 0) this.#renew(payoutId);
+      else this.#move(payout, 'cancelled');
+    }
+  }
+
   decideHeld(payout: Payout): void {
     const { control, world } = this.#options;
     const { payoutId, attempt, held } = payout;
+    // An objection comes first: until it ends, the ledger may have forgotten a payment.
+    if (this.#ledger.isObjectedTo) return;
     if (control.book.mayArrive(payoutId) || (world.faultsOn && control.random.chance(0.5))) return;
     const isPaid = this.#isPaid(payoutId);
     if (held?.reason === 'before_birth' && this.#declareComplete()) this.#release(payout);
@@ -96,9 +114,9 @@ export class SignedUsers {
     this.#move(payout, 'queued');
   }
 
-  #move({ payoutId }: Payout, to: 'queued' | 'cancelled'): void {
-    const rejection = this.#ledger.change({ payoutId, from: 'held', to, ...BY });
-    this.#options.world.note(() => `operator: ${payoutId} held → ${to} ${rejection?.kind ?? ''}`);
+  #move({ payoutId, state: from }: Payout, to: 'queued' | 'cancelled'): void {
+    const rejection = this.#ledger.change({ payoutId, from, to, ...BY });
+    this.#options.world.note(() => `operator: ${payoutId} ${from} → ${to} ${rejection?.kind ?? ''}`);
   }
 
   /** `payouts journal adopt`, on each host where it is true. @returns whether it is true on all */

@@ -1,0 +1,181 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { IntentSigner } from '../../../src/control/intent-signer.js';
+import type { Payout } from '../../../src/ledger/payout.js';
+import { sendUntilDecided, type ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
+import { SignedAuthority } from '../../../src/worker/signed-authority.js';
+import { keyEntry, keyringOf, testKey } from '../../control/support/keys.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { endAll, LEASE_MS, makeLoop, makeLoopWorld, type LoopRig, type LoopWorld } from '../support/loop-rig.js';
+
+/** A journal that cannot know what was sent before it began. */
+
+const PLATFORM_ID = 4242;
+const SHOP = testKey(1);
+const DAY_MS = 86_400_000;
+
+let world: LoopWorld;
+beforeEach(() => {
+  world = makeLoopWorld();
+});
+afterEach(async () => endAll(world));
+
+const advance = async (ms: number): Promise<void> => world.clock.advance(ms);
+const stateOf = async (payoutId: string): Promise<Payout['state'] | undefined> =>
+  (await world.ledger.readPayout(payoutId))?.state;
+const COMPLETE = { complete: { at: 1, by: 'ann', reason: 'compared with the gateway' } };
+
+/** Sends whatever is queued. */
+async function sendAll(active: ActiveSender, end: AbortSignal): Promise<void> {
+  while (!end.aborted) {
+    const queued = world.ledger.payouts().filter(({ state }) => state === 'queued');
+    for (const { payoutId } of queued) await sendUntilDecided(payoutId, active, end);
+    await world.clock.sleep(200, end);
+  }
+}
+
+function enqueueSigned(payoutId: string, ageMs = 0, addressTo = `wallet-${payoutId}`): void {
+  const clock = { wallNow: () => world.clock.wallNow() - ageMs };
+  const payout = aPayout(payoutId, { addressTo });
+  const signed = new IntentSigner({ name: 'shop', privateKey: SHOP }, PLATFORM_ID, clock).sign(payout);
+  world.ledger.enqueue({ ...payout, signed });
+}
+
+/** A worker that asks for signatures, whose journal begins now. */
+function startSigned(name: string): LoopRig {
+  const { clock } = world;
+  const journal = new MemoryJournal(`j-${name}`, [{ v: 3, journalId: `j-${name}`, bornAt: clock.wallNow() }]);
+  const keyring = keyringOf(keyEntry(SHOP));
+  const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring, journal, clock, doubtMs: 11_000 });
+  const rig = makeLoop(world, { name, journal, authority, resumeAuthority: authority, work: sendAll });
+  let sent = 0;
+  Object.defineProperty(rig.gateway, 'outcome', {
+    get: () => ({ kind: 'accepted', txhash: `${name}-${(sent += 1)}`, durationMs: 50 }),
+  });
+  rig.start();
+  return rig;
+}
+
+const WAITS = { role: 'refused', reason: expect.stringContaining('payouts journal adopt') as unknown };
+
+describe('a worker with a keyring, whose journal was not adopted', () => {
+  it('takes no lease while payouts wait that were signed before its journal began, and holds none', async () => {
+    for (const id of ['p', 'q', 'r']) enqueueSigned(id, 1_000);
+    const rig = startSigned('b');
+    await advance(LEASE_MS + 60_000);
+    expect(rig.loop.status).toEqual(WAITS);
+    expect(world.ledger.lease).toBeUndefined();
+    expect(world.ledger.payouts().map(({ state }) => state)).toEqual(['queued', 'queued', 'queued']);
+    expect(rig.said.filter((line) => line.startsWith('error'))).toHaveLength(1);
+
+    rig.journal.othersWrite(COMPLETE);
+    await advance(LEASE_MS + 30_000);
+    expect(world.ledger.payouts().map(({ state }) => state)).toEqual(['in_progress', 'in_progress', 'in_progress']);
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  });
+
+  it('sends for a new account: what is signed since, also behind a signature that has expired', async () => {
+    enqueueSigned('old', 8 * DAY_MS);
+    const rig = startSigned('b');
+    await advance(LEASE_MS + 1_000);
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+    enqueueSigned('p');
+    await advance(10_000);
+    expect([await stateOf('old'), await stateOf('p')]).toEqual(['held', 'in_progress']);
+  });
+
+  it('sends once the application has signed again what waits', async () => {
+    enqueueSigned('p', 1_000);
+    const rig = startSigned('b');
+    await advance(LEASE_MS + 5_000);
+    expect(rig.loop.status).toEqual(WAITS);
+    enqueueSigned('p');
+    await advance(LEASE_MS + 15_000);
+    expect(await stateOf('p')).toBe('in_progress');
+  });
+
+  it('holds a single payout that is older, where no other journal could know it, and sends the others', async () => {
+    const rig = startSigned('b');
+    await advance(LEASE_MS + 1_000);
+    enqueueSigned('old', DAY_MS);
+    enqueueSigned('p');
+    await advance(10_000);
+    expect([await stateOf('old'), await stateOf('p')]).toEqual(['held', 'in_progress']);
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  });
+
+  it('gives the lease back where several come, and holds none', async () => {
+    const rig = startSigned('b');
+    await advance(LEASE_MS + 1_000);
+    for (const id of ['p', 'q', 'r']) enqueueSigned(id, DAY_MS);
+    await advance(60_000);
+    expect(rig.loop.status).toEqual(WAITS);
+    expect(world.ledger.lease).toMatchObject({ released: true });
+    expect(world.ledger.payouts().map(({ state }) => state)).toEqual(['queued', 'queued', 'queued']);
+    expect(world.ledger.isObjectedTo).toBe(false);
+  });
+
+  it('gives the lease to a host whose journal knows', async () => {
+    const first = startSigned('a');
+    first.journal.othersWrite(COMPLETE);
+    enqueueSigned('p');
+    await advance(LEASE_MS + 5_000);
+    expect(await stateOf('p')).toBe('in_progress');
+    const second = startSigned('b');
+    await advance(1_000);
+    expect(second.loop.status).toEqual({ role: 'standby' });
+    first.stop.abort();
+    await first.ended();
+    await advance(LEASE_MS);
+    expect(second.loop.status).toMatchObject({ role: 'sender' });
+    enqueueSigned('q', DAY_MS);
+    await advance(5_000);
+    expect([second.loop.status, await stateOf('q')]).toEqual([WAITS, 'queued']);
+
+    const again = makeLoop(world, { name: 'a2', journal: first.journal, work: sendAll });
+    again.gateway.outcome = { kind: 'accepted', txhash: 'a2', durationMs: 50 };
+    again.start();
+    await advance(LEASE_MS + 10_000);
+    expect(await stateOf('q')).toBe('in_progress');
+    expect(second.loop.status).toEqual({ role: 'standby' });
+  });
+});
+
+describe('a worker without a keyring, whose journal is empty', () => {
+  const bornNow = (): MemoryJournal => new MemoryJournal('j-new', [{ v: 3, journalId: 'j-new', bornAt: 1 }]);
+
+  /** The ledger knows a journal with a send. */
+  async function sentFrom(host: string): Promise<void> {
+    const { ledger } = world;
+    ledger.enqueue(aPayout('p'));
+    const journal = { ...JOURNAL, journalId: 'j-lost', host, dir: '/lost' };
+    const epoch = (await ledger.acquireLease('earlier', await ledger.readSender(), journal, 0)) ?? 0;
+    const asked = { ...(await nextBegin(ledger, { owner: 'earlier', epoch }, 'p')), journal };
+    await ledger.beginSend(asked);
+    const attempt = { payoutId: 'p', attempt: 1, token: asked.token };
+    const breaker = { maxRejectionsInARow: 5, maxUnknownsInARow: 5 };
+    await ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, breaker, 0);
+  }
+
+  it('waits where the ledger knows a journal of this host that has sends, until the new one is adopted', async () => {
+    await sentFrom('host-one');
+    const rig = makeLoop(world, { journal: bornNow() });
+    rig.start();
+    await advance(LEASE_MS + 30_000);
+    expect(rig.loop.status).toEqual(WAITS);
+    expect(rig.loop.status).toMatchObject({ reason: expect.stringContaining('j-lost in /lost') });
+    expect(world.ledger.isObjectedTo).toBe(false);
+    rig.journal.othersWrite(COMPLETE);
+    await advance(LEASE_MS + 15_000);
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  });
+
+  it('sends where only other hosts have sent', async () => {
+    await sentFrom('host-of-another-container');
+    const rig = makeLoop(world, { journal: bornNow() });
+    rig.start();
+    await advance(LEASE_MS + 5_000);
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  });
+});
