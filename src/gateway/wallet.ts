@@ -84,8 +84,8 @@ const OWN_COLON = new RegExp(
 
 /** What a bech32 address of these begins with is nothing else, so that a wrong letter or a missing one is an error. */
 const KNOWN_BECH32 = /^(bc|tb|bcrt|ltc|tltc|ltcmweb|addr|addr_test|stake|cosmos|osmo|bnb)1[a-z0-9]{6,}$/i;
-/** Of any other prefix. Hexadecimal digits hardly ever look like this. */
-const LIKELY_BECH32 = /^(?!(?:lq|tlq|el)1)[a-z_]{1,20}1[02-9ac-hj-np-z]{38,}$/i;
+/** Of any other prefix. Liquid has another checksum, and Nano's letters may look like this. */
+const LIKELY_BECH32 = /^(?!(?:lq|tlq|el)1|(?:nano|xrb|ban)_)[a-z_]{1,20}1[02-9ac-hj-np-z]{38,}$/i;
 
 function parseUntagged(text: string, isChecked: boolean): Untagged {
   if (text.length > 400 || !/^[!-~]+$/.test(text)) return ownSpelling(text);
@@ -213,7 +213,9 @@ function parseBech32(text: string): Untagged | undefined {
     if (isMixed) return wrong('bech32', lower, 'is a bech32 address in mixed case');
     return { family: 'bech32', key: lower };
   }
-  const isNamed = KNOWN_BECH32.test(text) ? !isMixed || !isKey(text) : !isMixed && LIKELY_BECH32.test(text);
+  // Such as an account of NEAR.
+  if (/^[0-9a-f]{40,}$/i.test(text)) return undefined;
+  const isNamed = KNOWN_BECH32.test(text) ? !isMixed || !isBase58(text) : !isMixed && LIKELY_BECH32.test(text);
   return isNamed ? wrong('bech32', text, 'is a bech32 address whose checksum is wrong') : undefined;
 }
 
@@ -233,8 +235,10 @@ function isBech32m(lower: string): boolean {
 function parseBase58(text: string, isChecked: boolean): Untagged | undefined {
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,60}$/.test(text)) return undefined;
   if (/^r.{24,34}$/.test(text)) {
-    const isRight = !isChecked || decodeChecked(base58xrp.decode(text))?.length === 21;
-    return isRight ? { family: 'xrp', key: text } : wrong('xrp', text, 'is an XRP address whose checksum is wrong');
+    const isXrp = !isChecked || decodeChecked(base58xrp.decode(text))?.length === 21;
+    if (isXrp) return { family: 'xrp', key: text };
+    // Ravencoin's begin with it as well.
+    if (!isBase58(text)) return wrong('xrp', text, 'is an XRP address whose checksum is wrong');
   }
   if (/^[XT].{46}$/.test(text)) {
     const account = parseXAddress(text);
@@ -242,12 +246,14 @@ function parseBase58(text: string, isChecked: boolean): Untagged | undefined {
     if (text.startsWith('X')) return wrong('xrp', text, 'is an X-address of XRP whose checksum is wrong');
   }
   if (!isChecked) return ownSpelling(text);
-  return isKey(text) || decodeChecked(base58.decode(text)) !== undefined ? { family: 'base58', key: text } : undefined;
+  return isBase58(text) ? { family: 'base58', key: text } : undefined;
 }
 
-/** An address of 32 bytes without a checksum, such as Solana's. */
-function isKey(text: string): boolean {
-  return /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text) && base58.decode(text).length === 32;
+/** Bytes with a checksum, or 32 bytes without one, such as Solana's. Tron's may begin with `TB1`, as a word of bech32 does. */
+function isBase58(text: string): boolean {
+  if (!/^[1-9A-HJ-NP-Za-km-z]{25,60}$/.test(text)) return false;
+  const bytes = base58.decode(text);
+  return bytes.length === 32 || decodeChecked(bytes) !== undefined;
 }
 
 /** @see https://github.com/XRPLF/XRPL-Standards/tree/master/XLS-0005-x-address */

@@ -63,6 +63,10 @@ describe('parseWallet, one wallet in its spellings', () => {
       ['X7AcgcsBL6XDcUb289X4mJ8djcdyKaB5hJDWMArnXr61cqZ', 'T719a5UwUCnEs54UsxG9CJYYDhwmFCqkr7wxCcNcfZ6p5GZ'],
     ],
     ['base58', 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', []],
+    ['base58', 'r13CcKB3rx54kqMkCL3DqM7svxH6JkHUKf', []],
+    // They begin as bech32 of Bitcoin does.
+    ['base58', 'TB115BhpCAFbjPUgniZ36TZYxNB67fPKzr', []],
+    ['base58', 'BC1LLYoE4mTCHTJhVYvLGxhRTwAHyWTQ49', []],
     ['base58', '1BoatSLRHtKNngkdXEeobR76b53LETtpyT', []],
     ['base58', '3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy', []],
     // Solana has no checksum.
@@ -145,6 +149,10 @@ describe('parseWallet, a wrong checksum', () => {
     `lq1${'q'.repeat(90)}`,
     // An account of NEAR
     'a1'.padEnd(64, 'b'),
+    'a1'.padEnd(64, 'c'),
+    'bc1'.padEnd(64, 'f'),
+    `nano_x1${'3'.repeat(58)}`,
+    `xrb_1${'3'.repeat(59)}`,
     '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY',
     'ä',
     '',

@@ -47,13 +47,15 @@ export const NETWORKS: readonly Network[] = [
   { name: 'evm', size: 20, forms: 4, spell: spellEvm, garble: garbleEvm },
   { name: 'hex', size: 32, forms: 4, spell: spellHex },
   { name: 'xrp', size: 20, forms: 4, spell: spellXrp, garble: garbleXrp },
-  ...[0x00, 0x05, 0x1e, 0x30, 0x41].map((version): Network => ({
-    name: `base58 ${version}`,
-    size: 20,
-    forms: 1,
-    spell: (wallet) => checked(BITCOIN, Uint8Array.of(version, ...wallet)),
-  })),
+  // The first byte is the version: Bitcoin's, Tron's, and whatever others have.
+  { name: 'base58check', size: 21, forms: 1, spell: (wallet) => checked(BITCOIN, wallet) },
   { name: 'solana', size: 32, forms: 1, spell: (wallet) => base58(BITCOIN, wallet) },
+  // Whose checksum nobody here knows: they are taken as they are, whatever they begin with.
+  letters('nano_', '13456789abcdefghijkmnopqrstuwxyz', 60),
+  letters('GA', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567', 54),
+  letters('', '0123456789abcdef', 64),
+  letters('5', BITCOIN, 46),
+  letters('4', BITCOIN, 94),
 ];
 
 function segwit(prefix: string, version: number, size: number): Network {
@@ -74,6 +76,20 @@ function coded(prefix: string, size: number): Network {
     forms: 2,
     spell: (wallet, form) => inCase(form, bech32(prefix, regroup(wallet, 5), 1)),
     garble: garbleAfter(prefix.length + 1, BECH32),
+  };
+}
+
+/** Two letters a byte. */
+function letters(prefix: string, alphabet: string, count: number): Network {
+  const pair = (byte: number): string => {
+    const [first, second] = [byte % alphabet.length, byte + 5 * Math.floor(byte / alphabet.length)];
+    return alphabet.charAt(first) + alphabet.charAt(second % alphabet.length);
+  };
+  return {
+    name: `${prefix} and ${count} letters`,
+    size: count / 2,
+    forms: 1,
+    spell: (wallet) => prefix + Array.from(wallet, pair).join(''),
   };
 }
 
