@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import { bech32 } from '@scure/base';
 
 /**
  * Distinct payouts as real ones are: an id of the caller's own, amounts of different lengths, addresses of TRON, Ethereum
@@ -26,7 +27,7 @@ export function sampleAmount() {
 const ADDRESSES = [
   () => `T${randomLetters(33)}`,
   () => `0x${randomBytes(20).toString('hex')}`,
-  () => `bc1q${randomLetters(38).toLowerCase()}`,
+  () => bech32.encode('bc', [0, ...bech32.toWords(randomBytes(20))]),
 ];
 
 function randomLetters(length) {

@@ -18,10 +18,12 @@ const AMOUNT_PATTERN = new RegExp(`^(0|[1-9]\\d{0,${MAX_INTEGER_DIGITS - 1}})(\\
  */
 export const amountField = z
   .string({ error: 'must be a decimal string such as "12.5" (a number would lose digits)' })
-  .regex(
-    AMOUNT_PATTERN,
-    `must be a decimal string such as "12.5": up to ${MAX_INTEGER_DIGITS} digits, then at most ${MAX_DECIMAL_PLACES} decimal places, no sign, no exponent`,
-  )
+  .regex(AMOUNT_PATTERN, {
+    error: ({ input }) =>
+      /^[\d.' ]+,[\d.,' ]*$/.test(String(input))
+        ? 'has a comma, which may stand before decimals or between thousands: write it with a point for decimals alone, such as "1234.5"'
+        : `must be a decimal string such as "12.5": up to ${MAX_INTEGER_DIGITS} digits, then at most ${MAX_DECIMAL_PLACES} decimal places, no sign, no exponent`,
+  })
   // Before the zeros are dropped: an error shows the amount as it was given.
   .refine((text) => !/^0(\.0+)?$/.test(text), 'must be more than 0')
   .transform(dropTrailingZeros);
@@ -45,24 +47,39 @@ export function millisecondsField(lowest: number): z.ZodNumber {
 /** The id of a merchant account of the gateway. */
 export const platformIdField = z.int({ error: 'must be a whole number' }).positive('must be more than 0');
 
-/** What programs write instead of a transaction that they do not have, also in brackets or quotes; and zeros alone. */
-const NO_TRANSACTION = new RegExp(
-  `^[-._?*"'()<>[\\]{}]*(${[
-    ...['null', 'nil', 'none', 'nan', 'undefined', 'unknown', 'empty', 'void', 'missing', 'n/?a', 'false', 'true'],
-    ...[
-      'tx_?hash',
-      'error\\b.*',
-      'fail(ed|ure)?\\b.*',
-      'pending',
-      'processing',
-      'in_?progress',
-      'success',
-      'ok',
-      '(0x)?[0.]*',
-    ],
-  ].join('|')})[-._?*"'()<>[\\]{}]*$`,
-  'i',
-);
+/** What programs and spreadsheets write instead of a value that they do not have. */
+const NOTHING = [
+  ...['null', 'nil', 'none', 'nan', 'undefined', 'unknown', 'empty', 'void', 'missing', 'n/?a', 'false', 'true'],
+  ...['inf(inity)?', '#(null|ref|value|name|div/0|num)'],
+];
+
+/** One of the words, also in brackets or quotes. */
+function isOnly(words: readonly string[]): RegExp {
+  return new RegExp(`^[-._?*#!"'()<>[\\]{}]*(${words.join('|')})[-._?*#!"'()<>[\\]{}]*$`, 'i');
+}
+
+const ONLY_NOTHING = isOnly([...NOTHING, '']);
+
+/** Whether a text stands for no value: a word such as "none", or punctuation alone. */
+export function isNothing(text: string): boolean {
+  return ONLY_NOTHING.test(text);
+}
+
+/** What programs write instead of a transaction that they do not have; zeros alone as well. */
+const NO_TRANSACTION = isOnly([
+  ...NOTHING,
+  ...[
+    'tx_?hash',
+    'error\\b.*',
+    'fail(ed|ure)?\\b.*',
+    'pending',
+    'processing',
+    'in_?progress',
+    'success',
+    'ok',
+    '(0x)?[0.]*',
+  ],
+]);
 
 /** A transaction's identifier, as the gateway returned it. */
 export const txhashField = z

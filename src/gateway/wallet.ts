@@ -33,9 +33,7 @@ export function parseWallet(addressTo: string): Wallet {
 
 /** @param isChecked - whether checksums are asked for that change no key: they take most of the time */
 function parse(addressTo: string, isChecked: boolean): Wallet {
-  const colon = addressTo.indexOf(':', OWN_COLON.exec(addressTo)?.[0].length ?? 0);
-  const tag = colon === -1 ? undefined : addressTo.slice(colon + 1);
-  const address = colon === -1 ? addressTo : addressTo.slice(0, colon);
+  const [address, tag] = splitTag(addressTo);
   const untagged = parseUntagged(address, isChecked);
   const { family, key, problem } = untagged;
   if (tag === undefined) return { family, key, tag: untagged.tag, problem };
@@ -44,6 +42,12 @@ function parse(addressTo: string, isChecked: boolean): Wallet {
   if (family === 'xrp') return { family, key, tag: tag.replace(/^0+(?=\d+$)/, ''), problem };
   if (family === 'ton') return { family, key, tag, problem };
   return { family: undefined, key, tag };
+}
+
+/** An address, and what follows its colon. The colon of a CashAddr or of raw TON begins no tag. */
+export function splitTag(addressTo: string): readonly [address: string, tag: string | undefined] {
+  const colon = addressTo.indexOf(':', OWN_COLON.exec(addressTo)?.[0].length ?? 0);
+  return colon === -1 ? [addressTo, undefined] : [addressTo.slice(0, colon), addressTo.slice(colon + 1)];
 }
 
 /** For what must count one wallet once, whatever the tag: caps and deny lists. */
@@ -137,6 +141,15 @@ function parseTon(text: string): Untagged | undefined {
     return wrong('ton', text, 'is a TON address whose checksum (CRC16) is wrong');
   }
   return { family: 'ton', key: `${bytes.readInt8(1)}:${bytes.toString('hex', 2, 34)}` };
+}
+
+/** The form for sending to a TON wallet that may not exist yet. @param key - as {@link parseWallet} gives it */
+export function friendlyTon(key: string): string {
+  const [workchain, hash = ''] = key.split(':');
+  const bytes = Buffer.from(`5100${hash}0000`, 'hex');
+  bytes.writeUInt8(Number(workchain) & 0xff, 1);
+  bytes.writeUInt16BE(crc16(bytes.subarray(0, 34)), 34);
+  return bytes.toString('base64url');
 }
 
 function crc16(bytes: Uint8Array): number {

@@ -1,36 +1,46 @@
 import { InvalidInputError, type Problem } from '../errors.js';
 import { parseInput } from '../fields.js';
 import { payoutInputSchema, type NewPayout, type PayoutInput } from '../ledger/payout.js';
+import { checkRecipient, type RecipientRule } from './check-recipient.js';
 import type { PayoutSigner } from './payout-signer.js';
 
-/**
- * Checks one payout, and signs it where a signer is given.
- * @throws InvalidInputError naming field, rule and value
- */
-export function parsePayout(input: PayoutInput, signer: PayoutSigner | undefined): NewPayout {
-  const payout = asItIsNow(parseInput(payoutInputSchema, input));
-  return signer === undefined ? payout : signer.sign(payout);
+/** Checks what is given to be enqueued or signed. @throws InvalidInputError naming field, rule and value */
+export function parsePayout(input: unknown, rule: RecipientRule): NewPayout {
+  const payout = parseInput(payoutInputSchema, input);
+  checkRecipient(payout, rule);
+  return asItIsNow(payout);
 }
 
 /**
  * Checks payouts that are given together.
  * @throws InvalidInputError naming every problem with the payout's index, such as `[3].amount`
  */
-export function parsePayouts(inputs: readonly PayoutInput[], signer: PayoutSigner | undefined): NewPayout[] {
-  const payouts: NewPayout[] = [];
+export function parsePayouts(
+  inputs: readonly PayoutInput[],
+  rule: RecipientRule,
+  signer: PayoutSigner | undefined,
+): NewPayout[] {
+  return checkEach(inputs, (input) => {
+    const payout = parsePayout(input, rule);
+    signer?.check(payout);
+    return payout;
+  });
+}
+
+/** Checks each of several. @throws InvalidInputError naming every problem with the index */
+export function checkEach<Given, Result>(all: readonly Given[], check: (one: Given) => Result): Result[] {
+  const results: Result[] = [];
   const problems: Problem[] = [];
-  for (const [index, input] of inputs.entries()) {
+  for (const [index, one] of all.entries()) {
     try {
-      const payout = asItIsNow(parseInput(payoutInputSchema, input));
-      signer?.check(payout);
-      payouts.push(payout);
+      results.push(check(one));
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error;
       for (const { field, message } of error.problems) problems.push({ field: `[${index}].${field}`, message });
     }
   }
   if (problems.length > 0) throw new InvalidInputError(problems);
-  return payouts;
+  return results;
 }
 
 /** With a copy of its metadata, since the application may change its own object before the ledger has it. */

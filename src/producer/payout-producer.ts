@@ -5,7 +5,8 @@ import { parseSigningKey, type SigningKeyOption } from '../control/signing-key-o
 import { ClosedError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
-import { batchField, lineField, type Payout, type PayoutInput } from '../ledger/payout.js';
+import { readGatewayFacts, type Currency } from '../ledger/gateway-facts.js';
+import { batchField, lineField, type NewPayout, type Payout, type PayoutInput } from '../ledger/payout.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/payout-queries.js';
 import { PAYOUT_STATES } from '../ledger/states.js';
@@ -16,7 +17,8 @@ import { toBulkEnqueue, toEnqueuedPayout, type BulkEnqueue, type EnqueuedPayout 
 import { eventsSchema, readGroupEvents, type EventsOptions } from './events/event-group.js';
 import { EventListeners, type PayoutEventListener } from './events/event-listeners.js';
 import type { PayoutEvent, PayoutEventName } from './events/payout-events.js';
-import { parsePayout, parsePayouts } from './parse-payouts.js';
+import { checkRecipient, needsCurrencies } from './check-recipient.js';
+import { checkEach, parsePayout, parsePayouts } from './parse-payouts.js';
 import { inChunks, PayoutIntake } from './payout-intake.js';
 import { PayoutSigner } from './payout-signer.js';
 import { ReceiptVerifier } from './receipt-verifier.js';
@@ -35,7 +37,15 @@ export interface PayoutProducerOptions extends AccountConnectionOptions {
    * @defaultValue nothing is verified: what Redis says is believed
    */
   readonly keysFile?: string | undefined;
+  /**
+   * Whether `enqueue` and `enqueueMany` refuse an address whose checksum is wrong (`PAYOUT_CHECK_ADDRESSES`).
+   * @defaultValue true
+   */
+  readonly checkAddresses?: boolean | undefined;
 }
+
+/** The gateway's list of currencies hardly ever changes. */
+const KEEP_CURRENCIES_MS = 5 * 60_000;
 
 const MAX_PAGE_SIZE = 1_000;
 
@@ -67,6 +77,9 @@ export class PayoutProducer {
   readonly #account: LedgerAccess;
   readonly #signer: PayoutSigner | undefined;
   readonly #verifier: ReceiptVerifier | undefined;
+  readonly #checksums: boolean;
+  #currencies: readonly Currency[] = [];
+  #readCurrenciesAt = 0;
   readonly #closed = new AbortController();
   #listeners: EventListeners | undefined;
   #opening: Promise<PayoutIntake> | undefined;
@@ -74,10 +87,11 @@ export class PayoutProducer {
 
   /** @throws InvalidConfigError when the options, or the keyring, cannot be used */
   constructor(options: PayoutProducerOptions) {
-    const { signingKey, keysFile, ...connection } = options;
+    const { signingKey, keysFile, checkAddresses = true, ...connection } = options;
     // Before anything is opened that had to be closed again.
     const key = signingKey === undefined ? undefined : parseSigningKey(signingKey, 'signingKey');
     const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'keysFile');
+    this.#checksums = checkAddresses;
     this.#account = openLedger(connection);
     const { platformId, clock = systemClock } = options;
     this.#signer = key === undefined ? undefined : new PayoutSigner({ key, platformId, clock });
@@ -97,8 +111,10 @@ export class PayoutProducer {
    */
   async enqueue(input: PayoutInput): Promise<EnqueuedPayout> {
     this.#use();
-    const payout = parsePayout(input, this.#signer);
-    return toEnqueuedPayout(await (await this.#openIntake()).enqueue(payout));
+    const payout = parsePayout(input, { checksums: this.#checksums });
+    const intake = await this.#openIntake();
+    this.#checkCurrency(payout);
+    return toEnqueuedPayout(await intake.enqueue(this.#signer?.sign(payout) ?? payout));
   }
 
   /**
@@ -110,8 +126,11 @@ export class PayoutProducer {
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
     this.#use();
-    const payouts = parsePayouts(inputs, this.#signer);
+    const payouts = parsePayouts(inputs, { checksums: this.#checksums }, this.#signer);
     const intake = await this.#openIntake();
+    checkEach(payouts, (payout) => {
+      this.#checkCurrency(payout);
+    });
     const results: EnqueueResult[] = [];
     for await (const chunk of intake.enqueueChunks(inChunks(payouts), this.#signer)) results.push(...chunk);
     return toBulkEnqueue(results);
@@ -223,8 +242,31 @@ export class PayoutProducer {
     await this.#account.close();
   }
 
+  /** Checks what only the currency tells of an address. The list is read again beside the calls, which stay in their order. */
+  #checkCurrency(payout: NewPayout): void {
+    if (!this.#checksums || !needsCurrencies(payout)) return;
+    checkRecipient(payout, { checksums: true, currencies: this.#currencies });
+    if (this.#account.clock.now() > this.#readCurrenciesAt) this.#readCurrencies().catch(() => undefined);
+  }
+
+  async #readCurrencies(): Promise<void> {
+    const { ledger, clock } = this.#account;
+    this.#readCurrenciesAt = clock.now() + KEEP_CURRENCIES_MS;
+    this.#currencies = (await readGatewayFacts(ledger.connection)).currencies;
+  }
+
   async #openIntake(): Promise<PayoutIntake> {
-    return (this.#opening ??= PayoutIntake.open(this.#account));
+    return (this.#opening ??= this.#open());
+  }
+
+  async #open(): Promise<PayoutIntake> {
+    try {
+      if (this.#checksums) await this.#readCurrencies();
+      return await PayoutIntake.open(this.#account);
+    } catch (error) {
+      this.#opening = undefined;
+      throw error;
+    }
   }
 
   async #read(payoutId: string): Promise<Payout | undefined> {

@@ -19,6 +19,16 @@ export const SECRET_SETTINGS = {
 /** Keys: who signs what, and whose signatures count. Private keys are files of PKCS#8 PEM, made by `payouts keygen`. */
 export const CONTROL_SETTINGS = {
   /**
+   * Whether `payouts enqueue`, `import` and `sign` refuse an address whose checksum is wrong. Programs pass it as
+   * `checkAddresses` of `PayoutProducer`. See [import.md](import.md#addresses).
+   */
+  checkAddresses: {
+    section: 'control',
+    variable: 'PAYOUT_CHECK_ADDRESSES',
+    rule: flag,
+    default: true,
+  },
+  /**
    * The private key with which `payouts enqueue`, `import` and `sign` sign payouts. Programs pass it as `signingKey` of
    * `PayoutProducer`. Only with `PAYOUT_SIGNING_KEY_NAME`.
    */

@@ -45,7 +45,7 @@ describe.each([
           payoutId: 'P-1',
           paymentId: 1,
           amount: '0.01',
-          addressTo: 'bc1qp1xxxxxxxxxxxxxxxxxxxxxxxxxxxx',
+          addressTo: 'wallet-p1xxxxxxxxxxxxxxxxxxxxxxxxxxxx',
         })
       ).created,
     ).toBe(false);

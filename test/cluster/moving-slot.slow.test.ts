@@ -136,7 +136,7 @@ describe('a slot that moves to another master, key by key', () => {
             payoutId,
             paymentId: 1,
             amount: '0.01',
-            addressTo: `bc1qp${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
+            addressTo: `wallet-p${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
           })),
         );
         created += again.created;

@@ -14,7 +14,7 @@ import { readRunbooks } from './support/runbooks.js';
 const ACCOUNT = 4242;
 const OTHER_ACCOUNT = 4243;
 const SECRET_KEY = 'k-old-0123456789';
-const LATER = { paymentId: 1, amount: '1', addressTo: 'bc1qlater', notBefore: '2099-01-01T00:00:00Z' };
+const LATER = { paymentId: 1, amount: '1', addressTo: 'wallet-later', notBefore: '2099-01-01T00:00:00Z' };
 const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 
 const runbooks = readRunbooks();
@@ -74,7 +74,7 @@ async function enqueue(count: number, prefix: string, to = producer): Promise<vo
       payoutId: `${prefix}-${index + 1}`,
       paymentId: 1,
       amount: '0.01',
-      addressTo: `bc1q${prefix}${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxx`,
+      addressTo: `wallet-${prefix}${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxx`,
     })),
   );
 }
@@ -257,7 +257,7 @@ it('the balance fell unexplained', async () => {
   const thief = createGatewayClient({
     ...{ baseUrl: sandbox.url, platformId: ACCOUNT, secretKey: SECRET_KEY, logger: silentLogger, clock: systemClock },
   });
-  await thief.withdraw({ paymentId: 1, amount: '100000', addressTo: 'bc1qthiefxxxxxxxxxxxxxxxxxxxxxx' });
+  await thief.withdraw({ paymentId: 1, amount: '100000', addressTo: 'wallet-thiefxxxxxxxxxxxxxxxxxxxxxx' });
   thief.close();
   await until('it is reported', async () => (await reconcile()).includes('REPORTED'));
   const [shown = '', explained = ''] = await follow('the balance fell unexplained');

@@ -53,7 +53,7 @@ it.each(ATTACKS.map(({ name, expect: expected }, index) => ({ name, expected, in
     const failure = failures.get(index);
     if (failure !== undefined) throw failure;
     const countAfter = (): number =>
-      world.sandbox.payments(account.platformId).filter(({ addressTo }) => addressTo.startsWith('bc1qafter')).length;
+      world.sandbox.payments(account.platformId).filter(({ addressTo }) => addressTo.startsWith('wallet-after')).length;
     if (expected === 'continues') await until('what is signed is paid', () => countAfter() === 1, 30_000);
     if (expected === 'stopped') expect(countAfter()).toBe(0);
     judgeBook(world, account);

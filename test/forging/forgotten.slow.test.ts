@@ -19,7 +19,7 @@ function travel(days: number): void {
 
 async function payAndSetAside(payoutId: string, file: number): Promise<void> {
   const account = world.account(0);
-  await account.enqueue({ payoutId, paymentId: 6, amount: '12.5', addressTo: `bc1q${payoutId}` });
+  await account.enqueue({ payoutId, paymentId: 6, amount: '12.5', addressTo: `wallet-${payoutId}` });
   const worker = await world.startWorker({ journalDays: 1 });
   await until('it is paid', async () => (await account.payout(payoutId)).state === 'completed');
   await worker.stop();

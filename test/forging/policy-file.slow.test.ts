@@ -58,10 +58,10 @@ it.each(POLICY_FILE_ATTACKS.map((attack, index) => [attack.name, attack, index] 
     worker.reloadPolicies();
     expect(worker.accounts[0]?.policy?.reloadTrouble).toMatch(words);
     await account.enqueue(order('later', DENIED));
-    await account.enqueue(order('honest', 'bc1qhonest'));
+    await account.enqueue(order('honest', 'wallet-honest'));
     await becomes(account, 'honest', 'completed');
     expect([(await account.payout('held')).state, (await account.payout('later')).state]).toEqual(['held', 'held']);
-    expect(world.sandbox.payments(account.platformId).map(({ addressTo }) => addressTo)).toEqual(['bc1qhonest']);
+    expect(world.sandbox.payments(account.platformId).map(({ addressTo }) => addressTo)).toEqual(['wallet-honest']);
     await worker.stop();
 
     await expect(world.startWorker({}, { policyFile }, [account])).rejects.toThrow(words);

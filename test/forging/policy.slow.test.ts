@@ -44,7 +44,7 @@ async function untilState(account: ForgedAccount, payoutIds: readonly string[], 
 
 const targetOf = (account: ForgedAccount, payoutId: string, input: Partial<Target['input']> = {}): Target => ({
   ...{ account, other: account, payoutId },
-  input: { payoutId, paymentId: 6, amount: '12.5', addressTo: `bc1qp${payoutId}`, ...input },
+  input: { payoutId, paymentId: 6, amount: '12.5', addressTo: `wallet-p${payoutId}`, ...input },
 });
 
 const FOUR_EYES =
@@ -189,7 +189,7 @@ describe('what was spent', () => {
       await account.revive('second');
       await world.startWorker({}, policy, [account]);
       // It is paid beside: the worker has judged what was there before.
-      await account.enqueue({ payoutId: 'small', paymentId: 7, amount: '1', addressTo: 'bc1qsmall' });
+      await account.enqueue({ payoutId: 'small', paymentId: 7, amount: '1', addressTo: 'wallet-small' });
       await untilState(account, ['small'], 'completed');
       await untilState(account, ['second'], 'held');
       expect((await account.payout('second')).held).toMatchObject({ kind: 'policy', rule: 'hour' });

@@ -31,7 +31,7 @@ beforeAll(async () => {
   world = await ForgingWorld.open(RESTARTS.length);
   const startedAt = Date.now();
   for (const [index, account] of world.accounts.entries()) {
-    const payout = { payoutId: 'P', paymentId: 6, amount: '12.5', addressTo: `bc1q${account.platformId}` };
+    const payout = { payoutId: 'P', paymentId: 6, amount: '12.5', addressTo: `wallet-${account.platformId}` };
     await account.enqueue(payout, RESTARTS[index]?.clock === undefined ? {} : { lifetimeMs: LIFETIME_MS });
   }
   const old = await Promise.all(world.accounts.map(copyKeys));

@@ -38,7 +38,7 @@ beforeAll(async () => {
 
 /** The addresses are known before the accounts are: see `plan`. */
 function failing(): string[] {
-  return REVIVED.flatMap(({ from }, index) => (from === 'failed' ? [`bc1qfails${index}`] : []));
+  return REVIVED.flatMap(({ from }, index) => (from === 'failed' ? [`wallet-fails${index}`] : []));
 }
 
 afterAll(async () => {

@@ -22,7 +22,12 @@ export const OPERATOR: ActSigner = {
 };
 
 /** Nobody signs it: it has to be held, and never sent. */
-export const UNSIGNED: PayoutInput = { payoutId: 'P-unsigned', paymentId: 1, amount: '1', addressTo: 'bc1qunsigned' };
+export const UNSIGNED: PayoutInput = {
+  payoutId: 'P-unsigned',
+  paymentId: 1,
+  amount: '1',
+  addressTo: 'wallet-unsigned',
+};
 
 export interface KeyFiles {
   readonly keysFile: string;

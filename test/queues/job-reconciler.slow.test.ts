@@ -43,7 +43,7 @@ afterEach(async () => {
 });
 
 const signal = new AbortController().signal;
-const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `bc1q${payoutId}` });
+const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` });
 
 async function enqueue(count: number, name: string): Promise<string[]> {
   const payoutIds = Array.from({ length: count }, (_, index) => `${name}-${String(index).padStart(30, '0')}`);

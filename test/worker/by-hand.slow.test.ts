@@ -61,7 +61,7 @@ it('jobs removed by hand, or lost before they were added, are added again', asyn
 
 it('a payout is not sent before its time, even when its job is promoted by hand', async () => {
   const notBefore = new Date(Date.now() + 8_000);
-  await world.producer.enqueue({ payoutId: 'later', paymentId: 1, amount: '1', addressTo: 'bc1qlater', notBefore });
+  await world.producer.enqueue({ payoutId: 'later', paymentId: 1, amount: '1', addressTo: 'wallet-later', notBefore });
   await (await queue.getJob(toJobId({ payoutId: 'later' })))?.promote();
   world.startWorker();
   await until('it is completed', async () => (await world.producer.get('later'))?.state === 'completed', 30_000);
@@ -72,9 +72,9 @@ it('a payout is not sent before its time, even when its job is promoted by hand'
 }, 60_000);
 
 it('the more urgent of two waiting payouts goes first', async () => {
-  await world.producer.enqueue({ payoutId: 'low', paymentId: 1, amount: '1', addressTo: 'bc1qlow', priority: 9 });
-  await world.producer.enqueue({ payoutId: 'high', paymentId: 1, amount: '1', addressTo: 'bc1qhigh', priority: 2 });
+  await world.producer.enqueue({ payoutId: 'low', paymentId: 1, amount: '1', addressTo: 'wallet-low', priority: 9 });
+  await world.producer.enqueue({ payoutId: 'high', paymentId: 1, amount: '1', addressTo: 'wallet-high', priority: 2 });
   world.startWorker();
   await until('both are completed', async () => (await world.producer.stats()).completed === 2);
-  expect(world.sandbox.payments().map(({ addressTo }) => addressTo)).toEqual(['bc1qhigh', 'bc1qlow']);
+  expect(world.sandbox.payments().map(({ addressTo }) => addressTo)).toEqual(['wallet-high', 'wallet-low']);
 }, 60_000);

@@ -39,7 +39,7 @@ beforeAll(async () => {
   keys = new LedgerKeys(world.platformId);
   const altered = { ...ALTERED, ...UNREADABLE };
   for (const name of [...Object.keys(altered), ...UNHOLDABLE, 'priority', 'honest']) {
-    const payout = { paymentId: 6, amount: '1', addressTo: `bc1q${idOf(name).toLowerCase()}` };
+    const payout = { paymentId: 6, amount: '1', addressTo: `wallet-${idOf(name).toLowerCase()}` };
     await world.producer.enqueue({ payoutId: idOf(name), ...payout, ...(name === 'priority' && { priority: 3 }) });
   }
   await until('all have a job', async () => (await redis.zcard(keys.outbox)) === 0);
@@ -93,5 +93,5 @@ it('a priority that is none counts for none', async () => {
 
 it('nothing else was sent', () => {
   const sent = world.sandbox.payments().map(({ addressTo }) => addressTo);
-  expect(sent.sort()).toEqual(['bc1qhonest', 'bc1qpriority']);
+  expect(sent.sort()).toEqual(['wallet-honest', 'wallet-priority']);
 });

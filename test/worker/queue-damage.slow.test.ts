@@ -118,7 +118,7 @@ afterAll(async () => {
 
 async function damage(victim: Victim, names: readonly string[]): Promise<void> {
   const { platformId, producer } = victim;
-  const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `bc1q${payoutId}` });
+  const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` });
   await producer.enqueueMany([
     ...PLAIN.map(payout),
     { ...payout('urgent'), priority: 2 },

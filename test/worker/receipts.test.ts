@@ -25,7 +25,7 @@ const ENTRIES = [
   keyEntry(WORKER, { name: 'worker-1', role: 'worker', person: 'Host 1' }),
   keyEntry(OTHER_WORKER, { name: 'worker-2', role: 'worker', person: 'Host 2', revoked: true }),
 ];
-const FAILS = 'bc1qfailsxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
+const FAILS = 'wallet-failsxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
 const WAIT = { timeoutMs: 40_000 };
 
 let world: PayoutWorld;
@@ -80,7 +80,7 @@ beforeAll(async () => {
   });
   readers.push(shop);
   const common = { paymentId: 1, amount: '0.01', metadata: { order: 7 } };
-  await shop.enqueue({ payoutId: 'paid', addressTo: 'bc1qpaidxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', ...common });
+  await shop.enqueue({ payoutId: 'paid', addressTo: 'wallet-paidxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', ...common });
   await shop.enqueue({ payoutId: 'lost', addressTo: FAILS, ...common });
   for (const payoutId of ['paid', 'lost']) {
     const { state, held } = await shop.waitFor(payoutId, WAIT);
@@ -159,7 +159,7 @@ describe('a payout that a worker with a key paid', () => {
     ['txhash, which is gone', 'paid', { txhash: undefined }],
     ['attempt', 'paid', { attempt: '2' }],
     ['amount', 'paid', { amount: '0.02' }],
-    ['address', 'paid', { addressTo: 'bc1qthiefxxxxxxxxxxxxxxxxxxxxxxxxxxxx' }],
+    ['address', 'paid', { addressTo: 'wallet-thiefxxxxxxxxxxxxxxxxxxxxxxxxxxxx' }],
     ['payment id', 'paid', { paymentId: '2' }],
     ['payment id, in another text', 'paid', { paymentId: '1.0' }],
     ['metadata', 'paid', { metadata: '{"order":8}' }],

@@ -48,7 +48,7 @@ function producerWith(name: string, privateKey: typeof SHOP): PayoutProducer {
 
 async function enqueue(producer: PayoutProducer, payoutId: string, waitMs = 0): Promise<void> {
   const notBefore = waitMs === 0 ? {} : { notBefore: new Date(Date.now() + waitMs).toISOString() };
-  const addressTo = `bc1q${payoutId}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
+  const addressTo = `wallet-${payoutId}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
   await producer.enqueue({ payoutId, paymentId: 1, amount: '0.01', addressTo, ...notBefore });
 }
 

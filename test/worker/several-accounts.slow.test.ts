@@ -42,7 +42,7 @@ async function enqueueFor(platformId: number): Promise<PayoutProducer> {
       payoutId: `P-${index}`,
       paymentId: 1,
       amount: '0.01',
-      addressTo: `bc1qaccount${platformId}payout${index}`,
+      addressTo: `wallet-account${platformId}payout${index}`,
     })),
   );
   return producer;

@@ -9,7 +9,7 @@ afterEach(async () => {
 });
 
 it('follows payouts to completed and failed, with the fee and the times', async () => {
-  world = await openWorld({ sandbox: { failAddresses: ['bc1qp2xxxxxxxxxxxxxxxxxxxxxxxxxxxx'] } });
+  world = await openWorld({ sandbox: { failAddresses: ['wallet-p2xxxxxxxxxxxxxxxxxxxxxxxxxxxx'] } });
   const [completes = '', fails = ''] = await world.enqueue(2);
   world.startWorker();
   expect(await world.producer.waitFor(completes, { timeoutMs: 30_000 })).toMatchObject({

@@ -49,7 +49,7 @@ afterAll(async () => {
 
 it('one trace runs from the enqueue to the send', async () => {
   const traceId = await trace.getTracer('test').startActiveSpan('checkout', async (span) => {
-    await producer.enqueue({ payoutId: 'traced', paymentId: 1, amount: '1', addressTo: 'bc1qtraced' });
+    await producer.enqueue({ payoutId: 'traced', paymentId: 1, amount: '1', addressTo: 'wallet-traced' });
     span.end();
     return span.spanContext().traceId;
   });

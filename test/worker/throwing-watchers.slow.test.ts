@@ -92,7 +92,7 @@ describe.each<[string, Logger]>([
   it('enqueues, and the worker has a job at once', async () => {
     const { platformId, redisUrl } = world;
     const producer = new PayoutProducer({ platformId, redisUrl, logger, telemetry: throwingTelemetry });
-    await producer.enqueue({ payoutId: 'P-1', paymentId: 1, amount: '0.01', addressTo: 'bc1qthrown' });
+    await producer.enqueue({ payoutId: 'P-1', paymentId: 1, amount: '0.01', addressTo: 'wallet-thrown' });
     await until('it has a job', async () => (await world.producer.stats()).withoutJob === 0);
     expect(await world.producer.stats()).toMatchObject({ queued: 1 });
     expect(await producer.cancel('P-1')).toMatchObject({ state: 'cancelled' });

@@ -20,7 +20,7 @@ export async function readSelectionFile(
   needs: 'txhash' | 'no txhash',
   signal: AbortSignal,
 ): Promise<readonly SelectedPayout[]> {
-  const source = await openSource(path, signal, readSelectionRows);
+  const source = await openSource(path, signal, { readCsv: readSelectionRows });
   const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
   const parse = (input: unknown): SelectedPayout =>
     needs === 'txhash' ? parseInput(withTxhash, input) : parseInput(withoutTxhash, input);

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { InvalidInputError } from '../../errors.js';
 import { INPUT_COLUMN_NAMES, RESULT_CSV_COLUMNS, toColumnName, unquoteFormula } from '../../csv-columns.js';
-import { readCsvRecords, type CsvValues } from '../import/read-csv-records.js';
+import { readCsvRecords, type CsvOptions, type CsvValues } from '../import/read-csv-records.js';
 import { findRepeated } from '../import/read-csv-rows.js';
 import { unreadableRow, type Row } from '../import/row.js';
 
@@ -12,7 +12,7 @@ const KNOWN_COLUMNS: readonly string[] = [...INPUT_COLUMN_NAMES, ...RESULT_CSV_C
  * `payouts list --csv` may stay in it.
  * @throws InvalidInputError when the columns are not usable, or a quote leaves it open where the rows end
  */
-export async function* readSelectionRows(bytes: Readable, options: { readonly mustEnd: boolean }): AsyncGenerator<Row> {
+export async function* readSelectionRows(bytes: Readable, options: CsvOptions): AsyncGenerator<Row> {
   let columns: readonly string[] | undefined;
   for await (const record of readCsvRecords(bytes, options)) {
     if (columns === undefined) columns = parseHeader(record);
@@ -34,7 +34,7 @@ function parseHeader(record: CsvValues): readonly string[] {
     throw new InvalidInputError(repeated.map(({ field, message }) => ({ field: `line ${line}: ${field}`, message })));
   }
   if (names.includes('payout_id')) return names;
-  const message = 'is missing: the first line must name the columns, separated by commas';
+  const message = 'is missing: the first line must name the columns, separated by commas or semicolons';
   throw new InvalidInputError([{ field: `line ${line}: payout_id`, message }]);
 }
 

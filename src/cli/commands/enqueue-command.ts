@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { readConfig } from '../../config.js';
 import type { PayoutInput } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readEnvironmentKey } from '../context/signing-key.js';
@@ -44,6 +45,7 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
       const { payoutId, state, created } = await nameFlags(async () =>
         withProducer(context, (producer) => producer.enqueue(parsePayoutTexts(texts) as unknown as PayoutInput), {
           signingKey: readEnvironmentKey(context.environment),
+          checkAddresses: readConfig(['PAYOUT_CHECK_ADDRESSES'], context.environment).PAYOUT_CHECK_ADDRESSES,
         }),
       );
       if (json) context.writeJson({ payoutId, state, created });

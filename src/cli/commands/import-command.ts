@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { z } from 'zod';
 import { readConfig } from '../../config.js';
 import { parseInput } from '../../fields.js';
@@ -7,10 +7,12 @@ import type { CliContext } from '../context/cli-context.js';
 import { requireTerminal, stdinIsTaken } from '../context/confirm.js';
 import { readEnvironmentKey } from '../context/signing-key.js';
 import { openSource, STDIN } from '../import/open-source.js';
+import { DELIMITERS, type Delimiter } from '../import/split-csv-record.js';
 import { runImport } from '../import/run-import.js';
 
 interface Flags {
   readonly batch?: string;
+  readonly delimiter?: Delimiter;
   readonly dryRun?: true;
   readonly skipInvalid?: true;
   readonly yes?: true;
@@ -19,13 +21,16 @@ interface Flags {
 
 const HELP_AFTER = `
 Formats:
-  CSV (UTF-8, commas). The first line names the columns, in any order. Required: payout_id, payment_id, amount,
-  address_to. Optional: destination_tag, symbol, reference, priority, not_before, metadata, requested_by.
+  CSV (UTF-8, commas or semicolons). The first line names the columns, in any order. Required: payout_id, payment_id,
+  amount, address_to. Optional: destination_tag, symbol, reference, priority, not_before, metadata, requested_by.
+  Amounts have a point before their decimals, also between semicolons.
   JSON lines. One object a line, with the fields payoutId, paymentId, amount, addressTo and so on.
   The file's extension decides (.csv, .json, .jsonl, .ndjson), else the first character.
 
 With PAYOUT_SIGNING_KEY_FILE and PAYOUT_SIGNING_KEY_NAME the payouts are signed. JSON lines of \`payouts sign\` carry their signatures
 already (key, signature, issuedAt, expiresAt), which are kept; this host then needs no key.
+
+An address whose checksum is wrong is an error of its row; PAYOUT_CHECK_ADDRESSES=false takes it.
 
 Every row is checked before anything is enqueued, and every error names its line. Exactly what was checked is enqueued,
 even if the file changes meanwhile: a private copy is kept in TMPDIR until then.
@@ -52,25 +57,35 @@ export function defineImportCommand(command: Command, context: CliContext): void
   command
     .argument('<file>', 'the file, or - for stdin')
     .option('--batch <name>', 'group the payouts for list and stats')
+    .addOption(
+      new Option(
+        '--delimiter <character>',
+        'what separates the values of a CSV file; by default what its first line has',
+      ).choices(DELIMITERS),
+    )
     .option('--dry-run', 'check and total the file, enqueue nothing; needs no Redis')
     .option('--skip-invalid', 'enqueue the valid rows although others have errors')
     .option('-y, --yes', 'do not ask for confirmation; required without a terminal')
     .option('--json', 'print {rows, payouts, invalid, totals, created, existing, conflicts, …} as JSON')
     .addHelpText('after', HELP_AFTER)
     .action(async (path: string, flags: Flags) => {
-      const { batch, dryRun = false, skipInvalid = false, yes = false, json = false } = flags;
+      const { batch, delimiter, dryRun = false, skipInvalid = false, yes = false, json = false } = flags;
       parseInput(z.object({ '--batch': batchField.optional() }), { '--batch': batch });
       const names = [
         'WITHDRAW_INTERVAL_MS',
+        'PAYOUT_CHECK_ADDRESSES',
         ...(dryRun ? [] : (['REDIS_URL', 'GATEWAY_PLATFORM_ID'] as const)),
       ] as const;
-      const { WITHDRAW_INTERVAL_MS: intervalMs } = readConfig(names, context.environment);
+      const { WITHDRAW_INTERVAL_MS: intervalMs, PAYOUT_CHECK_ADDRESSES: checksums } = readConfig(
+        names,
+        context.environment,
+      );
       // Before a large file is read, not after.
       const key = readEnvironmentKey(context.environment);
       if (!yes && !dryRun) requireOperator(path, context);
       const signal = context.stopSignal();
-      const source = await openSource(path, signal);
-      await runImport(context, source, { batch, dryRun, skipInvalid, yes, json, intervalMs, key, signal });
+      const source = await openSource(path, signal, delimiter === undefined ? {} : { delimiter });
+      await runImport(context, source, { batch, dryRun, skipInvalid, yes, json, intervalMs, checksums, key, signal });
     });
 }
 

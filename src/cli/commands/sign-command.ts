@@ -53,6 +53,7 @@ async function checkSource(path: string, signer: PayoutSigner, spool: PayoutSpoo
   const { rows, payouts, invalid } = await checkRows(source, {
     batch: undefined,
     spool,
+    checksums: readConfig(['PAYOUT_CHECK_ADDRESSES'], context.environment).PAYOUT_CHECK_ADDRESSES,
     check: (payout) => {
       signer.check(withoutSignature(payout));
     },

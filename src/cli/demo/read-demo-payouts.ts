@@ -23,6 +23,7 @@ export async function readDemoPayouts(file: string, signal: AbortSignal, count?:
     await checkRows(source, {
       batch: undefined,
       spool,
+      checksums: true,
       signal,
       onProblem: (line, { field, message }) => {
         problems.push({ field: `${file}: line ${line}: ${field}`, message });

@@ -1,7 +1,9 @@
 import { isAborted } from '../../clock.js';
 import { InvalidInputError, StoppedError, type Problem } from '../../errors.js';
-import { parseInput } from '../../fields.js';
-import { payoutInputSchema, type NewPayout } from '../../ledger/payout.js';
+import { parsePayout } from '../../producer/parse-payouts.js';
+import { checkRecipient, needsCurrencies } from '../../producer/check-recipient.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { NewPayout } from '../../ledger/payout.js';
 import { differingFields, pairsToRecord, toRecordFields } from '../../ledger/payout-record.js';
 import { CurrencyTotals, type CurrencyTotal } from './currency-totals.js';
 import type { ImportSource } from './open-source.js';
@@ -26,6 +28,10 @@ export interface CheckRowsOptions {
   readonly batch: string | undefined;
   /** Receives each different payout that can be enqueued. */
   readonly spool: PayoutSpool;
+  /** Refuses an address whose checksum is wrong. */
+  readonly checksums: boolean;
+  /** Asked once an address needs it. @defaultValue nothing is known of currencies */
+  readonly currencies?: () => Promise<readonly Currency[]>;
   /** What a payout must fulfil besides. @throws InvalidInputError */
   readonly check?: (payout: NewPayout) => void;
   readonly onProblem: (line: number, problem: Problem) => void;
@@ -42,7 +48,7 @@ const PROGRESS_EVERY_ROWS = 1_000;
  */
 export async function checkRows(
   { rows, nameField }: Pick<ImportSource, 'rows' | 'nameField'>,
-  { batch, spool, check, onProblem, onProgress, signal }: CheckRowsOptions,
+  { batch, spool, checksums, currencies, check, onProblem, onProgress, signal }: CheckRowsOptions,
 ): Promise<FileCheck> {
   const index = new SpoolIndex();
   const totals = new CurrencyTotals();
@@ -52,7 +58,10 @@ export async function checkRows(
     if (counts.rows % PROGRESS_EVERY_ROWS === 0) onProgress(counts.rows);
     if (isAborted(signal)) throw new StoppedError('Stopped while checking; nothing was enqueued');
     try {
-      const payout = parsePayout(row, batch);
+      const payout = parsePayout(readInput(row, batch), { checksums });
+      if (checksums && currencies !== undefined && needsCurrencies(payout)) {
+        checkRecipient(payout, { checksums, currencies: await currencies() });
+      }
       check?.(payout);
       const earlier = findEarlier(payout.payoutId, index, spool);
       if (earlier === undefined) {
@@ -72,11 +81,11 @@ export async function checkRows(
   return { ...counts, totals: totals.list() };
 }
 
-function parsePayout(row: Row, batch: string | undefined): NewPayout {
+function readInput(row: Row, batch: string | undefined): unknown {
   if ('problems' in row) throw new InvalidInputError(row.problems);
   const own = row.input['batch'];
-  if (batch === undefined || own === batch) return parseInput(payoutInputSchema, row.input);
-  if (own === undefined) return parseInput(payoutInputSchema, { ...row.input, batch });
+  if (batch === undefined || own === batch) return row.input;
+  if (own === undefined) return { ...row.input, batch };
   const message = `must be absent, or that of --batch, "${batch}" (got ${JSON.stringify(own)})`;
   throw new InvalidInputError([{ field: 'batch', message }]);
 }

@@ -7,6 +7,7 @@ import { InvalidInputError, StoppedError } from '../../errors.js';
 import { toCsvColumn } from '../../csv-columns.js';
 import { readCsvRows } from './read-csv-rows.js';
 import { readJsonRows } from './read-json-rows.js';
+import type { Delimiter } from './split-csv-record.js';
 import type { Row } from './row.js';
 
 /** A file with payouts, or stdin, opened for reading. */
@@ -30,15 +31,15 @@ const JSON_EXTENSIONS = ['.json', '.jsonl', '.ndjson'];
 /**
  * Opens a file as CSV or JSON lines: by its extension, else as JSON lines where the first character is `{`.
  * @param signal - ends the reading, also of an input that is silent
- * @param readCsv - parses the rows of a CSV file
- * @defaultValue readCsv payouts to enqueue
+ * @param options - how the rows of a CSV file are parsed, and what separates its values
+ * @defaultValue options payouts to enqueue; what the first line has
  * @throws InvalidInputError when it cannot be read; the rows throw it as well
  * @throws StoppedError when the signal was aborted; the rows throw it as well
  */
 export async function openSource(
   path: string,
   signal: AbortSignal,
-  readCsv: typeof readCsvRows = readCsvRows,
+  { readCsv = readCsvRows, delimiter }: { readonly readCsv?: typeof readCsvRows; readonly delimiter?: Delimiter } = {},
 ): Promise<ImportSource> {
   const isStdin = path === STDIN;
   const explain = (error: unknown): unknown => explainFailure(error, path, signal);
@@ -52,7 +53,7 @@ export async function openSource(
     return {
       name: isStdin ? 'stdin' : path,
       sizeBytes,
-      rows: explaining(isJson ? readJsonRows(bytes) : readCsv(bytes, { mustEnd }), explain),
+      rows: explaining(isJson ? readJsonRows(bytes) : readCsv(bytes, { mustEnd, delimiter }), explain),
       bytesRead: () => file?.bytesRead ?? 0,
       nameField: isJson ? (field) => field : toCsvColumn,
     };

@@ -1,4 +1,5 @@
 import { InvalidInputError } from '../../errors.js';
+import { splitTag } from '../../gateway/wallet.js';
 
 /** A payout as given on a command line or in a file: every field as text. */
 export interface PayoutTexts {
@@ -35,7 +36,7 @@ export function parsePayoutTexts(texts: PayoutTexts): Readonly<Record<string, un
     notBefore: texts.notBefore,
     batch: texts.batch,
     requestedBy: texts.requestedBy,
-    metadata: parseJson(texts.metadata),
+    metadata: parseMetadata(texts.metadata),
   };
 }
 
@@ -46,17 +47,37 @@ export function parseInteger(text: string | undefined): unknown {
 
 function joinAddress(addressTo: string | undefined, destinationTag: string | undefined): string | undefined {
   if (addressTo === undefined || destinationTag === undefined) return addressTo;
-  if (!addressTo.includes(':')) return `${addressTo}:${destinationTag}`;
+  // An X-address of XRP may have one inside; what `parsePayout` says of a tag behind it is the better message.
+  if (splitTag(addressTo)[1] === undefined) return `${addressTo}:${destinationTag}`;
   throw invalid('destinationTag', `is given twice: addressTo already ends with one (got "${addressTo}")`);
 }
 
-function parseJson(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
+function parseMetadata(text: string | undefined): unknown {
+  return text === undefined ? undefined : parseJson(text, 'metadata');
+}
+
+/**
+ * Parses JSON in which no object has a key twice: `JSON.parse` would take the last one.
+ * @throws InvalidInputError naming the field, and the key
+ */
+export function parseJson(text: string, field: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
-    throw invalid('metadata', `is not JSON: ${(error as Error).message}`);
+    throw invalid(field, `is not JSON: ${(error as Error).message}`);
   }
+  const objects: Set<string>[] = [];
+  for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]/g)) {
+    if (token === '{') objects.push(new Set());
+    else if (token === '}') objects.pop();
+    if (name === undefined) continue;
+    // `"\u0061"` is `"a"`.
+    const key = JSON.parse(name) as string;
+    if (objects.at(-1)?.has(key) === true) throw invalid(field, `has ${JSON.stringify(key)} twice: give it once`);
+    objects.at(-1)?.add(key);
+  }
+  return value;
 }
 
 function invalid(field: string, message: string): InvalidInputError {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { InvalidInputError } from '../../errors.js';
 import { isUtf8, MAX_ROW_LENGTH, NOT_UTF8_MESSAGE, TOO_LONG_MESSAGE } from './row.js';
-import { splitCsvRecord } from './split-csv-record.js';
+import { splitCsvRecord, type Delimiter } from './split-csv-record.js';
 import { splitLines, type Line } from './split-lines.js';
 
 /** The values of a record, or why it cannot be read. */
@@ -14,18 +14,25 @@ interface OpenRecord {
   readonly text: string;
 }
 
+export interface CsvOptions {
+  /** The last line needs a line break, because without one its end may have been lost. */
+  readonly mustEnd: boolean;
+  /** @defaultValue what the first line has */
+  readonly delimiter?: Delimiter | undefined;
+}
+
 /**
  * Reads the records of a CSV file, each with the line in which it begins. Lines without values, as spreadsheets leave
  * them, are skipped.
- * @param mustEnd - the last line needs a line break, because without one its end may have been lost
  * @throws InvalidInputError when an unclosed quote makes it unclear where the following records begin: no row can be
  * trusted then
  */
 export async function* readCsvRecords(
   bytes: Readable,
-  { mustEnd }: { readonly mustEnd: boolean },
+  { mustEnd, delimiter: given }: CsvOptions,
 ): AsyncGenerator<CsvValues> {
   let open: OpenRecord | undefined;
+  let delimiter = given;
   for await (const next of splitLines(bytes, MAX_ROW_LENGTH)) {
     const record: OpenRecord = open === undefined ? next : { line: open.line, text: `${open.text}\n${next.text}` };
     const { line } = record;
@@ -34,7 +41,9 @@ export async function* readCsvRecords(
       yield { line, message: TOO_LONG_MESSAGE };
     } else if (open !== undefined && !next.text.includes('"')) open = record;
     else {
-      const split = splitCsvRecord(record.text);
+      // The first line names the columns, in none of which either character may stand.
+      if (record.text.trim() !== '') delimiter ??= /^[^,]*;[^,]*$/.test(record.text) ? ';' : ',';
+      const split = splitCsvRecord(record.text, delimiter);
       if (split.kind === 'wrong' && open !== undefined) throw unclosed(line);
       open = split.kind === 'open' ? record : undefined;
       if (split.kind === 'wrong') yield { line, message: split.message };

@@ -10,14 +10,14 @@ import {
   unquoteFormula,
   type CsvColumn,
 } from '../../csv-columns.js';
-import { readCsvRecords, type CsvValues } from './read-csv-records.js';
+import { readCsvRecords, type CsvOptions, type CsvValues } from './read-csv-records.js';
 import { unreadableRow, type Row } from './row.js';
 
 /**
  * Reads a CSV file row by row. The first line names the columns; an empty value is an absent one.
  * @throws InvalidInputError when the columns are invalid, or an unclosed quote makes it unclear where rows end
  */
-export async function* readCsvRows(bytes: Readable, options: { readonly mustEnd: boolean }): AsyncGenerator<Row> {
+export async function* readCsvRows(bytes: Readable, options: CsvOptions): AsyncGenerator<Row> {
   let columns: readonly CsvColumn[] | undefined;
   for await (const record of readCsvRecords(bytes, options)) {
     if (columns === undefined) columns = parseHeader(record);
@@ -36,7 +36,7 @@ function parseHeader(record: CsvValues): readonly CsvColumn[] {
       .map((name) => ({ field: JSON.stringify(record.values[names.indexOf(name)]), message: describeUnknown(name) })),
     ...REQUIRED_CSV_COLUMNS.filter((name) => !names.includes(name)).map((field) => ({
       field,
-      message: 'is missing: the first line must name the columns, separated by commas',
+      message: 'is missing: the first line must name the columns, separated by commas or semicolons',
     })),
     ...findRepeated(record.values),
   ];

@@ -1,5 +1,7 @@
 import type { Readable } from 'node:stream';
+import { InvalidInputError } from '../../errors.js';
 import { INPUT_COLUMNS } from '../../csv-columns.js';
+import { parseJson } from './parse-payout-texts.js';
 import { isUtf8, MAX_ROW_LENGTH, NOT_UTF8_MESSAGE, TOO_LONG_MESSAGE, unreadableRow, type Row } from './row.js';
 import { splitLines, type Line } from './split-lines.js';
 
@@ -14,11 +16,12 @@ function parseRow({ line, text, isCut }: Line): Row {
   if (isCut) return unreadableRow(line, TOO_LONG_MESSAGE);
   if (!isUtf8(text)) return unreadableRow(line, NOT_UTF8_MESSAGE);
   try {
-    const input: unknown = JSON.parse(text);
+    const input = parseJson(text, 'row');
     if (typeof input === 'object' && input !== null && !Array.isArray(input)) return nameFields(line, input);
     return unreadableRow(line, 'is JSON, but not an object with the fields of a payout');
   } catch (error) {
-    return unreadableRow(line, `is not JSON: ${(error as Error).message}`);
+    if (error instanceof InvalidInputError) return { line, problems: error.problems };
+    throw error;
   }
 }
 
@@ -27,10 +30,13 @@ const FIELD_OF_COLUMN: ReadonlyMap<string, string> = new Map(Object.entries(INPU
 /** The fields as the library spells them: `payout_id` is `payoutId`. Both in one row are an error. */
 function nameFields(line: number, given: object): Row {
   const input: Record<string, unknown> = {};
+  const spellings = new Map<string, string>();
   for (const [name, value] of Object.entries(given)) {
     const field = FIELD_OF_COLUMN.get(name) ?? name;
-    if (field in input)
-      return { line, problems: [{ field: name, message: `is the same field as ${field}: give one` }] };
+    const other = spellings.get(field);
+    if (other !== undefined)
+      return { line, problems: [{ field: name, message: `is the same field as ${other}: give one` }] };
+    spellings.set(field, name);
     input[field] = value;
   }
   return { line, input };

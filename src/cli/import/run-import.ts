@@ -5,6 +5,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import type { SigningKey } from '../../control/signing-key-file.js';
 import { checkSignable, PayoutSigner } from '../../producer/payout-signer.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
 import { formatCount } from '../../format.js';
 import { readCurrencies } from '../context/read-currencies.js';
 import { withAccount } from '../context/with-account.js';
@@ -25,6 +26,8 @@ export interface ImportOptions {
   readonly json: boolean;
   /** Between two sends of the account, ms. */
   readonly intervalMs: number;
+  /** Refuses an address whose checksum is wrong. */
+  readonly checksums: boolean;
   /** Undefined where payouts are not signed. */
   readonly key: SigningKey | undefined;
   readonly signal: AbortSignal;
@@ -37,6 +40,8 @@ interface ImportRun {
   readonly options: ImportOptions;
   readonly spool: PayoutSpool;
   readonly counts: EnqueueCounts;
+  /** Read once. */
+  readonly currencies: () => Promise<readonly Currency[]>;
 }
 
 /**
@@ -49,7 +54,9 @@ export async function runImport(context: CliContext, source: ImportSource, optio
   setFlagsFromString('--heap-growing-percent=50');
   const counts: EnqueueCounts = { created: 0, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 };
   const spool = await PayoutSpool.create();
-  const run: ImportRun = { context, source, options, spool, counts };
+  let reading: Promise<readonly Currency[]> | undefined;
+  const currencies = async () => (reading ??= readCurrencies(context));
+  const run: ImportRun = { context, source, options, spool, counts, currencies };
   try {
     const check = await checkSource(run);
     try {
@@ -66,7 +73,7 @@ export async function runImport(context: CliContext, source: ImportSource, optio
   throw new ConflictError(`${what} not enqueued: the payoutId already exists, or was removed, with different data`);
 }
 
-async function checkSource({ context, source, options, spool }: ImportRun): Promise<FileCheck> {
+async function checkSource({ context, source, options, spool, currencies }: ImportRun): Promise<FileCheck> {
   const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
   const progress = startProgress('Checking ', source.sizeBytes, context.terminal.output);
   try {
@@ -74,6 +81,8 @@ async function checkSource({ context, source, options, spool }: ImportRun): Prom
       batch: options.batch,
       signal: options.signal,
       spool,
+      checksums: options.checksums,
+      currencies,
       check: (payout) => {
         if (options.key !== undefined) checkSignable(payout, Date.now());
       },
@@ -95,7 +104,7 @@ async function enqueueChecked(run: ImportRun, check: FileCheck): Promise<void> {
   const { dryRun, skipInvalid, yes, json, intervalMs } = run.options;
   refuseUnusable(source, check, skipInvalid);
   // With --json stdout holds one object; an operator who is asked must see the check as well.
-  const described = describeCheck(check, intervalMs, await readCurrencies(context));
+  const described = describeCheck(check, intervalMs, await run.currencies());
   if (!json) context.write(described);
   else if (!yes && !dryRun) context.writeError(described);
   if (!dryRun) {

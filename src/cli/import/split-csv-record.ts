@@ -4,9 +4,14 @@ export type CsvRecord =
   | { readonly kind: 'open' }
   | { readonly kind: 'wrong'; readonly message: string };
 
+/** What separates values: in countries whose decimals follow a comma, spreadsheets write semicolons. */
+export const DELIMITERS = [',', ';'] as const;
+
+export type Delimiter = (typeof DELIMITERS)[number];
+
 // Each matches from the end of the value before. A quote inside quotes is doubled.
-const QUOTED_VALUE = /\s*"([^"]*(?:""[^"]*)*)"\s*(,|$)/y;
-const PLAIN_VALUE = /([^",]*)(,|$)/y;
+const QUOTED_VALUE = { ',': /\s*"([^"]*(?:""[^"]*)*)"\s*(,|$)/y, ';': /\s*"([^"]*(?:""[^"]*)*)"\s*(;|$)/y };
+const PLAIN_VALUE = { ',': /([^",]*)(,|$)/y, ';': /([^";]*)(;|$)/y };
 const OPEN_VALUE = /\s*"[^"]*(?:""[^"]*)*$/y;
 
 /**
@@ -15,17 +20,17 @@ const OPEN_VALUE = /\s*"[^"]*(?:""[^"]*)*$/y;
  * Libraries report neither the line in which a record began nor where to continue after an invalid one, and every row
  * with an error must be reported with its line.
  */
-export function splitCsvRecord(text: string): CsvRecord {
+export function splitCsvRecord(text: string, delimiter: Delimiter = ','): CsvRecord {
   // The fast path for most rows.
-  if (!text.includes('"')) return { kind: 'values', values: text.split(',').map((value) => value.trim()) };
+  if (!text.includes('"')) return { kind: 'values', values: text.split(delimiter).map((value) => value.trim()) };
   const values: string[] = [];
   for (let at = 0; ;) {
-    const quoted = matchAt(QUOTED_VALUE, text, at);
-    const match = quoted ?? matchAt(PLAIN_VALUE, text, at);
+    const quoted = matchAt(QUOTED_VALUE[delimiter], text, at);
+    const match = quoted ?? matchAt(PLAIN_VALUE[delimiter], text, at);
     if (match === undefined) return describeError(text, at, values.length + 1);
-    const [whole, value = '', delimiter] = match;
+    const [whole, value = '', end] = match;
     values.push(quoted === undefined ? value.trim() : value.replaceAll('""', '"'));
-    if (delimiter === '') return { kind: 'values', values };
+    if (end === '') return { kind: 'values', values };
     at += whole.length;
   }
 }

@@ -35,7 +35,7 @@ function payouts(
     payoutId: `${batch}-${index}`,
     paymentId: 1,
     amount: '0.01',
-    addressTo: `bc1q${batch}${index}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
+    addressTo: `wallet-${batch}${index}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
     batch,
     ...more(index),
   }));

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { parsePayoutTexts } from '../../../src/cli/import/parse-payout-texts.js';
 import { parseInput } from '../../../src/fields.js';
 import { payoutInputSchema } from '../../../src/ledger/payout.js';
-import { findCurrency } from '../../../src/sandbox/currency.js';
+import { checkRecipient } from '../../../src/producer/check-recipient.js';
+import { CURRENCIES, findCurrency } from '../../../src/sandbox/currency.js';
 
 describe('parsePayoutTexts', () => {
   it('reads numbers and JSON and joins the destination tag', () => {
@@ -44,6 +45,10 @@ describe('examples/payouts.csv', () => {
       ),
     );
     expect(new Set(payouts.map(({ payoutId }) => payoutId)).size).toBe(20);
+    const currencies = CURRENCIES.map(({ paymentId, code, network }) => ({
+      ...{ paymentId, usdRate: undefined, name: code === 'USDT' ? `${code} (${network})` : code },
+    }));
+    for (const payout of payouts) checkRecipient(payout, { checksums: true, currencies });
     for (const { paymentId, addressTo } of payouts) {
       expect(addressTo.includes(':')).toBe(findCurrency(paymentId)?.hasDestinationTag);
     }

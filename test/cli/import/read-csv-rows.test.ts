@@ -82,7 +82,7 @@ describe('readCsvRows', () => {
       /line 1: "amout": is not a known column \(payout_id, .*line 1: amount: is missing.*payout_id: is named twice/,
     ],
     ['results', `${HEADER},state,txhash\n`, /"state": is a result column.*"txhash": is a result column/],
-    ['semicolons', `${HEADER.replaceAll(',', ';')}\n`, /payout_id: is missing: .* separated by commas/],
+    ['tabs', `${HEADER.replaceAll(',', '\t')}\n`, /payout_id: is missing: .* separated by commas or semicolons/],
     ['UTF-16', Buffer.from(`\uFEFF${HEADER}\n`, 'utf16le'), /line 1: is not UTF-8 text/],
   ])('refuses a header with %s', async (_, text, message) => {
     await expect(read(text)).rejects.toThrow(message);

@@ -92,7 +92,7 @@ export async function openAdoption(): Promise<AdoptionRig> {
     paid: () =>
       world.sandbox
         .payments()
-        .map(({ addressTo, txhash }) => ({ payoutId: `P-${/^bc1qp(\d)x/.exec(addressTo)?.[1] ?? '?'}`, txhash })),
+        .map(({ addressTo, txhash }) => ({ payoutId: `P-${/^wallet-p(\d)x/.exec(addressTo)?.[1] ?? '?'}`, txhash })),
     async idsIn(state) {
       const { payouts } = await world.producer.list({ state });
       return payouts.map(({ payoutId }) => payoutId).sort();

@@ -42,7 +42,7 @@ function removed(name: string, fields: readonly string[], reason: Reason, input:
 const SIGNED_TEXTS = ['addressTo', 'amount', 'symbol', 'reference', 'iat', 'exp', 'key'] as const;
 
 export const ALTERED: readonly Attack[] = [
-  altered('address replaced', 'addressTo', 'bc1qthief000000000000000000000000000000'),
+  altered('address replaced', 'addressTo', 'wallet-thief000000000000000000000000000000'),
   altered('address in another case', 'addressTo', (before) => before.toUpperCase()),
   altered('space behind the address', 'addressTo', (before) => `${before} `, 'fields'),
   altered('destination tag added', 'addressTo', (before) => `${before}:1`),
@@ -77,7 +77,7 @@ export const ALTERED: readonly Attack[] = [
     altered(
       `a line break and another field in ${field}`,
       field,
-      (before) => `${before}\naddressTo=bc1qthief`,
+      (before) => `${before}\naddressTo=wallet-thief`,
       'fields',
     ),
     altered(`a control character in ${field}`, field, (before) => `${before}\u0000`, 'fields'),

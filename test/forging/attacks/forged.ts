@@ -8,7 +8,12 @@ const TAMPERED = { expect: 'held', isTampering: true } as const;
 
 /** A payout of the attacker's own, to his own address. */
 function invention({ payoutId }: Target): { payoutId: string; paymentId: number; amount: string; addressTo: string } {
-  return { payoutId: `${payoutId}-thief`, paymentId: 6, amount: '99', addressTo: `bc1qthief${payoutId.toLowerCase()}` };
+  return {
+    payoutId: `${payoutId}-thief`,
+    paymentId: 6,
+    amount: '99',
+    addressTo: `wallet-thief${payoutId.toLowerCase()}`,
+  };
 }
 
 function textFields(invented: ReturnType<typeof invention>): Record<string, string> {

@@ -8,7 +8,7 @@ export const JOBS: readonly AccountAttack[] = [
     name: 'address altered and put back all the while that payouts wait for their slot',
     attack: async ({ account }) => {
       const ids = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
-      const address = (id: string): string => `bc1q${id}${account.platformId}`;
+      const address = (id: string): string => `wallet-${id}${account.platformId}`;
       for (const payoutId of ids) {
         await account.enqueue({ payoutId, paymentId: 6, amount: '3', addressTo: address(payoutId) });
       }
@@ -17,7 +17,7 @@ export const JOBS: readonly AccountAttack[] = [
         turn += 1;
         for (const id of ids) {
           if ((await account.redis.hget(account.keys.payout(id), 'state')) !== 'queued') continue;
-          await account.set(id, { addressTo: turn % 2 === 0 ? 'bc1qthief' : address(id) });
+          await account.set(id, { addressTo: turn % 2 === 0 ? 'wallet-thief' : address(id) });
         }
       });
     },
@@ -40,8 +40,13 @@ export const JOBS: readonly AccountAttack[] = [
   {
     name: 'job with the data of another payment',
     attack: async ({ account }) => {
-      await account.enqueue({ payoutId: 'job', paymentId: 6, amount: '3', addressTo: `bc1qjob${account.platformId}` });
-      await account.ring('job', { paymentId: 6, amount: '999', addressTo: 'bc1qthief', txhash: 'forged' });
+      await account.enqueue({
+        payoutId: 'job',
+        paymentId: 6,
+        amount: '3',
+        addressTo: `wallet-job${account.platformId}`,
+      });
+      await account.ring('job', { paymentId: 6, amount: '999', addressTo: 'wallet-thief', txhash: 'forged' });
     },
     expect: 'continues',
   },
@@ -51,7 +56,12 @@ export const JOBS: readonly AccountAttack[] = [
       const names = ['limit', 'limiter', 'meta', 'marker'].map((name) => `${account.keys.prefix}:withdraw:${name}`);
       again(10, async () => account.redis.del(...names.slice(0, 2)));
       for (const id of ['one', 'two', 'three']) {
-        await account.enqueue({ payoutId: id, paymentId: 6, amount: '3', addressTo: `bc1q${id}${account.platformId}` });
+        await account.enqueue({
+          payoutId: id,
+          paymentId: 6,
+          amount: '3',
+          addressTo: `wallet-${id}${account.platformId}`,
+        });
         for (let count = 0; count < 10; count += 1) await account.ring(id);
       }
     },
@@ -83,7 +93,7 @@ export const JOBS: readonly AccountAttack[] = [
   {
     name: 'in_progress set back to queued',
     attack: async ({ world, account }) => {
-      const addressTo = `bc1qslow${account.platformId}`;
+      const addressTo = `wallet-slow${account.platformId}`;
       world.sandbox.addFaults([{ kind: 'drop-before', endpoint: 'transactionstatus', addresses: [addressTo] }]);
       await account.enqueue({ payoutId: 'slow', paymentId: 6, amount: '2', addressTo });
       await until('it is in progress', async () => (await account.payout('slow')).state === 'in_progress');

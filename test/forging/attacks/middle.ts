@@ -15,7 +15,7 @@ export interface MiddleAttack {
 }
 
 /** To whom the honest producer's payout of 12.5 goes. */
-export const HONEST_ADDRESS = 'bc1qhonest0';
+export const HONEST_ADDRESS = 'wallet-honest0';
 
 const QUEUED = bulk('state') + bulk('queued');
 const COMPLETED = bulk('state') + bulk('completed');
@@ -24,7 +24,7 @@ const BAD_SIGNATURE: Held = { held: 'bad_signature', isTampering: true };
 export const MIDDLE: readonly MiddleAttack[] = [
   {
     name: 'address replaced by one of the same length',
-    alter: (reply) => reply.replaceAll(HONEST_ADDRESS, 'bc1qthief00'),
+    alter: (reply) => reply.replaceAll(HONEST_ADDRESS, 'wallet-thief00'),
     expect: BAD_SIGNATURE,
   },
   {

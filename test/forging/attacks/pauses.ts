@@ -86,7 +86,7 @@ export const PAUSES: readonly AccountAttack[] = [
     attack: async (scene) => {
       const { account } = scene;
       await sendTo(scene, 'blocked', 'latency-after');
-      scene.world.sandbox.addFaults([{ kind: 'block', addresses: [`bc1qblocked${account.platformId}`] }]);
+      scene.world.sandbox.addFaults([{ kind: 'block', addresses: [`wallet-blocked${account.platformId}`] }]);
       await until('it is being sent', async () => (await account.payout('blocked')).state === 'sending');
       await account.redis.hset(account.keys.ledger, { pausedReason: 'forged' });
       await until('it is rejected', async () => (await account.payout('blocked')).state === 'rejected');
@@ -99,7 +99,7 @@ export const PAUSES: readonly AccountAttack[] = [
     attack: async (scene) => {
       const { account } = scene;
       await sendTo(scene, 'blocked', 'latency-after');
-      scene.world.sandbox.addFaults([{ kind: 'block', addresses: [`bc1qblocked${account.platformId}`] }]);
+      scene.world.sandbox.addFaults([{ kind: 'block', addresses: [`wallet-blocked${account.platformId}`] }]);
       await until('it is being sent', async () => (await account.payout('blocked')).state === 'sending');
       const token = (await account.redis.hget(account.keys.sender, 'last')) ?? '';
       await account.redis.hset(account.keys.ledger, { counted: `${token} rejected` });

@@ -39,7 +39,7 @@ export async function sendTo(
   payoutId: string,
   kind: 'block' | 'latency-after',
 ): Promise<void> {
-  const addressTo = `bc1q${payoutId}${account.platformId}`;
+  const addressTo = `wallet-${payoutId}${account.platformId}`;
   const delayMs = kind === 'block' ? {} : { delayMs: SLOW_MS };
   world.sandbox.addFaults([{ kind, addresses: [addressTo], ...delayMs }]);
   await account.enqueue({ payoutId, paymentId: 6, amount: '2', addressTo });

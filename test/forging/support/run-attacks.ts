@@ -42,7 +42,7 @@ export function plan(
     const other = world.account(world.accounts.length - 1);
     const payoutId = `P-${index}`;
     const mark = ADDRESS_MARKS[attack.from ?? 'queued'] ?? 'pays';
-    const input = { payoutId, paymentId: 6, amount: '12.5', addressTo: `bc1q${mark}${index}`, ...attack.input };
+    const input = { payoutId, paymentId: 6, amount: '12.5', addressTo: `wallet-${mark}${index}`, ...attack.input };
     return { attack, target: { account, other, payoutId, input }, wanted: payoutId };
   });
 }
@@ -101,7 +101,12 @@ export async function carryOut(attempted: readonly Attempted[]): Promise<void> {
 /** An honest payout in every account: paid beside the attacks, unless the account stops. */
 export async function enqueueHonest(accounts: readonly ForgedAccount[], payoutId = 'honest'): Promise<void> {
   for (const account of accounts) {
-    await account.enqueue({ payoutId, paymentId: 6, amount: '1', addressTo: `bc1q${payoutId}${account.platformId}` });
+    await account.enqueue({
+      payoutId,
+      paymentId: 6,
+      amount: '1',
+      addressTo: `wallet-${payoutId}${account.platformId}`,
+    });
   }
 }
 

@@ -8,5 +8,5 @@ export function amountOf(payoutId: string): string {
 
 /** Every payout has an address of its own, so that the gateway's book shows which was paid, and how often. */
 export function addressOf(payoutId: string): string {
-  return `bc1q${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxxxxxx`;
+  return `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxxxxxx`;
 }

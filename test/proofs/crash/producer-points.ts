@@ -28,7 +28,7 @@ const PAYOUTS = [...PLAN.each, ...PLAN.together, ...PLAN.chunks.flat()];
 export const CRASHED_PRODUCER: CrashedProgram = { name: 'producer', recordSteps, tryPoint };
 
 function payout(index: number): PayoutInput {
-  return { payoutId: `P-${index}`, paymentId: 1, amount: '1', addressTo: `bc1qaddress${index}` };
+  return { payoutId: `P-${index}`, paymentId: 1, amount: '1', addressTo: `wallet-address${index}` };
 }
 
 /** Runs the application to its end. @returns the payouts that were answered, and how it ended */

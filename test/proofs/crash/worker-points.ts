@@ -21,7 +21,7 @@ async function openWithPayouts(options: RunOptions): Promise<Run> {
       payoutId: `P-${index}`,
       paymentId: 1,
       amount: '1',
-      addressTo: `bc1qaddress${index}`,
+      addressTo: `wallet-address${index}`,
     })),
   );
   return run;

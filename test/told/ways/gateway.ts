@@ -10,7 +10,7 @@ async function steal(rig: Rig): Promise<void> {
     return stored?.includes('"unexplained":"0"') === true;
   });
   const thief = rig.openGateway();
-  await thief.withdraw({ paymentId: 1, amount: '100000', addressTo: 'bc1qthiefxxxxxxxxxxxxxxxxxxxxxx' });
+  await thief.withdraw({ paymentId: 1, amount: '100000', addressTo: 'wallet-thiefxxxxxxxxxxxxxxxxxxxxxx' });
   thief.close();
 }
 
@@ -75,7 +75,7 @@ export const GATEWAY_WAYS: readonly Way[] = [
           payoutId: 'too-much',
           paymentId: 1,
           amount: '100000000',
-          addressTo: 'bc1qtoomuchxxxxxxxxxxxxxxxxxxxxxxxxxx',
+          addressTo: 'wallet-toomuchxxxxxxxxxxxxxxxxxxxxxxxxxx',
         },
         notBefore: '2099-01-01T00:00:00Z',
       });

@@ -27,7 +27,7 @@ async function prepareKeys(rig: Rig, shop: Partial<KeyEntry> = {}): Promise<void
 }
 
 function payment(payoutId: string): PayoutInput {
-  return { payoutId, paymentId: 1, amount: '0.01', addressTo: 'bc1qsignedxxxxxxxxxxxxxxxxxxxxxxxx' };
+  return { payoutId, paymentId: 1, amount: '0.01', addressTo: 'wallet-signedxxxxxxxxxxxxxxxxxxxxxxxx' };
 }
 
 async function enqueueSigned({ redis, platformId }: Rig, payoutId: string): Promise<void> {

@@ -97,7 +97,7 @@ describe('the metrics of a worker that sends', () => {
         const account = openAccount({ platformId, redisUrl: url });
         const early = new PayoutProducer({ platformId, redisUrl: url });
         await early.enqueueMany(
-          ['A', 'B'].map((payoutId) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `bc1q${payoutId}` })),
+          ['A', 'B'].map((payoutId) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` })),
         );
         await account.ledger.connection.redis.del(account.queues.withdraw.toKey('wait'));
         await early.close();

@@ -17,7 +17,7 @@ import {
 
 /** The whole worker, a sandbox gateway, a real Redis, and somebody else with the same secret key. */
 
-const FAILING = 'bc1qfailsxxxxxxxxxxxxxxxxxxxxxx';
+const FAILING = 'wallet-failsxxxxxxxxxxxxxxxxxxxxxx';
 /** The sandbox has 10¹² USD; a thousandth is tolerated. */
 const STOLEN_BTC = '100000';
 
@@ -42,7 +42,7 @@ async function steal({ platformId, sandbox }: WatchedWorker): Promise<void> {
   const thief = createGatewayClient({
     ...{ baseUrl, platformId, secretKey: WATCHED_SECRET_KEY, logger: silentLogger, clock: systemClock },
   });
-  const request = { paymentId: 1, amount: STOLEN_BTC, addressTo: 'bc1qthiefxxxxxxxxxxxxxxxxxxxxxx' };
+  const request = { paymentId: 1, amount: STOLEN_BTC, addressTo: 'wallet-thiefxxxxxxxxxxxxxxxxxxxxxx' };
   const outcome = await thief.withdraw(request);
   expect(outcome.kind).toBe('accepted');
   thief.close();

@@ -70,7 +70,7 @@ export async function openWorld({
           payoutId,
           paymentId: 1,
           amount: '0.01',
-          addressTo: `bc1q${prefix.toLowerCase()}${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
+          addressTo: `wallet-${prefix.toLowerCase()}${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
         })),
       );
       return payoutIds;

@@ -65,7 +65,7 @@ export async function openSharedAccounts(count: number): Promise<SharedAccounts>
         payoutId: `P-${index}`,
         paymentId: 1,
         amount: '0.01',
-        addressTo: `bc1qsharedpayout${index}`,
+        addressTo: `wallet-sharedpayout${index}`,
       }));
       for (const producer of producers) await producer.enqueueMany(inputs);
     },

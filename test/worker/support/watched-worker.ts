@@ -97,7 +97,7 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Pr
     sandbox,
     producer,
     url: health.url,
-    async enqueue(payoutId, addressTo = `bc1q${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`) {
+    async enqueue(payoutId, addressTo = `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`) {
       await producer.enqueue({ payoutId, paymentId: 1, amount: '0.01', addressTo });
     },
     async metric(name, labels = {}) {

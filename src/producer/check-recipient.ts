@@ -1,0 +1,115 @@
+import { InvalidInputError } from '../errors.js';
+import { isNothing } from '../fields.js';
+import { friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
+import type { Currency } from '../ledger/gateway-facts.js';
+
+/**
+ * What may be given as the recipient of a new payout. It is asked at the intake only: what an earlier version accepted stays
+ * readable, and is sent.
+ */
+
+/** What is known when a recipient is checked. */
+export interface RecipientRule {
+  /** Whether an address must have the checksum of the family that its form names. */
+  readonly checksums: boolean;
+  /** What the gateway lists: of Base58 only the currency says which checksum belongs to it. */
+  readonly currencies?: readonly Currency[] | undefined;
+}
+
+interface Recipient {
+  readonly addressTo: string;
+  readonly paymentId: number;
+}
+
+/** @throws InvalidInputError naming the rule that the address, or its tag, breaks */
+export function checkRecipient({ addressTo, paymentId }: Recipient, rule: RecipientRule): void {
+  const [address, tag] = splitTag(addressTo);
+  const wallet = parseWallet(address);
+  const problem =
+    (HIDDEN.test(addressTo) ? 'contains an invisible character, shown here as its code: remove it' : undefined) ??
+    findRawTon(address, tag, wallet) ??
+    (rule.checksums ? findWrongChecksum(address, paymentId, wallet, rule.currencies ?? []) : undefined) ??
+    (tag === undefined ? undefined : findWrongTag(address, tag, wallet));
+  if (problem === undefined) return;
+  const shown = JSON.stringify(addressTo).replace(new RegExp(HIDDEN, 'gu'), toCode);
+  throw new InvalidInputError([{ field: 'addressTo', message: `${problem} (got ${shown})` }]);
+}
+
+/** Whether the list of currencies says more of an address than its form does. */
+export function needsCurrencies({ addressTo }: Pick<Recipient, 'addressTo'>): boolean {
+  const [address] = splitTag(addressTo);
+  return WITHOUT_FORM.test(address) && parseWallet(address).family === undefined;
+}
+
+/** Characters without a shape of their own: of zero width, or of direction. */
+const HIDDEN = /\p{Cf}/u;
+
+function toCode(character: string): string {
+  return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+}
+
+/** The API writes a tag behind a colon: it would read `0:…` as the wallet 0 with a tag. */
+function findRawTon(address: string, tag: string | undefined, { family, key }: Wallet): string | undefined {
+  if (family !== 'ton' || !address.includes(':')) return undefined;
+  const friendly = [friendlyTon(key), ...(tag === undefined ? [] : [tag])].join(':');
+  return `is a raw TON address, which the gateway would read as a wallet with a tag: write ${JSON.stringify(friendly)}`;
+}
+
+const COPY_AGAIN = 'copy it again from where it comes from';
+
+function findWrongChecksum(
+  address: string,
+  paymentId: number,
+  { problem }: Wallet,
+  currencies: readonly Currency[],
+): string | undefined {
+  if (problem !== undefined) return `${problem}: ${COPY_AGAIN}`;
+  if (!needsCurrencies({ addressTo: address })) return undefined;
+  const name = currencies.find((currency) => currency.paymentId === paymentId)?.name ?? '';
+  if (!hasBase58Check(name)) return undefined;
+  return `is no address of ${name}, because its checksum (Base58Check) is wrong: ${COPY_AGAIN}`;
+}
+
+/** What may be Base58; shorter ones are names of tests. */
+const WITHOUT_FORM = /^[A-Za-z0-9]{20,60}$/;
+
+/** Networks whose addresses have either this checksum or a form of their own, such as `bc1…`. */
+const BASE58CHECK =
+  /^(BTC|BITCOIN|LTC|LITECOIN|DOGE|DOGECOIN|DASH|ZEC|ZCASH|BCH|BITCOINCASH|TRX|TRON|TRC20|XRP|RIPPLE)$/;
+
+/** By its name in parentheses, such as `USDT (TRC-20)`, else by its code. */
+function hasBase58Check(name: string): boolean {
+  const network = /\(([^()]+)\)$/.exec(name)?.[1] ?? name;
+  return BASE58CHECK.test(network.replace(/[^A-Za-z0-9]/g, '').toUpperCase());
+}
+
+/** A bech32 address of a network without tags; those of Cosmos have memos. */
+const BECH32_WITHOUT_TAG = /^(bc|tb|bcrt|ltc|tltc|rltc|ltcmweb|addr|addr_test|stake)1/;
+const MAX_XRP_TAG = 2 ** 32 - 1;
+
+/** What programs and spreadsheets make of a number. A sign behind the `e` tells it from an id in hexadecimal. */
+const REWRITTEN_NUMBER = /^[-+]?(?:\d+e[-+]\d+|\d+[.,]\d+e[-+]?\d+|\d+[.,]0+|\d{1,3}(?:,\d{3})+)$/i;
+/** Fullwidth letters and digits, and numbers in the digits of other scripts. */
+const FOREIGN_DIGITS = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]|^(?!\d+$)\p{Nd}+$/u;
+
+/** A tag of XRP is a number. What TON calls a tag is a comment, so any text that can be meant is taken. */
+function findWrongTag(address: string, tag: string, { family, key }: Wallet): string | undefined {
+  const isWithoutTag =
+    family === 'evm' ||
+    family === 'hex' ||
+    family === 'cashaddr' ||
+    (family === 'bech32' && BECH32_WITHOUT_TAG.test(key));
+  if (isWithoutTag) return 'has a destination tag, which its network does not have: remove the tag and the colon';
+  if (family === 'xrp' && address !== key) {
+    return 'has a destination tag behind an X-address, which says its tag itself: remove the tag and the colon';
+  }
+  if (tag === '-1' || isNothing(tag)) return 'has a destination tag that means "none": remove the tag and the colon';
+  if (FOREIGN_DIGITS.test(tag))
+    return 'has a destination tag with other digits or letters than 0-9, a-z: type it again';
+  if (REWRITTEN_NUMBER.test(tag)) {
+    return 'has a destination tag that a program or a spreadsheet has rewritten: give its digits as text';
+  }
+  const isXrpTag = /^\d{1,30}$/.test(tag) && Number(tag) <= MAX_XRP_TAG;
+  if (family === 'xrp' && !isXrpTag) return `has a destination tag that XRP cannot have: a number up to ${MAX_XRP_TAG}`;
+  return undefined;
+}

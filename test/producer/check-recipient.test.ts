@@ -1,0 +1,165 @@
+import { describe, expect, it } from '@jest/globals';
+import { walletKey } from '../../src/gateway/wallet.js';
+import { checkRecipient } from '../../src/producer/check-recipient.js';
+
+const CURRENCIES = [
+  { paymentId: 1, name: 'BTC', usdRate: undefined },
+  { paymentId: 4, name: 'XRP', usdRate: undefined },
+  { paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined },
+  { paymentId: 7, name: 'USDT (ERC-20)', usdRate: undefined },
+  { paymentId: 13, name: 'SOL', usdRate: undefined },
+];
+
+const RAW_TON = '0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e';
+const TON = 'UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA';
+const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
+const EVM = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+const BTC = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
+const XRP = 'r9cZA1mLK5R5Am25ArfXFmqgNwjZgnfk59';
+const X_ADDRESS = 'XV5sbjUmgPpvXv4ixFWZ5ptAYZ6PD28Sq49uo34VyjnmK5H';
+const TRON = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+
+function check(addressTo: string, { paymentId = 99, checksums = true } = {}): string {
+  try {
+    checkRecipient({ addressTo, paymentId }, { checksums, currencies: CURRENCIES });
+    return 'taken';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+describe('an address whose form names its family', () => {
+  it.each([
+    [BTC.replace('w508', 'w509'), /bech32 address whose checksum is wrong/],
+    [BTC.replace('bc1qw', 'bc1qW'), /bech32 address in mixed case/],
+    [TON.replace('Icf', 'Icg'), /TON address whose checksum \(CRC16\) is wrong/],
+    [`${TON.replace('Icf', 'Icg')}:hello`, /TON address whose checksum \(CRC16\) is wrong/],
+    [`bitcoincash:${CASH.replace('pm2', 'pm3')}`, /CashAddr address of bitcoincash whose checksum is wrong/],
+    [EVM.replace('5aAe', '5AAe'), /0x address whose capitals are not its checksum \(EIP-55\)/],
+    [XRP.replace('cZA', 'cZB'), /XRP address whose checksum is wrong/],
+  ])('is refused with a wrong checksum, which the error names with both: %s', (addressTo, problem) => {
+    const message = check(addressTo);
+    expect(message).toMatch(problem);
+    expect(message).toMatch(/^addressTo: is an? /);
+    expect(message).toContain(`(got ${JSON.stringify(addressTo)})`);
+    expect(check(addressTo, { checksums: false })).toBe('taken');
+  });
+
+  it('is refused behind a tag as well', () => {
+    expect(check(`${BTC.replace('w508', 'w509')}:7`)).toMatch(/checksum is wrong/);
+  });
+
+  it.each([BTC, BTC.toUpperCase(), TON, `${TON}:memo`, CASH, `bitcoincash:${CASH}`, EVM, EVM.toLowerCase(), XRP, TRON])(
+    'is taken with a right one: %s',
+    (addressTo) => {
+      expect(check(addressTo)).toBe('taken');
+    },
+  );
+});
+
+describe('an address of Base58', () => {
+  const wrong = TRON.replace('opY', 'opZ');
+
+  it('is checked where the gateway lists a currency that has nothing else', () => {
+    expect(check(wrong, { paymentId: 6 })).toBe(
+      `addressTo: is no address of USDT (TRC-20), because its checksum (Base58Check) is wrong: copy it again from where it comes from (got "${wrong}")`,
+    );
+    expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyU', { paymentId: 1 })).toMatch(/no address of BTC/);
+    expect(check(`${XRP.slice(0, -12)}:7`, { paymentId: 4 })).toMatch(/no address of XRP/);
+    expect(check(TRON, { paymentId: 6 })).toBe('taken');
+    expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyT', { paymentId: 1 })).toBe('taken');
+  });
+
+  it.each([
+    ['it is not listed', { paymentId: 99 }],
+    ['its addresses have another form', { paymentId: 7 }],
+    ['its addresses have no checksum', { paymentId: 13 }],
+    ['checks are off', { paymentId: 6, checksums: false }],
+  ])('is not where %s', (_, given) => {
+    expect(check(wrong, given)).toBe('taken');
+  });
+});
+
+describe('raw TON', () => {
+  it.each([true, false])('is refused with the form that it stands for, with checksums %s', (checksums) => {
+    expect(check(RAW_TON, { checksums })).toBe(
+      `addressTo: is a raw TON address, which the gateway would read as a wallet with a tag: write "${TON}" (got "${RAW_TON}")`,
+    );
+    expect(check(`${RAW_TON.toUpperCase()}:memo 1`, { checksums })).toContain(`write "${TON}:memo 1"`);
+    const masterchain = '-1:fcb91a3a3816d0f7b8c2c76108b8a9bc5a6b7a55bd79f8ab101c52db29232260';
+    const [, friendly = ''] = /write "(.*?)"/.exec(check(masterchain)) ?? [];
+    expect([friendly.length, walletKey(friendly)]).toEqual([48, masterchain]);
+  });
+});
+
+describe('a tag', () => {
+  const NOTHING = [
+    'undefined',
+    'null',
+    'NULL',
+    'nan',
+    'None',
+    '#N/A',
+    '#REF!',
+    '#DIV/0!',
+    'n/a',
+    '(none)',
+    '"null"',
+    '-',
+    '?',
+    '-1',
+  ];
+  const REWRITTEN = ['1.23457E+12', '4.29497e+09', '1e+22', '1,5E+12', '123456.0', '123456,00', '123,456', '1,234,567'];
+  const FOREIGN = ['\uff11\uff12\uff13', '\u0661\u0662\u0663', 'ID\uff17'];
+
+  it.each([XRP, TON, 'some-wallet'])(
+    'of no value, a rewritten number, or other digits is refused behind %s',
+    (address) => {
+      for (const tag of NOTHING) expect(check(`${address}:${tag}`)).toMatch(/tag that means "none"/);
+      for (const tag of REWRITTEN) expect(check(`${address}:${tag}`)).toMatch(/spreadsheet has rewritten/);
+      for (const tag of FOREIGN) expect(check(`${address}:${tag}`)).toMatch(/other digits or letters/);
+    },
+  );
+
+  it('of XRP is a number of 32 bits', () => {
+    for (const tag of ['0', '00123', '4711', '4294967295']) expect(check(`${XRP}:${tag}`)).toBe('taken');
+    for (const tag of ['4294967296', '99999999999999999999', '-5', '12a', ' 12', '1.5', 'memo', '0x10']) {
+      expect(check(`${XRP}:${tag}`)).toMatch(/a number up to 4294967295/);
+    }
+    expect(check(X_ADDRESS)).toBe('taken');
+    expect(check(`${X_ADDRESS}:5`)).toMatch(/behind an X-address/);
+  });
+
+  it('of TON is a comment', () => {
+    const comments = [
+      '880021',
+      'Order 17, 2nd part',
+      '12e45',
+      '4812e739',
+      'a1b2-1e5',
+      '1.5',
+      '2030-01-31',
+      '-1001234567890',
+    ];
+    for (const tag of [...comments, 'zahlung für Jürgen', '付款：甲', 'nullable', 'ok', '0', '50%']) {
+      expect(check(`${TON}:${tag}`)).toBe('taken');
+    }
+  });
+
+  it.each([EVM, `bitcoincash:${CASH}`, CASH, BTC])('is refused behind %s, which has none', (address) => {
+    expect(check(`${address}:4711`)).toMatch(/tag, which its network does not have/);
+  });
+});
+
+it.each(['\u200b', '\u202e', '\u00ad', '\ufeff', '\u2066'])(
+  'refuses the invisible %j anywhere, and shows its code',
+  (hidden) => {
+    const code = `\\u{${hidden.codePointAt(0)?.toString(16) ?? ''}}`;
+    for (const addressTo of [`${TON}:12${hidden}3`, `${TRON}${hidden}`, `${hidden}${XRP}:7`]) {
+      const message = check(addressTo, { checksums: false });
+      expect(message).toMatch(/^addressTo: contains an invisible character/);
+      expect(message).toContain(code);
+      expect(message).not.toContain(hidden);
+    }
+  },
+);
