@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { failsafeLogger, type Logger } from './logger.js';
+import { toPlainLog } from './plain-text.js';
 import { createStderrWriter } from './stderr-writer.js';
 
 /** Names under which a secret could be logged by mistake; pino replaces their values. */
@@ -11,10 +12,15 @@ const SECRET_FIELDS = ['secretKey', 'hash', 'password', 'authorization', '*.secr
  * @param level - pino level name, e.g. `info`
  */
 export function createLogger(level: string): Logger {
+  const stderr = createStderrWriter();
   return failsafeLogger(
     pino(
       { level, redact: { paths: SECRET_FIELDS, censor: '[secret]' }, timestamp: pino.stdTimeFunctions.isoTime },
-      createStderrWriter(),
+      {
+        write: (line: string) => {
+          stderr.write(toPlainLog(line));
+        },
+      },
     ),
   );
 }

@@ -1,6 +1,6 @@
 import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
-import type { Payout } from './payout.js';
-import { parseRecord, UnreadableRecordError, type PayoutRecord } from './payout-record.js';
+import { type Payout, UnreadableRecordError } from './payout.js';
+import { parseRecord, type PayoutRecord } from './payout-record.js';
 import { nextPlace, readIndex } from './state-index.js';
 import type { PayoutState } from './states.js';
 

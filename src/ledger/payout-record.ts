@@ -4,7 +4,7 @@ import type { IntentSignature, StoredSignature } from '../control/signed-payout.
 import { parseApprovals } from './approval-fields.js';
 import { parseHistoryEntry } from './history-entry.js';
 import { parseHeldField } from './hold.js';
-import type { HistoryEntry, NewPayout, Payout, ValidPayout } from './payout.js';
+import { type HistoryEntry, type NewPayout, type Payout, type ValidPayout, UnreadableRecordError } from './payout.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
 /** How a payout stands in its Redis hash: field and value, both text. Short values keep the hash compact. */
@@ -58,13 +58,6 @@ export function pairsToRecord(pairs: readonly string[]): PayoutRecord {
   const record: Record<string, string> = {};
   for (let index = 0; index + 1 < pairs.length; index += 2) record[pairs[index] ?? ''] = pairs[index + 1] ?? '';
   return record;
-}
-
-/** What stands in the ledger is no payout of this version: somebody has altered it, or a newer version wrote it. */
-export class UnreadableRecordError extends Error {
-  constructor(payoutId: string, cause: Error) {
-    super(`The record of payout ${payoutId} in Redis cannot be read: ${cause.message}`, { cause });
-  }
 }
 
 /**

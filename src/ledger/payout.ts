@@ -187,6 +187,13 @@ export function findFault({ payoutId, paymentId, amount, addressTo, symbol, atte
   return fault && `${fault.field}: ${fault.message}`;
 }
 
+/** What stands in the ledger is no payout of this version: somebody has altered it, or a newer version wrote it. */
+export class UnreadableRecordError extends Error {
+  constructor(payoutId: string, cause: Error) {
+    super(`The record of payout ${payoutId} in Redis cannot be read: ${cause.message}`, { cause });
+  }
+}
+
 /** What is to be said of a payout now: why it is held, else its message. */
 export function lastMessage({ held, message }: Pick<Payout, 'held' | 'message'>): string | undefined {
   return held?.message ?? message;

@@ -1,8 +1,8 @@
 import { Cluster, type Redis } from 'ioredis';
 import { KnownAttempts } from './known-attempts.js';
 import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
-import type { Payout } from './payout.js';
-import { parseRecord, UnreadableRecordError, type PayoutRecord } from './payout-record.js';
+import { type Payout, UnreadableRecordError } from './payout.js';
+import { parseRecord, type PayoutRecord } from './payout-record.js';
 
 /** What the ledger has under a payoutId. */
 export type AuditedRecord =

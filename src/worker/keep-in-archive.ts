@@ -1,7 +1,7 @@
 import type { PayoutArchive } from '../archive/payout-archive.js';
 import { within } from '../clock.js';
-import type { Payout } from '../ledger/payout.js';
-import { parseRecord, UnreadableRecordError } from '../ledger/payout-record.js';
+import { type Payout, UnreadableRecordError } from '../ledger/payout.js';
+import { parseRecord } from '../ledger/payout-record.js';
 import type { OldPayout } from '../ledger/remove-payouts.js';
 
 /** The archive could not be written in time, or at all: what was to be kept stays in Redis. */

@@ -1,7 +1,7 @@
 import { ConflictError, NotFoundError, NotVerifiedError, type PayoutError } from '../../errors.js';
 import { formatCount } from '../../format.js';
 import type { CliContext } from '../context/cli-context.js';
-import { toPlainText } from '../output/plain-text.js';
+import { toPlainText } from '../../plain-text.js';
 
 /** What became of each of the payouts of a command. */
 export class ApprovalTally {

@@ -7,7 +7,6 @@ import type { CliContext } from '../context/cli-context.js';
 import { formatTotals } from '../import/describe-import.js';
 import { CurrencyTotals } from '../import/currency-totals.js';
 import { formatTable } from '../output/format-table.js';
-import { toPlainText } from '../output/plain-text.js';
 
 /** A payout that is to be approved or rejected, and what was said of it before. */
 export interface ShownPayout extends ApprovablePayout {
@@ -18,13 +17,13 @@ type Colours = CliContext['colours'];
 
 /** Who is missing: `1 more person of finance`. */
 export function describeNeeds({ by, persons }: MissingApprovals): string {
-  return `${persons} more ${persons === 1 ? 'person' : 'persons'} of ${toPlainText(by)}`;
+  return `${persons} more ${persons === 1 ? 'person' : 'persons'} of ${by}`;
 }
 
 /** What became of each approval, in words. */
 export function describeApproval({ approval, person, message }: JudgedApproval): string {
   const said = describeDecision(approval);
-  if (message !== undefined) return `${said}: does not count, ${toPlainText(message)}`;
+  if (message !== undefined) return `${said}: does not count, ${message}`;
   return `${said} (${person ?? ''}) at ${formatTimeUtc(approval.at)}`;
 }
 
@@ -34,7 +33,7 @@ export function describeUnverified(approval: SignedApproval): string {
 }
 
 function describeDecision({ decision, by }: SignedApproval): string {
-  return `${decision === 'approve' ? 'approved' : 'rejected'} by key ${toPlainText(by)}`;
+  return `${decision === 'approve' ? 'approved' : 'rejected'} by key ${by}`;
 }
 
 /** For how long a payout has been held, in ms. */
@@ -45,7 +44,7 @@ export function waitedMs({ updatedAt }: Payout, now: number): number {
 /** The name is not signed: who writes to Redis can change it. */
 function describeCurrency(paymentId: number, currencies: readonly Currency[]): string {
   const name = currencies.find((known) => known.paymentId === paymentId)?.name;
-  return name === undefined ? `payment id ${paymentId}` : `payment id ${paymentId} (${toPlainText(name)}, says Redis)`;
+  return name === undefined ? `payment id ${paymentId}` : `payment id ${paymentId} (${name}, says Redis)`;
 }
 
 /** One payout with all that is signed of it, nothing shortened, then what Redis says of it. */
@@ -72,9 +71,7 @@ function describeOne(
     ['needs, says Redis', held?.needs && describeNeeds(held.needs)],
     ...approvals.map((approval): [string, string] => ['said before', describeApproval(approval)]),
   ];
-  const rows = facts.flatMap(([name, value]) =>
-    value === undefined ? [] : [['', colours.dim(name), toPlainText(value)]],
-  );
+  const rows = facts.flatMap(([name, value]) => (value === undefined ? [] : [['', colours.dim(name), value]]));
   return `${colours.bold(payout.payoutId)}\n${formatTable(rows)}`;
 }
 
@@ -87,14 +84,13 @@ function describeMany(shown: readonly ShownPayout[], currencies: readonly Curren
     const why = payout.held === undefined ? payout.state : `${payout.held.rule ?? ''} ${payout.held.message}`.trim();
     const { payoutId, amount, paymentId, symbol, addressTo } = payout;
     const currency = symbol === undefined ? String(paymentId) : `${paymentId}/${symbol}`;
-    return [payoutId, amount, currency, addressTo, signedBy, requestedBy, why].map(toPlainText);
+    return [payoutId, amount, currency, addressTo, signedBy, requestedBy, why];
   });
-  const plain = currencies.map((currency) => ({ ...currency, name: toPlainText(currency.name) }));
   const names = currencies.length === 0 ? '' : 'The names of currencies are not signed: the payment id is.\n';
   return [
     formatTable([head, ...rows], [1, 2]),
     `\n${formatCount(shown.length, 'payout')}, verified with the keyring\n`,
-    `${formatTotals(totals.list(), plain)}${names}`,
+    `${formatTotals(totals.list(), currencies)}${names}`,
   ].join('');
 }
 

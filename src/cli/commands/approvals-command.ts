@@ -9,7 +9,6 @@ import type { CliContext } from '../context/cli-context.js';
 import { withAccount } from '../context/with-account.js';
 import { toApprovalsJson } from '../output/approvals-json.js';
 import { formatTable } from '../output/format-table.js';
-import { toPlainText } from '../output/plain-text.js';
 
 const HELP_AFTER = `
 The payouts that a policy holds until persons approve them, the longest waiting first, as Redis has them: nothing of it is verified but,
@@ -62,7 +61,7 @@ function describeAll(
     const { payoutId, amount, paymentId, addressTo, held } = payout;
     const money = formatMoney(amount, paymentId, currencies);
     const wait = formatDuration(waitedMs(payout, now));
-    return [payoutId, money, addressTo, held?.rule ?? '', describeMissing(payout, judge), wait].map(toPlainText);
+    return [payoutId, money, addressTo, held?.rule ?? '', describeMissing(payout, judge), wait];
   });
   return formatTable([head.map((text) => colours.dim(text)), ...rows], [1]);
 }

@@ -49,11 +49,11 @@ export function defineAuditExport(parent: Command, context: CliContext): void {
         let isFirst = true;
         for await (const rows of readAuditRows({ ...folder, since, until, keyring, connection })) {
           // Not before the first answer of Redis: a file without fees would look like a whole one.
-          if (isFirst && !flags.json) context.write(AUDIT_CSV_HEADER);
+          if (isFirst && !flags.json) context.writeCsv(AUDIT_CSV_HEADER);
           isFirst = false;
           for (const row of rows) {
             if (flags.json) context.writeJson(row);
-            else context.write(formatAuditRow(row));
+            else context.writeCsv(formatAuditRow(row));
           }
         }
       };

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { readConfig, readSettings } from '../../config.js';
 import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
+import { toPlainText } from '../../plain-text.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { CheckResult } from '../doctor/check-result.js';
 import { runChecks, type DoctorOptions } from '../doctor/run-checks.js';
@@ -70,8 +71,8 @@ function formatCheck(
   withAccount: boolean,
 ): string {
   const account = withAccount && platformId !== undefined ? `${platformId}: ` : '';
-  const line = `${colourSign(status, colours)} ${name.padEnd(NAME_WIDTH)}${account}${detail}\n`;
-  return fix === undefined ? line : `${line}${' '.repeat(NAME_WIDTH + 2)}→ ${fix}\n`;
+  const line = `${colourSign(status, colours)} ${name.padEnd(NAME_WIDTH)}${account}${toPlainText(detail)}\n`;
+  return fix === undefined ? line : `${line}${' '.repeat(NAME_WIDTH + 2)}→ ${toPlainText(fix)}\n`;
 }
 
 function colourSign(status: CheckResult['status'], colours: CliContext['colours']): string {

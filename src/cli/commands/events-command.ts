@@ -9,6 +9,7 @@ import {
   type PayoutEvent,
 } from '../../producer/events/payout-events.js';
 import { colourState } from '../output/colour-state.js';
+import { toPlainText } from '../../plain-text.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTime } from '../../format.js';
 import { withAccount } from '../context/with-account.js';
@@ -116,5 +117,7 @@ function formatEvent(
   const happened = decision === undefined ? type : `${type}: ${decision}`;
   const change = to === undefined || type === 'tampering' ? colours.yellow(happened) : colourState(to, colours);
   const what = from === undefined ? change : `${from} → ${change}`;
-  return [colours.dim(formatTime(at)), payoutId, what, hash, who].filter(Boolean).join('  ') + '\n';
+  // One line an event: a line break in a value could pass for another one.
+  const parts = [colours.dim(formatTime(at)), payoutId, what, hash, who].filter(Boolean);
+  return `${parts.join('  ').replaceAll('\n', toPlainText('\n'))}\n`;
 }

@@ -6,6 +6,7 @@ import { formatPublicKey } from '../../control/signing-key-file.js';
 import { InvalidInputError } from '../../errors.js';
 import { personIdField } from '../../control/person.js';
 import { keyNameField, parseInput } from '../../fields.js';
+import { toJsonLine } from '../../plain-text.js';
 import type { CliContext } from '../context/cli-context.js';
 import { z } from 'zod';
 
@@ -70,6 +71,6 @@ function writeKey(path: string, pem: string): void {
 
 /** One line of YAML, below `keys:`. A JSON string is one of YAML, whatever it contains. */
 function formatEntry(entry: Readonly<Record<string, string>>): string {
-  const fields = Object.entries(entry).map(([field, value]) => `${field}: ${JSON.stringify(value)}`);
+  const fields = Object.entries(entry).map(([field, value]) => `${field}: ${toJsonLine(value).trimEnd()}`);
   return `  - { ${fields.join(', ')} }\n`;
 }

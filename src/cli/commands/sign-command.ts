@@ -72,19 +72,13 @@ async function checkSource(path: string, signer: PayoutSigner, spool: PayoutSpoo
 }
 
 async function writeSigned(spool: PayoutSpool, signer: PayoutSigner, context: CliContext): Promise<void> {
-  let lines: string[] = [];
-  const flush = (): void => {
-    context.write(lines.join(''));
-    lines = [];
-  };
+  let written = 0;
   for await (const { payout } of spool.read()) {
     const { signed, ...fields } = signer.sign(withoutSignature(payout));
-    lines.push(`${JSON.stringify({ ...fields, ...signed })}\n`);
-    if (lines.length < CHUNK_SIZE) continue;
-    flush();
-    await setImmediate();
+    context.writeJson({ ...fields, ...signed });
+    written += 1;
+    if (written % CHUNK_SIZE === 0) await setImmediate();
   }
-  flush();
 }
 
 function withoutSignature(payout: NewPayout): NewPayout {

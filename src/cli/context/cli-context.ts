@@ -1,6 +1,8 @@
+import { randomInt } from 'node:crypto';
 import picocolors from 'picocolors';
 import type { Environment } from '../../config.js';
 import type { Logger } from '../../logger.js';
+import { toJsonLine, toPlainLines } from '../../plain-text.js';
 import type { Terminal } from './confirm.js';
 import { createLineLogger } from './line-logger.js';
 import { stopSignal } from './stop-signal.js';
@@ -13,16 +15,70 @@ export interface CliContext {
   readonly colours: ReturnType<typeof picocolors.createColors>;
   /** Warnings as plain lines on stderr. */
   readonly logger: Logger;
-  /** Writes a result to stdout, line breaks included. */
+  /** Writes a result to stdout, line breaks included: every text, whoever wrote it, becomes plain there. */
   readonly write: (text: string) => void;
   /** Writes a result to stdout as one line of JSON. */
   readonly writeJson: (value: unknown) => void;
+  /** Writes CSV to stdout: to a file or a pipe as the data is, to a terminal as plain text. */
+  readonly writeCsv: (text: string) => void;
   /** Writes progress or a remark to stderr, line breaks included. */
   readonly writeError: (text: string) => void;
   /** Where the operator is asked to confirm. */
   readonly terminal: Terminal;
   /** For a command that runs until it is stopped: aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
   readonly stopSignal: () => AbortSignal;
+}
+
+/** Where a command's output ends up. */
+export interface OutputStreams {
+  readonly writeOut: (text: string) => void;
+  readonly writeErr: (text: string) => void;
+  /** Whether stdout is a terminal. */
+  readonly isTerminal: boolean;
+  readonly isColoured: boolean;
+}
+
+/** What commands write with: the one place that decides which characters reach a terminal. */
+export type CommandOutput = Pick<CliContext, 'colours' | 'logger' | 'write' | 'writeJson' | 'writeCsv' | 'writeError'>;
+
+/**
+ * Shows what others wrote as plain text: of control and direction characters only line breaks stay, and colours that
+ * {@link CommandOutput.colours} made.
+ */
+export function createOutput({ writeOut, writeErr, isTerminal, isColoured }: OutputStreams): CommandOutput {
+  // Nobody else can write such a colour: a parameter that no terminal knows, another one in each process.
+  const mark = String(randomInt(10 ** 9, 2 ** 47));
+  const marked = new RegExp(`\\\\u\\{1b\\}\\[(\\d+);${mark}m`, 'g');
+  const toShown = (text: string): string => toPlainLines(text).replace(marked, '\u001b[$1m');
+  const writeError = (text: string): void => {
+    writeErr(toShown(text));
+  };
+  return {
+    colours: markColours(picocolors.createColors(isColoured), mark),
+    logger: createLineLogger(writeError),
+    write: (text) => {
+      writeOut(toShown(text));
+    },
+    writeJson: (value) => {
+      writeOut(toJsonLine(value));
+    },
+    writeCsv: (text) => {
+      writeOut(isTerminal ? toPlainLines(text) : text);
+    },
+    writeError,
+  };
+}
+
+/** The same colours, whose sequences end with `;MARKm`: as long on a terminal as before, so that tables fit. */
+function markColours(colours: CliContext['colours'], mark: string): CliContext['colours'] {
+  if (!colours.isColorSupported) return colours;
+  const markCode = (code: string): string => code.replace('m', `;${mark}m`);
+  const marked = Object.entries(colours).map(([name, format]: [string, boolean | ((text: string) => string)]) => {
+    if (typeof format === 'boolean') return [name, format];
+    const [open = '', close = ''] = format('|').split('|').map(markCode);
+    return [name, (text: string | number) => `${open}${text}${close}`];
+  });
+  return Object.fromEntries(marked) as CliContext['colours'];
 }
 
 /** The context of this process. */
@@ -32,18 +88,18 @@ export function createProcessContext(): CliContext {
   stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   // A full disk or a closed pipe on stderr must not make a command fail that did its work.
   stderr.on('error', () => undefined);
-  const plain = !stdout.isTTY || (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
-  const writeError = (text: string): void => void stderr.write(text);
+  const isPlain = !stdout.isTTY || (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
   return {
     environment,
     get terminal() {
       return { input: process.stdin, output: stderr };
     },
-    colours: picocolors.createColors(!plain),
-    logger: createLineLogger(writeError),
-    write: (text) => void stdout.write(text),
-    writeJson: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
-    writeError,
+    ...createOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(text),
+      isTerminal: stdout.isTTY,
+      isColoured: !isPlain,
+    }),
     stopSignal,
   };
 }

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { followSignals } from '../../clock.js';
 import { InvalidInputError, StoppedError } from '../../errors.js';
+import { toPlainLines } from '../../plain-text.js';
 
 /** Where an operator is asked: stdout stays for the result. */
 export interface Terminal {
@@ -50,7 +51,7 @@ async function ask(question: string, terminal: Terminal, signal: AbortSignal | u
   });
   const { signal: either } = followSignals(ended.signal, ...(signal === undefined ? [] : [signal]));
   try {
-    return await lines.question(`${question} [y/N] `, { signal: either });
+    return await lines.question(`${toPlainLines(question)} [y/N] `, { signal: either });
   } catch (error) {
     if (!either.aborted) throw error;
     terminal.output.write('\n');

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { toPlainText } from '../../plain-text.js';
 import { InvalidConfigError, InvalidInputError, PayoutError, type ErrorCode } from '../../errors.js';
 
 export const EXIT_CODES = { done: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, notVerified: 5 } as const;
@@ -28,9 +29,9 @@ export function toExitCode(error: unknown): number {
 export function describeError(error: unknown): string {
   if (error instanceof CommanderError || error instanceof CommandFailedError) return '';
   if (error instanceof InvalidInputError || error instanceof InvalidConfigError) {
-    return error.problems.map(({ field, message }) => `payouts: ${field}: ${message}\n`).join('');
+    return error.problems.map(({ field, message }) => `payouts: ${toPlainText(`${field}: ${message}`)}\n`).join('');
   }
-  if (error instanceof PayoutError) return `payouts: ${error.message}\n`;
+  if (error instanceof PayoutError) return `payouts: ${toPlainText(error.message)}\n`;
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return `payouts: internal error, please report it:\n${detail}\n`;
 }

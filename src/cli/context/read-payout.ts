@@ -1,7 +1,6 @@
 import { NotVerifiedError } from '../../errors.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { UnreadableRecordError } from '../../ledger/payout-record.js';
-import type { Payout } from '../../ledger/payout.js';
+import { type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 
 /**
  * A payout as Redis has it: of a record that somebody has altered, the fields may make no sense.

@@ -21,8 +21,8 @@ export function createLineWriter(verifier: ReceiptVerifier | undefined): WritePa
 /** The columns are named once, and only when Redis has replied. */
 export function createCsvWriter(options: CsvOptions): WritePayouts {
   let header = formatCsvHeader();
-  return (payouts, { write }) => {
-    write(`${header}${formatCsvRows(payouts, options)}`);
+  return (payouts, { writeCsv }) => {
+    writeCsv(`${header}${formatCsvRows(payouts, options)}`);
     header = '';
   };
 }

@@ -3,7 +3,7 @@ import type { JournalReport } from '../../journal/verify-journal.js';
 import type { Finding } from '../audit/finding.js';
 import type { AuditResult } from '../audit/run-audit.js';
 import { formatResponse } from './format-response.js';
-import { toPlainText } from './plain-text.js';
+import { toPlainText } from '../../plain-text.js';
 
 /** What `payouts audit verify --json` prints: the report of this host's journal, and what the rest came to. */
 export function toAuditJson({ reports, audit, notCompared, otherJournals, findings }: AuditResult): object {

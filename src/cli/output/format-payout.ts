@@ -4,7 +4,6 @@ import { STATE_MEANING } from '../../ledger/states.js';
 import { colourState } from './colour-state.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTable } from './format-table.js';
-import { toPlainText } from './plain-text.js';
 import { formatMoney, formatTime } from '../../format.js';
 
 type Colours = CliContext['colours'];
@@ -45,9 +44,7 @@ export function formatPayout(
     ['archived in', payout.archivedIn],
     ['metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata)],
   ];
-  const rows = facts.flatMap(([name, value]) =>
-    value === undefined ? [] : [['', colours.dim(name), toPlainText(String(value))]],
-  );
+  const rows = facts.flatMap(([name, value]) => (value === undefined ? [] : [['', colours.dim(name), String(value)]]));
   const history = payout.history.map((entry) => formatEntry(entry, colours));
   return [
     `${colours.bold(payout.payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n\n`,
@@ -62,6 +59,6 @@ function formatEntry({ at, to, by, reason }: HistoryEntry, colours: Colours): st
     '',
     formatTime(at),
     colourState(to, colours),
-    toPlainText([by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': ')),
+    [by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': '),
   ];
 }

@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import { toPlainText } from '../../plain-text.js';
 
 const NOTHING = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' };
 const NO_LINES = {
@@ -26,7 +27,8 @@ export function formatTable(rows: readonly (readonly string[])[], rightAligned: 
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
     colAligns: Array.from({ length: width }, (_, column) => (rightAligned.includes(column) ? 'right' : 'left')),
   });
-  table.push(...rows.map((row) => [...row]));
+  // One line a row: a line break in a value could pass for a row of ours.
+  table.push(...rows.map((row) => row.map((cell) => cell.replaceAll('\n', toPlainText('\n')))));
   const lines = table.toString().split('\n');
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
 }

@@ -2,8 +2,7 @@ import express, { Router, type ErrorRequestHandler, type Request, type RequestHa
 import { NotVerifiedError } from '../../errors.js';
 import { networkOf } from '../login-throttle.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { UnreadableRecordError } from '../../ledger/payout-record.js';
-import type { Payout } from '../../ledger/payout.js';
+import { type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import type { Logger } from '../../logger.js';
 import type { ApprovalView } from '../../operator/approvable-payout.js';
 import { parseUploadedApproval, storeApproval } from '../../operator/store-approval.js';

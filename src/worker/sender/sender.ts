@@ -3,8 +3,7 @@ import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../..
 import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
 import { RedisUnavailableError } from '../../errors.js';
-import { findFault, type Payout } from '../../ledger/payout.js';
-import { UnreadableRecordError } from '../../ledger/payout-record.js';
+import { findFault, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import type { Hold } from '../../ledger/hold.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { CountedSpend, JournalPlace, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';

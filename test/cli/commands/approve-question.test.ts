@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Command } from 'commander';
 import { defineApproveCommand } from '../../../src/cli/commands/approve-command.js';
-import { createProcessContext, type CliContext } from '../../../src/cli/context/cli-context.js';
+import { createOutput, createProcessContext, type CliContext } from '../../../src/cli/context/cli-context.js';
 import { StoppedError } from '../../../src/errors.js';
 import { testRedisUrl } from '../../support/account.js';
 import { openApprovalRig, type ApprovalRig } from '../support/approval-rig.js';
@@ -28,9 +28,12 @@ async function run(...args: string[]): Promise<void> {
     ...createProcessContext(),
     environment: { ...rig.env, REDIS_URL: testRedisUrl() },
     terminal: { input: typed, output: screen },
-    write: (text) => (shown += text),
-    writeJson: (value) => (shown += JSON.stringify(value)),
-    writeError: (text) => (shown += text),
+    ...createOutput({
+      writeOut: (text) => void (shown += text),
+      writeErr: (text) => void (shown += text),
+      isTerminal: true,
+      isColoured: false,
+    }),
     stopSignal: () => new AbortController().signal,
   };
   const program = new Command().exitOverride();

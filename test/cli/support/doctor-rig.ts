@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { Redis } from 'ioredis';
-import picocolors from 'picocolors';
 import { defineDoctorCommand } from '../../../src/cli/commands/doctor-command.js';
-import type { CliContext } from '../../../src/cli/context/cli-context.js';
+import { createOutput, type CliContext } from '../../../src/cli/context/cli-context.js';
 import { runProgram } from '../../../src/cli/context/run-program.js';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
@@ -63,17 +62,16 @@ export class DoctorRig {
   async run(...args: string[]): Promise<DoctorRun> {
     let out = '';
     let err = '';
-    const write = (text: string): void => void (out += text);
     const context: CliContext = {
       environment: this.environment,
-      colours: picocolors.createColors(false),
+      ...createOutput({
+        writeOut: (text) => void (out += text),
+        writeErr: (text) => void (err += text),
+        isTerminal: false,
+        isColoured: false,
+      }),
       logger: silentLogger,
       terminal: { input: process.stdin, output: process.stderr },
-      write,
-      writeJson: (value) => {
-        write(`${JSON.stringify(value)}\n`);
-      },
-      writeError: (text) => void (err += text),
       stopSignal: () => new AbortController().signal,
     };
     const entry = {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { RedisUnavailableError } from '../../../src/errors.js';
-import { UnreadableRecordError } from '../../../src/ledger/payout-record.js';
+import { UnreadableRecordError } from '../../../src/ledger/payout.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import {
   IN_FLIGHT_MAX_MS,

@@ -1,0 +1,227 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
+import { createOutput } from '../../src/cli/context/cli-context.js';
+import { testRedisUrl } from '../support/account.js';
+import { openApprovalRig, type ApprovalRig } from './support/approval-rig.js';
+
+/** Text that somebody put into Redis, into a file or behind a command to rewrite what an operator's terminal shows. */
+
+const HOSTILE = 'x\u001b[2J\u001b]0;t\u0007\r\u0085\u202e\u200b\u2028\u{e0041}\u001b[32mgreen';
+const UNSHOWN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u;
+const FAKED = `${HOSTILE}\nFAKED`;
+
+let rig: ApprovalRig;
+let dir: string;
+let env: Record<string, string>;
+const shownBy = new Set<string>();
+
+beforeAll(async () => {
+  rig = await openApprovalRig();
+  dir = await mkdtemp(join(tmpdir(), 'payouts-hostile-'));
+  await rig.hold('p');
+  await rig.enqueue('q');
+  const { ledger } = rig.account;
+  const { redis, keys } = ledger.connection;
+  const now = Date.now();
+  for (const payoutId of ['p', 'q']) {
+    const texts = { reference: FAKED, message: FAKED, requestedBy: FAKED, txhash: FAKED, symbol: FAKED, key: FAKED };
+    await redis.hset(keys.payout(payoutId), { ...texts, metadata: JSON.stringify(FAKED), amount: FAKED });
+    await redis.hset(
+      keys.payout(payoutId),
+      'addressTo',
+      FAKED,
+      'batch',
+      FAKED,
+      'notBefore',
+      FAKED,
+      'lateTxhash',
+      FAKED,
+    );
+    await redis.hset(keys.payout(payoutId), 'h0', `${now}\tqueued\t${FAKED}\t${FAKED}`);
+  }
+  const held = { kind: 'policy', rule: FAKED, reason: FAKED, message: FAKED, needs: { by: FAKED, persons: 1 } };
+  await redis.hset(keys.payout('p'), 'held', JSON.stringify(held));
+  await redis.zadd(keys.state('queued'), 9, `${HOSTILE}-id`);
+  await redis.hset(keys.payout(`${HOSTILE}-id`), { state: FAKED });
+  await redis.hset(keys.ledger, { pausedReason: FAKED, pausedBy: FAKED, pausedAt: now });
+  await redis.hset(keys.sender, { owner: FAKED, epoch: 3, beat: 1, released: 0, sends: 2, last: FAKED });
+  const journal = { host: FAKED, dir: FAKED, sends: 1, token: FAKED, at: now };
+  await redis.hset(keys.journals, FAKED, JSON.stringify({ journalId: FAKED, ...journal }));
+  await redis.hset(
+    keys.objections,
+    FAKED,
+    JSON.stringify({ kind: 'ledger', reason: FAKED, at: now, journalId: FAKED }),
+  );
+  await redis.zadd(keys.late, now, FAKED);
+  await redis.hset(
+    keys.gateway,
+    'currencies',
+    JSON.stringify({ at: now, currencies: [{ paymentId: 7, name: FAKED }] }),
+  );
+  await redis.hset(keys.workers, FAKED, JSON.stringify({ host: FAKED, at: now, version: FAKED }));
+  for (const by of [FAKED, 'ann']) {
+    const act = [
+      'type',
+      'paused',
+      'payoutId',
+      FAKED,
+      'from',
+      '',
+      'to',
+      '',
+      'at',
+      String(now),
+      'by',
+      by,
+      'reason',
+      FAKED,
+    ];
+    await redis.xadd(keys.activity, '*', ...act, 'count', '1', 'since', '');
+    await redis.xadd(keys.events, '*', ...act);
+  }
+  const file = (name: string, text: string) => writeFile(join(dir, name), text, { mode: 0o600 });
+  await file(
+    'policy.yaml',
+    `version: 1\nplatformId: "${ledger.connection.platformId}"\ndefault: hold\nrules:\n  - { name: r, cap: { amount: "1" }, over: refuse }\n`,
+  );
+  await file('bad.yaml', `version: 1\ndefault: hold\nrules:\n  - { name: "a\\u202e", "\\u001b[2J": 1 }\n`);
+  await file(
+    'rows.csv',
+    `payout_id,payment_id,amount,address_to,${HOSTILE.replace(/[\r\n]/g, '')}\n\u001b[2J,x\u202e,\u0085,\u001b]0;,\n`,
+  );
+  await file('ids.txt', `\u001b[2J\u202e\n`);
+  await file(
+    'rows.jsonl',
+    `{"payoutId":${JSON.stringify(HOSTILE)},"amount":${JSON.stringify(HOSTILE)},${JSON.stringify(HOSTILE)}:1}\n`,
+  );
+  env = { PAYOUT_POLICY_FILE: join(dir, 'policy.yaml'), SEND_JOURNAL_DIR: dir, REDIS_URL: testRedisUrl() };
+  Object.assign(env, { GATEWAY_BASE_URL: 'http://127.0.0.1:1', GATEWAY_SECRET_KEY: 'k-hostile' });
+  Object.assign(env, { PAYOUT_SIGNING_KEY_FILE: rig.files.ann, PAYOUT_SIGNING_KEY_NAME: 'ann' });
+  Object.assign(rig.env, env);
+}, 60_000);
+
+afterAll(async () => {
+  await rig.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** What each command is called with; those of the list shows hostile text for certain. */
+const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  enqueue: [['--payout-id', HOSTILE, '--payment-id', '6', '--amount', HOSTILE, '--address-to', HOSTILE]],
+  import: [
+    ['rows.csv', '--yes'],
+    ['rows.jsonl', '--dry-run'],
+    [HOSTILE, '--yes'],
+  ],
+  get: [['p'], ['q'], ['p', '--json'], [HOSTILE], ['--txhash', HOSTILE]],
+  list: [['--state', 'held'], ['--state', 'held', '--json'], ['--batch', HOSTILE], [`--${HOSTILE}`]],
+  cancel: [
+    [HOSTILE, '--reason', HOSTILE],
+    ['--file', 'ids.txt', '--reason', 'x', '--yes'],
+  ],
+  retry: [['p', '--reason', HOSTILE]],
+  release: [[HOSTILE, '--reason', HOSTILE]],
+  approvals: [[], ['--json']],
+  approve: [
+    ['p', '--key', 'FILE', '--yes'],
+    [HOSTILE, '--key', 'FILE', '--yes'],
+  ],
+  reject: [['p', '--key', 'FILE', '--reason', HOSTILE]],
+  resolve: [[HOSTILE, '--sent', '--txhash', HOSTILE, '--reason', HOSTILE]],
+  stats: [[], ['--json']],
+  events: [['--json'], []],
+  activity: [[], ['--json']],
+  pause: [['--reason', HOSTILE]],
+  resume: [['--reason', HOSTILE]],
+  'new-account': [['--reason', HOSTILE]],
+  'adopt-ledger': [['--reason', HOSTILE, '--yes']],
+  keygen: [[HOSTILE, '--role', 'producer', '--person', HOSTILE, '--out', 'key.pem']],
+  keys: [['check'], [HOSTILE]],
+  sign: [['rows.jsonl'], [HOSTILE]],
+  verify: [['p'], ['p', '--json'], [HOSTILE]],
+  policy: [['explain', 'p'], ['explain', HOSTILE], ['check', 'bad.yaml'], ['usage']],
+  journal: [['adopt', '--reason', HOSTILE, '--yes']],
+  audit: [['verify'], ['verify', '--json'], ['export', '--since', HOSTILE]],
+  gateway: [['status', HOSTILE]],
+  reconcile: [[], ['--json']],
+  doctor: [[], ['--json']],
+  completion: [[HOSTILE]],
+};
+/** They run until they are stopped; what they log is asked below. */
+const SERVERS = ['worker', 'dashboard', 'notify', 'sandbox', 'demo'];
+
+it('asks every command', () => {
+  const names = COMMAND_GROUPS.flatMap(({ commands }) => commands.map(({ usage }) => usage.split(' ')[0] ?? ''));
+  expect([...Object.keys(CALLS), ...SERVERS].sort()).toEqual(names.sort());
+});
+
+describe('what reaches a terminal', () => {
+  const rows = Object.entries(CALLS).flatMap(([command, calls]) => calls.map((args) => ({ command, args })));
+  const nameOf = (text: string): string => (text.startsWith('x\u001b') ? 'HOSTILE' : text);
+  it.each(rows.map((row) => ({ ...row, name: [row.command, ...row.args.map(nameOf)].join(' ') })))(
+    'is plain text: $name',
+    async ({ command, args }) => {
+      const resolved = args.map((arg) =>
+        arg === 'FILE' ? rig.files.ann : /\.(csv|jsonl|txt|yaml|pem)$/.test(arg) ? join(dir, arg) : arg,
+      );
+      const { stdout, stderr } = await rig.run(command, ...resolved);
+      if (`${stdout}${stderr}`.includes('\\u{1b}')) shownBy.add(command);
+      expect(`${stdout}${stderr}`).not.toBe('');
+      expect(UNSHOWN.exec(`${stdout}${stderr}`)?.[0]).toBeUndefined();
+      expect(`${stdout}${stderr}`).not.toMatch(/^FAKED/m);
+      if (!args.includes('--json')) return;
+      for (const line of stdout.split('\n').filter((text) => text !== '')) JSON.parse(line);
+    },
+    30_000,
+  );
+
+  it('was shown in plain by what shows it', () => {
+    const shows = ['get', 'list', 'stats', 'events', 'activity', 'doctor', 'policy', 'import', 'sign', 'approvals'];
+    expect([...shownBy].sort()).toEqual(expect.arrayContaining(shows.sort()));
+  });
+
+  it('is the same value in JSON', async () => {
+    const { stdout } = await rig.run('get', 'p', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ reference: FAKED, addressTo: FAKED, metadata: FAKED });
+  });
+
+  it('is the data itself in CSV that goes to a file or a pipe', async () => {
+    expect((await rig.run('list', '--state', 'held', '--csv')).stdout).toContain(HOSTILE);
+  });
+});
+describe('output', () => {
+  const shown = (options: { isTerminal?: boolean; isColoured?: boolean } = {}) => {
+    let text = '';
+    const writeOut = (part: string): void => void (text += part);
+    const output = createOutput({ writeOut, writeErr: writeOut, isTerminal: true, isColoured: true, ...options });
+    return { output, read: () => text };
+  };
+
+  it('keeps the colours that the program made, and no others', () => {
+    const { output, read } = shown();
+    output.write(`${output.colours.green(`a\u001b[31mb`)}\n`);
+    expect(read()).toBe('\u001b[32ma\\u{1b}[31mb\u001b[39m\n');
+  });
+
+  it('keeps no colour that is printed where there are none', () => {
+    const { output, read } = shown({ isColoured: false });
+    output.writeError(output.colours.green('a\u001b[32m'));
+    expect(read()).toBe('a\\u{1b}[32m');
+  });
+
+  it('shows CSV on a terminal as plain text', () => {
+    const { output, read } = shown();
+    output.writeCsv('a,\u202e\n');
+    expect(read()).toBe('a,\\u{202e}\n');
+  });
+
+  it('writes JSON in which every character that is not shown is escaped', () => {
+    const { output, read } = shown();
+    output.writeJson({ [HOSTILE]: FAKED });
+    expect(UNSHOWN.test(read())).toBe(false);
+    expect(JSON.parse(read())).toEqual({ [HOSTILE]: FAKED });
+  });
+});
