@@ -21,6 +21,8 @@ export interface ApprovalCount {
   readonly approvedBy: ReadonlySet<string>;
   /** One rejection ends it, also of somebody who approved before. */
   readonly rejectedBy: string | undefined;
+  /** Of the rejections that count, the one that holds the longest. */
+  readonly rejection?: SignedApproval;
   /** The hashes of the approvals of these persons. */
   readonly counted: readonly string[];
   /** Why others do not count, with the key that they name. */
@@ -41,16 +43,23 @@ export function countApprovals(
   const counted: string[] = [];
   const refused: { by: string; message: string }[] = [];
   let rejectedBy: string | undefined;
+  let rejection: SignedApproval | undefined;
   for (const approval of approvals) {
     const verdict = verify(payout, approval, { keyring, lifetimeMs, now });
     if (verdict.kind === 'refused') refused.push({ by: approval.by, message: verdict.message });
-    else if (approval.decision === 'reject') rejectedBy ??= verdict.person;
-    else {
+    else if (approval.decision === 'reject') {
+      rejectedBy ??= verdict.person;
+      if (expiryOf(approval) > expiryOf(rejection)) rejection = approval;
+    } else {
       approvedBy.add(verdict.person);
       counted.push(hashApproval(payout.platformId, approval));
     }
   }
-  return { approvedBy, rejectedBy, counted, refused };
+  return { approvedBy, rejectedBy, counted, refused, ...(rejection && { rejection }) };
+}
+
+function expiryOf(approval: SignedApproval | undefined): number {
+  return approval === undefined ? 0 : Date.parse(approval.expiresAt);
 }
 
 type Verdict =

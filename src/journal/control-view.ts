@@ -1,6 +1,15 @@
 import type { SpendEvent } from '../control/policy/spend-event.js';
 import { parseWallet, walletAndTagKey } from '../gateway/wallet.js';
-import type { CompleteNote, JournalLine, JournalMarks, PausedLine, SeenLine, SendLine } from './journal-line.js';
+import type {
+  CompleteNote,
+  JournalLine,
+  JournalMarks,
+  PausedLine,
+  RejectedLine,
+  RejectionNote,
+  SeenLine,
+  SendLine,
+} from './journal-line.js';
 import { SentAttempts } from './sent-attempts.js';
 import { SpendLog } from './spend-log.js';
 
@@ -31,6 +40,8 @@ export class ControlView {
   readonly #seenAt = new Map<string, number>();
   /** What earlier versions noted of addresses that may have lost a tag: a send tells which. */
   readonly #cutAddresses = new Set<string>();
+  /** By intent, the one that holds the longest. */
+  readonly #rejections = new Map<string, RejectionNote>();
   readonly #spends: SpendLog | undefined;
 
   constructor({ unsigned = false, spends = false }: HeldLines = {}) {
@@ -81,6 +92,17 @@ export class ControlView {
     return lines;
   }
 
+  /** The rejection of an intent that holds the longest, also one that has expired. @param intent - its SHA-256 */
+  rejectionOf(intent: string): RejectionNote | undefined {
+    return this.#rejections.get(intent);
+  }
+
+  /** The rejections that still count, as lines for a new file. @param now - wall clock, ms */
+  rejectedLines(now: number): RejectedLine[] {
+    const holding = [...this.#rejections.values()].filter(({ expiresAt }) => expiresAt > now);
+    return holding.map((rejected) => ({ rejected }));
+  }
+
   /** For the next header. @param now - wall clock, ms: the birth of a journal that has none yet */
   marksAt(now: number): JournalMarks {
     return {
@@ -105,6 +127,7 @@ export class ControlView {
       if (!this.#acts.has(line.resumed.act)) this.#pause = undefined;
       this.#acts.add(line.resumed.act);
     } else if ('seen' in line) this.#noteSeen(line.seen);
+    else if ('rejected' in line) this.#noteRejected(line);
     else if ('outcome' in line) {
       this.attempts.noteOutcome(line);
       this.#spends?.noteOutcome(line);
@@ -134,6 +157,11 @@ export class ControlView {
   #noteFormerly({ at, request: { addressTo } }: SendLine): void {
     if (this.#cutAddresses.size === 0 || !this.#cutAddresses.has(addressTo.split(':', 1)[0] ?? '')) return;
     this.#noteSeen({ at, addresses: [walletAndTagKey(addressTo)], exact: true });
+  }
+
+  #noteRejected({ rejected }: RejectedLine): void {
+    const { intent, expiresAt } = rejected;
+    if (expiresAt > (this.#rejections.get(intent)?.expiresAt ?? 0)) this.#rejections.set(intent, rejected);
   }
 
   /** Processes that upgrade a journal at once write a header each: the latest birth holds back the most. */

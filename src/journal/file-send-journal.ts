@@ -21,6 +21,7 @@ import type {
   JournalLine,
   JournalPeer,
   PausedLine,
+  RejectionNote,
   SeenLine,
   SendLine,
 } from './journal-line.js';
@@ -145,6 +146,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
     await this.#note({ seen: { at, addresses, exact: true } });
+  }
+
+  async noteRejected({ payoutId, intent, by, expiresAt }: RejectionNote): Promise<void> {
+    await this.#note({ rejected: { payoutId, intent, by, expiresAt } });
   }
 
   async append(send: SendLine): Promise<void> {

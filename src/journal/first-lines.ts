@@ -14,5 +14,6 @@ export function firstLines(journalId: string, { ledger, control }: JournalView):
     ...(ledger === undefined ? [] : [ledger]),
     ...(control.pause === undefined ? [] : [{ paused: control.pause }]),
     ...control.seenLines(),
+    ...control.rejectedLines(Date.now()),
   ];
 }

@@ -82,6 +82,21 @@ export interface SeenLine {
   };
 }
 
+/** An approver's rejection that a worker verified. Redis may lose it, or somebody may remove it: it counts all the same. */
+export interface RejectedLine {
+  readonly rejected: RejectionNote;
+}
+
+export interface RejectionNote {
+  readonly payoutId: string;
+  /** SHA-256 of the intent, hexadecimal: that payment, as it was signed. */
+  readonly intent: string;
+  /** The name of the approver's key. */
+  readonly by: string;
+  /** Wall clock, ms. */
+  readonly expiresAt: number;
+}
+
 /** The ledger that the sends which follow belong to, and where its line of sends stood. */
 export interface JournaledLedger {
   readonly ledgerId: string;
@@ -168,7 +183,7 @@ export interface JournalPeer extends JournalPlace {
 }
 
 /** What only format 3 knows, beside its header. */
-export type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine;
+export type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine;
 
 /** The token alone does not tell attempts of format 1 apart. */
 export function identify({ payoutId, attempt, token }: SendAttempt): string {
@@ -180,7 +195,8 @@ export type JournalLine =
 
 /** Tells what only format 3 knows from sends and from what stands between them. */
 export function isControlLine(line: JournalLine): line is ControlLine {
-  return 'complete' in line ? !('v' in line) : 'paused' in line || 'resumed' in line || 'seen' in line;
+  if ('complete' in line) return !('v' in line);
+  return 'paused' in line || 'resumed' in line || 'seen' in line || 'rejected' in line;
 }
 
 /** A send with what came of it, where that is known. */

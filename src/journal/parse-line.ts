@@ -87,6 +87,7 @@ const controlLine = z.union([
   z.object({
     seen: z.object({ at: z.number(), addresses: z.array(z.string()), exact: z.literal(true).exactOptional() }),
   }),
+  z.object({ rejected: z.object({ payoutId: z.string(), intent: sha256, by: z.string(), expiresAt: z.number() }) }),
 ]);
 const anyHeaderLine = z.union([headerLine, formerHeaderLine, newerHeaderLine]);
 const prevField = z.object({

@@ -9,6 +9,7 @@ import type {
   JournalEntry,
   JournalPeer,
   PausedLine,
+  RejectionNote,
   SeenLine,
 } from './journal-line.js';
 
@@ -53,6 +54,10 @@ export interface SendJournal extends ReadableJournal {
    * told again. Nothing where the journal was not opened for it.
    */
   takeSpends(): readonly SpendEvent[];
+  /** The verified rejection of an intent that holds the longest, also one that has expired. @param intent - its SHA-256 */
+  rejectionOf(intent: string): RejectionNote | undefined;
+  /** Notes a rejection that was verified. Resolves once it is on disk. */
+  noteRejected(rejected: RejectionNote): Promise<void>;
   /** Notes addresses to which payouts are to be sent for the first time. Resolves once it is on disk. */
   noteSeen(seen: Pick<SeenLine['seen'], 'at' | 'addresses'>): Promise<void>;
   /** Notes that the worker stopped sending by itself. Resolves once it is on disk. */

@@ -1,6 +1,6 @@
 import type { SpendEvent } from '../control/policy/spend-event.js';
 import type { SendAttempt } from '../ledger/sender-ledger.js';
-import type { JournaledLedger, JournalEntry, JournalPeer } from './journal-line.js';
+import type { JournaledLedger, JournalEntry, JournalPeer, RejectionNote } from './journal-line.js';
 import type { JournalView } from './journal-view.js';
 import type { SendJournal } from './send-journal.js';
 
@@ -19,6 +19,7 @@ type Viewed = Pick<
   | 'wasAccepted'
   | 'hasAct'
   | 'seenAt'
+  | 'rejectionOf'
   | 'takeSpends'
 >;
 
@@ -68,6 +69,10 @@ export abstract class ViewedJournal implements Viewed {
 
   seenAt(walletAndTag: string): number | undefined {
     return this.view.control.seenAt(walletAndTag);
+  }
+
+  rejectionOf(intent: string): RejectionNote | undefined {
+    return this.view.control.rejectionOf(intent);
   }
 
   takeSpends(): readonly SpendEvent[] {

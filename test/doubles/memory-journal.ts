@@ -8,6 +8,7 @@ import type {
   JournalPeer,
   OutcomeLine,
   PausedLine,
+  RejectionNote,
   SeenLine,
 } from '../../src/journal/journal-line.js';
 import { JournalView } from '../../src/journal/journal-view.js';
@@ -93,6 +94,10 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
 
   async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
     await this.write({ seen: { at, addresses, exact: true } });
+  }
+
+  async noteRejected(rejected: RejectionNote): Promise<void> {
+    await this.write({ rejected });
   }
 
   async append(send: SendLine): Promise<void> {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../support/until.js';
 import { systemClock } from '../../src/clock.js';
 import { basicAuth, openDashboard } from '../dashboard/support/running-dashboard.js';
-import { approve, APPROVALS, putApproval } from './attacks/approvals.js';
+import { approve, APPROVALS, putApproval, REJECTIONS } from './attacks/approvals.js';
 import { POSTED, type Posted } from './attacks/posted.js';
 import type { ForgedAccount } from './support/forged-account.js';
 import { ForgingWorld } from './support/forging-world.js';
@@ -16,7 +16,7 @@ import type { Target } from './support/attack.js';
 let world: ForgingWorld;
 
 beforeAll(async () => {
-  world = await ForgingWorld.open(5);
+  world = await ForgingWorld.open(6);
 }, 120_000);
 
 afterAll(async () => {
@@ -98,6 +98,52 @@ describe('approvals', () => {
     });
     const paid = world.sandbox.payments(account.platformId).filter(({ addressTo }) => addressTo === input.addressTo);
     expect(paid).toEqual([]);
+  });
+});
+
+describe('rejections', () => {
+  const targets: Target[] = [];
+  let [first, second]: Target[] = [];
+
+  beforeAll(async () => {
+    const account = world.account(5);
+    const policy = await writePolicy(account, FOUR_EYES);
+    for (const index of REJECTIONS.keys()) targets.push(targetOf(account, `R-${index}`));
+    [first, second] = [targetOf(account, 'R-first'), targetOf(account, 'R-second')];
+    for (const target of [...targets, first, second]) {
+      await account.enqueue(target.input);
+      await putApproval(target, await approve(target, 'ann'));
+    }
+    for (const target of targets) {
+      await putApproval(target, await approve(target, 'bob'));
+      await putApproval(target, await approve(target, 'ann-2', { decision: 'reject' }));
+    }
+    const worker = await world.startWorker({}, policy, [account]);
+    const isRejected = async ({ payoutId }: Target): Promise<boolean> =>
+      (await account.payout(payoutId)).held?.message.includes('ann rejected it') === true;
+    await until('all are rejected', async () => (await Promise.all(targets.map(isRejected))).every(Boolean), 60_000);
+    for (const [index, { attack }] of REJECTIONS.entries()) await attack(targets[index] ?? first);
+    // After the attacks: by then the worker has looked at each of them.
+    await putApproval(first, await approve(first, 'bob'));
+    await untilState(account, ['R-first'], 'completed');
+    await worker.stop();
+    await world.startWorker({}, policy, [account]);
+    await putApproval(second, await approve(second, 'bob'));
+    await untilState(account, ['R-second'], 'completed');
+  }, 180_000);
+
+  it('that a worker saw keep payouts from being paid, before and after a restart', () => {
+    const account = world.account(5);
+    const paid = world.sandbox.payments(account.platformId).map(({ addressTo }) => addressTo);
+    expect(paid).toEqual([first?.input.addressTo, second?.input.addressTo]);
+    judgeBook(world, account);
+  });
+
+  it.each(REJECTIONS.map(({ name }, index) => [name, index] as const))('%s: held', async (_, index) => {
+    const { state, held } = await world.account(5).payout(targets[index]?.payoutId ?? '');
+    expect({ state, held }).toMatchObject({
+      ...{ state: 'held', held: { rule: 'four-eyes', message: expect.stringContaining('ann rejected it') } },
+    });
   });
 });
 

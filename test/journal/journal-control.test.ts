@@ -22,6 +22,7 @@ const ACT = 'ac'.repeat(32);
 const OTHER_ACT = 'ad'.repeat(32);
 const PAUSE = { at: 5, reason: 'the gateway blocked the account' };
 const STATEMENT = { at: 6, by: 'alice', reason: 'new account' };
+const REJECTION = { payoutId: 'p', intent: '1a'.repeat(32), by: 'bob', expiresAt: Date.now() + DAY_MS };
 const NOT_SENT: JournaledOutcome = { kind: 'not_sent', reason: 'refused' };
 
 let folder: JournalFolder;
@@ -98,6 +99,16 @@ describe.each<[string, () => Promise<MemoryJournal | Awaited<ReturnType<JournalF
     expect([journal.hasAct(ACT), journal.hasAct(OTHER_ACT)]).toEqual([true, false]);
   });
 
+  it('has each verified rejection, of two of an intent the one that holds longer', async () => {
+    const journal = await open();
+    await journal.noteRejected(REJECTION);
+    await journal.noteRejected({ ...REJECTION, by: 'ann', expiresAt: REJECTION.expiresAt - 1 });
+    expect(journal.rejectionOf(REJECTION.intent)).toEqual(REJECTION);
+    await journal.noteRejected({ ...REJECTION, by: 'ann', expiresAt: REJECTION.expiresAt + 1 });
+    expect(journal.rejectionOf(REJECTION.intent)).toMatchObject({ by: 'ann' });
+    expect(journal.rejectionOf('2b'.repeat(32))).toBeUndefined();
+  });
+
   it('counts as complete from the beginning once an operator stated it', async () => {
     const journal = await open();
     await journal.noteComplete(STATEMENT);
@@ -159,6 +170,25 @@ describe('a journal that begins a new file', () => {
     expect(again).toMatchObject({ bornAt: 0, pausedAt: 5, pausedReason: PAUSE.reason });
     expect(again.unclearedAttempts('old', 9)).toEqual([1, 2]);
     expect([again.knows('old', 1), again.knows('old', 2)]).toEqual([true, true]);
+    expect(await intact()).toEqual([]);
+  });
+
+  it('takes along the rejections that still count', async () => {
+    const lines = [
+      { rejected: { ...REJECTION, intent: '2b'.repeat(32), expiresAt: Date.now() - 1 } },
+      { rejected: REJECTION },
+    ];
+    await folder.write([HEADER, LEDGER, ...lines], 1);
+    await folder.write(fullFile('a'));
+    const journal = await folder.open();
+    await journal.append(aSend('p', 17));
+    expect((await folder.lines()).slice(0, 3)).toEqual([
+      HEADER,
+      { ledgerId: 'ledger', epoch: 3, sends: 17, token: 't-17' },
+      { rejected: REJECTION },
+    ]);
+    await Promise.all([1, 2].map(async (number) => rm(folder.path(number))));
+    expect((await folder.open()).rejectionOf(REJECTION.intent)).toEqual(REJECTION);
     expect(await intact()).toEqual([]);
   });
 

@@ -91,6 +91,7 @@ export class HoldWatch {
     for (const line of authority.findFronts()) await this.#serve(line);
     await this.#findUnknown();
     if (authority.hasEarlyRules) await this.#judgeQueued();
+    await authority.keepRejections();
     const addresses = authority.takeUnseen();
     if (addresses.length > 0) await journal.noteSeen({ at: clock.wallNow(), addresses });
   }
@@ -186,7 +187,9 @@ export class HoldWatch {
   }
 
   async #hold({ payoutId, attempt }: Payout, hold: Hold): Promise<void> {
-    await this.#options.senderLedger.holdPayout(payoutId, attempt, hold);
+    const { authority, senderLedger } = this.#options;
+    await authority.keepRejections();
+    await senderLedger.holdPayout(payoutId, attempt, hold);
   }
 
   /** Looks at payouts that were queued since, a part at a time. */

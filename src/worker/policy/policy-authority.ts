@@ -7,7 +7,7 @@ import { DEFAULT_USD, type Policy, type PolicyRule } from '../../control/policy/
 import type { SpendEvent } from '../../control/policy/spend-event.js';
 import { UsdRates } from '../../control/policy/usd-rates.js';
 import { walletAndTagKey } from '../../gateway/wallet.js';
-import type { SignedSend } from '../../journal/journal-line.js';
+import type { RejectionNote, SignedSend } from '../../journal/journal-line.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Hold } from '../../ledger/hold.js';
 import type { RuleUsage } from '../../ledger/policy-report.js';
@@ -30,7 +30,7 @@ export interface PolicyAuthorityOptions {
   readonly signatures?: SendAuthority | undefined;
   /** Whose approvals count; undefined where none do. */
   readonly keyring?: Pick<Keyring, 'keys' | 'find'> | undefined;
-  readonly journal: Pick<SendJournal, 'takeSpends' | 'seenAt'>;
+  readonly journal: Pick<SendJournal, 'takeSpends' | 'seenAt' | 'rejectionOf' | 'noteRejected'>;
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
   /** For how long a request may be on its way after it was journaled, ms. */
   readonly doubtMs: number;
@@ -49,6 +49,8 @@ export class PolicyAuthority implements SendAuthority {
   readonly #due = new Map<string, number>();
   /** Addresses that were seen first since {@link takeUnseen}. */
   #unseen = new Set<string>();
+  /** Rejections that the journal does not have yet, by intent. */
+  readonly #unkept = new Map<string, RejectionNote>();
 
   constructor(options: PolicyAuthorityOptions) {
     const { current, clock, doubtMs } = options;
@@ -178,6 +180,13 @@ export class PolicyAuthority implements SendAuthority {
     return unseen;
   }
 
+  async keepRejections(): Promise<void> {
+    for (const [intent, note] of this.#unkept) {
+      await this.#options.journal.noteRejected(note);
+      this.#unkept.delete(intent);
+    }
+  }
+
   permit(payout: Payout): SendPermit {
     const permit = this.#options.signatures?.permit(payout) ?? { kind: 'granted' };
     if (permit.kind === 'refused') {
@@ -234,14 +243,23 @@ export class PolicyAuthority implements SendAuthority {
   }
 
   #countApprovals({ payoutId, approvals = [], signed: stored }: Payout, signed: SignedSend | undefined): ApprovalCount {
-    const { platformId, keyring, clock } = this.#options;
-    if (keyring === undefined || signed === undefined || approvals.length === 0) return NO_APPROVALS;
+    const { platformId, keyring, clock, journal } = this.#options;
+    if (keyring === undefined || signed === undefined) return NO_APPROVALS;
     const signedBy = keyring.find(signed.key)?.person ?? '';
     // As it was signed.
     const requestedBy = stored?.requestedBy;
-    const payout = { platformId, payoutId, intent: signed.intent, signedBy, requestedBy };
-    const lifetimeMs = this.#loaded.policy.approvalsExpireAfterMs;
-    return countApprovals(payout, approvals, { keyring, lifetimeMs, now: clock.wallNow() });
+    const { intent } = signed;
+    const payout = { platformId, payoutId, intent, signedBy, requestedBy };
+    const [lifetimeMs, now] = [this.#loaded.policy.approvalsExpireAfterMs, clock.wallNow()];
+    const count = countApprovals(payout, approvals, { keyring, lifetimeMs, now });
+    const kept = journal.rejectionOf(intent);
+    if (count.rejection !== undefined) {
+      const { by, expiresAt } = count.rejection;
+      const note = { payoutId, intent, by, expiresAt: Date.parse(expiresAt) };
+      if (note.expiresAt > (kept?.expiresAt ?? 0)) this.#unkept.set(intent, note);
+    }
+    if (kept === undefined || kept.expiresAt <= now) return count;
+    return { ...count, rejectedBy: count.rejectedBy ?? keyring.find(kept.by)?.person ?? kept.by };
   }
 
   get #asksForNewAddresses(): boolean {

@@ -12,6 +12,11 @@ export interface SendAuthority {
    * gives up the event loop.
    */
   permit(payout: Payout): SendPermit;
+  /**
+   * Writes down what refusals rest on that Redis may forget. Called before anything comes of a refusal.
+   * @throws Error when the journal cannot be written
+   */
+  keepRejections?(): Promise<void>;
 }
 
 /** Decides whether a pause that this worker keeps has ended. */

@@ -232,9 +232,14 @@ export class Sender {
 
   /** Leaves the queue to the others. @param attempt - undefined where it does not matter */
   async #hold(payoutId: string, attempt: number | undefined, hold: Hold): Promise<SendReport> {
-    const { ledger, journal, observer, logger } = this.#options;
+    const { ledger, journal, observer, logger, authority } = this.#options;
     if (hold.reason === 'before_birth' && (await this.#mayOthersKnow(payoutId))) {
       return { kind: 'unadopted', reason: describeUnadopted(journal.bornAt) };
+    }
+    try {
+      await authority?.keepRejections?.();
+    } catch (error) {
+      return { kind: 'not_sent', reason: (error as Error).message };
     }
     if (!(await ledger.holdPayout(payoutId, attempt, hold))) return { kind: 'not_sent', reason: 'the payout changed' };
     const { kind, reason, message, isTampering } = hold;

@@ -115,3 +115,25 @@ export const APPROVALS: readonly ApprovalAttack[] = [
     },
   },
 ];
+
+/** On a payout that two persons approved, and one of them then rejected with another key: a worker holds it for that. */
+export const REJECTIONS: readonly Pick<ApprovalAttack, 'name' | 'attack'>[] = [
+  {
+    name: 'the rejection removed from the record',
+    attack: async ({ account, payoutId }) => {
+      await account.unset(payoutId, 'approval:ann-2');
+      await account.redis.sadd(account.keys.recheck, payoutId);
+    },
+  },
+  {
+    name: 'the rejection removed, and the payout set back to queued without a hold',
+    attack: async ({ account, payoutId }) => {
+      await account.unset(payoutId, 'approval:ann-2', 'decisions');
+      await account.revive(payoutId);
+    },
+  },
+  {
+    name: 'the rejection replaced by an approval of the same key, signed before',
+    attack: async (target) => putApproval(target, await approve(target, 'ann-2')),
+  },
+];

@@ -2,7 +2,7 @@ import type { AccountAttack } from '../support/account-attack.js';
 import type { Attack } from '../support/attack.js';
 import { describeHeld, PAID_AS_SIGNED, STOPS, type ToldAttack } from '../support/outcome.js';
 import { ALTERED, NOT_SIGNED } from './altered.js';
-import { APPROVALS } from './approvals.js';
+import { APPROVALS, REJECTIONS } from './approvals.js';
 import { FORGED, SWAPPED } from './forged.js';
 import { FORGOTTEN } from './forgotten.js';
 import { JOBS } from './jobs.js';
@@ -40,6 +40,13 @@ export const ATTACK_TABLE: readonly ToldAttacks[] = [
     attacks: APPROVALS.map(({ name, held = 'until another person has approved it' }) => ({
       name,
       what: `held ${held}`,
+    })),
+  },
+  {
+    title: 'Rejections that a worker has seen',
+    attacks: REJECTIONS.map(({ name }) => ({
+      name,
+      what: 'held: the journal has the rejection, also after a restart',
     })),
   },
   {

@@ -53,6 +53,7 @@ export const POLICED_SITUATIONS = [
   'the policy refuses a payout',
   'a payout is approved',
   'a payout is rejected by a person',
+  'a rejection is removed from Redis',
   'somebody approves what he asked for',
 ] as const;
 

@@ -136,3 +136,13 @@ it('counts what is held, by rule and verdict', async () => {
   await watch.check();
   expect(watch.held).toEqual([{ rule: 'hour', reason: 'wait', count: 2 }]);
 });
+
+it('has rejections on disk before it holds for one, and those for which it holds nothing soon after', async () => {
+  rig.authority.keepRejections = async () => {
+    done.push('keep');
+    return Promise.resolve();
+  };
+  hold('p', '200', { ...WAITS, rule: 'old' });
+  await watch.check();
+  expect(done).toEqual(['keep', 'hold p hour refuse', 'keep']);
+});

@@ -111,6 +111,63 @@ describe('approvals', () => {
     expect(rig.authority.permit(signed('50', requestedBy))).toMatchObject({ kind: 'granted' });
   });
 
+  describe('a rejection that the worker saw', () => {
+    let payout: Payout;
+    let approved: Payout;
+
+    beforeEach(async () => {
+      payout = signed('60');
+      const approvals = [approval(payout, 'alice'), approval(payout, 'bob')];
+      approved = { ...payout, approvals };
+      rig.ask({ ...payout, approvals: [...approvals, approval(payout, 'bob', 'reject')] });
+      await rig.authority.keepRejections();
+    });
+
+    it('counts whatever Redis says later, also after a restart, until it expires', () => {
+      for (const isRestarted of [false, true]) {
+        if (isRestarted) rig.restart();
+        expect(rig.ask(approved)).toMatch(/^refuse: .*bob rejected it/);
+        expect(rig.ask(payout)).toMatch(/^refuse: .*bob rejected it/);
+        expect(rig.authority.judgeEarly(approved)).toMatchObject({ reason: 'refuse' });
+      }
+      clock.pass(HOUR_MS);
+      const again = { ...payout, approvals: [approval(payout, 'alice'), approval(payout, 'bob')] };
+      expect(rig.ask(again)).toBe('send');
+    });
+
+    it('is journaled once, and counts for that intent alone', async () => {
+      rig.ask({ ...payout, approvals: [approval(payout, 'bob', 'reject')] });
+      await rig.authority.keepRejections();
+      expect(rig.lines.filter((line) => 'rejected' in line)).toEqual([
+        { rejected: expect.objectContaining({ payoutId: 'a', by: 'bob', expiresAt: clock.wallNow() + HOUR_MS }) },
+      ]);
+      const other = signed('61');
+      expect(rig.ask({ ...other, approvals: [approval(other, 'alice'), approval(other, 'bob')] })).toBe('send');
+    });
+
+    it('is journaled again where the write failed', async () => {
+      const other = signed('61');
+      rig.ask({ ...other, approvals: [approval(other, 'bob', 'reject')] });
+      rig.journal.failWith = new Error('no space left on device');
+      await expect(rig.authority.keepRejections()).rejects.toThrow('no space left');
+      rig.journal.failWith = undefined;
+      await rig.authority.keepRejections();
+      expect(rig.lines.filter((line) => 'rejected' in line)).toHaveLength(2);
+    });
+  });
+
+  it.each([
+    ['of another payout', { payoutId: 'b' }],
+    ['that has expired', { expiresAt: new Date(0).toISOString() }],
+    ['whose signature is of another text', { decision: 'reject' as const }],
+  ])('a rejection %s is not journaled', async (_, change) => {
+    const payout = signed('60');
+    const forged = { ...approval(payout, 'bob'), ...change };
+    rig.ask({ ...payout, approvals: [{ ...forged, decision: 'reject' }] });
+    await rig.authority.keepRejections();
+    expect(rig.lines.filter((line) => 'rejected' in line)).toEqual([]);
+  });
+
   it('are asked for before its turn', () => {
     const payout = signed('60');
     expect(rig.authority.judgeEarly(payout)).toMatchObject({ needs: { by: 'finance', persons: 2 } });

@@ -48,7 +48,8 @@ function measureWindows(): Pick<PolicySpeed, 'loadMs' | 'decideMs'> {
   const clock = new TestClock();
   const events = dayOfSends(clock);
   const rig = new PolicyRig(clock, windows(50, '100000000'));
-  const journal = { takeSpends: () => events.splice(0), seenAt: () => undefined };
+  const rejections = { rejectionOf: () => undefined, noteRejected: async () => Promise.resolve() };
+  const journal = { takeSpends: () => events.splice(0), seenAt: () => undefined, ...rejections };
   const about = { platformId: PLATFORM_ID, current: rig.current, journal, clock, doubtMs: DOUBT_MS };
   const authority = new PolicyAuthority(about);
   const decide = (number: number): void => {

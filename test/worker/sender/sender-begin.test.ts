@@ -246,6 +246,27 @@ describe('the last checks before the write', () => {
   });
 });
 
+describe('a rejection for which a payout is held', () => {
+  const steps: string[] = [];
+  const permit: SendAuthority['permit'] = () => ({ kind: 'refused', hold: HOLD });
+
+  it('is on disk before the ledger hears of it', async () => {
+    const keepRejections = async (): Promise<void> => {
+      steps.push(`kept while ${await rig.stateOf()}`);
+    };
+    rig = await makeSendRig({ authority: { permit, keepRejections } });
+    expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
+    expect(steps).toEqual(['kept while queued']);
+  });
+
+  it('leaves the payout as it is where the disk is full', async () => {
+    const keepRejections = async (): Promise<void> => Promise.reject(new Error('no space left on device'));
+    rig = await makeSendRig({ authority: { permit, keepRejections } });
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'no space left on device' });
+    expect(await rig.stateOf()).toBe('queued');
+  });
+});
+
 describe('a rejection that comes while the payout waits for its second', () => {
   it('is judged before the send begins', async () => {
     const REJECTION: SignedApproval = {

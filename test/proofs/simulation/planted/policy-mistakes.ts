@@ -26,6 +26,7 @@ export const policyMistakes: readonly Mistake[] = [
   { name: 'office hours not asked', pieces: withRules(alwaysOpen) },
   { name: 'new addresses not waited for', pieces: withJournal({ seenAt: () => 0 }) },
   { name: 'new tags of a known address not waited for', pieces: { makePolicy: withSeenWallets } },
+  { name: 'rejections forgotten with Redis', pieces: withJournal({ rejectionOf: () => undefined }) },
   { name: 'lists of addresses not asked', pieces: { makePolicy: withoutLists } },
   ...approvalMistakes,
 ];

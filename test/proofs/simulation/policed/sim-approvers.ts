@@ -16,6 +16,8 @@ export interface SimApproversOptions {
   readonly wallNow: () => number;
   /** Who asked for a payout. */
   readonly askedFor: (payoutId: string) => readonly (string | undefined)[];
+  /** Every worker has the journal of the one that saw a rejection. */
+  readonly isJournalKept: boolean;
 }
 
 const HOUR_MS = 3_600_000;
@@ -49,11 +51,31 @@ export class SimApprovers {
     if (!this.#seen.some(({ signed }) => signed?.signature === payout.signed?.signature)) this.#seen.push(payout);
     const isAsked =
       payout.held?.kind === 'policy' && (payout.held.reason === 'approve' || spoken.isRejected(payout.payoutId));
+    if (this.#removesRejections(payout)) this.#removeRejections(ledger, payout);
     if (!this.#mayLook(isAsked)) return;
     if (this.#speaksInVain(payout)) this.#speakInVain(ledger, payout);
     else this.#approve(ledger, payout);
     const said = spoken.approversOf(payout, 0).size;
     if (said > 0) world.situations.meet('a payout is approved');
+  }
+
+  /** Somebody who can write to Redis: the worker has journaled the rejection before it held the payout. */
+  #removesRejections({ held, approvals = [] }: Payout): boolean {
+    const { world, random, isJournalKept } = this.#options;
+    const isRejected = held?.kind === 'policy' && held.message.includes(' rejected it.');
+    const isThere = approvals.some(({ decision }) => decision === 'reject');
+    return isRejected && isThere && isJournalKept && world.faultsOn && random.chance(0.8);
+  }
+
+  #removeRejections(ledger: MemoryLedger, { payoutId, approvals = [] }: Payout): void {
+    const { world, spoken } = this.#options;
+    const all = ledger.snapshot();
+    all.book.alter(payoutId, { approvals: approvals.filter(({ decision }) => decision === 'approve') });
+    all.recheck = new Set([...all.recheck, payoutId]);
+    ledger.restore(all);
+    for (const { decision, signature } of approvals) if (decision === 'reject') spoken.noteRemoved(signature);
+    world.situations.meet('a rejection is removed from Redis');
+    world.note(() => `the rejections of ${payoutId} are removed`);
   }
 
   /** Once there are no more faults, they do what is asked for. */

@@ -44,7 +44,8 @@ export class SimPolicy {
     const wallNow = (): number => Math.round(WALL_START + world.now);
     const askedFor = (payoutId: string): readonly (string | undefined)[] => ['Shop', this.payout(payoutId).requestedBy];
     const spoken = (this.#spoken = new SpokenApprovals({ world, wallNow, askedFor }));
-    this.#approvers = new SimApprovers({ world, random, spoken, wallNow, askedFor });
+    const isJournalKept = plan.hosts === 1 && plan.times.journalLost === 0;
+    this.#approvers = new SimApprovers({ world, random, spoken, wallNow, askedFor, isJournalKept });
     const { guardMs } = plan.settings;
     const isListed = (bucket: string): boolean => bucket === walletOf('c');
     this.judge = new PolicyJudge({

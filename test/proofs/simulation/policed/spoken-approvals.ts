@@ -30,6 +30,8 @@ export class SpokenApprovals {
   readonly #spoken = new Map<string, Spoken>();
   /** By process and payout: the record that was read last. */
   readonly #read = new Map<string, Payout>();
+  /** Rejections that were removed from the ledger after a worker had held their payout for them. */
+  readonly #removed: Spoken[] = [];
 
   constructor(options: SpokenApprovalsOptions) {
     this.#options = options;
@@ -37,6 +39,12 @@ export class SpokenApprovals {
 
   note(signature: string, spoken: Spoken): void {
     this.#spoken.set(signature, spoken);
+  }
+
+  /** A rejection is removed from the ledger, for which a worker holds its payout: it must count all the same. */
+  noteRemoved(signature: string): void {
+    const spoken = this.#spoken.get(signature);
+    if (spoken !== undefined) this.#removed.push(spoken);
   }
 
   /** A process is told of a payout, to send it. */
@@ -49,7 +57,12 @@ export class SpokenApprovals {
     const payout = this.#read.get(`${process} ${payoutId}`);
     if (payout === undefined) return false;
     const now = this.#options.wallNow();
-    const isRejected = this.#of(payout, 'reject', now + slackMs).length > 0;
+    const isRejected =
+      this.#of(payout, 'reject', now + slackMs).length > 0 ||
+      this.#removed.some(
+        (spoken) =>
+          spoken.payoutId === payoutId && spoken.about === payout.signed?.signature && spoken.expiresAt > now + slackMs,
+      );
     return !isRejected && this.approversOf(payout, -slackMs).size >= quorum;
   }
 
