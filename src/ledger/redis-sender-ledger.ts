@@ -126,15 +126,18 @@ export class RedisSenderLedger implements SenderLedger {
 
   async findSignedBefore(time: number): Promise<readonly string[]> {
     const { redis, keys, clock } = this.#connection;
-    const payoutIds = await ask(redis.zrange(keys.state('queued'), '0', String(SIGNED_BEFORE_LIMIT - 1)));
+    const last = String(SIGNED_BEFORE_LIMIT - 1);
+    const queued = await ask(redis.zrange(keys.state('queued'), '0', last));
+    const payoutIds = [...queued, ...(await ask(redis.zrange(keys.state('held'), '0', last)))];
     if (payoutIds.length === 0) return [];
     const records = await pipelined(this.#connection, (pipeline) => {
-      for (const payoutId of payoutIds) pipeline.hmget(keys.payout(payoutId), 'iat', 'exp');
+      for (const payoutId of payoutIds) pipeline.hmget(keys.payout(payoutId), 'iat', 'exp', 'held');
     });
     const now = clock.wallNow();
     return payoutIds.filter((_, index) => {
-      const [iat, exp] = records[index] as (string | null)[];
-      return Date.parse(iat ?? '') < time && Date.parse(exp ?? '') > now;
+      const [iat, exp, held] = records[index] as (string | null)[];
+      const waits = index < queued.length || held?.includes('"kind":"policy"') === true;
+      return waits && Date.parse(iat ?? '') < time && Date.parse(exp ?? '') > now;
     });
   }
 

@@ -189,8 +189,8 @@ export interface SenderLedger {
    */
   holdPayout(payoutId: string, attempt: number | undefined, hold: Hold): Promise<boolean>;
   /**
-   * Queued payouts that were signed before a time and whose signature has not expired, of the 1,000 that have waited longest.
-   * What the records say: a hint.
+   * Payouts that were signed before a time, whose signature has not expired, and that are queued or held by the policy: of the
+   * 1,000 that have waited longest for each. What the records say: a hint.
    * @param time - wall clock, ms
    */
   findSignedBefore(time: number): Promise<readonly string[]>;

@@ -12,7 +12,9 @@ import type { AccountWorkerOptions } from './account-worker-options.js';
 import { doActiveWork } from './active-work.js';
 import type { JobWorkerContext } from './job-worker.js';
 import type { AccountPolicy } from './policy/account-policy.js';
+import { HoldSource } from './policy/hold-source.js';
 import { openAccountPolicy } from './policy/open-account-policy.js';
+import { releaseAdopted } from './release-held.js';
 import { KeptPause } from './sender/kept-pause.js';
 import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import type { SendAuthority } from './sender/send-authority.js';
@@ -145,6 +147,18 @@ export class AccountSending {
     };
   }
 
+  /** What a worker held one by one whose journal was not adopted, as those of the version before did. */
+  async #releaseAdopted(end: AbortSignal): Promise<void> {
+    const { keyring, journal, ledger, logger } = this.#options;
+    if (keyring === undefined || journal.bornAt > 0) return;
+    const source = new HoldSource(ledger.connection);
+    try {
+      await releaseAdopted({ ...this.#options, source }, () => end.aborted);
+    } catch (error) {
+      logger.warn({ error: (error as Error).message }, 'could not release what waited for the adoption of the journal');
+    }
+  }
+
   async #workWith(active: ActiveSender, end: AbortSignal): Promise<void> {
     const { jobs, ledger, relay, gateway, settings, work } = this.#options;
     this.#holdsLease = true;
@@ -152,6 +166,7 @@ export class AccountSending {
     work.beginSending();
     try {
       await this.#policy?.takeOver(end);
+      const releasing = this.#releaseAdopted(end);
       const telling = this.#heads.keep(end);
       await doActiveWork(
         {
@@ -172,7 +187,7 @@ export class AccountSending {
         active,
         end,
       );
-      await telling;
+      await Promise.all([telling, releasing]);
     } finally {
       this.#holdsLease = false;
       work.endSending();

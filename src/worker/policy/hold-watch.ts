@@ -1,5 +1,4 @@
 import { isAborted, type Clock } from '../../clock.js';
-import { ConflictError, NotFoundError } from '../../errors.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Hold } from '../../ledger/hold.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
@@ -7,6 +6,7 @@ import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import type { OutboxRelay } from '../../queues/outbox-relay.js';
+import { releaseHeld } from '../release-held.js';
 import type { PolicyAuthority } from './policy-authority.js';
 import type { HeldPayouts } from './hold-source.js';
 
@@ -165,25 +165,14 @@ export class HoldWatch {
   async #judgeHeld(payout: Payout): Promise<boolean> {
     const permit = this.#options.authority.permit(payout);
     if (permit.kind === 'granted') {
-      await this.#release(payout);
+      await releaseHeld(this.#options, payout.payoutId, 'the policy lets it pass');
       return true;
     }
     const { hold } = permit;
+    // The policy goes on holding it: a lack of this journal alone holds nothing in bulk.
+    if (hold.reason === 'before_birth') return false;
     if (!isSameHold(payout.held, hold)) await this.#hold(payout, hold);
     return false;
-  }
-
-  async #release({ payoutId }: Payout): Promise<void> {
-    const { ledger, relay, logger } = this.#options;
-    try {
-      await ledger.change({ payoutId, from: 'held', to: 'queued', reason: 'the policy lets it pass' });
-      // At once: the outbox would give it a job too, some seconds later.
-      await relay.tryDeliver('queued', [payoutId]);
-      logger.info({ payoutId }, 'payout released by the policy');
-    } catch (error) {
-      // Somebody cancelled or released it at this moment.
-      if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
-    }
   }
 
   async #hold({ payoutId, attempt }: Payout, hold: Hold): Promise<void> {

@@ -152,7 +152,8 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
 
   findSignedBefore(time: number): Promise<readonly string[]> {
     const now = this.#clock.wallNow();
-    const found = this.inOrderOf('queued').filter(([, { signed }]) => {
+    const held = this.inOrderOf('held').filter(([, payout]) => payout.held?.kind === 'policy');
+    const found = [...this.inOrderOf('queued'), ...held].filter(([, { signed }]) => {
       return Date.parse(signed?.issuedAt ?? '') < time && Date.parse(signed?.expiresAt ?? '') > now;
     });
     return Promise.resolve(found.map(([, { payoutId }]) => payoutId));

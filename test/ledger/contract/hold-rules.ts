@@ -46,9 +46,12 @@ export function holdRules(rig: GetRig): void {
       await rig().enqueue('unsigned');
       await signed('held', '2029-12-01T00:00:00.000Z');
       await rig().ledger.holdPayout('held', 0, HOLD);
-      expect(await rig().ledger.findSignedBefore(NOW)).toEqual(['q', 'p']);
+      await signed('waits', '2029-12-01T00:00:00.000Z');
+      await rig().ledger.holdPayout('waits', 0, { ...HOLD, kind: 'policy', reason: 'wait' });
+      expect(await rig().ledger.findSignedBefore(NOW)).toEqual(['q', 'p', 'waits']);
       await rig().change({ payoutId: 'p', from: 'queued', to: 'cancelled', ...ACT });
       await rig().change({ payoutId: 'q', from: 'queued', to: 'cancelled', ...ACT });
+      await rig().change({ payoutId: 'waits', from: 'held', to: 'cancelled', ...ACT });
       expect(await rig().ledger.findSignedBefore(NOW)).toEqual([]);
     });
   });
