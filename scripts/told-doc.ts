@@ -17,6 +17,6 @@ function describe({ name, told: { alerts, readyz, doctor } }: Way): string[] {
     name,
     alerts.join(', '),
     readyz.status === 'none' ? 'no response' : `${readyz.status}: \`${readyz.words}\``,
-    `${doctor.exit === 1 ? '✗' : '!'} ${doctor.check}: \`${doctor.words}\``,
+    `${doctor.exit === 0 ? '!' : '✗'} ${doctor.check}: \`${doctor.words}\``,
   ];
 }

@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
+import { within } from '../clock.js';
 import type { JournalHead, SendAttempt } from '../ledger/sender-ledger.js';
 import { firstLines, headerOf } from './first-lines.js';
 import {
@@ -38,6 +39,13 @@ import { ViewedJournal } from './viewed-journal.js';
 const ROTATE_AT_BYTES = 16 * 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+/** The disk has this many looks, one after the other, to answer. Not one time limit: a process that was stopped itself looks on. */
+const STALL_LOOKS = 20;
+const STALL_LOOK_MS = 250;
+
+/** Says whether the caller waits no longer. */
+type IsGivenUp = () => boolean;
+
 export interface FileSendJournalOptions {
   /** The folder, made where it is missing. */
   readonly dir: string;
@@ -73,6 +81,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   /** What others had added was read when the file was opened again: it counts as theirs until `reload`. */
   #hasOthers = false;
   #mustReopen = false;
+  #isStalled = false;
   /** Writes are serialized, those of outcomes too, for which nobody waits. */
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -104,6 +113,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     }
     journal.#hasOthers = false;
     return journal;
+  }
+
+  get isStalled(): boolean {
+    return this.#isStalled;
   }
 
   get journalId(): string {
@@ -153,10 +166,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   async append(send: SendLine): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#inTurn(async (isGivenUp) => {
       if (this.view.ledger === undefined) throw new Error('The journal is bound to no ledger');
       const startedAt = performance.now();
-      await this.#write(send);
+      await this.#write(send, isGivenUp);
       this.#onSynced(performance.now() - startedAt);
       const { size = 0, inode } = this.#reader.place ?? {};
       // A process that has not heard of the next file must not set that aside in turn.
@@ -165,9 +178,13 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   noteOutcome({ payoutId, attempt, token }: SendAttempt, outcome: JournaledOutcome, at: number): void {
-    void this.#note({ payoutId, attempt, token, outcome, at }).catch((error: unknown) => {
-      this.#onTrouble(error as Error);
-    });
+    const line = { payoutId, attempt, token, outcome, at };
+    // Behind a send that hangs as well: a send that is written late is followed by what came of it.
+    this.#queue = this.#queue
+      .then(async () => this.#write(line))
+      .catch((error: unknown) => {
+        this.#onTrouble(error as Error);
+      });
   }
 
   async changedByOthers(): Promise<boolean> {
@@ -200,13 +217,43 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   async #note(line: JournalLine): Promise<void> {
-    await this.#inTurn(async () => this.#write(line));
+    await this.#inTurn(async (isGivenUp) => this.#write(line, isGivenUp));
   }
 
-  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.#queue.then(work);
-    this.#queue = result.catch(() => undefined);
-    return result;
+  /**
+   * Does one thing after the other, and waits for each while the disk answers. What has not begun by then never does; a system
+   * call that hangs may yet take effect.
+   */
+  async #inTurn<Result>(work: (isGivenUp: IsGivenUp) => Promise<Result>): Promise<Result> {
+    if (this.#isStalled) throw this.#stalled();
+    let isGivenUp = false;
+    const result = this.#queue.then(async () => {
+      if (isGivenUp) throw this.#stalled();
+      return work(() => isGivenUp);
+    });
+    const settled = result.then(
+      () => true,
+      () => true,
+    );
+    this.#queue = settled;
+    let seen = this.#reader.linesRead;
+    for (let looks = 0; looks < STALL_LOOKS; looks += 1) {
+      if ((await within(STALL_LOOK_MS, settled)) === true) return result;
+      if (this.#reader.linesRead !== seen) looks = 0;
+      seen = this.#reader.linesRead;
+    }
+    isGivenUp = this.#isStalled = true;
+    void settled.then(() => {
+      this.#isStalled = false;
+    });
+    throw this.#stalled();
+  }
+
+  #stalled(): Error {
+    const seconds = (STALL_LOOKS * STALL_LOOK_MS) / 1_000;
+    return new Error(
+      `The disk of the send journal ${this.#path} has not answered for ${seconds} s: nothing is sent until it does. Check the disk or its mount; then sending goes on by itself.`,
+    );
   }
 
   async #open(): Promise<void> {
@@ -260,8 +307,9 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     await createFile(this.#path, toChainedLines(firstLines(journalId, this.view), this.#reader.tips));
   }
 
-  async #write(line: JournalLine): Promise<void> {
+  async #write(line: JournalLine, isGivenUp: IsGivenUp = () => false): Promise<void> {
     await this.#open();
+    if (isGivenUp()) throw this.#stalled();
     if (this.#file === undefined) throw new Error('The journal is closed');
     const prev = this.#reader.tips;
     const text = toChainedText(line, prev);

@@ -18,6 +18,7 @@ interface Reading {
   readonly view: JournalView;
   readonly chain: LineChain;
   place: Place | undefined;
+  readonly progress: { lines: number };
 }
 
 /** Sends of the last two files are known one by one. */
@@ -27,12 +28,18 @@ const RECENT_FILES = 2;
 export class JournalReader {
   readonly #path: string;
   readonly #held: HeldLines;
+  readonly #progress = { lines: 0 };
   #reading: Reading;
 
   constructor(path: string, held: HeldLines = {}) {
     this.#path = path;
     this.#held = held;
-    this.#reading = startReading(held);
+    this.#reading = startReading(held, this.#progress);
+  }
+
+  /** How many lines were read since it was made: while the number grows, the disk answers. */
+  get linesRead(): number {
+    return this.#progress.lines;
   }
 
   /** What the lines come to that were read or written. */
@@ -130,7 +137,7 @@ export class JournalReader {
    * that is valid still are not read.
    */
   async #readAll(files: readonly JournalFile[]): Promise<Reading> {
-    const reading = startReading(this.#held);
+    const reading = startReading(this.#held, this.#progress);
     const holdsAll = this.#held.unsigned === true || this.#held.spends === true;
     const [recentFrom, now] = [files.length - RECENT_FILES, Date.now()];
     let isSkipping = true;
@@ -156,8 +163,8 @@ export class JournalReader {
   }
 }
 
-function startReading(held: HeldLines): Reading {
-  return { view: new JournalView(held), chain: new LineChain(), place: undefined };
+function startReading(held: HeldLines, progress: Reading['progress']): Reading {
+  return { view: new JournalView(held), chain: new LineChain(), place: undefined, progress };
 }
 
 function startFile({ view, chain }: Reading): void {
@@ -170,11 +177,12 @@ type Held = 'all' | 'attempts' | 'signed';
 
 async function readFile(reading: Reading, file: JournalFile, from: number, held: Held): Promise<void> {
   const { path, inode, size } = file;
-  const { view, chain } = reading;
+  const { view, chain, progress } = reading;
   let number = 0;
   let position = from;
   for await (const { text, end } of readLines(file, from)) {
     number += 1;
+    progress.lines += 1;
     const place = from === 0 ? `${path}:${number}` : `${path}, byte ${position}`;
     position = end;
     if (held === 'signed' && !chain.isChained && !text.includes('"prev":')) {

@@ -18,6 +18,11 @@ import type {
  * as sent is not sent again.
  */
 export interface SendJournal extends ReadableJournal {
+  /**
+   * Whether the disk has not answered for long: from then on, and until it does, every call but `noteOutcome` rejects at once. A
+   * send whose `append` was rejected may be written later; so may its outcome, behind it.
+   */
+  readonly isStalled: boolean;
   /** Whether the attempt of this number was sent, or may have been, by any sender. */
   knows(payoutId: string, attempt: number): boolean;
   /** Whether another sender journaled the attempt of the same number: it may have been sent. */

@@ -116,7 +116,10 @@ export class AccountSending {
 
   /** The process ends: the last outcome is in the journal then. */
   async close(): Promise<void> {
-    await this.#options.journal.close();
+    const { journal, logger } = this.#options;
+    await journal.close().catch((error: unknown) => {
+      logger.warn({ error: (error as Error).message }, 'the send journal could not be closed');
+    });
     await this.#heads.tellLast();
   }
 

@@ -24,6 +24,8 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   readonly journalId: string;
   /** Its lines have no hashes. */
   readonly head = undefined;
+  /** While it is set, the disk hangs: calls are rejected, and outcomes are lost. */
+  isStalled = false;
   /** What is in the file, from any process. Processes of one host share it. */
   readonly lines: JournalLine[];
   /** Thrown by every write, and by `ensureWritable`, while it is set. Outcomes are then lost. */
@@ -111,10 +113,12 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   }
 
   async changedByOthers(): Promise<boolean> {
-    return Promise.resolve(this.#isDamaged || this.hasUnreadLines);
+    await this.ensureAnswers();
+    return this.#isDamaged || this.hasUnreadLines;
   }
 
   async reload(): Promise<void> {
+    await this.ensureAnswers();
     this.onReload();
     if (this.#isDamaged) throw new JournalDamagedError('The send journal was damaged while it was in use.');
     this.readAll();
@@ -122,7 +126,12 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   }
 
   async ensureWritable(): Promise<void> {
+    await this.ensureAnswers();
     if (this.failWith !== undefined) throw this.failWith;
+  }
+
+  protected async ensureAnswers(): Promise<void> {
+    if (this.isStalled) throw new Error('the disk has not answered');
     return Promise.resolve();
   }
 
@@ -138,7 +147,7 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
 
   /** Nobody waits for it. */
   protected writeOutcome(line: OutcomeLine): void {
-    if (this.failWith === undefined) this.add(line);
+    if (this.failWith === undefined && !this.isStalled) this.add(line);
   }
 
   protected add(line: JournalLine): void {

@@ -42,8 +42,9 @@ export interface ReadyzAnswer {
 }
 
 export interface DoctorAnswer {
-  readonly exit: 0 | 1;
-  /** The name of the check that tells: as a problem (✗) where it exits with 1, else as a warning (!). */
+  /** Null where a thread of it hangs: then only a signal ends it. */
+  readonly exit: 0 | 1 | null;
+  /** The name of the check that tells: as a warning (!) where it exits with 0, else as a problem (✗). */
   readonly check: string;
   /** Part of what the check says. */
   readonly words: string;

@@ -12,7 +12,7 @@ import {
 import { createPayoutWorker, type PayoutWorker } from '../../worker/payout-worker.js';
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import type { CliContext } from '../context/cli-context.js';
-import { outliveHangup } from '../context/stop-signal.js';
+import { exitNow, outliveHangup } from '../context/stop-signal.js';
 import { readVersion } from '../../version.js';
 import { CHILD_FLAG, stoppedByParent } from '../worker/parent-process.js';
 import { readWorkerSetup } from '../worker/read-worker-setup.js';
@@ -104,7 +104,7 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
 
 /** When Redis is unavailable at the end, BullMQ leaves timers behind that would keep the process alive. */
 function exitDespiteTimers(): void {
-  setTimeout(() => process.exit(), EXIT_WITHIN_MS).unref();
+  setTimeout(exitNow, EXIT_WITHIN_MS).unref();
 }
 
 /** Payouts matter more than their metrics: where the port is taken, as by a second worker, this one runs without. */

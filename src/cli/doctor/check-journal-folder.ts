@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { open, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { Clock } from '../../clock.js';
+import { within, type Clock } from '../../clock.js';
 import { GUARD_MS } from '../../account-settings.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 const WRITES = 5;
 const SLOW_MS = 50;
+const ANSWERS_WITHIN_MS = 10_000;
 
 /**
  * Whether the worker can write its journal, and how long a write takes. Tested with a temporary file: the journal itself
@@ -16,8 +17,12 @@ export async function checkJournalFolder(journalDir: string, clock: Clock): Prom
   const name = 'journal folder';
   const wanted = resolve(journalDir);
   try {
-    const dir = await findExisting(wanted);
-    const syncMs = await timeSync(dir, clock);
+    const timed = await within(ANSWERS_WITHIN_MS, timeFolder(wanted, clock), clock);
+    if (timed === undefined) {
+      const detail = `${wanted} has not answered for ${ANSWERS_WITHIN_MS / 1_000} s: its disk hangs`;
+      return problem(name, detail, 'Check the disk or its mount: nothing is sent until it answers.');
+    }
+    const { dir, syncMs } = timed;
     const place = dir === wanted ? wanted : `${wanted} (created by the worker)`;
     const detail = `${place} is writable, synced to disk in ${syncMs.toFixed(1)} ms`;
     if (syncMs > GUARD_MS / 2) {
@@ -33,6 +38,11 @@ export async function checkJournalFolder(journalDir: string, clock: Clock): Prom
       'Set SEND_JOURNAL_DIR to a folder that the worker can write, on a persistent disk with free space.',
     );
   }
+}
+
+async function timeFolder(wanted: string, clock: Clock): Promise<{ dir: string; syncMs: number }> {
+  const dir = await findExisting(wanted);
+  return { dir, syncMs: await timeSync(dir, clock) };
 }
 
 /** The folder itself, or its nearest existing parent. Not created here: it would belong to the wrong user. */

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../../clock.js';
+import { systemClock, within, type Clock } from '../../clock.js';
 import { createGatewayClient } from '../../gateway/gateway-client.js';
 import { readAccountStats } from '../../ledger/account-stats.js';
 import { STATES_WITH_JOB } from '../../ledger/states.js';
@@ -48,6 +48,9 @@ export interface DoctorOptions {
   /** @defaultValue the machine's clock */
   readonly clock?: Clock;
 }
+
+/** Reading the journals of weeks takes seconds. */
+const CHECK_WITHIN_MS = 30_000;
 
 /** Short: an operator waits for the result. */
 const GATEWAY_TIMEOUT_MS = 10_000;
@@ -190,7 +193,10 @@ async function attemptAll<Results extends readonly CheckResult[]>(
   check: () => Promise<Results>,
 ): Promise<Results | readonly [CheckResult]> {
   try {
-    return await check();
+    const results = await within(CHECK_WITHIN_MS, check());
+    if (results !== undefined) return results;
+    const detail = `no result within ${CHECK_WITHIN_MS / 1_000} s: a disk or Redis does not answer`;
+    return [problem(name, detail, 'Check the disk of SEND_JOURNAL_DIR, and Redis.')];
   } catch (error) {
     const fix = 'Run `payouts doctor` again; if it persists, check Redis and its log.';
     return [problem(name, (error as Error).message, fix)];

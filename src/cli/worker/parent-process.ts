@@ -1,3 +1,4 @@
+import { exitNow } from '../context/stop-signal.js';
 import { EXIT_CODES } from '../context/exit-code.js';
 
 /** What `payouts worker --processes` tells its processes when it is to stop. */
@@ -17,7 +18,7 @@ export function stoppedByParent(): AbortSignal {
     if (message === STOP_MESSAGE) stop.abort();
   });
   process.once('disconnect', () => {
-    if (stop.signal.aborted) process.exit(EXIT_CODES.failed);
+    if (stop.signal.aborted) exitNow(EXIT_CODES.failed);
     stop.abort();
   });
   // It ended while this process was starting.

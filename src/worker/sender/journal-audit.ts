@@ -43,6 +43,9 @@ export function describeUnadopted(bornAt: number): string {
   return `Payouts wait that were signed before the send journal of this host began (${new Date(bornAt).toISOString()}), so it cannot know whether they were sent. A host whose journal knows may send them. Otherwise compare them with the gateway's records and run \`payouts journal adopt --reason WHY\` on this host.`;
 }
 
+const STALLED =
+  'The disk of the send journal does not answer: nothing is sent until it does. Check the disk or its mount.';
+
 /** Compares journal and ledger where this process does not hold the lease, and exchanges what only one of them knows. */
 export class JournalAudit {
   readonly #options: JournalAuditOptions;
@@ -86,6 +89,13 @@ export class JournalAudit {
     const isNoted = view.objections.some(({ journalId }) => journalId === journal.journalId);
     if (mismatch.kind === 'ledger' && !isNoted) await this.object(mismatch);
     return mismatch.reason;
+  }
+
+  /** Whether the journal's disk hangs, which is a refusal then. */
+  refuseStalled(): boolean {
+    const { journal, status } = this.#options;
+    if (journal.isStalled) status.refuse(STALLED, JOURNAL_HINT);
+    return journal.isStalled;
   }
 
   /** Records the mismatch in the ledger: from then on no process begins a send. @throws RedisUnavailableError */

@@ -34,7 +34,7 @@ export interface LeaseKeeperOptions {
    * Compares ledger and journal. The lease of a ledger that contradicts the journal is not taken: doing so would raise
    * the epoch and hide that the ledger is an older copy.
    */
-  readonly audit: Pick<JournalAudit, 'findMismatch' | 'hasAllSends'>;
+  readonly audit: Pick<JournalAudit, 'findMismatch' | 'hasAllSends' | 'refuseStalled'>;
   /** Told that the ledger is of a format that this version does not know. */
   readonly onUnsupported: (reason: string) => void;
   readonly logger: Logger;
@@ -55,7 +55,10 @@ export interface HeldLease {
   readonly firstSendAt: number;
   /** The number of the last heartbeat that the ledger acknowledged. */
   readonly heartbeat: () => number;
-  /** Aborted as soon as the ledger says that another process has the lease. */
+  /**
+   * Aborted as soon as the ledger says that another process has the lease, or the journal's disk hangs: another process, with
+   * another disk, then takes the lease over.
+   */
   readonly lost: AbortSignal;
   /** Gives the lease back: only after the last response. */
   release(): Promise<void>;
@@ -63,10 +66,11 @@ export interface HeldLease {
   stopHeartbeat(): void;
 }
 
-/** How the lease was lost: it is another's, or the ledger came back as it was some heartbeats ago. */
+/** How the lease was lost: it is another's, the ledger came back as it was some heartbeats ago, or this process cannot send. */
 const LOST_MESSAGES = {
   taken: 'another process has taken the lease',
   older: 'the ledger came back older; giving up the lease',
+  stalled: 'the disk of the send journal does not answer; giving up the lease',
 } as const;
 const HEARTBEAT_EVERY_MS = 1_000;
 /** After a mismatch: comparing reads much of ledger and journal, and only an operator can resolve it. */
@@ -183,6 +187,12 @@ export class LeaseKeeper {
   ): Promise<void> {
     const { clock, ledger, logger } = this.#options;
     while (!stop.aborted) {
+      // Not given back: others take over as from a process that died.
+      if (this.#options.audit.refuseStalled()) {
+        logger.error({ epoch: lease.epoch }, LOST_MESSAGES.stalled);
+        lost.abort();
+        return;
+      }
       try {
         const heartbeat = await ledger.renewLease(lease);
         if (heartbeat === undefined || heartbeat <= acknowledged.heartbeat) {

@@ -107,7 +107,9 @@ export class LedgerCheck {
   }
 
   /**
-   * Whether another sender may have sent the attempt of this number: it journaled one, or the journal cannot be read.
+   * Whether another sender may have sent the attempt of this number: it journaled one, or the journal cannot be read. Where
+   * its disk hangs the ledger tells, so that another process can send the payout: one whose last send is this very attempt,
+   * and that has seen each heartbeat of this process, is no other than it was at the begin.
    */
   async mayAnotherHaveSent(attempt: SendAttempt): Promise<boolean> {
     const { journal } = this.#options;
@@ -118,8 +120,21 @@ export class LedgerCheck {
       }
       return journal.knowsFromAnother(attempt);
     } catch {
-      return true;
+      if (!journal.isStalled || journal.knowsFromAnother(attempt)) return true;
+      return !(await this.#isLastOf(attempt).catch(() => false));
     }
+  }
+
+  /** @throws RedisUnavailableError */
+  async #isLastOf({ token }: SendAttempt): Promise<boolean> {
+    const { ledger, heldLease } = this.#options;
+    const known = this.#line;
+    const view = await ledger.readSender();
+    const heartbeat = view.lease?.heartbeat ?? 0;
+    const isSame = view.last === token && known.last === token && view.sendCount === known.sendCount;
+    return (
+      isSame && this.#isHolder(view) && view.ledgerId === heldLease.view.ledgerId && heartbeat >= heldLease.heartbeat()
+    );
   }
 
   /**

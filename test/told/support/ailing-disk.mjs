@@ -1,14 +1,16 @@
 // Preloaded into a process by `node --import`: its disk ails as the file AILING_DISK says. `slow MS`: each datasync takes
-// that long. `full`: nothing can be written. Sockets and pipes are no matter of the disk.
+// that long. `full`: nothing can be written. `hang`: a thread is in a system call that does not return, until somebody opens the
+// pipe AILING_DISK.pipe for writing. Sockets and pipes are no matter of the disk.
 import { readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const control = process.env.AILING_DISK;
 const file = await open(control);
-const { write, datasync } = Object.getPrototypeOf(file);
+const { write, datasync, sync } = Object.getPrototypeOf(file);
 await file.close();
 
+const hang = async () => (await open(`${control}.pipe`, 'r')).close();
 const ailment = () => readFileSync(control, 'utf8').trim().split(' ');
 
 Object.assign(Object.getPrototypeOf(file), {
@@ -21,6 +23,11 @@ Object.assign(Object.getPrototypeOf(file), {
   async datasync() {
     const [kind, ms] = ailment();
     if (kind === 'slow') await delay(Number(ms));
+    if (kind === 'hang') await hang();
     return datasync.apply(this);
+  },
+  async sync() {
+    if (ailment()[0] === 'hang') await hang();
+    return sync.apply(this);
   },
 });

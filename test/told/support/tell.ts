@@ -76,7 +76,7 @@ async function expectDoctor(rig: Rig, { told: { doctor } }: Way): Promise<void> 
 }
 
 function isTold({ exit, checks }: DoctorReport, doctor: DoctorAnswer): boolean {
-  const status = doctor.exit === 1 ? 'problem' : 'warning';
+  const status = doctor.exit === 0 ? 'warning' : 'problem';
   const isIt = (check: (typeof checks)[number]): boolean =>
     check.name === doctor.check && check.status === status && check.detail.includes(doctor.words);
   return exit === doctor.exit && checks.some(isIt);

@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
 import type { Way } from '../way.js';
 
@@ -110,6 +112,40 @@ export const JOURNAL_WAYS: readonly Way[] = [
       alerts: ['PayoutsNotSent', 'PayoutsStandStill', 'PayoutsJournalSlow'],
       readyz: { status: 200, words: 'ended before anything was written' },
       doctor: { exit: 1, check: 'journal folder', words: 'synced to disk in' },
+    },
+  },
+  {
+    name: "The journal's disk does not answer any more",
+    prepare: async (rig) => {
+      await prepareDisk(rig);
+      execFileSync('mkfifo', [`${rig.environment['AILING_DISK'] ?? ''}.pipe`]);
+    },
+    happens: async (rig) => {
+      await makeDiskAil(rig, 'hang');
+      await rig.world.enqueue(1);
+    },
+    told: {
+      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      readyz: { status: 503, words: 'has not answered' },
+      doctor: { exit: null, check: 'journal folder', words: 'has not answered' },
+    },
+  },
+  {
+    name: 'The worker is killed in the middle of a request, and the journal of the one that stands by is damaged',
+    happens: async (rig) => {
+      const journalDir = join(rig.world.dir, 'other-journal');
+      await writeJournal(rig, journalDir, 'nonsense\n');
+      await rig.startWorker({ journalDir });
+      rig.world.sandbox.pause();
+      await rig.world.enqueue(1);
+      await until('the request arrived', () => rig.world.sandbox.stats().arrivals === 1);
+      const killed = rig.workers.shift();
+      await killed?.end();
+    },
+    told: {
+      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsSendingTooLong'],
+      readyz: { status: 503, words: 'cannot be read' },
+      doctor: { exit: 1, check: 'worker', words: 'cannot be read' },
     },
   },
   {

@@ -94,6 +94,7 @@ describe('an objection of the journal', () => {
       rig.makeKeeper({
         audit: {
           hasAllSends: () => true,
+          refuseStalled: () => false,
           findMismatch: async () => {
             comparedAt.push(rig.clock.now() - startedAt);
             return Promise.resolve(undefined);
@@ -138,6 +139,19 @@ describe('the held lease', () => {
     await rig.clock.advance(1_000);
     expect(held.lost.aborted).toBe(true);
     expect(rig.logged).toContain('warn the ledger came back older; giving up the lease');
+  });
+
+  it('is given up, and left to die, once the disk of the journal hangs', async () => {
+    const held = await rig.acquire();
+    const before = await rig.ledger.readSender();
+    rig.isStalled = true;
+    await rig.clock.advance(1_000);
+    expect(held.lost.aborted).toBe(true);
+    rig.isStalled = false;
+    await rig.clock.advance(LEASE_MS);
+    expect((await rig.ledger.readSender()).lease).toEqual(before.lease);
+    await held.release();
+    expect((await rig.ledger.readSender()).lease).toMatchObject({ released: false });
   });
 
   it('calls the ledger no more once it is lost', async () => {

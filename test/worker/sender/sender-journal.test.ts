@@ -13,6 +13,10 @@ beforeEach(async () => {
   rig = await makeSendRig();
 });
 
+const unavailable = (): never => {
+  throw new RedisUnavailableError('Redis unavailable');
+};
+
 const NOT_SENT = { kind: 'not_sent', reason: 'another process has written to the send journal' };
 const THEIRS = { payoutId: 'p', attempt: 1, token: 'theirs' };
 const STILL_TRUE = { peers: [] };
@@ -82,6 +86,63 @@ describe('the journal', () => {
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'no space left on device' });
     expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
     rig.expectNothingSent();
+  });
+
+  describe('whose disk hangs after the begin', () => {
+    const stall = (): void => {
+      rig.journal.isStalled = true;
+      throw new Error('the disk has not answered');
+    };
+
+    it('has the payout put back, for a process with another disk, and the line that comes late is no mismatch', async () => {
+      rig.journal.onAppend = stall;
+      expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'the disk has not answered' });
+      expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
+      expect(await rig.send('q')).toEqual({ kind: 'not_sent', reason: 'the disk has not answered' });
+      rig.expectNothingSent();
+      rig.journal.isStalled = false;
+      rig.journal.onAppend = () => undefined;
+      // Without what came of it: its process was killed.
+      rig.journal.othersWrite(journaled({ payoutId: 'p', attempt: 1, token: 't-1' }));
+      expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+      expect(rig.gateway.arrivals).toHaveLength(1);
+    });
+
+    it.each<[string, () => void | Promise<void>]>([
+      [
+        'another process has the lease',
+        async () => {
+          await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0);
+        },
+      ],
+      ['Redis is unavailable', () => void (rig.before.readSender = unavailable)],
+      [
+        'Redis came back older, and another send has this number',
+        () => {
+          rig.ledger.restore({ ...rig.ledger.snapshot(), last: 'theirs' });
+        },
+      ],
+      [
+        'Redis came back with another number of sends',
+        () => {
+          rig.ledger.restore({ ...rig.ledger.snapshot(), sendCount: 7 });
+        },
+      ],
+      ['Redis came back with fewer heartbeats', () => void Object.assign(rig.heldLease, { heartbeat: () => 99 })],
+      [
+        'the journal has another send of this number',
+        () => {
+          rig.journal.given(journaled(THEIRS));
+        },
+      ],
+    ])('leaves it to the recovery where %s', async (_, happens) => {
+      rig.journal.onAppend = async () => {
+        await happens();
+        stall();
+      };
+      expect(await rig.send('p')).toMatchObject({ kind: 'not_sent' });
+      expect(await rig.stateOf('p')).toBe('sending');
+    });
   });
 
   it.each<[string, (rig: SendRig) => void]>([

@@ -33,6 +33,8 @@ export class LeaseRig {
   readonly #acquired: HeldLease[] = [];
   /** How the ledger contradicts the journal, if it does. */
   mismatch: string | undefined;
+  /** Whether the journal's disk hangs. */
+  isStalled = false;
   /** When the ledger was compared with the journal. */
   readonly comparedAt: number[] = [];
 
@@ -48,6 +50,7 @@ export class LeaseRig {
       journalKeptMs: JOURNAL_KEPT_MS,
       awaitingAnswerMs: (inFlightMs) => Math.max(IN_FLIGHT_MS, inFlightMs) + AFTER_IN_FLIGHT_MS,
       audit: {
+        refuseStalled: () => this.isStalled,
         hasAllSends: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
         findMismatch: async () => {
           this.comparedAt.push(this.clock.now());
