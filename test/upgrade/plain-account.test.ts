@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { openFormerAccounts, PLAIN, type FormerAccounts } from './support/former-accounts.js';
 
+/** As gateways may write what they were given in another spelling. */
+const SPELLINGS: Readonly<Record<string, string>> = {
+  BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+  'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a': 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a',
+  'EQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqB2N:4711': 'UQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqEBI:4711',
+  'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe:00123': 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe:123',
+};
+
 const FOLLOWED = ['P-followed', 'P-cash-followed', 'P-ton-followed', 'P-xrp-followed'];
 const QUEUED = ['P-tron', 'P-segwit', 'P-cash', 'P-ton', 'P-xrp', 'P-ether'];
 const CAPITAL_TXHASH = '0xABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789';
@@ -65,7 +73,10 @@ describe('an account without keys that the former version left', () => {
     const cash = 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
     expect((await find('--address', cash)).sort()).toEqual(['P-cash', 'P-cash-followed']);
     expect(await find('--address', 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe:00123')).toEqual(['P-xrp-followed']);
-    expect(await former.read(PLAIN, 'get', '--txhash', CAPITAL_TXHASH)).toMatchObject({ payoutId: 'P-vouched' });
+    expect((await find('--address', cash.slice('bitcoincash:'.length))).sort()).toEqual(['P-cash', 'P-cash-followed']);
+    for (const txhash of [CAPITAL_TXHASH, CAPITAL_TXHASH.toLowerCase()]) {
+      expect(await former.read(PLAIN, 'get', '--txhash', txhash)).toMatchObject({ payoutId: 'P-vouched' });
+    }
   });
 
   it('passes the audit and the doctor', async () => {
@@ -77,10 +88,10 @@ describe('an account without keys that the former version left', () => {
 
 describe('a worker on that account', () => {
   beforeEach(async () => {
-    former = await openFormerAccounts();
+    former = await openFormerAccounts({ spell: (address) => SPELLINGS[address] ?? address });
   });
 
-  it('sends what is queued, once, and follows what is in progress', async () => {
+  it('sends what is queued, once, and follows what is in progress, however its address is spelled', async () => {
     const before = new Map<string, Listed>();
     for (const payoutId of QUEUED) before.set(payoutId, await former.read(PLAIN, 'get', payoutId));
     former.startWorker(PLAIN);
@@ -110,8 +121,9 @@ describe('a worker on that account', () => {
     const [txhash = ''] = [...former.payments].find(([, { amount }]) => amount === '9') ?? [];
     await former.run(PLAIN, ['resolve', 'P-unknown', '--sent', '--txhash', txhash, ...why]);
     await former.untilStates(PLAIN, { 'P-unknown': 'completed' });
-    const other = ['resolve', 'P-again', '--sent', '--txhash', CAPITAL_TXHASH, '--force', ...why];
-    await former.run(PLAIN, other, [4]);
+    for (const txhash of [CAPITAL_TXHASH, CAPITAL_TXHASH.toLowerCase()]) {
+      await former.run(PLAIN, ['resolve', 'P-again', '--sent', '--txhash', txhash, '--force', ...why], [4]);
+    }
   });
 });
 

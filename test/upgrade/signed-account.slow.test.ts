@@ -20,7 +20,7 @@ interface Shown {
   readonly payoutId: string;
   readonly state: string;
   readonly addressTo: string;
-  readonly held?: { readonly kind: string; readonly reason: string; readonly rule?: string; readonly message: string };
+  readonly held?: { readonly kind: string; readonly reason: string; readonly rule?: string; readonly until?: string };
 }
 
 let former: FormerAccounts;
@@ -61,12 +61,24 @@ describe('an account with keys and a policy that the former version left', () =>
     expect(former.sandbox.payments(SIGNED)).toEqual([]);
     await former.run(SIGNED, ['resume', ...keyOf('olga'), '--reason', 'upgraded']);
     await former.untilStates(SIGNED, {
-      ...{ 'S-queued': 'completed', 'S-cash-known': 'completed', 'S-fits': 'completed', 'S-much': 'completed' },
-      ...{ 'S-more': 'held', 'S-denied': 'held', 'S-rejected': 'held', 'S-waiting': 'held' },
+      ...{ 'S-queued': 'completed', 'S-fits': 'completed', 'S-much': 'completed' },
+      ...{
+        'S-more': 'held',
+        'S-ton-much': 'held',
+        'S-cash-known': 'held',
+        'S-cash-new': 'held',
+        'S-denied': 'held',
+        'S-rejected': 'held',
+      },
       ...{ 'S-unknown': 'unknown', 'S-sending': 'unknown' },
     });
     expect((await show('S-more')).held).toMatchObject({ rule: 'day' });
-    expect(former.sandbox.stats(SIGNED)).toMatchObject({ blocked: false, duplicatePayments: [] });
+    expect((await show('S-ton-much')).held).toMatchObject({ rule: 'address-day' });
+    // The former version noted both as "bitcoincash". Since when one is known follows from its send.
+    const [known, unknown] = await Promise.all(['S-cash-known', 'S-cash-new'].map(show));
+    expect([known?.held, unknown?.held]).toMatchObject([{ rule: 'cool-down' }, { rule: 'cool-down' }]);
+    expect(Date.parse(known?.held?.until ?? '')).toBeLessThan(Date.parse(unknown?.held?.until ?? ''));
+    expect(former.sandbox.stats(SIGNED)).toMatchObject({ blocked: false, payments: 3, duplicatePayments: [] });
     // Ann's approval of the former version counts, and Bob's of this one.
     await former.run(SIGNED, ['approve', 'S-waiting', '--yes', ...keyOf('bob')]);
     await former.untilStates(SIGNED, { 'S-waiting': 'completed' });
