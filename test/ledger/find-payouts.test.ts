@@ -52,6 +52,21 @@ describe('findPayouts', () => {
     expect(await find({ address: 'nobody' })).toEqual([]);
   });
 
+  it('finds an address in any spelling of its wallet', async () => {
+    const cash = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
+    await enqueue(
+      { payoutId: 'ton', addressTo: 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF:5' },
+      { payoutId: 'cash', addressTo: `bitcoincash:${cash}` },
+      { payoutId: 'xrp', addressTo: 'r9cZA1mLK5R5Am25ArfXFmqgNwjZgnfk59:1' },
+    );
+    const ton = '0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E';
+    expect(await find({ address: ton })).toEqual(['ton']);
+    expect(await find({ address: `${ton}:5` })).toEqual(['ton']);
+    expect(await find({ address: `${ton}:6` })).toEqual([]);
+    expect(await find({ address: cash.toUpperCase() })).toEqual(['cash']);
+    expect(await find({ address: 'X7AcgcsBL6XDcUb289X4mJ8djcdyKaGZMhc9YTE92ehJ2Fu' })).toEqual(['xrp']);
+  });
+
   it('finds in all states those first that changed last, in one state and in a batch, page by page', async () => {
     await enqueue(
       ...['a', 'b', 'c', 'd', 'e'].map((payoutId) => ({ payoutId, ...(payoutId > 'b' ? { batch: 'May' } : {}) })),

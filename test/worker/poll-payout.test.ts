@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
+import type { ValidPayout } from '../../src/ledger/payout.js';
 import { silentLogger } from '../../src/logger.js';
 import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
 import { ReceiptSigner } from '../../src/control/receipt-signer.js';
@@ -14,11 +15,14 @@ import { openTestAccount, type TestAccount } from '../ledger/support/test-accoun
 let account: TestAccount;
 let server: RawGateway;
 let status: object;
+/** In place of {@link status}, as it is written. */
+let text: string | undefined;
 
 beforeEach(async () => {
   account = openTestAccount();
+  text = undefined;
   server = await startRawGateway('http', {
-    onRequest: ({ stream }) => void stream.write(httpResponse(200, JSON.stringify({ result: 1, ...status }))),
+    onRequest: ({ stream }) => void stream.write(httpResponse(200, text ?? JSON.stringify({ result: 1, ...status }))),
   });
 });
 
@@ -28,22 +32,25 @@ afterEach(async () => {
 });
 
 /** A payout that the gateway accepted under this txhash. */
-async function bring(payoutId: string, { txhash = 'h-1', addressTo = 'wallet-1:7' } = {}): Promise<void> {
-  await account.ledger.enqueue([aPayout(payoutId, { addressTo })]);
+async function bring(
+  payoutId: string,
+  { txhash = 'h-1', ...given }: Partial<ValidPayout> & { txhash?: string } = {},
+): Promise<void> {
+  await account.ledger.enqueue([aPayout(payoutId, { addressTo: 'wallet-1:7', ...given })]);
   const sender = new RedisSenderLedger(account.connection, 'reply');
   const attempt = await begin(sender, await takeLease(sender, 'one'), payoutId);
   await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
 }
 
 /** Polls the payout while the gateway returns this for its transaction. */
-async function poll(said: object, logger = silentLogger): Promise<PollReport> {
+async function poll(said: object, logger = silentLogger, payoutId = 'p'): Promise<PollReport> {
   const { clock, platformId } = account;
   const key = { name: 'worker-1', privateKey: testKey(1) };
   const receipts = new ReceiptSigner({ key, platformId, keyring: undefined, clock });
   status = said;
   const gateway = clientOf(server);
   try {
-    return await pollPayout('p', { ledger: account.ledger, gateway, logger, receipts });
+    return await pollPayout(payoutId, { ledger: account.ledger, gateway, logger, receipts });
   } finally {
     gateway.close();
   }
@@ -93,6 +100,36 @@ describe('a status of the payout’s own payment', () => {
     expect((await account.ledger.get('p'))?.state).toBe('failed');
     expect(await poll({ approve: 1, ...ITS_OWN })).toEqual({ kind: 'skipped', state: 'failed' });
   });
+
+  it.each([
+    ['BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'],
+    ['bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a', 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a'],
+    ['EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF', 'UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA'],
+    ['rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:00123', 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123'],
+  ])('may spell the address %s as %s', async (addressTo, said) => {
+    await bring('p', { addressTo });
+    expect(await poll({ approve: 1, ...ITS_OWN, address_to: said })).toEqual({ kind: 'polled', state: 'completed' });
+    expect((await account.ledger.get('p'))?.receipt?.key).toBe('worker-1');
+  });
+
+  it.each([
+    ['12.3', '12.300000000000001'],
+    ['0.1', '0.10000000000000001'],
+    ['29.95', '29.949999999999999'],
+    ['277.2', '277.19999999999999'],
+  ])(
+    'may write the amount %s as the JSON number %s; the same text in a string is another amount',
+    async (amount, said) => {
+      await bring('p', { amount });
+      // JSON.stringify would shorten it.
+      text = `{"result":1,"approve":1,"payment_id":7,"address_to":"wallet-1:7","amount":${said}}`;
+      expect(await poll({})).toEqual({ kind: 'polled', state: 'completed' });
+      await bring('q', { amount, txhash: 'h-2' });
+      text = text.replace(said, `"${said}"`);
+      const reason = `the gateway's status is about another payment: amount is ${said} at the gateway, ${amount} in the payout`;
+      expect(await poll({}, silentLogger, 'q')).toEqual({ kind: 'polled', state: 'unknown', reason });
+    },
+  );
 
   it('may write a hexadecimal address in another case', async () => {
     await bring('p', { addressTo: '0xABCDEF' });

@@ -124,10 +124,11 @@ describe('payouts list --archived', () => {
     clock.advance(DAY_MS);
     await complete('p-3', { batch: 'may', addressTo: 'TX1:77' });
     clock.advance(DAY_MS);
-    await complete('p-4', { amount: '3.50' });
+    await complete('p-4', { amount: '3.50', addressTo: `bitcoincash:${CASH}` });
     await retain();
   });
 
+  const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
   const list = async (...args: string[]): Promise<string[]> =>
     idsOf(await run('list', '--archived', '--json', ...args));
 
@@ -137,6 +138,7 @@ describe('payouts list --archived', () => {
     expect(await list('--batch', 'may')).toEqual(['p-3', 'p-1']);
     expect(await list('--address', 'TX1')).toEqual(['p-3', 'p-1']);
     expect(await list('--address', 'TX1:77')).toEqual(['p-3']);
+    expect(await list('--address', CASH.toUpperCase())).toEqual(['p-4']);
     expect(await list('--amount', '3.50', '--state', 'cancelled')).toEqual(['p-2']);
     expect(await list('--reference', 'invoice')).toEqual(['p-1']);
     expect(await list('--state', 'failed')).toEqual([]);

@@ -1,6 +1,7 @@
 import type { AccountAttack } from '../support/account-attack.js';
 import type { Attack } from '../support/attack.js';
 import { describeHeld, PAID_AS_SIGNED, STOPS, type ToldAttack } from '../support/outcome.js';
+import { ALIAS_RULES, ALIASES } from './aliases.js';
 import { ALTERED, NOT_SIGNED } from './altered.js';
 import { APPROVALS, REJECTIONS } from './approvals.js';
 import { FORGED, SWAPPED } from './forged.js';
@@ -63,6 +64,10 @@ export const ATTACK_TABLE: readonly ToldAttacks[] = [
       { name: 'what was spent, said not to be paid', what: 'the journal counts it all the same' },
       { name: 'spends invented, rates and windows forged', what: 'what fits waits; nothing else is paid' },
     ],
+  },
+  {
+    title: 'Another spelling, or another tag, of an address',
+    attacks: ALIASES.map(({ name, rule }) => ({ name, what: ALIAS_RULES[rule] })),
   },
   {
     title: "The policy's file, exchanged",
