@@ -115,6 +115,11 @@ export const keyNameField = z
   .string({ error: 'must be a string' })
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/, 'must be 1 to 32 of A-Z a-z 0-9 . _ - and begin with a letter or digit');
 
+/** For which environment something is signed. It is compared to the byte, stored with each payout, and shown. */
+export const audienceField = z
+  .string({ error: 'must be a string' })
+  .regex(/^[\u0021-\u007e]{1,200}$/, 'must be 1 to 200 printable characters of ASCII without spaces');
+
 /** A person in a keyring, and whom a producer names as requesting. It is signed, so it is one line of well-formed text. */
 export const personField = z
   .string({ error: 'must be a string' })

@@ -2,8 +2,10 @@
 /**
  * Signs a payout in PHP, with sodium alone, as `payouts sign` does; and verifies a receipt.
  *
- *     php sign-payout.php sign KEY.pem KEY_NAME PLATFORM_ID < payout.json >> signed.jsonl
- *     php sign-payout.php verify-receipt ed25519:… PLATFORM_ID < receipt.json
+ *     php sign-payout.php sign KEY.pem KEY_NAME PLATFORM_ID AUDIENCE < payout.json >> signed.jsonl
+ *     php sign-payout.php verify-receipt ed25519:… PLATFORM_ID AUDIENCE < receipt.json
+ *
+ * AUDIENCE names the environment, as the worker's PAYOUT_AUDIENCE does: by default GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID.
  *
  * What is signed is text: a line for the type, then `name=value` for each field, absent ones empty. docs/control.md has it.
  */
@@ -18,9 +20,12 @@ const JSON_FLAGS = JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED
 const PKCS8_HEAD = "\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
 
 /** @param array<string, string> $values by the names of the lines */
-function format_statement(string $type, array $names, int $platformId, array $values): string
+function format_statement(string $type, array $names, int $platformId, string $audience, array $values): string
 {
-    $text = "payout-queue $type v1\nplatformId=$platformId\n";
+    if (preg_match('/^[\x21-\x7e]{1,200}$/D', $audience) !== 1) {
+        throw new InvalidArgumentException('audience: must be 1 to 200 printable characters of ASCII without spaces');
+    }
+    $text = "payout-queue $type v2\naudience=$audience\nplatformId=$platformId\n";
     foreach ($names as $name) {
         $value = $values[$name] ?? '';
         // 0 is the only good result: false is text that is no UTF-8.
@@ -85,9 +90,15 @@ function format_time(DateTimeImmutable $time): string
     return $time->setTimezone(new DateTimeZone('UTC'))->format('Y-m-d\TH:i:s.v\Z');
 }
 
-/** @param string $keyPair of sodium; @return stdClass the payout with key, signature, issuedAt and expiresAt */
-function sign_payout(stdClass $payout, string $keyPair, string $keyName, int $platformId, DateTimeImmutable $now): stdClass
-{
+/** @param string $keyPair of sodium; @return stdClass the payout with key, signature, issuedAt, expiresAt and audience */
+function sign_payout(
+    stdClass $payout,
+    string $keyPair,
+    string $keyName,
+    int $platformId,
+    string $audience,
+    DateTimeImmutable $now,
+): stdClass {
     $payout = normalise($payout);
     $payout->issuedAt = format_time($now);
     $payout->expiresAt = format_time($now->modify('+' . LIFETIME_SECONDS . ' seconds'));
@@ -95,19 +106,20 @@ function sign_payout(stdClass $payout, string $keyPair, string $keyName, int $pl
     if (property_exists($payout, 'metadata')) {
         $values['metadata'] = hash('sha256', json_encode($payout->metadata, JSON_FLAGS));
     }
-    $text = format_statement('intent', INTENT_LINES, $platformId, $values);
+    $text = format_statement('intent', INTENT_LINES, $platformId, $audience, $values);
     $signature = sodium_crypto_sign_detached($text, sodium_crypto_sign_secretkey($keyPair));
+    $payout->audience = $audience;
     $payout->key = $keyName;
     $payout->signature = sodium_bin2base64($signature, SODIUM_BASE64_VARIANT_URLSAFE_NO_PADDING);
     return $payout;
 }
 
 /** @param string $publicKey the 32 bytes of a key with the role worker */
-function verify_receipt(stdClass $receipt, string $publicKey, int $platformId): bool
+function verify_receipt(stdClass $receipt, string $publicKey, int $platformId, string $audience): bool
 {
     $values = array_map(strval(...), array_intersect_key((array) $receipt, array_flip(RECEIPT_LINES)));
     try {
-        $text = format_statement('receipt', RECEIPT_LINES, $platformId, $values);
+        $text = format_statement('receipt', RECEIPT_LINES, $platformId, $audience, $values);
         $signature = sodium_base642bin($receipt->signature, SODIUM_BASE64_VARIANT_URLSAFE_NO_PADDING);
         return sodium_crypto_sign_verify_detached($signature, $text, $publicKey);
     } catch (InvalidArgumentException | SodiumException) {
@@ -139,17 +151,18 @@ function main(array $arguments): int
 {
     [, $command, $key] = [...$arguments, '', '', ''];
     $given = json_decode((string) stream_get_contents(STDIN), false, 512, JSON_THROW_ON_ERROR);
-    if ($command === 'sign' && count($arguments) === 5) {
-        $signed = sign_payout($given, read_key_pair($key), $arguments[3], (int) $arguments[4], new DateTimeImmutable());
+    if ($command === 'sign' && count($arguments) === 6) {
+        [, , , $name, $platformId, $audience] = $arguments;
+        $signed = sign_payout($given, read_key_pair($key), $name, (int) $platformId, $audience, new DateTimeImmutable());
         echo json_encode($signed, JSON_FLAGS), "\n";
         return 0;
     }
-    if ($command === 'verify-receipt' && count($arguments) === 4) {
-        $isVerified = verify_receipt($given, read_public_key($key), (int) $arguments[3]);
+    if ($command === 'verify-receipt' && count($arguments) === 5) {
+        $isVerified = verify_receipt($given, read_public_key($key), (int) $arguments[3], $arguments[4]);
         echo $isVerified ? "verified\n" : "not verified\n";
         return $isVerified ? 0 : 5;
     }
-    throw new InvalidArgumentException('usage: sign KEY.pem KEY_NAME PLATFORM_ID | verify-receipt ed25519:… PLATFORM_ID');
+    throw new InvalidArgumentException('usage: sign KEY.pem KEY_NAME PLATFORM_ID AUDIENCE | verify-receipt ed25519:… PLATFORM_ID AUDIENCE');
 }
 
 // So that an application can include this file.

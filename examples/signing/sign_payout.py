@@ -1,7 +1,9 @@
 """Signs a payout in Python, with cryptography, as `payouts sign` does; and verifies a receipt.
 
-    python3 sign_payout.py sign KEY.pem KEY_NAME PLATFORM_ID < payout.json >> signed.jsonl
-    python3 sign_payout.py verify-receipt ed25519:… PLATFORM_ID < receipt.json
+    python3 sign_payout.py sign KEY.pem KEY_NAME PLATFORM_ID AUDIENCE < payout.json >> signed.jsonl
+    python3 sign_payout.py verify-receipt ed25519:… PLATFORM_ID AUDIENCE < receipt.json
+
+AUDIENCE names the environment, as the worker's PAYOUT_AUDIENCE does: by default GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID.
 
 What is signed is text: a line for the type, then `name=value` for each field, absent ones empty. docs/control.md has it.
 """
@@ -28,8 +30,10 @@ LIFETIME = timedelta(days=7)
 TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,3}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def format_statement(kind, names, platform_id, values):
-    text = f"payout-queue {kind} v1\nplatformId={platform_id}\n"
+def format_statement(kind, names, platform_id, audience, values):
+    if re.fullmatch(r"[!-~]{1,200}", audience) is None:
+        raise ValueError("audience: must be 1 to 200 printable characters of ASCII without spaces")
+    text = f"payout-queue {kind} v2\naudience={audience}\nplatformId={platform_id}\n"
     for name in names:
         value = str(values.get(name, ""))
         if any(unicodedata.category(one) in ("Cc", "Cs") or one in "\u2028\u2029" for one in value):
@@ -90,24 +94,25 @@ def normalise(given):
     return payout
 
 
-def sign_payout(given, private_key, key_name, platform_id, now):
-    """Returns the payout with key, signature, issuedAt and expiresAt."""
+def sign_payout(given, private_key, key_name, platform_id, audience, now):
+    """Returns the payout with key, signature, issuedAt, expiresAt and audience."""
     payout = normalise(given)
     payout["issuedAt"] = format_time(now)
     payout["expiresAt"] = format_time(now + LIFETIME)
     values = dict(payout)
     if "metadata" in payout:
         values["metadata"] = hashlib.sha256(format_metadata(payout["metadata"]).encode()).hexdigest()
-    signature = private_key.sign(format_statement("intent", INTENT_LINES, platform_id, values))
+    signature = private_key.sign(format_statement("intent", INTENT_LINES, platform_id, audience, values))
+    payout["audience"] = audience
     payout["key"] = key_name
     payout["signature"] = base64.urlsafe_b64encode(signature).decode().rstrip("=")
     return payout
 
 
-def verify_receipt(receipt, public_key, platform_id):
+def verify_receipt(receipt, public_key, platform_id, audience):
     """Whether the key, one with the role worker, signed this receipt."""
     try:
-        text = format_statement("receipt", RECEIPT_LINES, platform_id, receipt)
+        text = format_statement("receipt", RECEIPT_LINES, platform_id, audience, receipt)
         if not re.fullmatch(r"[A-Za-z0-9_-]{86}", receipt["signature"]):
             return False
         public_key.verify(base64.urlsafe_b64decode(receipt["signature"] + "=="), text)
@@ -134,16 +139,16 @@ def read_public_key(text):
 def main(arguments):
     given = json.load(sys.stdin)
     match arguments:
-        case ["sign", path, key_name, platform_id]:
+        case ["sign", path, key_name, platform_id, audience]:
             now = datetime.now(timezone.utc)
-            signed = sign_payout(given, read_private_key(path), key_name, int(platform_id), now)
+            signed = sign_payout(given, read_private_key(path), key_name, int(platform_id), audience, now)
             print(json.dumps(signed, ensure_ascii=False, separators=(",", ":")))
             return 0
-        case ["verify-receipt", public_key, platform_id]:
-            is_verified = verify_receipt(given, read_public_key(public_key), int(platform_id))
+        case ["verify-receipt", public_key, platform_id, audience]:
+            is_verified = verify_receipt(given, read_public_key(public_key), int(platform_id), audience)
             print("verified" if is_verified else "not verified")
             return 0 if is_verified else 5
-    raise ValueError("usage: sign KEY.pem KEY_NAME PLATFORM_ID | verify-receipt ed25519:… PLATFORM_ID")
+    raise ValueError("usage: sign KEY.pem KEY_NAME PLATFORM_ID AUDIENCE | verify-receipt ed25519:… PLATFORM_ID AUDIENCE")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import { ACT_LIFETIME_MS } from './verify-act.js';
 export interface ActSigner {
   /** The name of the key in the keyring. */
   readonly name: string;
+  /** The environment whose workers are to act on it: from the configuration, never from Redis. */
+  readonly audience: string;
   /** The person that the keyring names for the key, where it was looked up. */
   readonly person?: string | undefined;
   /** A person may have to act for each signature: what was signed is then stored one by one. */
@@ -18,7 +20,7 @@ export interface ActSigner {
 }
 
 /** What an act states, without who signs it and when. */
-export type ActContent = Omit<Act, 'by' | 'at' | 'expiresAt'>;
+export type ActContent = Omit<Act, 'audience' | 'by' | 'at' | 'expiresAt'>;
 
 /**
  * Signs a decision of an operator.
@@ -33,7 +35,8 @@ export async function signAct(
   now: number,
 ): Promise<string> {
   const at = new Date(now).toISOString();
-  const act: Act = { ...content, by: signer.name, at, expiresAt: new Date(now + ACT_LIFETIME_MS).toISOString() };
+  const expiresAt = new Date(now + ACT_LIFETIME_MS).toISOString();
+  const act: Act = { ...content, audience: signer.audience, by: signer.name, at, expiresAt };
   let text: string;
   try {
     text = formatAct(platformId, act);

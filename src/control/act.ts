@@ -7,6 +7,8 @@ export type ActName = (typeof ACT_NAMES)[number];
 
 /** One decision of an operator, signed. What an act is not about is empty. */
 export interface Act {
+  /** The environment; undefined where a version before the line signed it. */
+  readonly audience?: string | undefined;
   readonly act: ActName;
   readonly payoutId: string;
   /** The hash of the intent. */
@@ -26,14 +28,12 @@ export interface SignedAct extends Act {
   readonly signature: string;
 }
 
-const ACT_TYPE = 'payout-queue act v1';
-
 /**
- * The ten lines that are signed.
+ * The eleven lines that are signed.
  * @throws StatementError when a value cannot stand on one line
  */
 export function formatAct(platformId: number, act: Act): string {
-  return formatStatement(ACT_TYPE, [
+  return formatStatement('act', act.audience, [
     ['platformId', String(platformId)],
     ['act', act.act],
     ['payoutId', act.payoutId],
@@ -56,6 +56,7 @@ const value = z.string().max(300);
 
 /** A signed act as it is stored, in JSON. */
 const storedAct = z.strictObject({
+  audience: value.optional(),
   act: z.enum(ACT_NAMES),
   payoutId: value,
   intent: value,

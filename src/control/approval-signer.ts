@@ -12,13 +12,18 @@ export type ApprovalContent = Pick<Approval, 'payoutId' | 'intent' | 'decision'>
 
 /**
  * Fills in who says it and when: what {@link signApproval} signs, and what another program can sign.
- * @param by - the name of the key
+ * @param by - the name of the key, and the environment for which it signs
  * @param now - wall clock, ms
  */
-export function makeApproval(content: ApprovalContent, by: string, now: number, lifetimeMs: number): Approval {
+export function makeApproval(
+  content: ApprovalContent,
+  { name: by, audience }: Pick<ActSigner, 'name' | 'audience'>,
+  now: number,
+  lifetimeMs: number,
+): Approval {
   const { payoutId, intent, decision } = content;
   const times = { at: new Date(now).toISOString(), expiresAt: new Date(now + lifetimeMs).toISOString() };
-  return { payoutId, intent, decision, by, ...times };
+  return { audience, payoutId, intent, decision, by, ...times };
 }
 
 /**

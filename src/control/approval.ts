@@ -8,6 +8,8 @@ export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number];
 
 /** One person's word about exactly one intent: this address, amount and currency. */
 export interface Approval {
+  /** The environment; undefined where a version before the line signed it. */
+  readonly audience?: string | undefined;
   readonly payoutId: string;
   /** The hash of the intent. */
   readonly intent: string;
@@ -24,14 +26,12 @@ export interface SignedApproval extends Approval {
   readonly signature: string;
 }
 
-const APPROVAL_TYPE = 'payout-queue approval v1';
-
 /**
- * The eight lines that are signed.
+ * The nine lines that are signed.
  * @throws StatementError when a value cannot stand on one line
  */
 export function formatApproval(platformId: number, approval: Approval): string {
-  return formatStatement(APPROVAL_TYPE, [
+  return formatStatement('approval', approval.audience, [
     ['platformId', String(platformId)],
     ['payoutId', approval.payoutId],
     ['intent', approval.intent],
@@ -52,6 +52,7 @@ const value = z.string().max(300);
 
 /** A signed approval as it is stored and sent, in JSON. */
 export const signedApprovalSchema = z.strictObject({
+  audience: value.exactOptional(),
   payoutId: value,
   intent: value,
   decision: z.enum(APPROVAL_DECISIONS),

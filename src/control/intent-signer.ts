@@ -10,16 +10,20 @@ export const INTENT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 /** What is signed beside the fields: the JSON text of the metadata, and who asked for the payout. */
 export type SignedExtras = Pick<StoredSignature, 'metadata' | 'requestedBy'>;
 
+export interface IntentSignerOptions {
+  readonly key: SigningKey;
+  readonly platformId: number;
+  /** The environment whose worker is to pay: from the configuration, never from Redis. */
+  readonly audience: string;
+  readonly clock: Pick<Clock, 'wallNow'>;
+}
+
 /** Signs the payouts of a producer. */
 export class IntentSigner {
-  readonly #key: SigningKey;
-  readonly #platformId: number;
-  readonly #clock: Pick<Clock, 'wallNow'>;
+  readonly #options: IntentSignerOptions;
 
-  constructor(key: SigningKey, platformId: number, clock: Pick<Clock, 'wallNow'>) {
-    this.#key = key;
-    this.#platformId = platformId;
-    this.#clock = clock;
+  constructor(options: IntentSignerOptions) {
+    this.#options = options;
   }
 
   /**
@@ -27,14 +31,14 @@ export class IntentSigner {
    * @throws StatementError when a field cannot stand on one line
    */
   sign(fields: SignedFields, { metadata, requestedBy }: SignedExtras = {}): IntentSignature {
-    const now = this.#clock.wallNow();
+    const { key, platformId, audience, clock } = this.#options;
+    const now = clock.wallNow();
     const times = {
       issuedAt: new Date(now).toISOString(),
       expiresAt: new Date(now + INTENT_LIFETIME_MS).toISOString(),
     };
-    const text = formatIntent(intentOf(this.#platformId, fields, { ...times, metadata, requestedBy }));
-    const { name, privateKey } = this.#key;
+    const text = formatIntent(intentOf(platformId, fields, { audience, ...times, metadata, requestedBy }));
     const person = requestedBy === undefined ? {} : { requestedBy };
-    return { key: name, signature: signText(text, privateKey), ...times, ...person };
+    return { key: key.name, signature: signText(text, key.privateKey), audience, ...times, ...person };
   }
 }

@@ -2,6 +2,8 @@ import { formatStatement, hashText, StatementError, type StatementLine } from '.
 
 /** What a producer signs: one payment, for one account, within a time. */
 export interface Intent {
+  /** The environment; undefined where a version before the line signed it. */
+  readonly audience?: string | undefined;
   readonly platformId: number;
   readonly payoutId: string;
   readonly paymentId: number;
@@ -19,15 +21,13 @@ export interface Intent {
   readonly expiresAt: string;
 }
 
-const INTENT_TYPE = 'payout-queue intent v1';
-
 /**
- * The 13 lines that are signed.
+ * The 14 lines that are signed.
  * @throws StatementError when a value cannot stand on one line, or an optional one is there and empty
  */
 export function formatIntent(intent: Intent): string {
   const { metadata } = intent;
-  return formatStatement(INTENT_TYPE, [
+  return formatStatement('intent', intent.audience, [
     ['platformId', String(intent.platformId)],
     ['payoutId', intent.payoutId],
     ['paymentId', String(intent.paymentId)],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { keyNameField, personField, toProblem } from '../fields.js';
 import { InvalidConfigError, type Problem } from '../errors.js';
+import type { Audience } from './audience.js';
 import { bytesOf, publicKeyOf, verifyText } from './ed25519.js';
 import { findLookAlikes, personIdField } from './person.js';
 import { parseSshKey, SSH_KEY_TYPES, type SshKey } from './ssh-key.js';
@@ -72,15 +73,23 @@ export type KeyringKey = z.output<typeof keyEntry>;
 
 export { SSH_KEY_TYPES };
 
-/** All that verifying a signature needs of a keyring. */
-export type KeyFinder = Pick<Keyring, 'find'>;
+/** All that verifying a signature needs: whose signatures count, and for which environment. */
+export interface KeyFinder extends Audience {
+  readonly find: (name: string) => KeyringKey | undefined;
+}
+
+/** A keyring of one environment. */
+export type BoundKeyring = Keyring & Audience;
 
 /** The public keys of those whose signatures count. */
 export class Keyring {
   readonly #keys: ReadonlyMap<string, KeyringKey>;
   readonly #displayNames: ReadonlyMap<string, string>;
 
-  private constructor({ keys, people }: z.output<typeof keyringFile>) {
+  readonly #content: z.output<typeof keyringFile>;
+
+  private constructor(content: z.output<typeof keyringFile>) {
+    const { keys, people } = (this.#content = content);
     this.#keys = new Map(keys.map((key) => [key.name, key]));
     this.#displayNames = new Map(Object.entries(people));
   }
@@ -100,6 +109,11 @@ export class Keyring {
     const problems = [...findDuplicates(parsed.data.keys), ...findConfusable(parsed.data)];
     if (problems.length > 0) throw new InvalidConfigError(problems);
     return new Keyring(parsed.data);
+  }
+
+  /** The same keys, whose signatures count for this environment only. */
+  for({ audience, acceptsUnbound }: Audience): BoundKeyring {
+    return Object.assign(new Keyring(this.#content), { audience, acceptsUnbound });
   }
 
   get keys(): readonly KeyringKey[] {

@@ -10,6 +10,7 @@ import { verifyIntent } from './verify-intent.js';
 export interface ReceiptSignerOptions {
   readonly key: SigningKey;
   readonly platformId: number;
+  readonly audience: string;
   /** Whose signatures count; undefined where the worker sends unsigned payouts too. */
   readonly keyring: KeyFinder | undefined;
   readonly clock: Pick<Clock, 'wallNow'>;
@@ -31,13 +32,13 @@ export class ReceiptSigner {
    * nothing about another payout either: its record was altered since, or put there.
    */
   sign(payout: PaidPayout, state: ReceiptState): ReceiptResult {
-    const { key, platformId, clock } = this.#options;
+    const { key, platformId, audience, clock } = this.#options;
     const at = new Date(clock.wallNow()).toISOString();
     try {
       const doubt = this.#doubt(payout);
       if (doubt !== undefined) return { kind: 'refused', message: doubt };
-      const text = formatReceipt(platformId, receiptOf(platformId, payout, state, at));
-      return { kind: 'signed', receipt: { key: key.name, at, signature: signText(text, key.privateKey) } };
+      const text = formatReceipt(platformId, receiptOf(platformId, payout, state, { audience, at }));
+      return { kind: 'signed', receipt: { key: key.name, audience, at, signature: signText(text, key.privateKey) } };
     } catch (error) {
       if (error instanceof StatementError) return { kind: 'refused', message: error.message };
       throw error;

@@ -4,6 +4,8 @@ import { formatStatement } from './statement.js';
 
 /** What a worker signs of a payout that came into its last state: only a worker of the keyring can say so. */
 export interface Receipt {
+  /** The environment; undefined where a version before the line signed it. */
+  readonly audience?: string | undefined;
   readonly payoutId: string;
   /** The hash of the intent that was carried out, or not; empty where the payout carries none. */
   readonly intent: string;
@@ -17,6 +19,8 @@ export interface Receipt {
 
 /** A receipt as a payout carries it; what it is over is in the payout itself. */
 export interface StoredReceipt {
+  /** The environment for which it is signed; undefined where an earlier version signed it. */
+  readonly audience?: string | undefined;
   /** The name of the worker's key in the keyring. */
   readonly key: string;
   /** ISO 8601, UTC: when the payout came into the state, as the worker's clock says. */
@@ -41,14 +45,12 @@ export interface PaidPayout extends SignedFields {
   readonly signed?: StoredSignature | undefined;
 }
 
-const RECEIPT_TYPE = 'payout-queue receipt v1';
-
 /**
- * The eight lines that are signed.
+ * The nine lines that are signed.
  * @throws StatementError when a value cannot stand on one line
  */
 export function formatReceipt(platformId: number, receipt: Receipt): string {
-  return formatStatement(RECEIPT_TYPE, [
+  return formatStatement('receipt', receipt.audience, [
     ['platformId', String(platformId)],
     ['payoutId', receipt.payoutId],
     ['intent', receipt.intent],
@@ -63,8 +65,13 @@ export function formatReceipt(platformId: number, receipt: Receipt): string {
  * The receipt that says of a payout that it came into the state at the time.
  * @throws StatementError when a value cannot stand on one line
  */
-export function receiptOf(platformId: number, payout: PaidPayout, state: string, at: string): Receipt {
+export function receiptOf(
+  platformId: number,
+  payout: PaidPayout,
+  state: string,
+  { audience, at }: Pick<StoredReceipt, 'audience' | 'at'>,
+): Receipt {
   const { payoutId, attempt, txhash = '', signed } = payout;
   const intent = signed === undefined ? '' : hashIntent(intentOf(platformId, payout, signed));
-  return { payoutId, intent, state, attempt, txhash, at };
+  return { audience, payoutId, intent, state, attempt, txhash, at };
 }

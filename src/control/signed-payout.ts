@@ -11,6 +11,8 @@ export interface IntentSignature {
   readonly expiresAt: string;
   /** The person on whose request the producer signed. */
   readonly requestedBy?: string | undefined;
+  /** The environment for which it is signed; undefined where an earlier version signed it. */
+  readonly audience?: string | undefined;
 }
 
 /** A signature as a ledger has it. */
@@ -37,9 +39,9 @@ export function intentOf(
   signature: Omit<StoredSignature, 'key' | 'signature'>,
 ): Intent {
   const { payoutId, paymentId, amount, addressTo, symbol, reference, notBefore } = fields;
-  const { metadata, requestedBy, issuedAt, expiresAt } = signature;
+  const { audience, metadata, requestedBy, issuedAt, expiresAt } = signature;
   return {
-    ...{ platformId, payoutId, paymentId, amount, addressTo, symbol, reference, metadata, notBefore },
+    ...{ audience, platformId, payoutId, paymentId, amount, addressTo, symbol, reference, metadata, notBefore },
     ...{ requestedBy, issuedAt, expiresAt },
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Signed text: a first line that names type and version, then one `name=value` a line, each ended by LF, as UTF-8. Every
+ * Signed text: a first line that names type and version, then `audience`, then one `name=value` a line, each ended by LF, as UTF-8. Every
  * line is always there, so a reader in any language makes the same bytes.
  */
 
@@ -21,13 +21,23 @@ export class StatementError extends Error {
   }
 }
 
+/** What is signed. */
+export type StatementType = 'intent' | 'approval' | 'act' | 'receipt';
+
 /**
  * Makes the text that is signed.
- * @param type - the first line, such as `payout-queue intent v1`
+ * @param audience - undefined for the text of version 1, which had no such line
  * @throws StatementError when a value cannot stand on one line
  */
-export function formatStatement(type: string, lines: readonly StatementLine[]): string {
-  return `${type}\n${lines.map(([name, value]) => `${name}=${checkValue(name, value)}\n`).join('')}`;
+export function formatStatement(
+  type: StatementType,
+  audience: string | undefined,
+  lines: readonly StatementLine[],
+): string {
+  const [version, bound]: [string, readonly StatementLine[]] =
+    audience === undefined ? ['v1', []] : ['v2', [['audience', audience]]];
+  const all = [...bound, ...lines].map(([name, value]) => `${name}=${checkValue(name, value)}\n`);
+  return `payout-queue ${type} ${version}\n${all.join('')}`;
 }
 
 function checkValue(name: string, value: string): string {

@@ -1,6 +1,7 @@
 import { INTENT_LIFETIME_MS } from './intent-signer.js';
 import { formatIntent, type Intent } from './intent.js';
 import { keyNameField } from '../fields.js';
+import { judgeAudience } from './audience.js';
 import { isSignedBy, type KeyFinder, type KeyringKey } from './keyring.js';
 import type { IntentSignature } from './signed-payout.js';
 import { hashText, parseStatementTime, StatementError } from './statement.js';
@@ -11,6 +12,8 @@ export const CLOCK_TOLERANCE_MS = 5 * 60 * 1000;
 /** Why a signature does not count, as one word. */
 export type SignatureFault =
   | 'unsigned'
+  | 'wrong_audience'
+  | 'no_audience'
   | 'fields'
   | 'unknown_key'
   | 'wrong_role'
@@ -47,6 +50,11 @@ export function verifyIntent(
 ): IntentVerdict {
   if (signature === undefined) {
     return refuse('unsigned', 'It is not signed. Enqueue it with a producer that has a signing key.');
+  }
+  const stranger = judgeAudience(intent.audience, keyring);
+  if (stranger !== undefined) {
+    const { fault, message } = stranger;
+    return refuse(fault, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
   }
   // Messages name the key: what is no name of a key is not shown.
   if (!keyNameField.safeParse(signature.key).success) return refuse('fields', 'A field was altered: key.');

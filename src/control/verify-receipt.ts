@@ -1,4 +1,5 @@
 import { keyNameField } from '../fields.js';
+import { judgeAudience } from './audience.js';
 import { isSignedBy, type KeyFinder, type KeyringKey } from './keyring.js';
 import { formatReceipt, receiptOf, type PaidPayout, type StoredReceipt } from './receipt.js';
 import { parseStatementTime, StatementError } from './statement.js';
@@ -22,7 +23,9 @@ export function verifyReceipt(platformId: number, payout: ReceiptedPayout, keyri
   if (signer === undefined) return refuse(`the key "${receipt.key}" of its receipt is not in the keyring`);
   const fault = judgeSigner(signer, parseStatementTime(receipt.at));
   if (fault !== undefined) return refuse(fault);
-  const text = formatOrNot(platformId, payout, state, receipt.at);
+  const strange = judgeAudience(receipt.audience, keyring);
+  if (strange !== undefined) return refuse(`of its receipt, ${strange.message}`);
+  const text = formatOrNot(platformId, payout, state, receipt);
   return text !== undefined && isSignedBy(signer, text, receipt.signature)
     ? { kind: 'verified', signer }
     : refuse(`the signature of key "${receipt.key}" is not over it: its receipt, or a field, was altered`);
@@ -38,9 +41,14 @@ function judgeSigner({ name, role, revoked, ...validity }: KeyringKey, at: numbe
 }
 
 /** Of an altered payout, a value may stand on no line. */
-function formatOrNot(platformId: number, payout: PaidPayout, state: string, at: string): string | undefined {
+function formatOrNot(
+  platformId: number,
+  payout: PaidPayout,
+  state: string,
+  receipt: StoredReceipt,
+): string | undefined {
   try {
-    return formatReceipt(platformId, receiptOf(platformId, payout, state, at));
+    return formatReceipt(platformId, receiptOf(platformId, payout, state, receipt));
   } catch (error) {
     if (error instanceof StatementError) return undefined;
     throw error;

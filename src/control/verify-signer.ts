@@ -1,9 +1,11 @@
+import { judgeAudience } from './audience.js';
 import { isSignedBy, type KeyFinder, type KeyringKey, type KeyRole } from './keyring.js';
 import { parseStatementTime } from './statement.js';
 import { CLOCK_TOLERANCE_MS } from './verify-intent.js';
 
 /** What a person signs with a key: who says so, and from when to when it holds. */
 export interface PersonalStatement {
+  readonly audience?: string | undefined;
   /** The name of the key in the keyring. */
   readonly by: string;
   /** ISO 8601, UTC. */
@@ -28,11 +30,13 @@ export type SignerVerdict =
  */
 export function verifySigner(
   text: string,
-  { by, at: signedAt, expiresAt, signature }: PersonalStatement,
+  { audience, by, at: signedAt, expiresAt, signature }: PersonalStatement,
   { role, lifetimeMs }: SignerRule,
   keyring: KeyFinder,
   now: number,
 ): SignerVerdict {
+  const strange = judgeAudience(audience, keyring);
+  if (strange !== undefined) return refuse(strange.message);
   const key = keyring.find(by);
   const [at, expires] = [parseStatementTime(signedAt), parseStatementTime(expiresAt)];
   if (key === undefined) return refuse(`the key "${by}" is not in the worker's keyring`);

@@ -48,7 +48,7 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
     const { tone, headline } = judgePulse(watch.observation);
     return {
       ...toSite(request, connection.platformId, platformIds),
-      isSigned: files.keyring !== undefined,
+      isSigned: files.keyringOf(connection.platformId) !== undefined,
       alarm: tone === 'bad' ? headline : undefined,
     };
   };

@@ -36,6 +36,10 @@ export interface DashboardOptions {
    * need, and `POST /approvals` takes signed approvals. Read again when it changes. @defaultValue nothing is verified
    */
   readonly keysFile?: string | undefined;
+  /** The environment of each account, as its worker's `PAYOUT_AUDIENCE` names it. Required with `keysFile`. */
+  readonly audiences?: ReadonlyMap<number, string> | undefined;
+  /** Until when signatures of earlier versions count, which name no environment: ISO 8601. @defaultValue they never count */
+  readonly acceptUnboundUntil?: string | undefined;
   /** The policy of each account that has one, as its workers have it: the pages of payouts then say what each rule says. */
   readonly policyFiles?: ReadonlyMap<number, string> | undefined;
   /** How many replicas of Redis must acknowledge an approval. @defaultValue all that are connected, at least one with Sentinel */

@@ -5,8 +5,8 @@ const FIELD = 'approval:';
 
 /** An approval as the record has it. The same approval is the same text. */
 export function toApprovalField(approval: SignedApproval): string {
-  const { payoutId, intent, decision, by, at, expiresAt, signature } = approval;
-  return JSON.stringify({ payoutId, intent, decision, by, at, expiresAt, signature });
+  const { audience, payoutId, intent, decision, by, at, expiresAt, signature } = approval;
+  return JSON.stringify({ audience, payoutId, intent, decision, by, at, expiresAt, signature });
 }
 
 /**

@@ -24,33 +24,43 @@ export function toRecordFields(payout: Omit<NewPayout, 'payoutId'>): string[] {
   ];
 }
 
-/** A value of over 64 bytes would make Redis store the whole record at twice its size: a signature takes two. */
-const SIGNATURE_PART = 64;
+/** A value of over 64 bytes would make Redis store the whole record at twice its size: a long one takes more fields. */
+const LONGEST_VALUE = 64;
+const PARTS = ['', 'Rest', 'Rest2', 'Rest3', 'Rest4'] as const;
 
-function toSignatureFields({ key, signature, issuedAt, expiresAt }: IntentSignature): string[] {
-  const [first, rest] = [signature.slice(0, SIGNATURE_PART), signature.slice(SIGNATURE_PART)];
-  return ['key', key, 'sig', first, 'sigRest', rest, 'iat', issuedAt, 'exp', expiresAt];
+/** What the record has under a name, in as many fields as it needs: `sig`, `sigRest` and so on. All are ASCII. */
+function inParts(name: string, text: string): string[] {
+  return PARTS.flatMap((suffix, index) => {
+    const part = text.slice(index * LONGEST_VALUE, (index + 1) * LONGEST_VALUE);
+    return part === '' ? [] : [`${name}${suffix}`, part];
+  });
+}
+
+function joinParts(record: PayoutRecord, name: string): string | undefined {
+  return record[name] === undefined ? undefined : PARTS.map((suffix) => record[`${name}${suffix}`] ?? '').join('');
+}
+
+function toSignatureFields({ key, signature, audience = '', issuedAt, expiresAt }: IntentSignature): string[] {
+  return ['key', key, ...inParts('sig', signature), 'iat', issuedAt, 'exp', expiresAt, ...inParts('aud', audience)];
 }
 
 function parseSignature(record: PayoutRecord): StoredSignature | undefined {
-  const { key, sig, sigRest = '', iat = '', exp = '', metadata, requestedBy } = record;
-  if (key === undefined || sig === undefined) return undefined;
-  return { key, signature: sig + sigRest, issuedAt: iat, expiresAt: exp, metadata, requestedBy };
+  const { key, iat = '', exp = '', metadata, requestedBy } = record;
+  const [signature, audience] = [joinParts(record, 'sig'), joinParts(record, 'aud')];
+  if (key === undefined || signature === undefined) return undefined;
+  return { key, signature, issuedAt: iat, expiresAt: exp, metadata, requestedBy, ...(audience && { audience }) };
 }
 
-/**
- * The receipt as fields: `KEY SIGNATURE`, in two parts for the reason of {@link SIGNATURE_PART}. Its time is that of the
- * change, which the history has.
- */
-export function toReceiptFields({ key, signature }: StoredReceipt): string[] {
-  const text = `${key} ${signature}`;
-  return ['receipt', text.slice(0, SIGNATURE_PART), 'receiptRest', text.slice(SIGNATURE_PART)];
+/** The receipt as fields: `KEY SIGNATURE AUDIENCE`. Its time is that of the change, which the history has. */
+export function toReceiptFields({ key, signature, audience }: StoredReceipt): string[] {
+  return inParts('receipt', [key, signature, ...(audience === undefined ? [] : [audience])].join(' '));
 }
 
-function parseReceipt({ receipt, receiptRest = '' }: PayoutRecord, at: string): StoredReceipt | undefined {
-  if (receipt === undefined) return undefined;
-  const [key = '', signature = ''] = `${receipt}${receiptRest}`.split(' ');
-  return { key, at, signature };
+function parseReceipt(record: PayoutRecord, at: string): StoredReceipt | undefined {
+  const text = joinParts(record, 'receipt');
+  if (text === undefined) return undefined;
+  const [key = '', signature = '', audience] = text.split(' ');
+  return { key, at, signature, ...(audience && { audience }) };
 }
 
 /** A reply of HGETALL inside a script: field, value, field, value, … */

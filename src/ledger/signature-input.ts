@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { IntentSignature } from '../control/signed-payout.js';
-import { keyNameField } from '../fields.js';
+import { audienceField, keyNameField } from '../fields.js';
 
 /** The signature of a payout that was signed before it is enqueued, as `payouts sign` adds it to the payout's fields. */
 
@@ -24,6 +24,8 @@ export const signatureFields = {
   issuedAt: timeField.optional(),
   /** When the signature ends, in the same form. */
   expiresAt: timeField.optional(),
+  /** The environment for which it was signed; without one, an earlier version signed it. */
+  audience: audienceField.optional(),
 };
 
 function isIsoTime(text: string): boolean {
@@ -37,16 +39,17 @@ interface SignatureInput {
   readonly signature?: string | undefined;
   readonly issuedAt?: string | undefined;
   readonly expiresAt?: string | undefined;
+  readonly audience?: string | undefined;
   readonly notBefore?: string | undefined;
   readonly requestedBy?: string | undefined;
 }
 
-const FIELDS = Object.keys(signatureFields) as (keyof typeof signatureFields)[];
+const FIELDS = ['key', 'signature', 'issuedAt', 'expiresAt'] as const;
 
 /** The rules between fields: a signature is whole, and holds at a time at which the payout may be sent. */
 export function addSignatureProblems(input: SignatureInput, context: z.RefinementCtx): void {
   const missing = FIELDS.filter((field) => input[field] === undefined);
-  if (missing.length === FIELDS.length) return;
+  if (missing.length === FIELDS.length && input.audience === undefined) return;
   for (const field of missing) {
     const message = `is missing: of a signed payout ${FIELDS.join(', ')} are all given; of any other, none`;
     context.addIssue({ code: 'custom', path: [field], message });
@@ -67,9 +70,9 @@ export function addSignatureProblems(input: SignatureInput, context: z.Refinemen
 export function takeSignature<Input extends SignatureInput>(
   input: Input,
 ): Omit<Input, keyof typeof signatureFields> & { readonly signed?: IntentSignature } {
-  const { key, signature, issuedAt, expiresAt, ...payout } = input;
+  const { key, signature, issuedAt, expiresAt, audience, ...payout } = input;
   if (key === undefined || signature === undefined || issuedAt === undefined || expiresAt === undefined) return payout;
   const { requestedBy } = input;
-  const person = requestedBy === undefined ? {} : { requestedBy };
-  return { ...payout, signed: { key, signature, issuedAt, expiresAt, ...person } };
+  const optional = { ...(requestedBy && { requestedBy }), ...(audience && { audience }) };
+  return { ...payout, signed: { key, signature, issuedAt, expiresAt, ...optional } };
 }

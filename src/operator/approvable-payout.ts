@@ -1,7 +1,7 @@
 import type { ApprovalDecision, SignedApproval } from '../control/approval.js';
 import { LONGEST_APPROVAL_MS } from '../control/approval-signer.js';
 import { countApprovals, hasAsked, type ApprovedPayout } from '../control/count-approvals.js';
-import type { Keyring, KeyringKey } from '../control/keyring.js';
+import type { BoundKeyring, KeyringKey } from '../control/keyring.js';
 import { intentOf } from '../control/signed-payout.js';
 import { verifyIntent } from '../control/verify-intent.js';
 import { ConflictError, NotVerifiedError } from '../errors.js';
@@ -18,7 +18,7 @@ export interface ApprovablePayout {
 /** With what somebody who approves finds out by himself what he approves. */
 export interface ApprovalView {
   readonly platformId: number;
-  readonly keyring: Keyring;
+  readonly keyring: BoundKeyring;
   /** Wall clock, ms. */
   readonly now: number;
 }

@@ -1,5 +1,5 @@
 import { countApprovals, type ApprovalCount } from '../control/count-approvals.js';
-import type { Keyring } from '../control/keyring.js';
+import type { BoundKeyring } from '../control/keyring.js';
 import { decide, type Decision, type WindowView } from '../control/policy/decide.js';
 import { findStranger } from '../control/person.js';
 import type { LoadedPolicy } from '../control/policy/policy-file.js';
@@ -45,7 +45,7 @@ const UNKNOWN_RATE = 'only the worker knows rates that are not pinned';
 export function explainPayout(
   payout: Payout,
   { policy, isListed }: LoadedPolicy,
-  keyring: Keyring | undefined,
+  keyring: BoundKeyring | undefined,
   now: number,
   told?: ToldByWorker,
 ): Explanation {
@@ -94,7 +94,7 @@ function count(
   { payoutId, approvals = [], signed }: Payout,
   { platformId, approvalsExpireAfterMs: lifetimeMs }: Policy,
   verified: IntentVerdict,
-  keyring: Keyring,
+  keyring: BoundKeyring,
   now: number,
 ): ApprovalCount {
   if (verified.kind === 'refused') return NO_APPROVALS;

@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { z } from 'zod';
 import { systemClock, type Clock } from '../clock.js';
 import { findSigningKey, type ActSigner, type DecidingRole } from '../control/act-signer.js';
 import { signText } from '../control/ed25519.js';
@@ -7,7 +8,7 @@ import { isSignedBy, parsePublicKey, type Keyring } from '../control/keyring.js'
 import { readSigningKey } from '../control/signing-key-file.js';
 import type { SshKey } from '../control/ssh-key.js';
 import { InvalidInputError } from '../errors.js';
-import { keyNameField } from '../fields.js';
+import { audienceField, keyNameField, parseInput } from '../fields.js';
 import { signWithSsh } from './ssh-signer.js';
 
 /** Where the key of an operator, or an approver, is, and what it is called. One of `keyFile` and `sshKeyFile`. */
@@ -21,6 +22,8 @@ export interface ActSignerOptions {
   readonly sshKeyFile?: string | undefined;
   /** Has the public keys of those whose acts count. With it, a key that would not count is refused before anything is done. */
   readonly keyring?: Keyring | undefined;
+  /** The environment whose workers are to act on it, as their `PAYOUT_AUDIENCE` names it. Never read it from Redis. */
+  readonly audience: string;
   /** The name of the key in the workers' keyring. @defaultValue the name that `keyring` has for the key */
   readonly keyName?: string | undefined;
   /** Accepts a `keyFile` that every user of the machine can read or write. @defaultValue false */
@@ -60,11 +63,13 @@ export function openApprovalSigner(options: ActSignerOptions & { readonly keyrin
 
 function openSigner(options: ActSignerOptions, role: DecidingRole): ActSigner {
   const { keyring, keyName, clock = systemClock } = options;
+  const { audience } = parseInput(z.object({ audience: audienceField }), { audience: options.audience });
   const { publicKey, isInteractive, sign } = openKey(options);
-  if (keyring === undefined) return { name: parseName(keyName), isInteractive, sign };
+  if (keyring === undefined) return { name: parseName(keyName), audience, isInteractive, sign };
   const key = findSigningKey(keyring, publicKey, { role, name: keyName, now: clock.wallNow() });
   return {
     name: key.name,
+    audience,
     person: key.person,
     isInteractive,
     sign: async (text) => {

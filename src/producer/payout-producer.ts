@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { systemClock } from '../clock.js';
+import { audienceOf, openAudience } from '../control/audience.js';
 import { readKeyringFile } from '../control/keyring-file.js';
 import { parseSigningKey, type SigningKeyOption } from '../control/signing-key-option.js';
-import { ClosedError } from '../errors.js';
+import { ClosedError, InvalidConfigError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
 import { readGatewayFacts, type Currency } from '../ledger/gateway-facts.js';
@@ -31,6 +32,14 @@ export interface PayoutProducerOptions extends AccountConnectionOptions {
    * @defaultValue payouts are not signed
    */
   readonly signingKey?: SigningKeyOption | undefined;
+  /**
+   * The environment whose worker is to pay, as its `PAYOUT_AUDIENCE` names it; by default that is `GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID`,
+   * and `payouts doctor` shows it. Required with `signingKey` and `keysFile`. Never read it from Redis: who can write there
+   * would have a payout of staging paid in production.
+   */
+  readonly audience?: string | undefined;
+  /** Until when receipts of earlier versions count, which name no environment: ISO 8601. @defaultValue they never count */
+  readonly acceptUnboundUntil?: string | undefined;
   /**
    * The file of the keyring (`PAYOUT_KEYS_FILE`): with it every payout that is returned as `completed` or `failed` says in
    * {@link Payout.verified} whether a worker of the keyring signed just that.
@@ -87,15 +96,17 @@ export class PayoutProducer {
 
   /** @throws InvalidConfigError when the options, or the keyring, cannot be used */
   constructor(options: PayoutProducerOptions) {
-    const { signingKey, keysFile, checkAddresses = true, ...connection } = options;
+    const { signingKey, keysFile, audience, acceptUnboundUntil, checkAddresses = true, ...connection } = options;
     // Before anything is opened that had to be closed again.
     const key = signingKey === undefined ? undefined : parseSigningKey(signingKey, 'signingKey');
     const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'keysFile');
     this.#checksums = checkAddresses;
-    this.#account = openLedger(connection);
     const { platformId, clock = systemClock } = options;
-    this.#signer = key === undefined ? undefined : new PayoutSigner({ key, platformId, clock });
-    this.#verifier = keyring === undefined ? undefined : new ReceiptVerifier(platformId, keyring);
+    const named = (key ?? keyring) === undefined ? '' : requireAudience({ platformId, audience });
+    this.#account = openLedger(connection);
+    this.#signer = key && new PayoutSigner({ key, platformId, audience: named, clock });
+    this.#verifier =
+      keyring && new ReceiptVerifier(platformId, keyring.for(openAudience(named, acceptUnboundUntil, clock)));
   }
 
   /**
@@ -282,4 +293,11 @@ export class PayoutProducer {
     if (this.#closed.signal.aborted) throw new ClosedError('Producer is closed; create a new one');
     return this.#account;
   }
+}
+
+function requireAudience({ platformId, audience }: Pick<PayoutProducerOptions, 'platformId' | 'audience'>): string {
+  if (audience !== undefined) return audienceOf({ platformId, audience });
+  const message =
+    "is required with signingKey and keysFile: the worker's PAYOUT_AUDIENCE, by default GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID (`payouts doctor` shows it)";
+  throw new InvalidConfigError([{ field: 'audience', message }]);
 }

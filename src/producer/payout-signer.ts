@@ -1,24 +1,17 @@
 import type { Clock } from '../clock.js';
-import { IntentSigner, INTENT_LIFETIME_MS } from '../control/intent-signer.js';
-import type { SigningKey } from '../control/signing-key-file.js';
+import { IntentSigner, INTENT_LIFETIME_MS, type IntentSignerOptions } from '../control/intent-signer.js';
 import { StatementError } from '../control/statement.js';
 import { InvalidInputError } from '../errors.js';
 import type { NewPayout } from '../ledger/payout.js';
-
-export interface PayoutSignerOptions {
-  readonly key: SigningKey;
-  readonly platformId: number;
-  readonly clock: Pick<Clock, 'wallNow'>;
-}
 
 /** Signs payouts in the form in which they are stored. */
 export class PayoutSigner {
   readonly #signer: IntentSigner;
   readonly #clock: Pick<Clock, 'wallNow'>;
 
-  constructor({ key, platformId, clock }: PayoutSignerOptions) {
-    this.#signer = new IntentSigner(key, platformId, clock);
-    this.#clock = clock;
+  constructor(options: IntentSignerOptions) {
+    this.#signer = new IntentSigner(options);
+    this.#clock = options.clock;
   }
 
   /** @throws InvalidInputError when the signature would end before the payout may be sent */

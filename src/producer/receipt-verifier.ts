@@ -1,4 +1,4 @@
-import type { Keyring } from '../control/keyring.js';
+import type { KeyFinder } from '../control/keyring.js';
 import { hasReceipt } from '../control/receipt.js';
 import { verifyReceipt, type ReceiptVerdict } from '../control/verify-receipt.js';
 import type { Payout } from '../ledger/payout.js';
@@ -6,9 +6,9 @@ import type { Payout } from '../ledger/payout.js';
 /** Says of payouts as the ledger has them whether a worker signed their final state. */
 export class ReceiptVerifier {
   readonly #platformId: number;
-  readonly #keyring: Keyring;
+  readonly #keyring: KeyFinder;
 
-  constructor(platformId: number, keyring: Keyring) {
+  constructor(platformId: number, keyring: KeyFinder) {
     this.#platformId = platformId;
     this.#keyring = keyring;
   }

@@ -1,4 +1,4 @@
-import { baseUrlField, millisecondsField, platformIdField, wholeNumberField } from '../fields.js';
+import { audienceField, baseUrlField, millisecondsField, platformIdField, wholeNumberField } from '../fields.js';
 import type { SettingTable } from '../setting.js';
 import { flag, text } from './rules.js';
 
@@ -150,6 +150,17 @@ export const ACCOUNT_SETTINGS = {
     rule: wholeNumberField(1, 36_500),
     unit: 'days',
     absent: 'keep every payout',
+  },
+  /**
+   * The environment: everything that is signed names it, and a worker takes nothing that names another. Where the host name of
+   * the same gateway changes, set it to what it was before. 1 to 200 printable characters of ASCII without spaces; a short
+   * one takes less memory in Redis.
+   */
+  audience: {
+    section: 'control',
+    variable: 'PAYOUT_AUDIENCE',
+    rule: audienceField,
+    absent: '`GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID`',
   },
   /**
    * The policy, YAML: what may leave the account, see [control.md](control.md#the-policy). Only root and the user of the

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { keyNameField } from '../fields.js';
 import type { SettingTable } from '../setting.js';
 import { flag, text } from './rules.js';
@@ -56,6 +57,16 @@ export const CONTROL_SETTINGS = {
     variable: 'PAYOUT_KEYS_FILE',
     rule: text,
     absent: 'nothing is verified',
+  },
+  /**
+   * Until this time, such as `2030-01-31T09:00:00Z`, signatures count that name no environment, as versions before
+   * `PAYOUT_AUDIENCE` made them. They say nothing of the environment: somebody who can write to Redis can bring one from another.
+   */
+  acceptUnboundUntil: {
+    section: 'control',
+    variable: 'PAYOUT_ACCEPT_UNBOUND_UNTIL',
+    rule: z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-31T09:00:00Z' }),
+    absent: 'they never count',
   },
   /** The private key with which the worker signs final states. Programs pass it as `receiptKey` of `createPayoutWorker`. Only with `PAYOUT_WORKER_KEY_NAME`. */
   workerKeyFile: {

@@ -9,7 +9,7 @@ import type { Confirmation } from '../ledger/confirm-write.js';
 import type { Logger } from '../logger.js';
 import type { RedisClient } from '../redis.js';
 import type { AccountPart } from './account-part.js';
-import type { CurrentKeyring } from './current-keyring.js';
+import type { AccountKeyring } from './current-keyring.js';
 import type { CurrentPolicy } from './current-policy.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 import type { RedisClocks } from './redis-clocks.js';
@@ -47,7 +47,9 @@ export interface AccountWorkerOptions {
   /** Has payouts before retention removes them; undefined where they are gone then. */
   readonly archive?: PayoutArchive | undefined;
   /** Whose signatures count; undefined where the ledger alone decides what is sent. */
-  readonly keyring?: CurrentKeyring | undefined;
+  readonly keyring?: AccountKeyring | undefined;
+  /** The environment: what the worker signs names it, and the ledger is bound to it. */
+  readonly audience: string;
   /** What may leave the account; undefined where everything may. */
   readonly policy?: CurrentPolicy | undefined;
   /** Signs final states; undefined where they are not signed. */

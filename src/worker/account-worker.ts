@@ -104,7 +104,7 @@ export class AccountWorker {
 
   /** Whose signatures count, the same for all its accounts; undefined where the ledger alone decides what is sent. */
   get keyring(): Pick<CurrentKeyring, 'keys' | 'reloadTrouble'> | undefined {
-    return this.#options.keyring;
+    return this.#options.keyring?.current;
   }
 
   /** What may leave the account; undefined where everything may. */
@@ -143,10 +143,10 @@ export class AccountWorker {
   }
 
   async #poll(end: AbortSignal): Promise<void> {
-    const { gateway, settings, platformId, keyring, clock, receiptKey: key } = this.#options;
+    const { gateway, settings, platformId, audience, keyring, clock, receiptKey: key } = this.#options;
     const { pollMinMs, pollMaxMs, pollRate } = settings;
     const context = { ...this.#jobWorkerContext, ledger: this.#polledLedger, gateway };
-    const receipts = key && new ReceiptSigner({ key, platformId, keyring, clock });
+    const receipts = key && new ReceiptSigner({ key, platformId, audience, keyring, clock });
     const statusJobs = new StatusJobs({ ...context, receipts, pollMinMs, pollMaxMs, pollRate });
     await untilAborted(end);
     await statusJobs.close();

@@ -1,9 +1,15 @@
 import { readKeyringFile } from '../control/keyring-file.js';
-import type { Keyring, KeyringKey } from '../control/keyring.js';
+import type { Audience } from '../control/audience.js';
+import type { KeyFinder, Keyring, KeyringKey } from '../control/keyring.js';
 import { InvalidConfigError } from '../errors.js';
 import type { Logger } from '../logger.js';
 
 const FIELD = 'PAYOUT_KEYS_FILE';
+
+/** The keyring of a worker, and the environment for which signatures have to be to count for one of its accounts. */
+export interface AccountKeyring extends KeyFinder, Pick<Keyring, 'keys'> {
+  readonly current: CurrentKeyring;
+}
 
 /** The keyring of a worker as its file was read last, so that a key can be revoked while it runs. */
 export class CurrentKeyring implements Pick<Keyring, 'keys' | 'find'> {
@@ -26,6 +32,19 @@ export class CurrentKeyring implements Pick<Keyring, 'keys' | 'find'> {
 
   find(name: string): KeyringKey | undefined {
     return this.#keyring.find(name);
+  }
+
+  /** The keys whose signatures count for an account, as they are at each check. */
+  for(audience: Audience): AccountKeyring {
+    const keys = (): readonly KeyringKey[] => this.keys;
+    return {
+      ...audience,
+      current: this,
+      get keys() {
+        return keys();
+      },
+      find: (name) => this.find(name),
+    };
   }
 
   /** Why the file could not be used when it was read last: the keyring is the one before. Undefined where it could. */

@@ -4,6 +4,7 @@ import { completeSettings, type PartialAccountSettings } from '../account-settin
 import { PayoutArchive } from '../archive/payout-archive.js';
 import { checkSettings } from '../check-settings.js';
 import { systemClock, type Clock } from '../clock.js';
+import { audienceOf, openAudience } from '../control/audience.js';
 import type { SigningKey } from '../control/signing-key-file.js';
 import type { SigningKeyOption } from '../control/signing-key-option.js';
 import { InvalidConfigError, type Problem } from '../errors.js';
@@ -43,6 +44,8 @@ export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTI
    * @defaultValue the ledger alone decides what is sent
    */
   readonly keysFile?: string | undefined;
+  /** Until when signatures of earlier versions count, which name no environment: ISO 8601. @defaultValue they never count */
+  readonly acceptUnboundUntil?: string | undefined;
   /**
    * Signs the final states `completed` and `failed`, so that a producer with the keyring need not believe Redis, see docs/control.md.
    * In the keyring the key has the role `worker`.
@@ -242,9 +245,10 @@ interface OpenAccountContext {
 
 function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
   const { options, keyring, policies, receiptKey, connections, confirmations, judgement, redisClocks, clock } = context;
-  const { journalDays = WORKER_SETTINGS.journalDays.default, archiveDir } = options;
+  const { journalDays = WORKER_SETTINGS.journalDays.default, archiveDir, acceptUnboundUntil } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
+  const audience = audienceOf(account);
   const logger = context.logger.child({ platformId });
   const work = new RecentWork(clock, openObserver(platformId, options.observe));
   const openJournal = async (): Promise<FileSendJournal> =>
@@ -274,7 +278,8 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
     platformId,
     settings,
     part: isShared(options.accounts) ? 'rest' : 'send',
-    keyring,
+    audience,
+    keyring: keyring?.for(openAudience(audience, acceptUnboundUntil, clock)),
     policy: policies.get(platformId),
     receiptKey,
     connections,

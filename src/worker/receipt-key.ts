@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import { bytesOf } from '../control/ed25519.js';
-import type { KeyFinder } from '../control/keyring.js';
+import type { Keyring } from '../control/keyring.js';
 import type { SigningKey } from '../control/signing-key-file.js';
 import { parseSigningKey, type SigningKeyOption } from '../control/signing-key-option.js';
 import { InvalidConfigError } from '../errors.js';
@@ -9,7 +9,7 @@ import type { Logger } from '../logger.js';
 
 export interface ReceiptKeyContext {
   /** undefined where the worker has none; nothing can be compared then. */
-  readonly keyring: KeyFinder | undefined;
+  readonly keyring: Pick<Keyring, 'find'> | undefined;
   readonly logger: Logger;
   readonly clock: Pick<Clock, 'wallNow'>;
 }
@@ -33,7 +33,10 @@ export function openReceiptKey(
 }
 
 /** Why those with the keyring could not believe what the key signs; undefined where they can. Says nothing of its time. */
-export function findReceiptKeyProblem({ name, privateKey }: SigningKey, keyring: KeyFinder): string | undefined {
+export function findReceiptKeyProblem(
+  { name, privateKey }: SigningKey,
+  keyring: Pick<Keyring, 'find'>,
+): string | undefined {
   const entry = keyring.find(name);
   if (entry === undefined)
     return `must be a key of the keyring (PAYOUT_KEYS_FILE), which has none of that name (got "${name}")`;

@@ -6,13 +6,17 @@ import { parsePublicKey } from '../../src/control/keyring.js';
 import { formatPublicKey } from '../../src/control/signing-key-file.js';
 import { verifyAct } from '../../src/control/verify-act.js';
 import { InvalidInputError, NotVerifiedError } from '../../src/errors.js';
-import { keyringOf, makePrivateKey, type KeyEntry } from './support/keys.js';
+import { keyringOf, makePrivateKey, type KeyEntry, TEST_AUDIENCE } from './support/keys.js';
 
 const NOW = Date.parse('2030-01-01T00:00:00Z');
 const PLATFORM = 4242;
 const privateKey = makePrivateKey();
 const ANN: KeyEntry = { name: 'ann', role: 'operator', person: 'Ann', public: formatPublicKey(privateKey) };
-const signer: ActSigner = { name: 'ann', sign: async (text) => Promise.resolve(signText(text, privateKey)) };
+const signer: ActSigner = {
+  name: 'ann',
+  audience: TEST_AUDIENCE,
+  sign: async (text) => Promise.resolve(signText(text, privateKey)),
+};
 const RESEND: ActContent = { act: 'resend', payoutId: 'p', intent: 'f'.repeat(64), attempt: 2, reason: 'ticket 812' };
 
 const signed = async (content: ActContent = RESEND) => {

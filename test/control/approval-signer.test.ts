@@ -8,7 +8,7 @@ import { countApprovals, type ApprovedPayout } from '../../src/control/count-app
 import { verifyAct } from '../../src/control/verify-act.js';
 import { openActSigner, openApprovalSigner } from '../../src/operator/open-act-signer.js';
 import { openTestKeys, type TestKeys } from './support/key-files.js';
-import { keyringOf, type KeyEntry } from './support/keys.js';
+import { keyringOf, type KeyEntry, TEST_AUDIENCE } from './support/keys.js';
 
 const NOW = Date.now();
 const PLATFORM = 4242;
@@ -35,10 +35,10 @@ beforeAll(async () => {
 afterAll(async () => keys.close());
 
 const approver = (file: { readonly keyFile?: string; readonly sshKeyFile?: string }): ActSigner =>
-  openApprovalSigner({ ...file, keyring: keyringOf(ann, bob) });
+  openApprovalSigner({ audience: TEST_AUDIENCE, ...file, keyring: keyringOf(ann, bob) });
 
 const sign = async (signer: ActSigner): Promise<SignedApproval> =>
-  signApproval(signer, PLATFORM, makeApproval(CONTENT, signer.name, NOW, APPROVAL_LIFETIME_MS));
+  signApproval(signer, PLATFORM, makeApproval(CONTENT, signer, NOW, APPROVAL_LIFETIME_MS));
 
 function count(approval: SignedApproval, entries = [ann, bob]) {
   const options = { keyring: keyringOf(...entries), lifetimeMs: APPROVAL_LIFETIME_MS, now: NOW + 1 };
@@ -63,7 +63,7 @@ describe('a signed approval', () => {
   });
 
   it('does not count where OpenSSH signed it for another purpose', () => {
-    const approval = makeApproval(CONTENT, 'bob', NOW, APPROVAL_LIFETIME_MS);
+    const approval = makeApproval(CONTENT, { name: 'bob', audience: TEST_AUDIENCE }, NOW, APPROVAL_LIFETIME_MS);
     const text = formatApproval(PLATFORM, approval);
     const signed = (namespace: string) => ({ ...approval, signature: sshSign(bobFile, text, namespace) });
     expect(count(signed('approval.payout-queue')).approvedBy).toEqual(new Set(['bob']));
@@ -75,7 +75,7 @@ describe('a signed approval', () => {
   it.each(['key file', 'OpenSSH'])('is never an act, nor an act an approval, of the same key: %s', async (way) => {
     const [entry, file] = way === 'OpenSSH' ? [bob, { sshKeyFile: bobFile }] : [ann, { keyFile: annFile }];
     const asOperator: KeyEntry = { ...entry, role: 'operator' };
-    const operator = openActSigner({ ...file, keyring: keyringOf(asOperator) });
+    const operator = openActSigner({ audience: TEST_AUDIENCE, ...file, keyring: keyringOf(asOperator) });
     const content = { act: 'resend', payoutId: 'p', intent: CONTENT.intent, attempt: 1, reason: 'ticket 812' } as const;
     const act = parseAct(await signAct(operator, PLATFORM, content, NOW));
     if (act === undefined) throw new Error('the act cannot be read');
@@ -92,9 +92,13 @@ describe('a signed approval', () => {
 describe('the key of an approver', () => {
   it('is refused where the keyring has it in another role', () => {
     const open = (): ActSigner =>
-      openApprovalSigner({ keyFile: annFile, keyring: keyringOf({ ...ann, role: 'operator' }) });
+      openApprovalSigner({
+        audience: TEST_AUDIENCE,
+        keyFile: annFile,
+        keyring: keyringOf({ ...ann, role: 'operator' }),
+      });
     expect(open).toThrow(/"ann" has the role operator\. An approval is signed by a key with the role approver/);
-    const act = (): ActSigner => openActSigner({ keyFile: annFile, keyring: keyringOf(ann) });
+    const act = (): ActSigner => openActSigner({ audience: TEST_AUDIENCE, keyFile: annFile, keyring: keyringOf(ann) });
     expect(act).toThrow(/"ann" has the role approver\. An act is signed by a key with the role operator/);
   });
 });

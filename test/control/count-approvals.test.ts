@@ -7,7 +7,7 @@ import {
 } from '../../src/control/approval.js';
 import { countApprovals, type ApprovalCount, type ApprovedPayout } from '../../src/control/count-approvals.js';
 import { signText } from '../../src/control/ed25519.js';
-import { keyEntry, keyringOf, testKey, type KeyEntry } from './support/keys.js';
+import { keyEntry, keyringOf, testKey, type KeyEntry, TEST_AUDIENCE } from './support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 const DAY_MS = 86_400_000;
@@ -32,6 +32,7 @@ const ENTRIES: readonly KeyEntry[] = [
 
 function signed(by: string, change: Partial<Approval> = {}, platformId = 4242): SignedApproval {
   const approval: Approval = {
+    audience: TEST_AUDIENCE,
     ...{ payoutId: PAYOUT.payoutId, intent: PAYOUT.intent, decision: 'approve', by },
     ...{ at: iso(NOW), expiresAt: iso(NOW + DAY_MS), ...change },
   };
@@ -62,6 +63,13 @@ describe('approvals of a payout', () => {
       /shop asked for the payout, and cannot approve it/,
     ],
     ['of who asked for it', signed('rita'), /rita asked for the payout/],
+    ['of another environment', signed('ann', { audience: 'staging' }), /is signed for "staging", and this is "test"/],
+    ['of an earlier version', signed('ann', { audience: undefined }), /names no audience/],
+    [
+      'of another environment, renamed',
+      { ...signed('ann', { audience: 'staging' }), audience: 'test' },
+      /is not over it/,
+    ],
     ['of a producer', signed('shop'), /has the role producer, not approver/],
     ['of an operator', signed('olga'), /has the role operator, not approver/],
     ['of a key that nobody knows', { ...signed('ann'), by: 'nobody' }, /"nobody" is not in the worker's keyring/],
@@ -113,7 +121,7 @@ describe('approvals of a payout', () => {
     const { signature, ...approval } = signed('ann');
     expect(signature).toHaveLength(86);
     expect(formatApproval(4242, approval)).toBe(
-      `payout-queue approval v1\nplatformId=4242\npayoutId=invoice-77\nintent=${PAYOUT.intent}\ndecision=approve\nby=ann\nat=2026-11-21T20:00:00.000Z\nexpiresAt=2026-11-22T20:00:00.000Z\n`,
+      `payout-queue approval v2\naudience=test\nplatformId=4242\npayoutId=invoice-77\nintent=${PAYOUT.intent}\ndecision=approve\nby=ann\nat=2026-11-21T20:00:00.000Z\nexpiresAt=2026-11-22T20:00:00.000Z\n`,
     );
   });
 });

@@ -3,7 +3,7 @@ import { IntentSigner } from '../../src/control/intent-signer.js';
 import { ReceiptSigner, type ReceiptResult } from '../../src/control/receipt-signer.js';
 import type { PaidPayout } from '../../src/control/receipt.js';
 import { verifyReceipt } from '../../src/control/verify-receipt.js';
-import { keyEntry, keyringOf, testKey } from './support/keys.js';
+import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from './support/keys.js';
 
 const PLATFORM_ID = 4242;
 const [SHOP, WORKER] = [testKey(1), testKey(2)];
@@ -15,13 +15,21 @@ const fields = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet
 const unsigned: PaidPayout = { ...fields, attempt: 1, txhash: 'h-1' };
 const payout: PaidPayout = {
   ...unsigned,
-  signed: new IntentSigner({ name: 'shop', privateKey: SHOP }, PLATFORM_ID, { wallNow: () => SENT_AT }).sign(fields),
+  signed: new IntentSigner({
+    key: { name: 'shop', privateKey: SHOP },
+    platformId: PLATFORM_ID,
+    audience: TEST_AUDIENCE,
+    clock: { wallNow: () => SENT_AT },
+  }).sign(fields),
 };
 
 function sign(given: PaidPayout, keyring: typeof KEYRING | undefined = KEYRING): ReceiptResult {
   const key = { name: 'worker-1', privateKey: WORKER };
   const clock = { wallNow: () => SENT_AT + MONTH_MS };
-  return new ReceiptSigner({ key, platformId: PLATFORM_ID, keyring, clock }).sign(given, 'completed');
+  return new ReceiptSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, keyring, clock }).sign(
+    given,
+    'completed',
+  );
 }
 
 function verifies(given: PaidPayout, result: ReceiptResult, platformId = PLATFORM_ID): boolean {
@@ -34,6 +42,32 @@ function verifies(given: PaidPayout, result: ReceiptResult, platformId = PLATFOR
 describe('a worker with a keyring', () => {
   it('signs for a payout whose own signature was good when it was sent, also after that ended', () => {
     expect(verifies(payout, sign(payout))).toBe(true);
+  });
+
+  it('signs for one environment only', () => {
+    const result = sign(payout);
+    if (result.kind === 'refused') throw new Error(result.message);
+    for (const audience of ['staging', undefined]) {
+      const receipt = { ...result.receipt, audience };
+      expect(verifyReceipt(PLATFORM_ID, { ...payout, state: 'completed', receipt }, KEYRING).kind).toBe('refused');
+    }
+    const staging = KEYRING.for({ audience: 'staging', acceptsUnbound: () => true });
+    expect(
+      verifyReceipt(PLATFORM_ID, { ...payout, state: 'completed', receipt: result.receipt }, staging),
+    ).toMatchObject({
+      message: expect.stringContaining('it is signed for "test", and this is "staging"'),
+    });
+  });
+
+  it('signs nothing for a payout of another environment, nor of none, as earlier versions signed', () => {
+    for (const audience of ['staging', undefined]) {
+      const clock = { wallNow: () => SENT_AT };
+      const key = { name: 'shop', privateKey: SHOP };
+      const foreign = new IntentSigner({ key, platformId: PLATFORM_ID, audience: audience as string, clock }).sign(
+        fields,
+      );
+      expect(sign({ ...unsigned, signed: foreign })).toMatchObject({ kind: 'refused' });
+    }
   });
 
   it('signs for one account only', () => {
@@ -58,7 +92,10 @@ describe('a worker without a keyring', () => {
   const signFreely = (given: PaidPayout): ReceiptResult => {
     const key = { name: 'worker-1', privateKey: WORKER };
     const clock = { wallNow: () => SENT_AT };
-    return new ReceiptSigner({ key, platformId: PLATFORM_ID, keyring: undefined, clock }).sign(given, 'completed');
+    return new ReceiptSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, keyring: undefined, clock }).sign(
+      given,
+      'completed',
+    );
   };
 
   it('signs for any payout, and the receipt names no intent where there is none', () => {

@@ -5,7 +5,7 @@ import { intentOf } from '../../src/control/signed-payout.js';
 import { verifyIntent } from '../../src/control/verify-intent.js';
 import { pairsToRecord, parseRecord, toRecordFields, type PayoutRecord } from '../../src/ledger/payout-record.js';
 import { payoutInputSchema } from '../../src/ledger/payout.js';
-import { keyEntry, keyringOf, testKey } from './support/keys.js';
+import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from './support/keys.js';
 
 /** Who writes to Redis alters the stored record; the worker verifies what it reads of it. */
 
@@ -36,7 +36,12 @@ const plainInput = payoutInputSchema.parse({ payoutId: 'plain', paymentId: 6, am
 function store(payout: typeof input, requestedBy?: string): PayoutRecord {
   const clock = { wallNow: () => NOW };
   const metadata = payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata);
-  const signed = new IntentSigner({ name: 'shop', privateKey: testKey(1) }, PLATFORM, clock).sign(payout, {
+  const signed = new IntentSigner({
+    key: { name: 'shop', privateKey: testKey(1) },
+    platformId: PLATFORM,
+    audience: TEST_AUDIENCE,
+    clock,
+  }).sign(payout, {
     metadata,
     requestedBy,
   });
@@ -60,7 +65,7 @@ const record = store(input, 'Alice');
 const plain = store(plainInput);
 const SIGNED = [
   ...['paymentId', 'amount', 'addressTo', 'symbol', 'reference', 'notBefore', 'metadata', 'requestedBy'],
-  ...['key', 'sig', 'sigRest', 'iat', 'exp'],
+  ...['key', 'sig', 'sigRest', 'iat', 'exp', 'aud'],
 ] as const;
 const NOT_SIGNED = ['priority', 'batch', 'state', 'attempt', 'n', 'h0'];
 
@@ -93,6 +98,7 @@ describe('a record that was altered', () => {
     sig: [record['sig']?.slice(1) ?? '', '', ` ${record['sig'] ?? ''}`, `A${record['sig']?.slice(1) ?? ''}`],
     sigRest: [`${record['sigRest'] ?? ''}=`, '', `${record['sigRest'] ?? ''}\n`, record['sigRest']?.slice(1) ?? ''],
     iat: ['2026-11-21T20:00:00Z', '2026-11-21T19:59:59.999Z', '', 'now', `${NOW}`],
+    aud: ['Test', 'test ', 'staging', '', 'test\u0000', 'test\naudience=staging'],
     exp: ['2026-11-28T20:00:00Z', '2027-11-28T20:00:00.000Z', '', 'never', '+275760-09-13T00:00:00.000Z'],
   };
 

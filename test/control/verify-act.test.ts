@@ -3,7 +3,7 @@ import { formatAct, hashAct, parseAct, serializeAct, type Act, type SignedAct } 
 import { signText } from '../../src/control/ed25519.js';
 import { formatIntent } from '../../src/control/intent.js';
 import { verifyAct, type WantedAct } from '../../src/control/verify-act.js';
-import { keyEntry, keyringOf, testKey, type KeyEntry } from './support/keys.js';
+import { keyEntry, keyringOf, testKey, type KeyEntry, TEST_AUDIENCE } from './support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 const MINUTE = 60_000;
@@ -12,6 +12,7 @@ const iso = (ms: number): string => new Date(ms).toISOString();
 const HASH = 'ab'.repeat(32);
 
 const ACT: Act = {
+  audience: TEST_AUDIENCE,
   act: 'resend',
   payoutId: 'invoice-77',
   intent: HASH,
@@ -43,6 +44,14 @@ function judge({ act, altered, wanted, entry, platformId = 4242, now = NOW + 1 }
 }
 
 describe('verifyAct', () => {
+  it.each([
+    ['another environment', 'staging', 'it is signed for "staging", and this is "test": '],
+    ['no environment', undefined, 'it names no audience'],
+  ])('of %s', (_, audience, message) => {
+    expect(judge({ act: { audience } })).toContain(message);
+    expect(judge({ act: { audience }, altered: { audience: TEST_AUDIENCE } })).toContain('is not over it');
+  });
+
   it('names person and hash', () => {
     const act = { ...ACT, signature: signText(formatAct(4242, ACT), testKey(1)) };
     const keyring = keyringOf(keyEntry(testKey(1), { name: 'olga', role: 'operator', person: 'Olga' }));

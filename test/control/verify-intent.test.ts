@@ -4,7 +4,7 @@ import { signText } from '../../src/control/ed25519.js';
 import { formatIntent, hashIntent, type Intent } from '../../src/control/intent.js';
 import { formatReceipt } from '../../src/control/receipt.js';
 import { verifyIntent, type IntentVerdict } from '../../src/control/verify-intent.js';
-import { keyEntry, keyringOf, testKey, type KeyEntry } from './support/keys.js';
+import { keyEntry, keyringOf, testKey, type KeyEntry, TEST_AUDIENCE } from './support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 const MINUTE = 60_000;
@@ -12,6 +12,7 @@ const DAY = 24 * 60 * MINUTE;
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 const INTENT: Intent = {
+  audience: TEST_AUDIENCE,
   platformId: 4242,
   payoutId: 'invoice-77',
   paymentId: 6,
@@ -60,6 +61,14 @@ describe('verifyIntent', () => {
     ['a worker', { entry: { role: 'worker' } }, 'wrong_role'],
     ['a revoked key', { entry: { revoked: true } }, 'revoked_key'],
     ['another platform', { altered: { platformId: 4243 } }, 'bad_signature'],
+    ['another environment', { intent: { audience: 'staging' } }, 'wrong_audience'],
+    [
+      'another environment, altered into this one',
+      { intent: { audience: 'staging' }, altered: { audience: TEST_AUDIENCE } },
+      'bad_signature',
+    ],
+    ['no environment', { intent: { audience: undefined } }, 'no_audience'],
+    ['an environment that was taken out', { altered: { audience: undefined } }, 'no_audience'],
     ['a control character', { altered: { reference: 'a\nb' } }, 'fields'],
     ['an empty symbol', { altered: { symbol: '' } }, 'fields'],
     ['the first ms of the key', { entry: { notBefore: iso(NOW) } }, 'verified'],
@@ -92,7 +101,7 @@ describe('verifyIntent', () => {
   });
 
   it('a signature over a text of another type', () => {
-    const at = { at: INTENT.issuedAt, expiresAt: INTENT.expiresAt };
+    const at = { audience: TEST_AUDIENCE, at: INTENT.issuedAt, expiresAt: INTENT.expiresAt };
     const act = {
       act: 'resend',
       payoutId: 'invoice-77',
@@ -102,7 +111,15 @@ describe('verifyIntent', () => {
       by: 'shop',
       ...at,
     } as const;
-    const receipt = { payoutId: 'invoice-77', intent: '', state: 'completed', attempt: 1, txhash: '', at: at.at };
+    const receipt = {
+      audience: TEST_AUDIENCE,
+      payoutId: 'invoice-77',
+      intent: '',
+      state: 'completed',
+      attempt: 1,
+      txhash: '',
+      at: at.at,
+    };
     for (const text of [formatAct(4242, act), formatReceipt(4242, receipt), `${formatIntent(INTENT)}\n`, '']) {
       expect(faultOf({ signature: signText(text, testKey(1)) })).toBe('bad_signature');
     }

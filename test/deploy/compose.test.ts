@@ -40,6 +40,7 @@ function otherValue(row: Setting): string {
     'slack',
     'paid,failed',
     'https://other.example',
+    '2030-01-31T09:00:00Z',
     '10.0.0.0/8',
     '6=https://x.example/{txhash}',
   ];

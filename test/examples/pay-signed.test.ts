@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { keyEntry, testKey } from '../control/support/keys.js';
+import { keyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
 import { until } from '../support/until.js';
 import { openWorld, type PayoutWorld } from '../worker/support/payout-world.js';
 import { runExample } from './support.js';
@@ -31,6 +31,7 @@ async function startSigned(workerKey: Readonly<Record<string, string>>): Promise
     GATEWAY_PLATFORM_ID: String(world.platformId),
     PAYOUT_SIGNING_KEY_FILE: join(world.dir, 'shop.pem'),
     PAYOUT_KEYS_FILE: keysFile,
+    PAYOUT_AUDIENCE: TEST_AUDIENCE,
   };
 }
 

@@ -12,7 +12,7 @@ import { intentOf } from '../../src/control/signed-payout.js';
 import { verifyIntent } from '../../src/control/verify-intent.js';
 import { payoutInputSchema } from '../../src/ledger/payout.js';
 import { HAS_PHP, HAS_PYTHON } from '../control/make-vectors/makers.js';
-import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
+import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 
 const PLATFORM = 4242;
 const privateKey = testKey(1);
@@ -34,6 +34,7 @@ interface Signed {
   readonly signature: string;
   readonly issuedAt: string;
   readonly expiresAt: string;
+  readonly audience: string;
   readonly requestedBy?: string;
 }
 
@@ -95,7 +96,12 @@ function signOurselves(payout: object, issuedAt: string): object {
   const valid = payoutInputSchema.parse(plain);
   const metadata = valid.metadata === undefined ? undefined : JSON.stringify(valid.metadata);
   const clock = { wallNow: () => Date.parse(issuedAt) };
-  const signature = new IntentSigner({ name: 'shop', privateKey }, PLATFORM, clock).sign(valid, {
+  const signature = new IntentSigner({
+    key: { name: 'shop', privateKey },
+    platformId: PLATFORM,
+    audience: TEST_AUDIENCE,
+    clock,
+  }).sign(valid, {
     metadata,
     requestedBy,
   });
@@ -103,10 +109,10 @@ function signOurselves(payout: object, issuedAt: string): object {
 }
 
 function isVerified(line: Signed): boolean {
-  const { key, signature, issuedAt, expiresAt, requestedBy, ...plain } = line;
+  const { key, signature, issuedAt, expiresAt, audience, requestedBy, ...plain } = line;
   const payout = payoutInputSchema.parse(plain);
   const metadata = payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata);
-  const extras = { metadata, requestedBy, issuedAt, expiresAt };
+  const extras = { audience, metadata, requestedBy, issuedAt, expiresAt };
   const keyring = keyringOf(keyEntry(privateKey));
   return verifyIntent(intentOf(PLATFORM, payout, extras), { key, signature }, keyring, Date.now()).kind === 'verified';
 }
@@ -126,7 +132,7 @@ describe.each([
 
   ifInstalled.each(Object.entries(PAYOUTS))('signs %s as our code does', (_, payout) => {
     const before = Date.now();
-    const { status, stdout, stderr } = run(['sign', pem, 'shop', String(PLATFORM)], payout);
+    const { status, stdout, stderr } = run(['sign', pem, 'shop', String(PLATFORM), TEST_AUDIENCE], payout);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/^\{[^\n]*\}\n$/);
     const line = JSON.parse(stdout) as Signed;
@@ -134,10 +140,11 @@ describe.each([
     expect(line).toEqual(signOurselves(payout, line.issuedAt));
     expect(isVerified(line)).toBe(true);
     expect(isVerified({ ...line, ...{ amount: '99' } })).toBe(false);
+    expect(isVerified({ ...line, audience: 'staging' })).toBe(false);
   });
 
   ifInstalled.each(Object.entries(REFUSED))('refuses %s', (_, [payout, field]) => {
-    const { status, stdout, stderr } = run(['sign', pem, 'shop', String(PLATFORM)], payout);
+    const { status, stdout, stderr } = run(['sign', pem, 'shop', String(PLATFORM), TEST_AUDIENCE], payout);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     expect(stderr).toMatch(new RegExp(`^${field}: .+\n$`));
   });
@@ -146,16 +153,19 @@ describe.each([
     const other = join(folder, 'other.pem');
     const secret = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
     writeFileSync(other, `-----BEGIN PRIVATE KEY-----\n${secret.slice(4)}\n-----END PRIVATE KEY-----\n`);
-    const { status, stderr } = run(['sign', other, 'shop', '1'], base);
+    const { status, stderr } = run(['sign', other, 'shop', '1', TEST_AUDIENCE], base);
     expect(status).toBe(2);
     expect(stderr).not.toContain(secret.slice(20, 30));
   });
 
   ifInstalled('verifies a receipt of a worker, and no other', () => {
-    const signature = signText(formatReceipt(PLATFORM, receipt), privateKey);
-    const verify = (changes: object, platformId = PLATFORM, key = privateKey): unknown => {
+    const signature = signText(formatReceipt(PLATFORM, { audience: TEST_AUDIENCE, ...receipt }), privateKey);
+    const verify = (changes: object, platformId = PLATFORM, key = privateKey, audience = TEST_AUDIENCE): unknown => {
       const given = { ...receipt, signature, ...changes };
-      const { status, stdout, stderr } = run(['verify-receipt', formatPublicKey(key), String(platformId)], given);
+      const { status, stdout, stderr } = run(
+        ['verify-receipt', formatPublicKey(key), String(platformId), audience],
+        given,
+      );
       return [status, stdout, stderr];
     };
     const refused = [5, 'not verified\n', ''];
@@ -167,5 +177,6 @@ describe.each([
     expect(verify({ signature: '' })).toEqual(refused);
     expect(verify({}, PLATFORM + 1)).toEqual(refused);
     expect(verify({}, PLATFORM, testKey(2))).toEqual(refused);
+    expect(verify({}, PLATFORM, privateKey, 'staging')).toEqual(refused);
   });
 });

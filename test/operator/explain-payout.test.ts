@@ -9,7 +9,7 @@ import type { LoadedPolicy } from '../../src/control/policy/policy-file.js';
 import { parsePolicy } from '../../src/control/policy/policy.js';
 import { intentOf } from '../../src/control/signed-payout.js';
 import type { Payout } from '../../src/ledger/payout.js';
-import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
+import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');
 const PLATFORM = 4242;
@@ -34,18 +34,28 @@ const POLICY: LoadedPolicy = {
   ...{ hash: '', file: '', warnings: [], isListed: (_, key) => key === 'txyz-denied' },
 };
 const fields = { payoutId: 'p', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', requestedBy: 'Rita' };
-const signed = new IntentSigner({ name: 'shop', privateKey: testKey(1) }, PLATFORM, { wallNow: () => NOW }).sign(
-  fields,
-  {
-    requestedBy: 'Rita',
-  },
-);
+const signed = new IntentSigner({
+  key: { name: 'shop', privateKey: testKey(1) },
+  platformId: PLATFORM,
+  audience: TEST_AUDIENCE,
+  clock: { wallNow: () => NOW },
+}).sign(fields, {
+  requestedBy: 'Rita',
+});
 const intent = hashIntent(intentOf(PLATFORM, fields, signed));
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 function approvalOf(by: 'alice' | 'bob', changes: Partial<Approval> = {}): SignedApproval {
   const approval: Approval = {
-    ...{ payoutId: 'p', intent, decision: 'approve', by, at: iso(NOW), expiresAt: iso(NOW + 3_600_000) },
+    ...{
+      audience: TEST_AUDIENCE,
+      payoutId: 'p',
+      intent,
+      decision: 'approve',
+      by,
+      at: iso(NOW),
+      expiresAt: iso(NOW + 3_600_000),
+    },
     ...changes,
   };
   return { ...approval, signature: signText(formatApproval(PLATFORM, approval), testKey(by === 'alice' ? 2 : 3)) };

@@ -6,7 +6,7 @@ import { verifyAct } from '../../src/control/verify-act.js';
 import { InvalidInputError, NotVerifiedError } from '../../src/errors.js';
 import { openActSigner } from '../../src/operator/open-act-signer.js';
 import { startSshAgent } from '../control/support/ssh-agent.js';
-import { keyringOf, type KeyEntry } from '../control/support/keys.js';
+import { keyringOf, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { openTestKeys, type TestKeys } from '../control/support/key-files.js';
 import { requireAct } from './support/signing-rig.js';
 
@@ -30,7 +30,7 @@ afterEach(async () => keys.close());
 
 async function signAndVerify() {
   const now = Date.now();
-  const signer = openActSigner({ sshKeyFile: file, environment, keyring: keyringOf(entry) });
+  const signer = openActSigner({ audience: TEST_AUDIENCE, sshKeyFile: file, environment, keyring: keyringOf(entry) });
   expect(signer).toMatchObject({ name: 'ann-ssh', person: 'ann', isInteractive: true });
   return verifyAct(4242, requireAct(await signAct(signer, 4242, RESUME, now)), RESUME, keyringOf(entry), now);
 }
@@ -57,7 +57,13 @@ describe('a key of OpenSSH', () => {
     await rename(file.replace(/\.pub$/, ''), join(keys.dir, 'hidden'));
     const told: string[] = [];
     const onMessage = (text: string): void => void told.push(text);
-    const signer = openActSigner({ sshKeyFile: file, environment, keyring: keyringOf(entry), onMessage });
+    const signer = openActSigner({
+      audience: TEST_AUDIENCE,
+      sshKeyFile: file,
+      environment,
+      keyring: keyringOf(entry),
+      onMessage,
+    });
     const signing = signer.sign('text');
     await expect(signing).rejects.toThrow(InvalidInputError);
     await expect(signing).rejects.toThrow(/^sshKeyFile: was not used by ssh-keygen: No private key found.*ssh-add -l/);
@@ -65,7 +71,12 @@ describe('a key of OpenSSH', () => {
   });
 
   it('says that ssh-keygen is missing', async () => {
-    const signer = openActSigner({ sshKeyFile: file, keyName: 'ann-ssh', environment: { PATH: keys.dir } });
+    const signer = openActSigner({
+      audience: TEST_AUDIENCE,
+      sshKeyFile: file,
+      keyName: 'ann-ssh',
+      environment: { PATH: keys.dir },
+    });
     await expect(signer.sign('text')).rejects.toThrow(/^sshKeyFile: needs ssh-keygen of OpenSSH .* not in PATH/);
   });
 
@@ -74,14 +85,18 @@ describe('a key of OpenSSH', () => {
     await writeFile(program, '#!/bin/sh\necho signed\n');
     await chmod(program, 0o700);
     environment['PATH'] = `${keys.dir}:${PATH}`;
-    const signer = openActSigner({ sshKeyFile: file, environment, keyring: keyringOf(entry) });
+    const signer = openActSigner({ audience: TEST_AUDIENCE, sshKeyFile: file, environment, keyring: keyringOf(entry) });
     await expect(signer.sign('text')).rejects.toThrow(/a signature that does not count for the key "ann-ssh"/);
   });
 
   it('is named by its public file', async () => {
     const privateFile = file.replace(/\.pub$/, '');
-    expect(() => openActSigner({ sshKeyFile: privateFile, keyName: 'ann' })).toThrow(/holds no public key of OpenSSH/);
-    expect(() => openActSigner({ sshKeyFile: join(keys.dir, 'none.pub') })).toThrow(/cannot be read: ENOENT/);
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, sshKeyFile: privateFile, keyName: 'ann' })).toThrow(
+      /holds no public key of OpenSSH/,
+    );
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, sshKeyFile: join(keys.dir, 'none.pub') })).toThrow(
+      /cannot be read: ENOENT/,
+    );
     return Promise.resolve();
   });
 });
@@ -89,27 +104,44 @@ describe('a key of OpenSSH', () => {
 describe('an operator’s key', () => {
   it('needs a keyring, or its name', async () => {
     const { file: keyFile } = await keys.makeKey('ann');
-    expect(() => openActSigner({ keyFile })).toThrow(/^keyName: is missing/);
-    expect(() => openActSigner({ keyFile, keyName: 'no spaces' })).toThrow(/^keyName: must be 1 to 32/);
-    expect(openActSigner({ keyFile, keyName: 'ann' })).toMatchObject({ name: 'ann', isInteractive: false });
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, keyFile })).toThrow(/^keyName: is missing/);
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, keyFile, keyName: 'no spaces' })).toThrow(
+      /^keyName: must be 1 to 32/,
+    );
+    expect(openActSigner({ audience: TEST_AUDIENCE, keyFile, keyName: 'ann' })).toMatchObject({
+      name: 'ann',
+      isInteractive: false,
+    });
   });
 
   it('is one, and in a file that only its owner reads', async () => {
     const { file: keyFile } = await keys.makeKey('ann');
-    expect(() => openActSigner({ keyName: 'ann' })).toThrow(/^keyFile: is missing \(or give sshKeyFile\)/);
-    expect(() => openActSigner({ keyFile, sshKeyFile: file, keyName: 'ann' })).toThrow(/^sshKeyFile: is given, and/);
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, keyName: 'ann' })).toThrow(
+      /^keyFile: is missing \(or give sshKeyFile\)/,
+    );
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, keyFile, sshKeyFile: file, keyName: 'ann' })).toThrow(
+      /^sshKeyFile: is given, and/,
+    );
     await chmod(keyFile, 0o644);
-    expect(() => openActSigner({ keyFile, keyName: 'ann' })).toThrow(/is open to every user of this machine/);
-    expect(openActSigner({ keyFile, keyName: 'ann', allowReadableSecrets: true })).toMatchObject({ name: 'ann' });
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, keyFile, keyName: 'ann' })).toThrow(
+      /is open to every user of this machine/,
+    );
+    expect(
+      openActSigner({ audience: TEST_AUDIENCE, keyFile, keyName: 'ann', allowReadableSecrets: true }),
+    ).toMatchObject({ name: 'ann' });
   });
 
   it('is refused where the keyring gives it another role, or does not have it', async () => {
     const { file: keyFile, public: publicKey } = await keys.makeKey('shop');
     const shop: KeyEntry = { name: 'shop', role: 'producer', person: 'Shop', public: publicKey };
-    expect(() => openActSigner({ keyFile, keyring: keyringOf(shop, entry) })).toThrow(NotVerifiedError);
-    expect(() => openActSigner({ keyFile, keyring: keyringOf(shop, entry) })).toThrow(
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, keyFile, keyring: keyringOf(shop, entry) })).toThrow(
+      NotVerifiedError,
+    );
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, keyFile, keyring: keyringOf(shop, entry) })).toThrow(
       /^The key "shop" has the role producer\. An act is signed by a key with the role operator \(ann-ssh\)/,
     );
-    expect(() => openActSigner({ keyFile, keyring: keyringOf(entry) })).toThrow(/has no such key/);
+    expect(() => openActSigner({ audience: TEST_AUDIENCE, keyFile, keyring: keyringOf(entry) })).toThrow(
+      /has no such key/,
+    );
   });
 });

@@ -9,7 +9,7 @@ import { changeManyPayouts } from '../../src/operator/change-many.js';
 import { openActSigner } from '../../src/operator/open-act-signer.js';
 import { PayoutOperator } from '../../src/operator/payout-operator.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
-import { keyringOf, type KeyEntry } from '../control/support/keys.js';
+import { keyringOf, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { openTestKeys, type TestKey, type TestKeys } from '../control/support/key-files.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
@@ -31,7 +31,7 @@ beforeEach(async () => {
   keys = await openTestKeys();
   key = await keys.makeKey('ann');
   entry = { name: 'ann-laptop', role: 'operator', person: 'Ann', public: key.public };
-  const signer = openActSigner({ keyFile: key.file, keyring: keyringOf(entry) });
+  const signer = openActSigner({ audience: TEST_AUDIENCE, keyFile: key.file, keyring: keyringOf(entry) });
   operator = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl(), signer });
 });
 
@@ -120,7 +120,11 @@ describe('an operator with a key', () => {
   it('changes nothing where the signature is not given', async () => {
     await sendSigned(account.ledger, 'rejected', 'p');
     await account.ledger.pause('ann', 'look');
-    const signer = { name: 'ann', sign: async () => Promise.reject(new StoppedError('not touched')) };
+    const signer = {
+      name: 'ann',
+      audience: TEST_AUDIENCE,
+      sign: async () => Promise.reject(new StoppedError('not touched')),
+    };
     const other = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl(), signer });
     await expect(other.retry('p', ANN)).rejects.toThrow('not touched');
     await expect(other.resume(ANN)).rejects.toThrow('not touched');
@@ -162,7 +166,7 @@ describe('a signed decision about many payouts', () => {
     await account.ledger.enqueue([aPayout('bare')]);
     await sendOnce(account.ledger, 'rejected', 'bare');
     const access = openLedger({ platformId: account.platformId, redisUrl: testRedisUrl() });
-    const signer = openActSigner({ keyFile: key.file, keyring: keyringOf(entry) });
+    const signer = openActSigner({ audience: TEST_AUDIENCE, keyFile: key.file, keyring: keyringOf(entry) });
     const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'bare' }, { payoutId: 'nobody' }, { payoutId: 'q' }];
     const errors = await changeManyPayouts(access, { from: 'rejected', to: 'queued', payouts }, ANN, signer);
     await access.close();
@@ -183,7 +187,11 @@ describe('a signed decision about many payouts', () => {
   it('that sends nothing again is not signed', async () => {
     await sendSigned(account.ledger, 'rejected', 'p');
     const access = openLedger({ platformId: account.platformId, redisUrl: testRedisUrl() });
-    const signer = { name: 'ann', sign: async () => Promise.reject(new Error('asked to sign')) };
+    const signer = {
+      name: 'ann',
+      audience: TEST_AUDIENCE,
+      sign: async () => Promise.reject(new Error('asked to sign')),
+    };
     const change = { from: 'rejected', to: 'cancelled', payouts: [{ payoutId: 'p' }] } as const;
     expect(await changeManyPayouts(access, change, ANN, signer)).toEqual([undefined]);
     await access.close();

@@ -15,6 +15,7 @@ import { PayoutSigner } from '../../src/producer/payout-signer.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';
+import { TEST_AUDIENCE, TEST_TRUST } from '../control/support/keys.js';
 
 const DAY_MS = 86_400_000;
 const { privateKey } = generateKeyPairSync('ed25519');
@@ -26,7 +27,7 @@ const keyring = Keyring.parse({
     { name: 'shop', role: 'producer', person: 'Shop', public: formatPublicKey(privateKey) },
     { name: 'other', role: 'producer', person: 'Other', public: formatPublicKey(other) },
   ],
-});
+}).for(TEST_TRUST);
 
 /** Everything that can be signed. */
 const FULL: PayoutInput = payoutInput({
@@ -49,6 +50,7 @@ function open(options: Partial<PayoutProducerOptions> = {}): PayoutProducer {
     platformId,
     redisUrl: testRedisUrl(),
     signingKey: { name: 'shop', privateKey },
+    audience: TEST_AUDIENCE,
     ...options,
   });
   opened.push(producer);
@@ -108,7 +110,12 @@ describe('a producer with a signing key', () => {
   });
 
   it('keeps the signature of a payout that was signed before', async () => {
-    const signer = new PayoutSigner({ key: { name: 'other', privateKey: other }, platformId, clock: systemClock });
+    const signer = new PayoutSigner({
+      audience: TEST_AUDIENCE,
+      key: { name: 'other', privateKey: other },
+      platformId,
+      clock: systemClock,
+    });
     const { signed, ...fields } = signer.sign(payoutInputSchema.parse(FULL));
     const line = JSON.parse(JSON.stringify({ ...fields, ...signed })) as PayoutInput;
     await open().enqueue(line);
@@ -118,7 +125,12 @@ describe('a producer with a signing key', () => {
   });
 
   it('never fails on a payout that its rules accept', () => {
-    const signer = new PayoutSigner({ key: { name: 'shop', privateKey }, platformId: 1, clock: systemClock });
+    const signer = new PayoutSigner({
+      audience: TEST_AUDIENCE,
+      key: { name: 'shop', privateKey },
+      platformId: 1,
+      clock: systemClock,
+    });
     const text = fc.string({ unit: 'binary', maxLength: 20 });
     fc.assert(
       fc.property(text, text, text, fc.jsonValue(), (tag, reference, requestedBy, metadata) => {
@@ -141,7 +153,12 @@ describe('enqueueing again', () => {
   });
 
   it('keeps the newer signature where an older one comes again, and asks nobody to check it again', async () => {
-    const signer = new PayoutSigner({ key: { name: 'shop', privateKey }, platformId, clock: ago(8 * DAY_MS) });
+    const signer = new PayoutSigner({
+      audience: TEST_AUDIENCE,
+      key: { name: 'shop', privateKey },
+      platformId,
+      clock: ago(8 * DAY_MS),
+    });
     const { signed, ...fields } = signer.sign(payoutInputSchema.parse(FULL));
     const older = JSON.parse(JSON.stringify({ ...fields, ...signed })) as PayoutInput;
     await open({ signingKey: undefined }).enqueue(older);
@@ -206,7 +223,8 @@ describe('the option signingKey', () => {
     ['nothing', { name: 'shop', privateKey: undefined as never }, 'signingKey.privateKey: must be a KeyObject'],
     ['the key as its name', { name: pem, privateKey: pem }, 'signingKey.name: must be 1 to 32 of'],
   ])('is refused with %s, and never shown', (_what, signingKey, message) => {
-    const attempt = (): PayoutProducer => new PayoutProducer({ platformId, redisUrl: testRedisUrl(), signingKey });
+    const attempt = (): PayoutProducer =>
+      new PayoutProducer({ platformId, redisUrl: testRedisUrl(), signingKey, audience: TEST_AUDIENCE });
     expect(attempt).toThrow(InvalidConfigError);
     expect(attempt).toThrow(message);
     try {

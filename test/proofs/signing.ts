@@ -6,18 +6,21 @@ import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { journalPath } from '../../src/journal/journal-files.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';
 import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
-import { keyEntry, testKey } from '../control/support/keys.js';
+import { keyEntry, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 
 /** What proofs on real processes need where payouts are signed: keys in files, and journals that are complete. */
 
 const [SHOP, ANN, WORKER] = [testKey(1), testKey(2), testKey(3)];
 
-/** With which the application signs. */
-export const SIGNING_KEY = { name: 'shop', privateKey: SHOP };
+const SIGNING_KEY = { name: 'shop', privateKey: SHOP };
+
+/** How the application signs. */
+export const SIGNING = { signingKey: SIGNING_KEY, audience: TEST_AUDIENCE };
 
 /** The operator's key, for a program. */
 export const OPERATOR: ActSigner = {
   name: 'ann',
+  audience: TEST_AUDIENCE,
   sign: async (text) => Promise.resolve(signText(text, ANN)),
 };
 
@@ -48,6 +51,7 @@ export async function writeKeyFiles(dir: string): Promise<KeyFiles> {
     keysFile,
     operatorKeyFile: await writePrivateKey(join(dir, 'ann.pem'), ANN),
     workerEnvironment: {
+      PAYOUT_AUDIENCE: TEST_AUDIENCE,
       PAYOUT_KEYS_FILE: keysFile,
       PAYOUT_WORKER_KEY_FILE: await writePrivateKey(join(dir, 'worker.pem'), WORKER),
       PAYOUT_WORKER_KEY_NAME: 'worker',

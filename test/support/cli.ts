@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { findBuiltProgram } from './built-program.js';
+import { TEST_AUDIENCE } from '../control/support/keys.js';
 
 export interface CliResult {
   readonly code: number | null;
@@ -37,7 +38,9 @@ export function startCli(
   { env = {}, input = '', inputStaysOpen }: CliOptions = {},
 ): RunningCli {
   const { PATH = '', HOME = '', REDIS_URL = '' } = process.env;
-  const child = spawn(process.execPath, [findBuiltProgram(), ...args], { env: { PATH, HOME, REDIS_URL, ...env } });
+  const child = spawn(process.execPath, [findBuiltProgram(), ...args], {
+    env: { PATH, HOME, REDIS_URL, PAYOUT_AUDIENCE: TEST_AUDIENCE, ...env },
+  });
   child.stdin.on('error', () => undefined);
   if (inputStaysOpen) child.stdin.write(input);
   else child.stdin.end(input);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
-import { adoptJournal, SIGNING_KEY, writeKeyFiles } from '../proofs/signing.js';
+import { adoptJournal, SIGNING, writeKeyFiles } from '../proofs/signing.js';
 import { until } from '../support/until.js';
 import { endAllWorkers } from './support/worker-process.js';
 import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
@@ -19,7 +19,7 @@ beforeEach(async () => {
   await adoptJournal(join(world.dir, 'journal'), world.platformId);
   ({ workerEnvironment: environment } = await writeKeyFiles(world.dir));
   const { redisUrl, platformId } = world;
-  producer = new PayoutProducer({ redisUrl, platformId, signingKey: SIGNING_KEY });
+  producer = new PayoutProducer({ redisUrl, platformId, ...SIGNING });
 });
 afterEach(async () => {
   await producer.close();

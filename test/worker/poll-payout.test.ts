@@ -5,7 +5,7 @@ import type { ValidPayout } from '../../src/ledger/payout.js';
 import { silentLogger } from '../../src/logger.js';
 import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
 import { ReceiptSigner } from '../../src/control/receipt-signer.js';
-import { testKey } from '../control/support/keys.js';
+import { testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 import { clientOf, recordingLogger } from '../gateway/support/test-client.js';
 import { httpResponse, startRawGateway, type RawGateway } from '../gateway/support/raw-gateway.js';
 import { begin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
@@ -46,7 +46,7 @@ async function bring(
 async function poll(said: object, logger = silentLogger, payoutId = 'p'): Promise<PollReport> {
   const { clock, platformId } = account;
   const key = { name: 'worker-1', privateKey: testKey(1) };
-  const receipts = new ReceiptSigner({ key, platformId, keyring: undefined, clock });
+  const receipts = new ReceiptSigner({ key, platformId, audience: TEST_AUDIENCE, keyring: undefined, clock });
   status = said;
   const gateway = clientOf(server);
   try {

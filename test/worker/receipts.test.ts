@@ -9,7 +9,7 @@ import { parseRecord, toReceiptFields } from '../../src/ledger/payout-record.js'
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { connectRedis, closeRedis, type RedisClient } from '../../src/redis.js';
 import { runInProcess } from '../cli/support/in-process.js';
-import { keyEntry, testKey, type KeyEntry } from '../control/support/keys.js';
+import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { until } from '../support/until.js';
 import { endAllWorkers } from './support/worker-process.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
@@ -49,6 +49,7 @@ async function readerWith(name: string, keys: readonly KeyEntry[]): Promise<Payo
     redisUrl: world.redisUrl,
     platformId: world.platformId,
     keysFile: await writeKeys(name, keys),
+    audience: TEST_AUDIENCE,
   });
   readers.push(producer);
   return producer;
@@ -77,6 +78,7 @@ beforeAll(async () => {
     redisUrl: world.redisUrl,
     platformId: world.platformId,
     signingKey: { name: 'shop', privateKey: SHOP },
+    audience: TEST_AUDIENCE,
   });
   readers.push(shop);
   const common = { paymentId: 1, amount: '0.01', metadata: { order: 7 } };
@@ -121,10 +123,12 @@ async function payoutOf(payoutId: string): Promise<Payout> {
 async function signedAnew(payoutId: string, key: string, privateKey = WORKER): Promise<Record<string, string>> {
   const payout = await payoutOf(payoutId);
   const at = payout.updatedAt;
-  const text = formatReceipt(world.platformId, receiptOf(world.platformId, payout, payout.state, at));
+  const text = formatReceipt(
+    world.platformId,
+    receiptOf(world.platformId, payout, payout.state, { at, audience: TEST_AUDIENCE }),
+  );
   const [receipt = '', first = '', receiptRest = '', rest = ''] = toReceiptFields({
-    key,
-    at,
+    ...{ key, at, audience: TEST_AUDIENCE },
     signature: signText(text, privateKey),
   });
   return { [receipt]: first, [receiptRest]: rest };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { findFreePort } from '../../src/local-redis.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
-import { keyEntry, testKey, type KeyEntry } from '../control/support/keys.js';
+import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { until } from '../support/until.js';
 import { startOwnRedis } from './support/own-redis.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
@@ -41,7 +41,12 @@ async function reload(said: string): Promise<void> {
 
 function producerWith(name: string, privateKey: typeof SHOP): PayoutProducer {
   const { redisUrl, platformId } = world;
-  const producer = new PayoutProducer({ redisUrl, platformId, signingKey: { name, privateKey } });
+  const producer = new PayoutProducer({
+    redisUrl,
+    platformId,
+    audience: TEST_AUDIENCE,
+    signingKey: { name, privateKey },
+  });
   producers.push(producer);
   return producer;
 }

@@ -6,7 +6,7 @@ import { IntentSigner } from '../../src/control/intent-signer.js';
 import { intentOf } from '../../src/control/signed-payout.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { SignedAuthority } from '../../src/worker/signed-authority.js';
-import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
+import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 import { ManualClock } from '../doubles/manual-clock.js';
 import { MemoryJournal } from '../doubles/memory-journal.js';
 import { journaled } from './support/send-rig.js';
@@ -28,7 +28,12 @@ beforeEach(() => {
 
 function aSignedPayout(given: Partial<Payout> = {}): Payout {
   const fields = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1', ...given };
-  const signed = new IntentSigner({ name: 'shop', privateKey: SHOP }, PLATFORM_ID, clock).sign(fields);
+  const signed = new IntentSigner({
+    key: { name: 'shop', privateKey: SHOP },
+    platformId: PLATFORM_ID,
+    audience: TEST_AUDIENCE,
+    clock,
+  }).sign(fields);
   const at = new Date(clock.wallNow()).toISOString();
   return {
     ...{ ...fields, signed, state: 'queued', attempt: 0, requeueCount: 0, history: [] },
@@ -44,6 +49,7 @@ function intentHashOf(payout: Payout): string {
 function anAct(given: Partial<Act>): string {
   const now = clock.wallNow();
   const act: Act = {
+    audience: TEST_AUDIENCE,
     ...{ act: 'resend', payoutId: 'p', intent: '', attempt: 1, reason: 'looked it up', by: 'ann' },
     ...{ at: new Date(now).toISOString(), expiresAt: new Date(now + DAY_MS).toISOString() },
     ...given,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
 import { findFreePort } from '../../src/local-redis.js';
-import { adoptJournal, SIGNING_KEY, writeKeyFiles, type KeyFiles } from '../proofs/signing.js';
+import { adoptJournal, SIGNING, writeKeyFiles, type KeyFiles } from '../proofs/signing.js';
 import { runCli } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { expectPromisesKept, openWorld, untilSettled, type PayoutWorld } from './support/payout-world.js';
@@ -21,7 +21,7 @@ beforeEach(async () => {
   world = await openWorld();
   keys = await writeKeyFiles(world.dir);
   const { redisUrl, platformId } = world;
-  producer = new PayoutProducer({ redisUrl, platformId, signingKey: SIGNING_KEY });
+  producer = new PayoutProducer({ redisUrl, platformId, ...SIGNING });
 });
 
 afterEach(async () => {

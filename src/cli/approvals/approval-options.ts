@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { findSigningKey, type ActSigner } from '../../control/act-signer.js';
 import { APPROVAL_LIFETIME_MS, LONGEST_APPROVAL_MS } from '../../control/approval-signer.js';
-import type { Keyring } from '../../control/keyring.js';
+import type { BoundKeyring } from '../../control/keyring.js';
 import { durationField } from '../../control/policy/policy-fields.js';
 import { InvalidInputError, NotVerifiedError } from '../../errors.js';
 import { parseInput } from '../../fields.js';
@@ -21,6 +21,7 @@ export interface ApprovalFlags extends SigningFlags {
 /** Who decides: a key that signs, or its name alone, where another program signs. */
 export interface Approver {
   readonly name: string;
+  readonly audience: string;
   readonly person: string;
   readonly signer: ActSigner | undefined;
 }
@@ -51,13 +52,17 @@ export async function parseReason(reason: string | undefined): Promise<string | 
  * @throws NotVerifiedError when no key is given, or the keyring has not the key as an approver's
  * @throws InvalidInputError when the key cannot be used
  */
-export async function findApprover(context: CliContext, flags: ApprovalFlags, keyring: Keyring): Promise<Approver> {
+export async function findApprover(
+  context: CliContext,
+  flags: ApprovalFlags,
+  keyring: BoundKeyring,
+): Promise<Approver> {
   const signer = await openApprover(context, flags, keyring);
   const name = signer?.name ?? requireKeyName(flags);
   const key = keyring.find(name);
   if (key === undefined) throw new NotVerifiedError(`The keyring has no key "${name}"`);
   if (signer === undefined) findSigningKey(keyring, key.public, { role: 'approver', now: Date.now() });
-  return { name, person: key.person, signer };
+  return { name, audience: keyring.audience, person: key.person, signer };
 }
 
 /** Who will sign what is only printed here. */

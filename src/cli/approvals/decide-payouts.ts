@@ -150,7 +150,7 @@ async function signOne(run: Run, shown: ShownPayout): Promise<void> {
   const { context, ledger, wanted, flags, approver, view, lifetimeMs, reason } = run;
   const { payoutId, intent } = shown.about;
   const content = { payoutId, intent, decision: wanted.decision };
-  const approval = makeApproval(content, approver.name, Date.now(), lifetimeMs);
+  const approval = makeApproval(content, approver, Date.now(), lifetimeMs);
   if (approver.signer === undefined) {
     context.writeJson({
       ...approval,

@@ -1,4 +1,4 @@
-import type { Keyring } from '../../control/keyring.js';
+import type { BoundKeyring } from '../../control/keyring.js';
 import type { Spend } from '../../control/policy/spend-event.js';
 import { verifyReceipt } from '../../control/verify-receipt.js';
 import { isSameTxhash } from '../../fields.js';
@@ -12,7 +12,7 @@ import { attemptKey, type JournaledSends } from './journaled-sends.js';
 
 export interface UnjournaledContext {
   readonly platformId: number;
-  readonly keyring: Keyring | undefined;
+  readonly keyring: BoundKeyring | undefined;
   readonly journaled: JournaledSends;
   /** From when on the journals have every send, wall clock, ms. */
   readonly coveredFrom: number;

@@ -1,4 +1,4 @@
-import type { Keyring } from '../../control/keyring.js';
+import type { BoundKeyring } from '../../control/keyring.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readJournal } from '../../journal/read-journal.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
@@ -11,7 +11,7 @@ export interface AuditRowsOptions extends JournalFolder {
   /** Wall clock, ms. */
   readonly since: number;
   readonly until: number;
-  readonly keyring: Keyring | undefined;
+  readonly keyring: BoundKeyring | undefined;
   /** Undefined where nothing is read from Redis. */
   readonly connection: LedgerConnection | undefined;
 }

@@ -1,6 +1,6 @@
 import { hashApproval, type SignedApproval } from '../../control/approval.js';
 import { countApprovals, type ApprovalCount } from '../../control/count-approvals.js';
-import type { Keyring } from '../../control/keyring.js';
+import type { BoundKeyring } from '../../control/keyring.js';
 import { StatementError } from '../../control/statement.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
@@ -58,7 +58,7 @@ interface CountContext {
   readonly send: JournalEntry;
   readonly payout: Payout;
   readonly platformId: number;
-  readonly keyring: Keyring;
+  readonly keyring: BoundKeyring;
 }
 
 function countThen(

@@ -1,5 +1,5 @@
 import { hashIntent } from '../../control/intent.js';
-import type { Keyring } from '../../control/keyring.js';
+import type { BoundKeyring } from '../../control/keyring.js';
 import { intentOf } from '../../control/signed-payout.js';
 import { StatementError } from '../../control/statement.js';
 import { CLOCK_TOLERANCE_MS, verifyIntent } from '../../control/verify-intent.js';
@@ -11,7 +11,7 @@ import { keysOfThen } from './keys-of-then.js';
 export interface SignatureContext {
   readonly platformId: number;
   /** Undefined where there is none: the hash of the intent is compared all the same. */
-  readonly keyring: Keyring | undefined;
+  readonly keyring: BoundKeyring | undefined;
 }
 
 /** Between the check of a signature and the line in the journal, ms. */
@@ -65,7 +65,7 @@ export function verifySend(
 function judgeKey(
   { at }: JournalEntry,
   { key: name, issuedAt, expiresAt }: SignedSend,
-  keyring: Keyring,
+  keyring: BoundKeyring,
 ): string | undefined {
   const key = keyring.find(name);
   if (key === undefined) return `the key "${name}" that signed it is not in the keyring`;
@@ -89,7 +89,7 @@ function hashOf(payout: Payout, platformId: number): string | undefined {
 
 function verifyRecord(
   payout: Payout,
-  { platformId, keyring, now }: { readonly platformId: number; readonly keyring: Keyring; readonly now: number },
+  { platformId, keyring, now }: { readonly platformId: number; readonly keyring: BoundKeyring; readonly now: number },
 ): string | undefined {
   const { signed } = payout;
   if (signed === undefined) return undefined;

@@ -5,7 +5,7 @@ import type { DashboardServer } from '../../dashboard/index.js';
 import { InvalidConfigError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { outliveHangup } from '../context/stop-signal.js';
-import { readPlatformIds, readPolicyFiles } from '../context/worker-accounts.js';
+import { readAudiences, readPlatformIds, readPolicyFiles } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
 Shows the account's payouts under /payouts and its queues under /board; of an accounts file, every account under
@@ -17,7 +17,7 @@ Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID (or PAYOUT_ACCOUNTS_FILE), DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000),
   DASHBOARD_USER (payouts); DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can
   reach, with at least 12 characters there; DASHBOARD_TRUSTED_PROXIES; PAYOUT_EXPLORERS (links from a txhash to a block explorer);
-  PAYOUT_KEYS_FILE (pages say whose signatures count, the commands they show have --key, POST /approvals takes approvals);
+  PAYOUT_KEYS_FILE with PAYOUT_AUDIENCE or GATEWAY_BASE_URL (pages say whose signatures count, the commands they show have --key, POST /approvals takes approvals);
   PAYOUT_POLICY_FILE, or policyFile of the accounts file (pages say what each rule says of a payout); REDIS_REPLICAS.
 
 It serves plain HTTP: put a TLS proxy in front of it on a network that you do not control.
@@ -38,6 +38,7 @@ const VARIABLES = [
   'PAYOUT_EXPLORERS',
   'STUCK_AFTER_MS',
   'PAYOUT_KEYS_FILE',
+  'PAYOUT_ACCEPT_UNBOUND_UNTIL',
 ] as const;
 
 /** The variables that set the options of `startDashboard`: errors name what the operator can change. */
@@ -78,6 +79,8 @@ async function start({ environment, logger }: CliContext): Promise<DashboardServ
       trustedProxies: config.DASHBOARD_TRUSTED_PROXIES,
       explorers: config.PAYOUT_EXPLORERS,
       keysFile: config.PAYOUT_KEYS_FILE,
+      audiences: config.PAYOUT_KEYS_FILE === undefined ? undefined : readAudiences(environment),
+      acceptUnboundUntil: config.PAYOUT_ACCEPT_UNBOUND_UNTIL,
       policyFiles: readPolicyFiles(environment),
       redisReplicas: config.REDIS_REPLICAS,
       logger,

@@ -60,8 +60,11 @@ function readOptions({ environment }: CliContext): DoctorOptions {
   const { healthHost: host, healthPort: port, ...settings } = readSettings(DOCTOR_SETTINGS, environment);
   // Where the port was not set, no worker may be meant to serve there; 0 tells nobody where it does.
   const isKnown = Boolean(environment['HEALTH_PORT']) && port !== 0;
-  const { PAYOUT_KEYS_FILE: file } = readConfig(['PAYOUT_KEYS_FILE'], environment);
-  const keys = { file, readWorkerKey: () => readWorkerKey(environment) };
+  const { PAYOUT_KEYS_FILE: file, PAYOUT_ACCEPT_UNBOUND_UNTIL: acceptUnboundUntil } = readConfig(
+    ['PAYOUT_KEYS_FILE', 'PAYOUT_ACCEPT_UNBOUND_UNTIL'],
+    environment,
+  );
+  const keys = { file, acceptUnboundUntil, readWorkerKey: () => readWorkerKey(environment) };
   return { ...settings, accounts, keys, worker: isKnown ? { host, port } : undefined };
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { readConfig } from '../../config.js';
 import type { PayoutInput } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
-import { readEnvironmentKey } from '../context/signing-key.js';
+import { readSigning } from '../context/signing-key.js';
 import { nameFlags } from '../context/name-flags.js';
 import { parsePayoutTexts, type PayoutTexts } from '../import/parse-payout-texts.js';
 import { withProducer } from '../context/with-producer.js';
@@ -44,7 +44,7 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
     .action(async ({ json, ...texts }: Flags) => {
       const { payoutId, state, created } = await nameFlags(async () =>
         withProducer(context, (producer) => producer.enqueue(parsePayoutTexts(texts) as unknown as PayoutInput), {
-          signingKey: readEnvironmentKey(context.environment),
+          ...readSigning(context.environment),
           checkAddresses: readConfig(['PAYOUT_CHECK_ADDRESSES'], context.environment).PAYOUT_CHECK_ADDRESSES,
         }),
       );

@@ -5,6 +5,7 @@ import { parseInput } from '../../fields.js';
 import { batchField } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireTerminal, stdinIsTaken } from '../context/confirm.js';
+import { readAudience } from '../context/audience.js';
 import { readEnvironmentKey } from '../context/signing-key.js';
 import { openSource, STDIN } from '../import/open-source.js';
 import { DELIMITERS, type Delimiter } from '../import/split-csv-record.js';
@@ -28,7 +29,7 @@ Formats:
   The file's extension decides (.csv, .json, .jsonl, .ndjson), else the first character.
 
 With PAYOUT_SIGNING_KEY_FILE and PAYOUT_SIGNING_KEY_NAME the payouts are signed. JSON lines of \`payouts sign\` carry their signatures
-already (key, signature, issuedAt, expiresAt), which are kept; this host then needs no key.
+already (key, signature, issuedAt, expiresAt, audience), which are kept; this host then needs no key.
 
 An address whose checksum is wrong is an error of its row; PAYOUT_CHECK_ADDRESSES=false takes it.
 
@@ -82,10 +83,13 @@ export function defineImportCommand(command: Command, context: CliContext): void
       );
       // Before a large file is read, not after.
       const key = readEnvironmentKey(context.environment);
+      const audience = key === undefined || dryRun ? undefined : readAudience(context.environment);
       if (!yes && !dryRun) requireOperator(path, context);
       const signal = context.stopSignal();
       const source = await openSource(path, signal, delimiter === undefined ? {} : { delimiter });
-      await runImport(context, source, { batch, dryRun, skipInvalid, yes, json, intervalMs, checksums, key, signal });
+      await runImport(context, source, {
+        ...{ batch, dryRun, skipInvalid, yes, json, intervalMs, checksums, key, audience, signal },
+      });
     });
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readKeyringFile } from '../../control/keyring-file.js';
 import type { CliContext } from '../context/cli-context.js';
-import { requireKeyring } from '../context/keyring.js';
+import { requireKeys } from '../context/keyring.js';
 import { toKeyViews, warnOfKeys, type KeyView } from '../keys/describe-keys.js';
 import { formatTable } from '../output/format-table.js';
 
@@ -35,7 +35,7 @@ export function defineKeysCommand(command: Command, context: CliContext): void {
     )
     .addHelpText('after', CHECK_HELP_AFTER)
     .action((file: string | undefined, { json }: { readonly json?: true }) => {
-      const keyring = file === undefined ? requireKeyring(context.environment) : readKeyringFile(file, 'file');
+      const keyring = file === undefined ? requireKeys(context.environment) : readKeyringFile(file, 'file');
       const now = Date.now();
       const keys = toKeyViews(keyring, now);
       if (json) keys.forEach(context.writeJson);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
+import { findKeyring } from '../context/keyring.js';
 import { readPolicyDraft, requirePolicy } from '../context/policy.js';
 import { readPayout } from '../context/read-payout.js';
 import { withAccount } from '../context/with-account.js';
@@ -81,7 +82,8 @@ export function definePolicyCommand(command: Command, context: CliContext): void
     )
     .addHelpText('after', EXPLAIN_HELP_AFTER)
     .action(async (payoutId: string, { json }: Flags) => {
-      const { loaded, keyring } = requirePolicy(context.environment);
+      const { loaded } = requirePolicy(context.environment);
+      const keyring = findKeyring(context.environment);
       const payout = await withAccount(context, async ({ ledger }) => readPayout(ledger, payoutId));
       const explanation = explainPayout(payout, loaded, keyring, Date.now());
       if (json) context.writeJson(toExplanationJson(payout, loaded, explanation));

@@ -7,6 +7,7 @@ import { formatCount } from '../../format.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import { CHUNK_SIZE } from '../../producer/payout-intake.js';
 import { PayoutSigner } from '../../producer/payout-signer.js';
+import { readAudience } from '../context/audience.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireSigningKey } from '../context/signing-key.js';
 import { checkRows } from '../import/check-rows.js';
@@ -15,9 +16,9 @@ import { PayoutSpool } from '../import/payout-spool.js';
 import { RowMessages } from '../import/row-messages.js';
 
 const HELP_AFTER = `
-Reads payouts as \`payouts import\` does, and writes them as JSON lines with key, signature, issuedAt and expiresAt, for
-\`payouts import\` or PayoutProducer.enqueue on another host. Needs GATEWAY_PLATFORM_ID, PAYOUT_SIGNING_KEY_FILE and
-PAYOUT_SIGNING_KEY_NAME, and no Redis. A signature holds for 7 days; lines that are signed already are signed again.
+Reads payouts as \`payouts import\` does, and writes them as JSON lines with key, signature, issuedAt, expiresAt and audience, for
+\`payouts import\` or PayoutProducer.enqueue on another host. Needs GATEWAY_PLATFORM_ID, PAYOUT_SIGNING_KEY_FILE,
+PAYOUT_SIGNING_KEY_NAME, and PAYOUT_AUDIENCE or GATEWAY_BASE_URL, which say for which environment; no Redis. A signature holds for 7 days; lines that are signed already are signed again.
 
 Every row is checked before the first one is written. If any row has an error, nothing is written (exit code 2).
 
@@ -34,7 +35,9 @@ export function defineSignCommand(command: Command, context: CliContext): void {
     .action(async (path: string) => {
       const { environment } = context;
       const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
-      const signer = new PayoutSigner({ key: requireSigningKey(environment), platformId, clock: systemClock });
+      const signer = new PayoutSigner({
+        ...{ key: requireSigningKey(environment), platformId, audience: readAudience(environment), clock: systemClock },
+      });
       const spool = await PayoutSpool.create();
       try {
         await checkSource(path, signer, spool, context);

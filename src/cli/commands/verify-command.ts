@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Keyring } from '../../control/keyring.js';
+import type { KeyFinder } from '../../control/keyring.js';
 import { intentOf, type StoredSignature } from '../../control/signed-payout.js';
 import { verifyIntent, type IntentVerdict } from '../../control/verify-intent.js';
 import { NotVerifiedError } from '../../errors.js';
@@ -43,7 +43,7 @@ export function defineVerifyCommand(command: Command, context: CliContext): void
     });
 }
 
-function verifyPayout(platformId: number, payout: Payout, keyring: Keyring): IntentVerdict {
+function verifyPayout(platformId: number, payout: Payout, keyring: KeyFinder): IntentVerdict {
   const { signed } = payout;
   return verifyIntent(intentOf(platformId, payout, signed ?? UNSIGNED), signed, keyring, Date.now());
 }

@@ -65,7 +65,7 @@ export function defineWorkerCommand(command: Command, context: CliContext): void
 
 /** @param stoppedBy - what stops it beside its own signals */
 async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: readonly AbortSignal[]): Promise<void> {
-  const { settings: all, accounts, keysFile, receiptKey } = readWorkerSetup(environment);
+  const { settings: all, accounts, receiptKey } = readWorkerSetup(environment);
   const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = all;
   const logger = createLogger(logLevel);
   const { signal: stop } = followSignals(stopSignal(), ...stoppedBy);
@@ -82,10 +82,7 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
   const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
   const health = await serveHealth({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
   try {
-    worker = await createPayoutWorker(
-      { ...settings, accounts, keysFile, receiptKey, observe: metrics.observe, logger },
-      stop,
-    );
+    worker = await createPayoutWorker({ ...settings, accounts, receiptKey, observe: metrics.observe, logger }, stop);
     if (early.isReloadDue) reload();
     logger.info({ platformIds: accounts.map(({ platformId }) => platformId) }, 'worker started');
     await untilAborted(stop);

@@ -1,9 +1,7 @@
 import { readConfig, type Environment } from '../../config.js';
-import { readKeyringFile } from '../../control/keyring-file.js';
 import type { Payout } from '../../ledger/payout.js';
 import { judgeApprovals, type JudgedApproval } from '../../operator/approvable-payout.js';
-
-const FILE = 'PAYOUT_KEYS_FILE';
+import { findKeyring } from './keyring.js';
 
 /** Says of a payout's approvals whether they count. */
 export type ApprovalJudge = (payout: Payout) => readonly JudgedApproval[];
@@ -13,9 +11,8 @@ export type ApprovalJudge = (payout: Payout) => readonly JudgedApproval[];
  * @throws InvalidConfigError when the keyring cannot be used
  */
 export function openApprovalJudge(environment: Environment): ApprovalJudge | undefined {
-  const { [FILE]: path } = readConfig([FILE], environment);
-  if (path === undefined) return undefined;
-  const keyring = readKeyringFile(path, FILE);
+  const keyring = findKeyring(environment);
+  if (keyring === undefined) return undefined;
   const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
   return (payout) => judgeApprovals(payout, { platformId, keyring, now: Date.now() });
 }

@@ -1,18 +1,15 @@
 import { readConfig, type Environment } from '../../config.js';
-import { readKeyringFile } from '../../control/keyring-file.js';
 import type { ReceiptVerdict } from '../../control/verify-receipt.js';
 import { ReceiptVerifier } from '../../producer/receipt-verifier.js';
-
-const FILE = 'PAYOUT_KEYS_FILE';
+import { findKeyring } from './keyring.js';
 
 /**
  * Verifies the receipts of the environment's account with its keyring; undefined where there is no keyring.
  * @throws InvalidConfigError when the keyring cannot be used
  */
 export function openReceiptVerifier(environment: Environment): ReceiptVerifier | undefined {
-  const { [FILE]: path } = readConfig([FILE], environment);
-  if (path === undefined) return undefined;
-  const keyring = readKeyringFile(path, FILE);
+  const keyring = findKeyring(environment);
+  if (keyring === undefined) return undefined;
   return new ReceiptVerifier(readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID, keyring);
 }
 

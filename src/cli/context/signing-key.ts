@@ -1,6 +1,8 @@
 import { mayReadOpenSecrets, readConfig, type Environment } from '../../config.js';
 import { readSigningKey, type SigningKey } from '../../control/signing-key-file.js';
 import { InvalidConfigError } from '../../errors.js';
+import type { PayoutProducerOptions } from '../../producer/payout-producer.js';
+import { readAudience } from './audience.js';
 
 const FILE = 'PAYOUT_SIGNING_KEY_FILE';
 const WORKER_FILE = 'PAYOUT_WORKER_KEY_FILE';
@@ -46,6 +48,15 @@ function readKey(
   } catch (error) {
     throw invalid(fileVariable, `${file} ${(error as Error).message}`);
   }
+}
+
+/**
+ * How the environment's account signs payouts, and for which environment; both undefined where they are not signed.
+ * @throws InvalidConfigError as {@link readEnvironmentKey}, and where nothing says for which environment
+ */
+export function readSigning(environment: Environment): Pick<PayoutProducerOptions, 'signingKey' | 'audience'> {
+  const signingKey = readEnvironmentKey(environment);
+  return { signingKey, audience: signingKey && readAudience(environment) };
 }
 
 /** As {@link readEnvironmentKey}, for a command that does nothing without a key. @throws InvalidConfigError */

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { mayReadOpenSecrets, readConfig } from '../../config.js';
 import type { ActSigner } from '../../control/act-signer.js';
-import type { Keyring } from '../../control/keyring.js';
+import type { BoundKeyring } from '../../control/keyring.js';
 import { readKeyringFile } from '../../control/keyring-file.js';
 import { InvalidInputError, NotVerifiedError } from '../../errors.js';
+import { readAudience } from './audience.js';
 import type { CliContext } from './cli-context.js';
 import { nameFlags } from './name-flags.js';
 
@@ -53,11 +54,12 @@ export async function openSigner(
     );
   }
   const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'PAYOUT_KEYS_FILE');
+  const audience = readAudience(environment);
   // Most commands sign nothing.
   const { openActSigner } = await import('../../operator/open-act-signer.js');
   return nameFlags(() =>
     openActSigner({
-      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, environment, onMessage: writeError },
+      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, audience, environment, onMessage: writeError },
       allowReadableSecrets: mayReadOpenSecrets(environment),
     }),
   );
@@ -71,13 +73,14 @@ export async function openSigner(
 export async function openApprover(
   { environment, writeError }: CliContext,
   { key, sshKey, keyName }: SigningFlags,
-  keyring: Keyring,
+  keyring: BoundKeyring,
 ): Promise<ActSigner | undefined> {
   if (key === undefined && sshKey === undefined) return undefined;
+  const { audience } = keyring;
   const { openApprovalSigner } = await import('../../operator/open-act-signer.js');
   return nameFlags(() =>
     openApprovalSigner({
-      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, environment, onMessage: writeError },
+      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, audience, environment, onMessage: writeError },
       allowReadableSecrets: mayReadOpenSecrets(environment),
     }),
   );

@@ -10,7 +10,7 @@ import type { CliContext } from './cli-context.js';
 export async function withProducer<Result>(
   context: CliContext,
   use: (producer: PayoutProducer) => Promise<Result>,
-  signing: Pick<PayoutProducerOptions, 'signingKey' | 'checkAddresses'> = {},
+  signing: Pick<PayoutProducerOptions, 'signingKey' | 'audience' | 'checkAddresses'> = {},
 ): Promise<Result> {
   const producer = new PayoutProducer({ ...readAccountOptions(context), ...signing });
   try {

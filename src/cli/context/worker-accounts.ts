@@ -3,11 +3,13 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { partialAccountSettingsSchema } from '../../account-settings.js';
 import { mayReadOpenSecrets, readConfig, readSettings, type Environment } from '../../config.js';
+import { audienceOf } from '../../control/audience.js';
 import { InvalidConfigError } from '../../errors.js';
 import { toProblem } from '../../fields.js';
 import { readSecretFile } from '../../secret-file.js';
 import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../../settings.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
+import { readAudience } from './audience.js';
 
 /** One account in an accounts file: its identity, and what differs from the environment. */
 const fileAccountSchema = z
@@ -71,6 +73,19 @@ export function readPolicyFiles(environment: Environment): ReadonlyMap<number, s
     accounts.flatMap(({ platformId, policyFile = common }) =>
       policyFile === undefined ? [] : [[platformId, policyFile] as const],
     ),
+  );
+}
+
+/**
+ * For which environment each account of {@link readPlatformIds} signs.
+ * @throws InvalidConfigError with every problem
+ */
+export function readAudiences(environment: Environment): ReadonlyMap<number, string> {
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  if (file === undefined) return new Map(readPlatformIds(environment).map((id) => [id, readAudience(environment)]));
+  const { PAYOUT_AUDIENCE: common } = readConfig(['PAYOUT_AUDIENCE'], environment);
+  return new Map(
+    parseAccountsFile(file).map((account) => [account.platformId, audienceOf({ audience: common, ...account })]),
   );
 }
 

@@ -11,6 +11,8 @@ export interface DemoKeys {
   /** The keyring, public keys only. */
   readonly keysFile: string;
   readonly shop: SigningKeyOption;
+  /** The environment that the shop, the approvers and the worker sign for. */
+  readonly audience: string;
   /** By the name of the key. */
   readonly approvers: ReadonlyMap<string, KeyObject>;
   /** What its worker is given besides. */
@@ -24,6 +26,8 @@ export interface DemoApprover {
   readonly name: string;
   readonly person: string;
 }
+
+const AUDIENCE = 'demo';
 
 /** The person whose key signs for the shop. */
 export const SHOP_PERSON = "the demo's shop";
@@ -45,8 +49,10 @@ export function makeKeys(dir: string, people: readonly DemoApprover[] = []): Dem
   return {
     keysFile,
     shop: { name: 'shop', privateKey: shop },
+    audience: AUDIENCE,
     approvers: new Map(approvals.map(({ name, key }) => [name, key])),
     environment: {
+      PAYOUT_AUDIENCE: AUDIENCE,
       PAYOUT_KEYS_FILE: keysFile,
       PAYOUT_WORKER_KEY_FILE: workerFile,
       PAYOUT_WORKER_KEY_NAME: 'worker',

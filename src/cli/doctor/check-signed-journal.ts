@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Keyring } from '../../control/keyring.js';
+import type { KeyFinder } from '../../control/keyring.js';
 import { INTENT_LIFETIME_MS } from '../../control/intent-signer.js';
 import { formatCount, formatTime } from '../../format.js';
 import { journalPath } from '../../journal/journal-files.js';
@@ -22,7 +22,7 @@ const NAME = 'signed journal';
 export async function checkSignedJournal(
   journalDir: string,
   connection: LedgerConnection,
-  keyring: Keyring,
+  keyring: KeyFinder,
 ): Promise<CheckResult> {
   const { platformId, clock } = connection;
   const reader = new JournalReader(journalPath(resolve(journalDir), platformId));

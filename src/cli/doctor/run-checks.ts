@@ -5,7 +5,8 @@ import { STATES_WITH_JOB } from '../../ledger/states.js';
 import { silentLogger, type Logger } from '../../logger.js';
 import { openAccount } from '../../queues/open-account.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
-import type { Keyring } from '../../control/keyring.js';
+import { audienceOf, openAudience } from '../../control/audience.js';
+import type { KeyFinder } from '../../control/keyring.js';
 import { ACCOUNT_SETTINGS } from '../../settings.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { checkArchiveFolder } from './check-archive-folder.js';
@@ -17,7 +18,7 @@ import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } f
 import { checkJobs, JOB_CHECK_NAMES } from './check-jobs.js';
 import { checkJournalAgreement } from './check-journal.js';
 import { checkJournalFolder } from './check-journal-folder.js';
-import { checkKeys, type KeysToCheck } from './check-keys.js';
+import { checkAudience, checkKeys, type KeysToCheck } from './check-keys.js';
 import { checkNotifications } from './check-notifications.js';
 import { checkOutbox } from './check-outbox.js';
 import { checkPolicy } from './check-policy.js';
@@ -96,6 +97,7 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
     }
     for (const account of accounts) {
       const { platformId } = account;
+      yield { ...checkAudience(account), platformId };
       // Of a keyring that cannot be used the checks of the keys tell.
       const policy = isSigned && keyring === undefined ? [] : checkPolicy(account, keyring, clock);
       for (const result of policy) yield { ...result, platformId };
@@ -105,7 +107,11 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
       for await (const result of checkGateway(account, clock)) yield { ...result, platformId };
       if (there === undefined) continue;
       const { pollRate = ACCOUNT_SETTINGS.pollRate.default } = account;
-      for await (const result of checkLedger(there, platformId, { journalDir, isSigned, keyring, pollRate, clock }))
+      const audience = openAudience(audienceOf(account), keys.acceptUnboundUntil, clock);
+      const bound = keyring?.for(audience);
+      for await (const result of checkLedger(there, platformId, {
+        ...{ journalDir, isSigned, keyring: bound, pollRate, clock },
+      }))
         yield { ...result, platformId };
     }
   } finally {
@@ -140,7 +146,7 @@ interface LedgerCheckOptions {
   /** Whether only signed payouts are sent. */
   readonly isSigned: boolean;
   /** Undefined where nothing has to be signed, or the file cannot be used. */
-  readonly keyring: Keyring | undefined;
+  readonly keyring: KeyFinder | undefined;
   readonly pollRate: number;
   readonly clock: Clock;
 }

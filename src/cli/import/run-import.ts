@@ -30,6 +30,8 @@ export interface ImportOptions {
   readonly checksums: boolean;
   /** Undefined where payouts are not signed. */
   readonly key: SigningKey | undefined;
+  /** For which environment the key signs; undefined where nothing is signed. */
+  readonly audience: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -130,7 +132,7 @@ async function askToEnqueue({ context, options }: ImportRun, { payouts }: FileCh
 }
 
 async function enqueueAll({ context, source, options, spool, counts }: ImportRun, total: number): Promise<void> {
-  const { key, signal } = options;
+  const { key, audience, signal } = options;
   const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
   const progress = startProgress('Enqueuing', total, context.terminal.output);
   const countDone = (): number => counts.created + counts.existing + counts.conflicts;
@@ -139,7 +141,10 @@ async function enqueueAll({ context, source, options, spool, counts }: ImportRun
     await withAccount(context, (account) =>
       enqueueSpool(spool, {
         account,
-        signer: key === undefined ? undefined : new PayoutSigner({ key, ...account.ledger.connection }),
+        signer:
+          key === undefined || audience === undefined
+            ? undefined
+            : new PayoutSigner({ key, audience, ...account.ledger.connection }),
         counts,
         signal,
         onConflict: (conflict) => {

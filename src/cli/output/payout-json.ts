@@ -9,6 +9,6 @@ import { toApprovalsJson } from './approvals-json.js';
 export function toPayoutJson({ signed, approvals, ...payout }: Payout, judged?: readonly JudgedApproval[]): object {
   const approved = approvals === undefined ? payout : { ...payout, approvals: toApprovalsJson({ approvals }, judged) };
   if (signed === undefined) return approved;
-  const { key: signedBy, issuedAt, expiresAt } = signed;
-  return { ...approved, signedBy, issuedAt, expiresAt };
+  const { key: signedBy, issuedAt, expiresAt, audience } = signed;
+  return { ...approved, signedBy, issuedAt, expiresAt, audience };
 }

@@ -29,18 +29,18 @@ const BODY_LIMIT = '16kb';
  * nothing, as no approval in Redis does: the worker verifies it with its own.
  */
 export function acceptApprovals(options: ApprovalsOptions): Router {
-  const { files, logger } = options;
+  const { logger } = options;
   const router = Router({ caseSensitive: true, strict: true });
   const parseBody = express.json({ limit: BODY_LIMIT, type: 'application/json', inflate: false });
-  router.post(APPROVALS_PATH, requireKeyring(files), refuseCrossSite, requireJson, parseBody, accept(options));
+  router.post(APPROVALS_PATH, requireKeyring(options), refuseCrossSite, requireJson, parseBody, accept(options));
   router.use(APPROVALS_PATH, respondToRefusal(logger));
   return router;
 }
 
 /** Who has none could not tell a signature from any other text. */
-function requireKeyring(files: ControlFiles): RequestHandler {
+function requireKeyring({ ledger, files }: ApprovalsOptions): RequestHandler {
   return (_, response, next) => {
-    if (files.keyring !== undefined) {
+    if (files.keyringOf(ledger.connection.platformId) !== undefined) {
       next();
       return;
     }
@@ -63,7 +63,7 @@ const requireJson: RequestHandler = (request, response, next) => {
 function accept({ ledger, files, logger }: ApprovalsOptions): RequestHandler {
   const { platformId, clock } = ledger.connection;
   return async (request: Request, response: Response) => {
-    const { keyring } = files;
+    const keyring = files.keyringOf(platformId);
     if (keyring === undefined) throw new NotVerifiedError('This dashboard has no keyring (PAYOUT_KEYS_FILE)');
     const uploaded = parseUploadedApproval(request.body);
     const { payoutId, decision, by, expiresAt } = uploaded.approval;

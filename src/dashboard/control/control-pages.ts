@@ -62,7 +62,7 @@ class ControlPages {
       readPolicyReport(connection),
       this.#shown(),
     ]);
-    const { keyring } = files;
+    const keyring = files.keyringOf(connection.platformId);
     const view = keyring && { platformId: connection.platformId, keyring, now: shown.wallNow };
     const list = { query, page, total: stats.held, report, whoSaid: (payout: Payout) => whoSaid(payout, view) };
     response.send(heldPage(site(request), list, shown));
@@ -87,7 +87,13 @@ class ControlPages {
       this.#shown(),
     ]);
     const rows = await this.#toRows(sends);
-    const list = { rows, next, isFirst: before === undefined, hasKeyring: files.keyring !== undefined, report };
+    const list = {
+      rows,
+      next,
+      isFirst: before === undefined,
+      hasKeyring: files.keyringOf(connection.platformId) !== undefined,
+      report,
+    };
     response.send(auditPage(site(request), list, shown));
   }
 
@@ -101,7 +107,7 @@ class ControlPages {
       readReadable(connection, payoutIds, () => undefined),
       readBegunSpends(connection, oldest.storedAt - SCRIPT_MS, newest.storedAt + SCRIPT_MS),
     ]);
-    const { keyring } = files;
+    const keyring = files.keyringOf(connection.platformId);
     const facts = {
       payouts: new Map(payouts.map((payout) => [payout.payoutId, payout])),
       usd: new Map(

@@ -59,7 +59,7 @@ export async function readPayoutControl(
   const isOpen = payout.state === 'queued' || payout.state === 'held';
   const asOf = isOpen ? undefined : payout.history.findLast(({ to }) => to === 'sending')?.at;
   const now = clock.wallNow();
-  const { keyring } = files;
+  const keyring = files.keyringOf(platformId);
   const view = keyring && { platformId, keyring, now: asOf === undefined ? now : Date.parse(asOf) };
   const [reasons, report] = await Promise.all([
     approvals.length === 0 ? undefined : readApprovalReasons(connection, payout.payoutId, signedFirst(approvals)),
@@ -86,7 +86,7 @@ function signedFirst(approvals: readonly SignedApproval[]): number {
 
 interface RulesContext {
   readonly loaded: LoadedPolicy | undefined;
-  readonly keyring: ControlFiles['keyring'];
+  readonly keyring: ReturnType<ControlFiles['keyringOf']>;
   readonly report: PolicyReport | undefined;
   readonly currencies: readonly Currency[];
   readonly now: number;

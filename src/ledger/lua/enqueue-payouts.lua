@@ -6,7 +6,7 @@
 local at = ARGV[1]
 
 local IDENTITY = { 'paymentId', 'amount', 'addressTo', 'symbol', 'priority', 'notBefore', 'reference', 'metadata' }
-local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp' }
+local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp', 'aud', 'audRest', 'audRest2', 'audRest3', 'requestedBy' }
 
 -- Who approved the former intent said nothing of the new one.
 local function drop_approvals(record)
@@ -30,14 +30,12 @@ local function renew(payout, first, last)
   if issued and issued >= given.iat then return end
   local fields = {}
   for _, field in ipairs(SIGNATURE) do
-    fields[#fields + 1] = field
-    fields[#fields + 1] = given[field]
-  end
-  if given.requestedBy then
-    fields[#fields + 1] = 'requestedBy'
-    fields[#fields + 1] = given.requestedBy
-  else
-    redis.call('HDEL', payout.record, 'requestedBy')
+    if given[field] then
+      fields[#fields + 1] = field
+      fields[#fields + 1] = given[field]
+    else
+      redis.call('HDEL', payout.record, field)
+    end
   end
   drop_approvals(payout.record)
   redis.call('HSET', payout.record, unpack(fields))

@@ -1,5 +1,5 @@
 import { followSignals, isAborted, type Clock } from '../../clock.js';
-import type { Keyring } from '../../control/keyring.js';
+import type { KeyFinder, Keyring } from '../../control/keyring.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
@@ -18,7 +18,7 @@ export interface AccountPolicyOptions {
   readonly platformId: number;
   readonly current: PolicyInForce;
   readonly signatures?: SendAuthority | undefined;
-  readonly keyring?: Pick<Keyring, 'keys' | 'find'> | undefined;
+  readonly keyring?: (KeyFinder & Pick<Keyring, 'keys'>) | undefined;
   readonly journal: SendJournal;
   readonly ledger: Pick<PayoutLedger, 'change'>;
   readonly relay: Pick<OutboxRelay, 'tryDeliver'>;

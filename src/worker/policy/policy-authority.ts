@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js';
 import { countApprovals, type ApprovalCount } from '../../control/count-approvals.js';
-import type { Keyring } from '../../control/keyring.js';
+import type { KeyFinder, Keyring } from '../../control/keyring.js';
 import { findStranger } from '../../control/person.js';
 import { decide, type Decision, type PolicySubject, type UsdWorth, type Verdict } from '../../control/policy/decide.js';
 import { DEFAULT_USD, type Policy, type PolicyRule } from '../../control/policy/policy.js';
@@ -29,7 +29,7 @@ export interface PolicyAuthorityOptions {
   /** Judges signatures first; undefined where nothing has to be signed. */
   readonly signatures?: SendAuthority | undefined;
   /** Whose approvals count; undefined where none do. */
-  readonly keyring?: Pick<Keyring, 'keys' | 'find'> | undefined;
+  readonly keyring?: (KeyFinder & Pick<Keyring, 'keys'>) | undefined;
   readonly journal: Pick<SendJournal, 'takeSpends' | 'seenAt' | 'rejectionOf' | 'noteRejected'>;
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
   /** For how long a request may be on its way after it was journaled, ms. */

@@ -14,6 +14,7 @@ import type { CliResult } from '../../support/cli.js';
 import { openWorld, type PayoutWorld } from '../../worker/support/payout-world.js';
 import { endAllWorkers } from '../../worker/support/worker-process.js';
 import { runInProcess } from '../support/in-process.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /**
  * A real worker process with keys and a policy has sent payouts; then somebody writes to Redis, or to the journal. What he changed
@@ -110,6 +111,7 @@ beforeAll(async () => {
   const producer = new PayoutProducer({
     redisUrl,
     platformId,
+    audience: TEST_AUDIENCE,
     signingKey: { name: 'shop', privateKey: shop.privateKey },
   });
   const about = { paymentId: 6, addressTo: WALLET, requestedBy: 'Pat', reference: '=invoice 5' };

@@ -6,6 +6,7 @@ import { readKeyringFile } from '../../../src/control/keyring-file.js';
 import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
 import { judgeApprovals } from '../../../src/operator/approvable-payout.js';
 import { openApprovalRig, type ApprovalRig } from '../support/approval-rig.js';
+import { TEST_TRUST } from '../../control/support/keys.js';
 
 let rig: ApprovalRig;
 beforeEach(async () => {
@@ -16,7 +17,7 @@ afterEach(async () => rig.close());
 /** Whose approvals and rejections a worker counts, and what it says of the others. */
 async function counted(payoutId: string): Promise<string[]> {
   const { platformId } = rig.account.ledger.connection;
-  const keyring = readKeyringFile(rig.env['PAYOUT_KEYS_FILE'] ?? '');
+  const keyring = readKeyringFile(rig.env['PAYOUT_KEYS_FILE'] ?? '').for(TEST_TRUST);
   const payout = await rig.account.ledger.require(payoutId);
   const judged = judgeApprovals(payout, { platformId, keyring, now: Date.now() });
   return judged.map(({ approval, person, message = '' }) => `${approval.decision} ${person ?? message}`);
@@ -183,7 +184,9 @@ describe('approvals that are signed elsewhere', () => {
       by: 'bob',
       payout: { addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', amount: '12.5' },
     });
-    expect(line.text).toMatch(/^payout-queue approval v1\nplatformId=\d+\npayoutId=p\nintent=[0-9a-f]{64}\n/);
+    expect(line.text).toMatch(
+      /^payout-queue approval v2\naudience=test\nplatformId=\d+\npayoutId=p\nintent=[0-9a-f]{64}\n/,
+    );
     const args = ['-q', '-Y', 'sign', '-f', rig.files.bob, '-n', 'approval.payout-queue'];
     const signature = String(spawnSync('ssh-keygen', args, { input: line.text }).stdout);
     await writeFile(file(), `${JSON.stringify({ ...line, signature })}\n`);

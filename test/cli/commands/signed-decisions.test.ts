@@ -12,6 +12,7 @@ import { intentHashOf, requireAct, sendSigned } from '../../operator/support/sig
 import { runCli, type CliResult } from '../../support/cli.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';
 import { runInProcess } from '../support/in-process.js';
+import { TEST_TRUST } from '../../control/support/keys.js';
 
 const WHY = ['--reason', 'ticket 812', '--by', 'ann'];
 
@@ -53,7 +54,13 @@ async function signerOf(payoutId: string): Promise<string> {
     intent: intentHashOf(platformId, payout),
     attempt: payout.attempt,
   } as const;
-  const verdict = verifyAct(platformId, act, wanted, readKeyringFile(env['PAYOUT_KEYS_FILE'] ?? ''), Date.now());
+  const verdict = verifyAct(
+    platformId,
+    act,
+    wanted,
+    readKeyringFile(env['PAYOUT_KEYS_FILE'] ?? '').for(TEST_TRUST),
+    Date.now(),
+  );
   return verdict.kind === 'verified' ? `${act.by} of ${verdict.person}` : verdict.message;
 }
 
@@ -61,7 +68,7 @@ async function signerOf(payoutId: string): Promise<string> {
 function accountSigner(act: 'resume' | 'adopt', text: string | undefined): string {
   const { platformId } = account.ledger.connection;
   const wanted = { act, payoutId: '', intent: '', attempt: undefined };
-  const keyring = readKeyringFile(env['PAYOUT_KEYS_FILE'] ?? '');
+  const keyring = readKeyringFile(env['PAYOUT_KEYS_FILE'] ?? '').for(TEST_TRUST);
   const verdict = verifyAct(platformId, requireAct(text), wanted, keyring, Date.now());
   return verdict.kind === 'verified' ? verdict.person : verdict.message;
 }

@@ -21,6 +21,7 @@ describe('payouts doctor', () => {
       'Redis memory',
       'system clock',
       'journal folder',
+      'audience',
       'gateway connection',
       'gateway account',
       'gateway currencies',

@@ -5,7 +5,7 @@ import { signAct } from '../../../src/control/act-signer.js';
 import { signText } from '../../../src/control/ed25519.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import { openAccount } from '../../../src/queues/open-account.js';
-import { keyEntry, testKey, type KeyEntry } from '../../control/support/keys.js';
+import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../../control/support/keys.js';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { problemOf, useDoctor } from '../support/doctor-rig.js';
 
@@ -158,7 +158,11 @@ describe('payouts doctor reads in the send journal', () => {
     expect(found[0]?.fix).toContain(`payouts resume --account ${doctor.platformId} --key FILE --reason WHY`);
 
     const account = openAccount({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
-    const signer = { name: 'ann', sign: async (text: string) => Promise.resolve(signText(text, ANN)) };
+    const signer = {
+      name: 'ann',
+      audience: TEST_AUDIENCE,
+      sign: async (text: string) => Promise.resolve(signText(text, ANN)),
+    };
     const content = { act: 'resume', payoutId: '', intent: '', attempt: undefined, reason: 'settled' } as const;
     await account.ledger.pause('ann', 'looks like a block');
     expect((await findWith([shop(), ann()])).found).toEqual([problemOf('pause', 'looks like a block')]);

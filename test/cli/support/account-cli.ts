@@ -3,6 +3,7 @@ import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { closeRedis, connectRedis } from '../../../src/redis.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
 import { runCli, startCli, type CliResult, type RunningCli } from '../../support/cli.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { runInProcess } from './in-process.js';
 
 /** An account of the test's own: its ledger, and `payouts` run for it. */
@@ -26,7 +27,7 @@ export function openAccountCli(): AccountCli {
   const redis = connectRedis(testRedisUrl(), 'commands');
   const ledger = new PayoutLedger(connectLedger(redis, platformId));
   const { keys } = ledger.connection;
-  const env = { GATEWAY_PLATFORM_ID: String(platformId) };
+  const env = { GATEWAY_PLATFORM_ID: String(platformId), PAYOUT_AUDIENCE: TEST_AUDIENCE };
   const run = async (...args: string[]): Promise<CliResult> => runInProcess(args, env);
   return {
     ledger,

@@ -8,6 +8,7 @@ import { aPayout } from '../../ledger/support/a-payout.js';
 import { runCli, type CliResult } from '../../support/cli.js';
 import { openAccountCli, type AccountCli } from './account-cli.js';
 import { runInProcess } from './in-process.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /** An account whose payouts are signed by a shop, and the keys of those who approve them. */
 export interface ApprovalRig {
@@ -47,7 +48,12 @@ export async function openApprovalRig(): Promise<ApprovalRig> {
   );
   const { ledger } = account;
   const { connection } = ledger;
-  const signer = new IntentSigner({ name: 'shop', privateKey: shop.privateKey }, connection.platformId, systemClock);
+  const signer = new IntentSigner({
+    key: { name: 'shop', privateKey: shop.privateKey },
+    platformId: connection.platformId,
+    audience: TEST_AUDIENCE,
+    clock: systemClock,
+  });
   const env = { ...account.env, PAYOUT_KEYS_FILE: keyring, PATH: process.env['PATH'] ?? '' };
   const rig: ApprovalRig = {
     ...{ account, keys, env },

@@ -1,3 +1,4 @@
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,6 +49,7 @@ export class DoctorRig {
       REDIS_URL: this.redis.url,
       GATEWAY_PLATFORM_ID: String(this.platformId),
       GATEWAY_BASE_URL: this.sandbox.url,
+      PAYOUT_AUDIENCE: TEST_AUDIENCE,
       GATEWAY_SECRET_KEY: this.secretKey,
       SEND_JOURNAL_DIR: join(this.dir, 'journal'),
     };

@@ -1,5 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { Keyring, type KeyRole } from '../../../src/control/keyring.js';
+import type { Audience } from '../../../src/control/audience.js';
+import { Keyring, type BoundKeyring, type KeyRole } from '../../../src/control/keyring.js';
 import { formatPublicKey } from '../../../src/control/signing-key-file.js';
 
 /** The private key of a seed of 32 bytes. @param seed - hexadecimal */
@@ -33,6 +34,12 @@ export function keyEntry(privateKey: KeyObject, changes: Partial<KeyEntry> = {})
   return { name: 'shop', role: 'producer', person: 'Shop', public: formatPublicKey(privateKey), ...changes };
 }
 
-export function keyringOf(...keys: readonly KeyEntry[]): Keyring {
-  return Keyring.parse({ version: 1, keys });
+/** For which environment the tests sign; workers of the tests have it as PAYOUT_AUDIENCE. */
+export const TEST_AUDIENCE = 'test';
+
+export const TEST_TRUST: Audience = { audience: TEST_AUDIENCE, acceptsUnbound: () => false };
+
+/** A keyring with which signatures count that are meant for {@link TEST_AUDIENCE}, and no others. */
+export function keyringOf(...keys: readonly KeyEntry[]): BoundKeyring {
+  return Keyring.parse({ version: 1, keys }).for(TEST_TRUST);
 }

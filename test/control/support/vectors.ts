@@ -1,13 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { formatAct, type Act } from '../../../src/control/act.js';
+import { formatApproval, type Approval } from '../../../src/control/approval.js';
 import { formatIntent, type Intent } from '../../../src/control/intent.js';
 import { formatReceipt, type Receipt } from '../../../src/control/receipt.js';
+import type { StatementType } from '../../../src/control/statement.js';
 import type { MadeByPhp, MadeByPython } from '../make-vectors/makers.js';
 
 /** A signed text of cases.json. */
 export interface StatementCase {
   readonly name: string;
-  readonly kind: 'intent' | 'act' | 'receipt';
+  readonly kind: StatementType;
+  /** Version 1 had none. */
+  readonly audience?: string;
   readonly platformId: number;
   readonly fields: Readonly<Record<string, string | number>>;
 }
@@ -23,8 +27,10 @@ export function readVectors(): Vectors {
 }
 
 /** The text that our code makes of a case. */
-export function formatCase({ kind, platformId, fields }: StatementCase): string {
-  if (kind === 'intent') return formatIntent({ platformId, ...fields } as unknown as Intent);
-  if (kind === 'act') return formatAct(platformId, fields as unknown as Act);
-  return formatReceipt(platformId, fields as unknown as Receipt);
+export function formatCase({ kind, audience, platformId, fields }: StatementCase): string {
+  const given: unknown = { audience, platformId, ...fields };
+  if (kind === 'intent') return formatIntent(given as Intent);
+  if (kind === 'act') return formatAct(platformId, given as Act);
+  if (kind === 'approval') return formatApproval(platformId, given as Approval);
+  return formatReceipt(platformId, given as Receipt);
 }

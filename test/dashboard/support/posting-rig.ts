@@ -7,6 +7,7 @@ import { signText } from '../../../src/control/ed25519.js';
 import { openApprovalRig, type ApprovalRig } from '../../cli/support/approval-rig.js';
 import type { KeyEntry } from '../../control/support/keys.js';
 import { basicAuth, openDashboard, type RunningDashboard } from './running-dashboard.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 export type Body = Readonly<Record<string, unknown>>;
 
@@ -82,7 +83,15 @@ export class PostingRig {
     const printed = await this.rig.run('approve', payoutId, '--offline', '--key-name', 'bob');
     const { intent } = JSON.parse(printed.stdout) as { intent: string };
     const times = { at: time(0), expiresAt: time(1) };
-    const approval = { payoutId, intent, decision: 'approve', by: key, ...times, ...change } as const;
+    const approval = {
+      audience: TEST_AUDIENCE,
+      payoutId,
+      intent,
+      decision: 'approve',
+      by: key,
+      ...times,
+      ...change,
+    } as const;
     const privateKey = createPrivateKey(await readFile(`${this.rig.keys.dir}/${key}.pem`));
     return { ...approval, signature: signText(formatApproval(platformId, approval), privateKey) };
   }

@@ -1,5 +1,6 @@
 import { startDashboard, type DashboardServerOptions } from '../../../src/dashboard/index.js';
 import type { TestAccount } from '../../ledger/support/test-account.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /** A dashboard on a free port, with a client. */
 export interface RunningDashboard {
@@ -22,6 +23,9 @@ export async function openDashboard(
     redisUrl: process.env['REDIS_URL'] ?? '',
     host: '127.0.0.1',
     port: 0,
+    audiences: new Map(
+      [options.platformId ?? account.platformId].flat().map((platformId) => [platformId, TEST_AUDIENCE]),
+    ),
     ...options,
   });
   const headers = password === undefined ? {} : { authorization: basicAuth(user, password) };

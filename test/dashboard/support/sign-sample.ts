@@ -13,6 +13,7 @@ import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { openTestKeys } from '../../control/support/key-files.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import type { SampleAccount } from './sample-account.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /** What a dashboard needs that judges a sample account by itself. */
 export interface SignedSample {
@@ -36,7 +37,12 @@ export async function signSample(account: SampleAccount): Promise<SignedSample> 
   );
   const policyFile = join(keys.dir, 'policy.yaml');
   await writeFile(policyFile, policyText(platformId), { mode: 0o600 });
-  const signer = new IntentSigner({ name: 'shop', privateKey: shop.privateKey }, platformId, clock);
+  const signer = new IntentSigner({
+    key: { name: 'shop', privateKey: shop.privateKey },
+    platformId,
+    audience: TEST_AUDIENCE,
+    clock,
+  });
 
   const enqueue = async (payoutId: string, given: Partial<PayoutInput>): Promise<string> => {
     const payout = aPayout(payoutId, { addressTo: ADDRESS, ...given });
@@ -50,6 +56,7 @@ export async function signSample(account: SampleAccount): Promise<SignedSample> 
   const iso = (inMs: number): string => new Date(clock.wallNow() + inMs).toISOString();
   const approve = async (payoutId: string, intent: string): Promise<void> => {
     const approval = {
+      audience: TEST_AUDIENCE,
       payoutId,
       intent,
       decision: 'approve',

@@ -11,12 +11,14 @@ import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from 
 import { ForgedAccount } from './forged-account.js';
 import { writeKeyring } from '../../control/support/key-files.js';
 import { keyringEntries } from './signers.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 const SECRET_KEY = 'k-forging-0123456789';
 const FIRST_PLATFORM = 7_000;
 
 /** The fastest that the settings allow, and a breaker that is in no test's way. */
 const QUICK: PartialAccountSettings = {
+  audience: TEST_AUDIENCE,
   intervalMs: 1_010,
   leaseMs: 1_000,
   quarantineMs: 0,

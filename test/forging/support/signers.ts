@@ -4,7 +4,7 @@ import { formatAct, serializeAct, type Act } from '../../../src/control/act.js';
 import { signText } from '../../../src/control/ed25519.js';
 import { formatIntent } from '../../../src/control/intent.js';
 import { intentOf, type IntentSignature, type SignedFields } from '../../../src/control/signed-payout.js';
-import { keyEntry, testKey, type KeyEntry } from '../../control/support/keys.js';
+import { keyEntry, TEST_AUDIENCE, testKey, type KeyEntry } from '../../control/support/keys.js';
 
 const MINUTE_MS = 60_000;
 export const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -53,6 +53,8 @@ export interface SignOptions {
   /** The name that the signature carries. @defaultValue the key's own */
   readonly as?: string;
   readonly platformId?: number;
+  /** The environment that is signed, and stored. */
+  readonly audience?: string | undefined;
   /** Wall clock, ms. */
   readonly issuedAt?: number;
   readonly lifetimeMs?: number;
@@ -67,9 +69,11 @@ export function signPayout(platformId: number, fields: SignedFields, options: Si
     issuedAt: new Date(issuedAt).toISOString(),
     expiresAt: new Date(issuedAt + lifetimeMs).toISOString(),
   };
-  const text = formatIntent(intentOf(options.platformId ?? platformId, fields, { ...times, metadata, requestedBy }));
+  const audience = 'audience' in options ? options.audience : TEST_AUDIENCE;
+  const signed = { ...times, audience, metadata, requestedBy };
+  const text = formatIntent(intentOf(options.platformId ?? platformId, fields, signed));
   const person = requestedBy === undefined ? {} : { requestedBy };
-  return { key: options.as ?? key, signature: signText(text, PRIVATE_KEYS[key]), ...times, ...person };
+  return { key: options.as ?? key, signature: signText(text, PRIVATE_KEYS[key]), ...times, ...person, audience };
 }
 
 /** An act as an operator signs it, serialized; `change` alters it before, `key` signs instead. */
@@ -79,6 +83,7 @@ export function signAct(
 ): string {
   const now = Date.now();
   const act: Act = {
+    audience: TEST_AUDIENCE,
     payoutId: '',
     intent: '',
     attempt: undefined,
@@ -98,6 +103,7 @@ export function signApproval(
 ): SignedApproval {
   const now = Date.now();
   const approval: Approval = {
+    audience: TEST_AUDIENCE,
     ...{ decision: 'approve', by: key },
     ...{ at: new Date(now).toISOString(), expiresAt: new Date(now + MINUTE_MS * 60).toISOString() },
     ...change,

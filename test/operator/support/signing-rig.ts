@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/clock.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
-import { makePrivateKey } from '../../control/support/keys.js';
+import { makePrivateKey, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 
@@ -18,7 +18,12 @@ export async function sendSigned(
 ): Promise<void> {
   const { connection } = ledger;
   const key = { name: 'shop', privateKey: makePrivateKey() };
-  const signer = new IntentSigner(key, connection.platformId, systemClock);
+  const signer = new IntentSigner({
+    key,
+    platformId: connection.platformId,
+    audience: TEST_AUDIENCE,
+    clock: systemClock,
+  });
   await ledger.enqueue(
     payoutIds.map((payoutId) => {
       const payout = aPayout(payoutId);

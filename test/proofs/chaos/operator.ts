@@ -107,7 +107,7 @@ export class Operator {
       GATEWAY_BASE_URL: gatewayUrl,
       GATEWAY_SECRET_KEY: SECRET_KEY,
       SEND_JOURNAL_DIR: journalDir,
-      ...(keys === undefined ? {} : { PAYOUT_KEYS_FILE: keys.keysFile }),
+      ...(keys === undefined ? {} : { ...keys.workerEnvironment }),
     };
     return new Promise((resolve) => {
       execFile('sh', ['-c', script], { env, timeout: COMMAND_WITHIN_MS }, (error, stdout, stderr) => {

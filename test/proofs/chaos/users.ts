@@ -3,7 +3,7 @@ import { RedisUnavailableError } from '../../../src/errors.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
 import type { Payment } from '../../../src/sandbox/payment-book.js';
-import { SIGNING_KEY, UNSIGNED } from '../signing.js';
+import { SIGNING, UNSIGNED } from '../signing.js';
 import { addressOf, amountOf, PLATFORM_ID } from './account.js';
 import { Decisions } from './decisions.js';
 import { Operator, type OperatorOptions } from './operator.js';
@@ -41,7 +41,7 @@ export class Users {
     this.#options = options;
     this.operator = new Operator(options);
     const { redisUrl, keys, readPayments, forgetsKey } = options;
-    const signing = keys === undefined ? {} : { signingKey: SIGNING_KEY, keysFile: keys.keysFile };
+    const signing = keys === undefined ? {} : { ...SIGNING, keysFile: keys.keysFile };
     this.producer = new PayoutProducer({ redisUrl, platformId: PLATFORM_ID, ...signing });
     const ignored = [UNSIGNED.payoutId];
     const { producer, operator } = this;

@@ -6,7 +6,7 @@ import type { LocalRedis } from '../../../src/local-redis.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { findBuiltProgram } from '../../support/built-program.js';
-import { SIGNING_KEY } from '../signing.js';
+import { SIGNING } from '../signing.js';
 import { openSignedAccount } from './signed-account.js';
 
 const PRELOAD = new URL('crash-everywhere.mjs', import.meta.url).href;
@@ -63,7 +63,7 @@ export async function openRun({ redis, isSigned }: RunOptions): Promise<Run> {
     latencyAfterMs: 20,
   });
   const signed = isSigned ? await openSignedAccount({ redisUrl: redis.url, platformId, dir }) : undefined;
-  const signing = isSigned ? { signingKey: SIGNING_KEY } : {};
+  const signing = isSigned ? SIGNING : {};
   const producer = new PayoutProducer({ redisUrl: redis.url, platformId, ...signing });
   const children = new Set<ChildProcess>();
   const startProgram: Run['startProgram'] = (args, environment) => {

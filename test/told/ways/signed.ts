@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
-import { keyEntry, testKey, type KeyEntry } from '../../control/support/keys.js';
+import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { ForgedAccount } from '../../forging/support/forged-account.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
@@ -32,7 +32,7 @@ function payment(payoutId: string): PayoutInput {
 
 async function enqueueSigned({ redis, platformId }: Rig, payoutId: string): Promise<void> {
   const signingKey = { name: 'shop', privateKey: SHOP };
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId, signingKey });
+  const producer = new PayoutProducer({ redisUrl: redis.url, platformId, signingKey, audience: TEST_AUDIENCE });
   await producer.enqueue(payment(payoutId));
   await producer.close();
 }

@@ -15,6 +15,7 @@ import { until } from '../../support/until.js';
 const FIXTURE = fileURLToPath(new URL('../fixtures/before-wallets', import.meta.url));
 const SECRET = 'k-fixture-0123456789';
 const MINUTE_MS = 60_000;
+const WEEK_MS = 7 * 24 * 60 * MINUTE_MS;
 
 /** The accounts of the fixture: one without keys, one with keys and a policy. */
 export const PLAIN = 4242;
@@ -125,6 +126,8 @@ export async function openFormerAccounts({
       PAYOUT_WORKER_KEY_NAME: 'worker-1',
       PAYOUT_SIGNING_KEY_FILE: join(control, 'shop.pem'),
       PAYOUT_SIGNING_KEY_NAME: 'shop',
+      // The former version signed for no environment.
+      PAYOUT_ACCEPT_UNBOUND_UNTIL: new Date(Date.parse(String(at)) + WEEK_MS).toISOString(),
     }),
     ...clock,
   });

@@ -12,6 +12,7 @@ import { runCli, type CliResult } from '../../support/cli.js';
 import { until } from '../../support/until.js';
 import { expectPromisesKept, openWorld, type PayoutWorld } from '../support/payout-world.js';
 import { endAllWorkers } from '../support/worker-process.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /** What an operator and two approvers do, each with the tool that they have: commands, ssh keys, a browser. */
 
@@ -59,7 +60,12 @@ rules:
   const worker = world.startWorker({ environment: { PAYOUT_KEYS_FILE: keyring, PAYOUT_POLICY_FILE: policyFile } });
   await until('it sends', () => worker.log().includes('acquired sender lease'));
   const { redisUrl, platformId } = world;
-  producer = new PayoutProducer({ redisUrl, platformId, signingKey: { name: 'shop', privateKey: shop.privateKey } });
+  producer = new PayoutProducer({
+    redisUrl,
+    platformId,
+    audience: TEST_AUDIENCE,
+    signingKey: { name: 'shop', privateKey: shop.privateKey },
+  });
   const options = { redisUrl, keysFile: keyring, policyFiles: new Map([[platformId, policyFile]]) };
   dashboard = await openDashboard({ platformId, clock: { ...systemClock, advance: () => undefined } }, options);
   browser = await launchChromium();

@@ -7,7 +7,7 @@ import { parsePolicy } from '../../../src/control/policy/policy.js';
 import { intentOf } from '../../../src/control/signed-payout.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { SignedAuthority } from '../../../src/worker/signed-authority.js';
-import { keyEntry, keyringOf, testKey } from '../../control/support/keys.js';
+import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { DOUBT_MS, PLATFORM_ID, PolicyRig, TestClock } from './support.js';
 
@@ -47,13 +47,15 @@ describe('approvals', () => {
 
   function signed(amount: string, requestedBy?: string): Payout {
     const payout = rig.payout('a', amount);
-    const signer = new IntentSigner({ name: 'shop', privateKey: SHOP }, PLATFORM_ID, clock);
+    const key = { name: 'shop', privateKey: SHOP };
+    const signer = new IntentSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, clock });
     return { ...payout, signed: signer.sign(payout, { requestedBy }) };
   }
 
   function approval(payout: Payout, by: keyof typeof KEYS, decision: ApprovalDecision = 'approve'): SignedApproval {
     if (payout.signed === undefined) throw new Error('it is not signed');
     const content = {
+      audience: TEST_AUDIENCE,
       ...{ payoutId: payout.payoutId, intent: hashIntent(intentOf(PLATFORM_ID, payout, payout.signed)), decision, by },
       ...{ at: new Date(clock.wallNow()).toISOString(), expiresAt: new Date(clock.wallNow() + HOUR_MS).toISOString() },
     };

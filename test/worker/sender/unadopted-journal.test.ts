@@ -3,7 +3,7 @@ import { IntentSigner } from '../../../src/control/intent-signer.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { sendUntilDecided, type ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { SignedAuthority } from '../../../src/worker/signed-authority.js';
-import { keyEntry, keyringOf, testKey } from '../../control/support/keys.js';
+import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
@@ -38,7 +38,9 @@ async function sendAll(active: ActiveSender, end: AbortSignal): Promise<void> {
 function enqueueSigned(payoutId: string, ageMs = 0, addressTo = `wallet-${payoutId}`): void {
   const clock = { wallNow: () => world.clock.wallNow() - ageMs };
   const payout = aPayout(payoutId, { addressTo });
-  const signed = new IntentSigner({ name: 'shop', privateKey: SHOP }, PLATFORM_ID, clock).sign(payout);
+  const key = { name: 'shop', privateKey: SHOP };
+  const signer = new IntentSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, clock });
+  const signed = signer.sign(payout);
   world.ledger.enqueue({ ...payout, signed });
 }
 

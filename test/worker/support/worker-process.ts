@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { basename } from 'node:path';
 import { findBuiltProgram } from '../../support/built-program.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /** A `payouts worker` process of the built program. */
 export interface WorkerProcess {
@@ -47,6 +48,7 @@ const QUICK = {
   STATUS_POLL_RATE: '100',
   HEALTH_PORT: '0',
   LOG_LEVEL: 'info',
+  PAYOUT_AUDIENCE: TEST_AUDIENCE,
 };
 
 export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {

@@ -39,7 +39,9 @@ export async function openForgeAccount(
   const connection = connectRedis(redis.url, 'commands');
   ground.onClose(async () => closeRedis(connection));
   const keys = hasKeys ? makeKeys(join(dir, 'keys')) : undefined;
-  const shop = new PayoutProducer({ platformId, connection, signingKey: keys?.shop, keysFile: keys?.keysFile });
+  const shop = new PayoutProducer({
+    ...{ platformId, connection, signingKey: keys?.shop, keysFile: keys?.keysFile, audience: keys?.audience },
+  });
   ground.onClose(async () => shop.close());
   const attacker = new Attacker(redis.url, platformId);
   ground.onClose(async () => attacker.close());

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { makeApproval, signApproval, APPROVAL_LIFETIME_MS } from '../../../control/approval-signer.js';
 import type { ApprovalDecision } from '../../../control/approval.js';
 import { signText } from '../../../control/ed25519.js';
+import { systemClock } from '../../../clock.js';
+import { openAudience } from '../../../control/audience.js';
 import { readKeyringFile } from '../../../control/keyring-file.js';
 import { PayoutError } from '../../../errors.js';
 import { addApproval } from '../../../ledger/add-approval.js';
@@ -48,7 +50,7 @@ export async function openPolicyAccount(
   const journalDir = join(dir, 'journal');
   await adoptJournal(journalDir, platformId);
 
-  const shop = new PayoutProducer({ redisUrl: redis.url, platformId, signingKey: keys.shop });
+  const shop = new PayoutProducer({ redisUrl: redis.url, platformId, signingKey: keys.shop, audience: keys.audience });
   ground.onClose(async () => shop.close());
   const account = openAccount({ redisUrl: redis.url, platformId });
   ground.onClose(async () => account.close());
@@ -58,7 +60,7 @@ export async function openPolicyAccount(
     ...keys.environment,
     PAYOUT_POLICY_FILE: policyFile,
   });
-  const keyring = readKeyringFile(keys.keysFile);
+  const keyring = readKeyringFile(keys.keysFile).for(openAudience(keys.audience, undefined, systemClock));
 
   const read = async (payoutId: string): Promise<Payout> => {
     const payout = await shop.get(payoutId);
@@ -75,8 +77,11 @@ export async function openPolicyAccount(
       if (key === undefined) throw new PayoutError('NOT_FOUND', `${name} has no key`);
       const now = Date.now();
       const { intent } = verifyApprovable(await read(payoutId), { platformId, keyring, now }).about;
-      const approval = makeApproval({ payoutId, intent, decision }, name, now, APPROVAL_LIFETIME_MS);
-      const signer = { name, sign: async (text: string) => Promise.resolve(signText(text, key)) };
+      const signer = {
+        ...{ name, audience: keys.audience },
+        sign: async (text: string) => Promise.resolve(signText(text, key)),
+      };
+      const approval = makeApproval({ payoutId, intent, decision }, signer, now, APPROVAL_LIFETIME_MS);
       await addApproval(account.ledger, await signApproval(signer, platformId, approval));
     },
     async deny(address) {

@@ -4,13 +4,16 @@ declare(strict_types=1);
 
 const LINES = [
     'intent' => ['payoutId', 'paymentId', 'amount', 'addressTo', 'symbol', 'reference', 'metadata', 'notBefore', 'requestedBy', 'issuedAt', 'expiresAt'],
+    'approval' => ['payoutId', 'intent', 'decision', 'by', 'at', 'expiresAt'],
     'act' => ['act', 'payoutId', 'intent', 'attempt', 'reason', 'by', 'at', 'expiresAt'],
     'receipt' => ['payoutId', 'intent', 'state', 'attempt', 'txhash', 'at'],
 ];
 
 function format_statement(array $statement): string
 {
-    $text = "payout-queue {$statement['kind']} v1\nplatformId={$statement['platformId']}\n";
+    // Version 1 had no audience.
+    $head = isset($statement['audience']) ? "v2\naudience={$statement['audience']}" : 'v1';
+    $text = "payout-queue {$statement['kind']} $head\nplatformId={$statement['platformId']}\n";
     foreach (LINES[$statement['kind']] as $name) {
         $value = (string) ($statement['fields'][$name] ?? '');
         if ($name === 'metadata' && $value !== '') {

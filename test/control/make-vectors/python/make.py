@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 LINES = {
     "intent": "payoutId paymentId amount addressTo symbol reference metadata notBefore requestedBy issuedAt expiresAt",
+    "approval": "payoutId intent decision by at expiresAt",
     "act": "act payoutId intent attempt reason by at expiresAt",
     "receipt": "payoutId intent state attempt txhash at",
 }
@@ -30,7 +31,10 @@ def format_statement(statement):
     fields = dict(statement["fields"])
     if "metadata" in fields:
         fields["metadata"] = hashlib.sha256(fields["metadata"].encode()).hexdigest()
-    lines = [f"payout-queue {statement['kind']} v1", f"platformId={statement['platformId']}"]
+    # Version 1 had no audience.
+    bound = [f"audience={statement['audience']}"] if "audience" in statement else []
+    version = "v2" if bound else "v1"
+    lines = [f"payout-queue {statement['kind']} {version}", *bound, f"platformId={statement['platformId']}"]
     lines += [f"{name}={fields.get(name, '')}" for name in LINES[statement["kind"]].split()]
     return "".join(f"{line}\n" for line in lines)
 

@@ -7,6 +7,7 @@ import { intentHashOf } from '../policed/sim-approvers.js';
 import { APPROVERS } from '../policed/sim-rules.js';
 import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/sim-keys.js';
 import type { Mistake } from './mistake.js';
+import { TEST_AUDIENCE } from '../../../control/support/keys.js';
 
 /** Why an approval does not count. */
 type Flaw = 'second key' | 'signer' | 'requester' | 'expired' | 'another intent' | 'not of the group';
@@ -96,7 +97,7 @@ function sparePersons({ signed }: Payout, counted: ReadonlySet<string>): Approve
 function signAs(payout: Payout, key: ApproverKey | undefined, now: number): SignedApproval[] {
   if (key === undefined) return [];
   const times = { at: new Date(now).toISOString(), expiresAt: new Date(now + 3_600_000).toISOString() };
-  const { payoutId } = payout;
-  const stated = { payoutId, intent: intentHashOf(payout), decision: 'approve', by: key.name, ...times } as const;
+  const about = { audience: TEST_AUDIENCE, payoutId: payout.payoutId };
+  const stated = { ...about, intent: intentHashOf(payout), decision: 'approve', by: key.name, ...times } as const;
   return [{ ...stated, signature: signText(formatApproval(PLATFORM_ID, stated), key.private) }];
 }

@@ -8,6 +8,7 @@ import type { Random } from '../../../doubles/random.js';
 import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/sim-keys.js';
 import type { World } from '../world.js';
 import type { SpokenApprovals } from './spoken-approvals.js';
+import { TEST_AUDIENCE } from '../../../control/support/keys.js';
 
 export interface SimApproversOptions {
   readonly world: World;
@@ -140,7 +141,10 @@ export class SimApprovers {
     const at = wallNow();
     const times = { at: new Date(at).toISOString(), expiresAt: new Date(at + lifetimeMs).toISOString() };
     // It is put into the record of this payout by the one who gives it to the ledger.
-    const stated = { payoutId: payout.payoutId, intent: intentHashOf(about), decision, by: key.name, ...times };
+    const stated = {
+      ...{ audience: TEST_AUDIENCE, payoutId: payout.payoutId, intent: intentHashOf(about), decision, by: key.name },
+      ...times,
+    };
     const approval: SignedApproval = {
       ...stated,
       signature: signText(formatApproval(PLATFORM_ID, stated), key.private),

@@ -13,6 +13,7 @@ import { WALL_START, type SimProcess } from '../sim-process.js';
 import type { World } from '../world.js';
 import { KEYS, PLATFORM_ID, signAct, storeAct } from './sim-keys.js';
 import { SignedBook } from './signed-book.js';
+import { TEST_AUDIENCE } from '../../../control/support/keys.js';
 
 /** The journals that a run begins with are older than any intent of it. */
 export const FIRST_BIRTH = WALL_START - 8 * 24 * 60 * 60 * 1_000;
@@ -128,7 +129,12 @@ export class SimControl {
   #sign(payoutId: string, ageMs: number): NewPayout {
     const payout = this.#policed?.payout(payoutId) ?? newPayout(payoutId);
     const clock = { wallNow: () => Math.round(this.wallNow - ageMs) };
-    const signer = new IntentSigner({ name: 'shop', privateKey: KEYS.shop }, PLATFORM_ID, clock);
+    const signer = new IntentSigner({
+      key: { name: 'shop', privateKey: KEYS.shop },
+      platformId: PLATFORM_ID,
+      audience: TEST_AUDIENCE,
+      clock,
+    });
     const { requestedBy } = payout;
     const signed = { ...payout, signed: signer.sign(payout, { requestedBy }) };
     this.#signed.set(payoutId, signed);

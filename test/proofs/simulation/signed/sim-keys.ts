@@ -1,8 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { hashAct, serializeAct, type Act, type SignedAct, formatAct } from '../../../../src/control/act.js';
 import { signText } from '../../../../src/control/ed25519.js';
-import type { Keyring } from '../../../../src/control/keyring.js';
-import { keyEntry, keyringOf, testKey } from '../../../control/support/keys.js';
+import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../../../control/support/keys.js';
 
 export const PLATFORM_ID = 1;
 
@@ -35,14 +34,15 @@ export const APPROVER_KEYS: readonly ApproverKey[] = (
 ).map(([name, person], number) => ({ name, person, private: testKey(10 + number) }));
 
 /** What the workers have: a producer, an operator, and approvers. */
-export const KEYRING: Keyring = keyringOf(
+export const KEYRING = keyringOf(
   keyEntry(KEYS.shop),
   keyEntry(KEYS.ann, { name: 'ann', role: 'operator', person: 'Ann' }),
   ...APPROVER_KEYS.map(({ name, person, private: key }) => keyEntry(key, { name, person, role: 'approver' })),
 );
 
 /** An act signed with any key, also one that may not. */
-export function signAct(act: Act, key: KeyObject): SignedAct {
+export function signAct(stated: Act, key: KeyObject): SignedAct {
+  const act = { audience: TEST_AUDIENCE, ...stated };
   return { ...act, signature: signText(formatAct(PLATFORM_ID, act), key) };
 }
 
