@@ -1,5 +1,4 @@
 import { personField } from '../fields.js';
-import type { KeyringKey } from './keyring.js';
 
 /**
  * People are ids, because a quorum counts them: two texts that look alike to a reader must not be two people. Display names
@@ -59,7 +58,10 @@ export function findLookAlikes(ids: Iterable<string>): LookAlike[] {
  * Who asked for a payout, where the keyring has no such person: then nobody can say whose approval would be of their own payout.
  * @returns the name for messages, without characters that a terminal could take for others
  */
-export function findStranger(requestedBy: string | undefined, keys: readonly KeyringKey[]): string | undefined {
+export function findStranger(
+  requestedBy: string | undefined,
+  keys: readonly { readonly person: string }[],
+): string | undefined {
   if (requestedBy === undefined) return undefined;
   const id = foldPerson(requestedBy);
   if (id !== undefined && keys.some(({ person }) => person === id)) return undefined;
