@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { findContradictions } from './check-settings.js';
 import { InvalidConfigError, type Problem } from './errors.js';
-import { readSecretFile } from './secret-file.js';
+import { readSecretFile } from './trusted-file.js';
 import type { Setting, SettingTable, SettingValue } from './setting.js';
 import { SETTINGS } from './settings.js';
 

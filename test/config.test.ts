@@ -1,4 +1,5 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
@@ -172,6 +173,54 @@ describe('secrets', () => {
   it.each([0o400, 0o440, 0o640])('may be readable for the group: mode %o', (mode) => {
     const environment = { GATEWAY_SECRET_KEY_FILE: secretFile('hunter2', mode) };
     expect(readConfig(['GATEWAY_SECRET_KEY'], environment).GATEWAY_SECRET_KEY).toBe('hunter2');
+  });
+
+  const ifRoot = process.getuid?.() === 0 ? it : it.skip;
+  const problemOf = (path: string): string | undefined =>
+    problemsOf(['GATEWAY_SECRET_KEY'], { GATEWAY_SECRET_KEY_FILE: path })['GATEWAY_SECRET_KEY_FILE'];
+
+  it('are refused where their group can write the file, or others the folder, as a keyring is', () => {
+    const inContainer = '; in a container set ALLOW_READABLE_SECRETS=true';
+    const byGroup = secretFile('hunter2', 0o660);
+    expect(problemOf(byGroup)).toContain(
+      `can write ${byGroup} (mode 0660). Run \`chmod go-w ${byGroup}\`${inContainer}`,
+    );
+    const openFolder = mkdtempSync(join(folder, 'open-'));
+    const file = join(openFolder, 'key');
+    writeFileSync(file, 'hunter2', { mode: 0o600 });
+    expect(problemOf(file)).toBeUndefined();
+    for (const mode of [0o777, 0o770]) {
+      chmodSync(openFolder, mode);
+      expect(problemOf(file)).toContain(`can write ${openFolder} (mode ${mode.toString(8).padStart(4, '0')})`);
+    }
+    const trusting = { GATEWAY_SECRET_KEY_FILE: file, ALLOW_READABLE_SECRETS: 'true' };
+    expect(readConfig(['GATEWAY_SECRET_KEY'], trusting).GATEWAY_SECRET_KEY).toBe('hunter2');
+  });
+
+  ifRoot('are refused where they, or their folder, belong to somebody else', () => {
+    const file = secretFile('hunter2');
+    chownSync(file, 12345, 0);
+    expect(problemOf(file)).toContain(`${file} belongs to user 12345`);
+    // As compose mounts a file of the host.
+    const mounted = { GATEWAY_SECRET_KEY_FILE: file, ALLOW_READABLE_SECRETS: 'true' };
+    expect(readConfig(['GATEWAY_SECRET_KEY'], mounted).GATEWAY_SECRET_KEY).toBe('hunter2');
+  });
+
+  it('may be mounted as Kubernetes mounts a secret for an fsGroup: a link in a folder with the sticky bit', () => {
+    const mount = mkdtempSync(join(folder, 'mount-'));
+    const data = join(mount, '..2030_01_01');
+    mkdirSync(data, { mode: 0o755 });
+    writeFileSync(join(data, 'key'), 'hunter2', { mode: 0o440 });
+    symlinkSync('..2030_01_01', join(mount, '..data'));
+    symlinkSync('..data/key', join(mount, 'key'));
+    chmodSync(mount, 0o3777);
+    expect(problemOf(join(mount, 'key'))).toBeUndefined();
+  });
+
+  it('may come through a pipe', () => {
+    const script = `import { readSecretFile } from '${new URL('../dist/trusted-file.js', import.meta.url).href}'; console.log(readSecretFile('/dev/stdin', false))`;
+    const shell = 'printf hunter2 | exec "$0" --input-type=module -e "$1"';
+    expect(execFileSync('sh', ['-c', shell, process.execPath, script], { encoding: 'utf8' })).toBe('hunter2\n');
   });
 
   it('reads a file for secrets only', () => {

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-import { readSecretFile } from '../secret-file.js';
+import { readSecretFile } from '../trusted-file.js';
 import { bytesOf } from './ed25519.js';
 
 /** A private key and the name that it has in the keyring. */

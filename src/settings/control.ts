@@ -6,8 +6,9 @@ import { flag, text } from './rules.js';
 /** How the files of secrets are read, whichever command reads them. */
 export const SECRET_SETTINGS = {
   /**
-   * Accepts secret files that every user of the machine can read or write; else they are refused, as `ssh` refuses such a
-   * key. The image sets it, because Kubernetes and compose mount secrets like this and a container has no other users.
+   * Accepts secret files whatever their owner and mode. Else those are refused that every user of the machine can read, and
+   * those that others than root and the process's user can write, as `ssh` refuses such a key. The image sets it, because
+   * Kubernetes and compose mount secrets like this and a container has no other users.
    */
   allowReadableSecrets: {
     section: 'account',

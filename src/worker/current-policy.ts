@@ -85,7 +85,7 @@ export class CurrentPolicy implements LoadedPolicy {
       if (!(error instanceof InvalidConfigError)) throw error;
       this.#reloadTrouble = error.problems.map(({ message }) => message).join('; ');
       this.#options.logger.error(
-        { error: this.#reloadTrouble, hash: this.hash },
+        { error: this.#reloadTrouble, policyHash: this.hash },
         'the policy could not be read again: the one before still counts',
       );
     }
@@ -101,7 +101,7 @@ export class CurrentPolicy implements LoadedPolicy {
     const { file, hash, policy, warnings } = this.#loaded;
     const rules = policy.rules.map(({ name }) => name);
     this.#hashes.push(hash);
-    logger.info({ policyFile: file, hash, default: policy.uncovered, rules }, message);
+    logger.info({ policyFile: file, policyHash: hash, default: policy.uncovered, rules }, message);
     for (const warning of warnings) logger.warn({ policyFile: file }, `the policy: ${warning}`);
   }
 }

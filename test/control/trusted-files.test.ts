@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stringify } from 'yaml';
 import { readKeyringFile } from '../../src/control/keyring-file.js';
-import { readTrustedFile } from '../../src/control/trusted-file.js';
+import { readTrustedFile } from '../../src/trusted-file.js';
 import { keyEntry, testKey } from './support/keys.js';
 
 const KEYRING = { version: 1, keys: [keyEntry(testKey(1)), keyEntry(testKey(2), { name: 'olga', role: 'operator' })] };

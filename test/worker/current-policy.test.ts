@@ -58,7 +58,7 @@ describe('the policy of a worker', () => {
     expect(lines).toEqual([
       {
         level: 'info',
-        facts: { policyFile: file, hash, default: 'hold', rules: ['a'] },
+        facts: { policyFile: file, policyHash: hash, default: 'hold', rules: ['a'] },
         message: 'payouts that the policy does not let pass are held',
       },
     ]);

@@ -6,7 +6,7 @@ import { mayReadOpenSecrets, readConfig, readSettings, type Environment } from '
 import { audienceOf } from '../../control/audience.js';
 import { InvalidConfigError } from '../../errors.js';
 import { toProblem } from '../../fields.js';
-import { readSecretFile } from '../../secret-file.js';
+import { readSecretFile } from '../../trusted-file.js';
 import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../../settings.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { readAudience } from './audience.js';

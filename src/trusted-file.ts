@@ -1,0 +1,95 @@
+import { readFileSync, realpathSync, statSync, type Stats } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+
+/**
+ * Files that decide: what may be done, and with which secret. As sshd does, such a file is used only if nobody but root and
+ * the user of this process can write it, or put another in its place.
+ */
+
+const WRITE_BY_OTHERS = 0o022;
+/** A group may read: so a mounted secret, or a key of mode 0640, gets to a service that is not root. */
+const OPEN_TO_ALL = 0o006;
+const STICKY = 0o1000;
+const ROOT = 0;
+
+/**
+ * Reads such a file.
+ * @throws Error that says why it is not trusted, and what to do
+ */
+export function readTrustedFile(path: string): string {
+  return readTrustedBytes(path).toString('utf8');
+}
+
+/**
+ * Reads a file that holds a secret, which moreover not every user of the machine may read. One trailing line break is dropped.
+ * @param mayBeOpen - asks nothing of owners and modes: in a container there are no other users, and mounts have the owners of
+ * the host
+ * @throws Error that says why it cannot be used, never with its content
+ */
+export function readSecretFile(path: string, mayBeOpen: boolean): string {
+  try {
+    // A pipe is nobody else's.
+    const content = mayBeOpen || !statSync(path).isFile() ? readFileSync(path) : readTrustedBytes(path, OPEN_TO_ALL);
+    return content.toString('utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const problem = code === undefined ? `${message}; in a container set ALLOW_READABLE_SECRETS=true` : message;
+    throw new Error(code === undefined ? problem : `cannot be read: ${problem}`, { cause: error });
+  }
+}
+
+/**
+ * As {@link readTrustedFile}, to the byte.
+ * @param forbidden - bits of the file's mode that it may not have either
+ */
+export function readTrustedBytes(path: string, forbidden = 0): Buffer {
+  try {
+    const target = realpathSync(path);
+    // The folders of a link too, and those above: who can write one can put another folder or link in place of what is in it.
+    for (const folder of new Set([...foldersOf(path), ...foldersOf(target)])) checkFolder(folder);
+    const stats = statSync(target);
+    checkOpen(target, stats, forbidden);
+    checkOwner(target, stats, WRITE_BY_OTHERS);
+    return readFileSync(target);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    throw new Error(`cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function foldersOf(path: string): string[] {
+  const folder = dirname(resolve(path));
+  return folder === resolve(path) ? [] : [folder, ...foldersOf(folder)];
+}
+
+/** In a folder with the sticky bit, only its owner can replace a file. */
+function checkFolder(folder: string): void {
+  const stats = statSync(folder);
+  checkOwner(folder, stats, (stats.mode & STICKY) === 0 ? WRITE_BY_OTHERS : 0);
+}
+
+function checkOpen(path: string, { mode }: Stats, forbidden: number): void {
+  if (process.getuid === undefined || (mode & forbidden) === 0) return;
+  throw new Error(`is open to every user of this machine (mode ${showMode(mode, 0o777)}): run \`chmod o-rw ${path}\``);
+}
+
+/** Windows has neither owners nor modes of this kind. */
+function checkOwner(path: string, { uid, mode }: Stats, forbidden: number): void {
+  const self = process.getuid?.();
+  if (self === undefined) return;
+  if (uid !== ROOT && uid !== self) {
+    throw new Error(
+      `is not trusted: ${path} belongs to user ${uid}. Run \`chown root ${path}\`, or give it to the user of this process (${self})`,
+    );
+  }
+  if ((mode & forbidden) !== 0) {
+    const shown = showMode(mode, 0o7777);
+    throw new Error(
+      `is not trusted: others than its owner can write ${path} (mode ${shown}). Run \`chmod go-w ${path}\``,
+    );
+  }
+}
+
+function showMode(mode: number, bits: number): string {
+  return (mode & bits).toString(8).padStart(4, '0');
+}
