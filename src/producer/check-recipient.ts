@@ -27,6 +27,7 @@ export function checkRecipient({ addressTo, paymentId }: Recipient, rule: Recipi
   const wallet = parseWallet(address);
   const problem =
     (HIDDEN.test(addressTo) ? 'contains an invisible character, shown here as its code: remove it' : undefined) ??
+    findPaymentLink(address, tag, wallet) ??
     findRawTon(address, tag, wallet) ??
     (rule.checksums ? findWrongChecksum(address, paymentId, wallet, rule.currencies ?? []) : undefined) ??
     (tag === undefined ? undefined : findWrongTag(address, tag, wallet));
@@ -46,6 +47,14 @@ const HIDDEN = /\p{Cf}/u;
 
 function toCode(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+}
+
+/** What a QR code holds (BIP-21): no list has the wallet in this form, and the gateway would read its scheme as the wallet. */
+function findPaymentLink(address: string, tag: string | undefined, { family }: Wallet): string | undefined {
+  const [behind = ''] = (tag ?? '').split('?');
+  const isLink = behind.startsWith('//') || parseWallet(behind).family !== undefined;
+  if (!address.includes('?') && (family !== undefined || !isLink)) return undefined;
+  return 'is a payment link, as QR codes hold it: give the address alone, and its tag behind a colon';
 }
 
 /** The API writes a tag behind a colon: it would read `0:…` as the wallet 0 with a tag. */

@@ -92,6 +92,30 @@ describe('raw TON', () => {
   });
 });
 
+describe('a payment link', () => {
+  it.each([
+    `bitcoin:${BTC}`,
+    `BITCOIN:${BTC.toUpperCase()}?amount=0.5`,
+    `bitcoin:1BoatSLRHtKNngkdXEeobR76b53LETtpyT`,
+    `ethereum:${EVM}`,
+    `tron:${TRON}`,
+    `ton://transfer/${TON}`,
+    `xrpl:${XRP}?dt=5`,
+    `${XRP}?dt=5`,
+    `${BTC}?amount=1`,
+    `bitcoincash:${CASH}?amount=1`,
+  ])('is refused: %s', (addressTo) => {
+    expect(check(addressTo, { checksums: false })).toMatch(/^addressTo: is a payment link/);
+  });
+
+  it.each([`${TON}:${TRON}`, `${TON}:paid?`, 'some-wallet:12', 'k:abcdef', `bitcoincash:${CASH}`])(
+    'is not %s',
+    (addressTo) => {
+      expect(check(addressTo)).toBe('taken');
+    },
+  );
+});
+
 describe('a tag', () => {
   const NOTHING = [
     'undefined',
