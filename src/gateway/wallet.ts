@@ -204,13 +204,13 @@ const CASH_GENERATORS = [0x98f2bc8e61, 0x79b76d99e2, 0xf33e5fb3c4, 0xae2eabe2a8,
 function cashChecksum(prefix: string, symbols: readonly number[]): bigint {
   let [high, low] = [0, 1];
   for (const symbol of [...Array.from(prefix, (letter) => letter.charCodeAt(0) & 31), 0, ...symbols]) {
-    const top = high >>> 3;
+    let top = high >>> 3;
     high = ((high & 7) << 5) | (low >>> 27);
     low = (low << 5) ^ symbol;
-    for (const [bit, generator] of CASH_GENERATORS.entries()) {
-      if (((top >>> bit) & 1) === 0) continue;
-      high ^= generator.high;
-      low ^= generator.low;
+    for (let bit = 0; top !== 0; bit += 1, top >>>= 1) {
+      if ((top & 1) === 0) continue;
+      high ^= CASH_GENERATORS[bit]?.high ?? 0;
+      low ^= CASH_GENERATORS[bit]?.low ?? 0;
     }
   }
   return ((BigInt(high) << 32n) | BigInt(low >>> 0)) ^ 1n;
@@ -219,16 +219,18 @@ function cashChecksum(prefix: string, symbols: readonly number[]): bigint {
 /** BIP-173 and BIP-350, of any prefix and length: Cardano's and Zcash's are longer than 90. */
 function parseBech32(text: string): Untagged | undefined {
   const lower = text.toLowerCase();
-  const isCoded = /^[!-9;-~]+1[02-9ac-hj-np-z]{6,}$/.test(lower);
-  const isRight = isCoded && hasBech32Checksum(lower);
   const isMixed = text !== lower && text !== text.toUpperCase();
+  const isKnown = KNOWN_BECH32.test(text);
+  // Base58 often looks like a word of it in mixed case, and the codec takes long to refuse one.
+  const isCoded = /^[!-9;-~]+1[02-9ac-hj-np-z]{6,}$/.test(lower) && (!isMixed || isKnown || LIKELY_BECH32.test(text));
+  const isRight = isCoded && hasBech32Checksum(lower);
   if (isRight) {
     if (isMixed) return wrong('bech32', lower, 'is a bech32 address in mixed case');
     return { family: 'bech32', key: lower };
   }
   // Such as an account of NEAR.
   if (/^[0-9a-f]{40,}$/i.test(text)) return undefined;
-  const isNamed = KNOWN_BECH32.test(text) ? !isMixed || !isBase58(text) : !isMixed && LIKELY_BECH32.test(text);
+  const isNamed = isKnown ? !isMixed || !isBase58(text) : !isMixed && LIKELY_BECH32.test(text);
   return isNamed ? wrong('bech32', text, 'is a bech32 address whose checksum is wrong') : undefined;
 }
 
