@@ -34,6 +34,7 @@ function otherValue(row: Setting): string {
   const fallback = 'default' in row ? row.default : '';
   const candidates = [
     true,
+    false,
     Number(fallback) + 1,
     7,
     'debug',
