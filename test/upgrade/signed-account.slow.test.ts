@@ -20,6 +20,7 @@ interface Shown {
   readonly payoutId: string;
   readonly state: string;
   readonly addressTo: string;
+  readonly amount: string;
   readonly held?: { readonly kind: string; readonly reason: string; readonly rule?: string; readonly until?: string };
 }
 
@@ -85,5 +86,21 @@ describe('an account with keys and a policy that the former version left', () =>
     worker.kill('SIGTERM');
     await worker.result;
     expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
+  });
+
+  it('is held where nobody says that its signatures count, until it is enqueued again, and is paid once', async () => {
+    former.startWorker(SIGNED, { PAYOUT_ACCEPT_UNBOUND_UNTIL: '2000-01-01T00:00:00Z' });
+    await former.run(SIGNED, ['resume', ...keyOf('olga'), '--reason', 'upgraded']);
+    const queued = Object.entries(STATES).filter(([, state]) => state === 'queued');
+    await former.untilStates(SIGNED, Object.fromEntries(queued.map(([payoutId]) => [payoutId, 'held'])));
+    expect((await show('S-queued')).held).toMatchObject({ kind: 'signature', reason: 'no_audience' });
+    for (const payoutId of ['S-queued', 'S-again']) {
+      const { amount, addressTo } = await show(payoutId);
+      const again = ['--payout-id', payoutId, '--payment-id', '4', '--amount', amount, '--address-to', addressTo];
+      await former.run(SIGNED, ['enqueue', ...again]);
+    }
+    await former.untilStates(SIGNED, { 'S-queued': 'completed', 'S-again': 'completed', 'S-fits': 'held' });
+    expect(await show('S-queued')).toMatchObject({ verified: true });
+    expect(former.sandbox.stats(SIGNED)).toMatchObject({ blocked: false, payments: 1 });
   });
 });
