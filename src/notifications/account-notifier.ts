@@ -4,6 +4,7 @@ import { isAborted, type Clock } from '../clock.js';
 import { readGatewayFacts } from '../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { NOTIFY_GROUP, startNotifyGroup } from '../ledger/notification-lag.js';
+import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Logger } from '../logger.js';
 import { eventsSchema, readGroupEvents } from '../producer/events/event-group.js';
@@ -22,6 +23,8 @@ export interface NotifierObserver {
 export interface AccountNotifierOptions {
   readonly ledger: PayoutLedger;
   readonly receiver: Receiver;
+  /** See `NotifierOptions`. */
+  readonly verify?: ((payout: Payout) => Payout) | undefined;
   readonly events: ReadonlySet<PayoutEventName>;
   /** Time limit of one attempt. */
   readonly timeoutMs: number;
@@ -94,7 +97,8 @@ export class AccountNotifier {
       this.#options.ledger.get(payoutId),
       readGatewayFacts(this.#connection),
     ]);
-    return describeEvent(platformId, event, type, payout, currencies);
+    const { verify = (given: Payout): Payout => given } = this.#options;
+    return describeEvent(platformId, event, type, payout && verify(payout), currencies);
   }
 
   /** @returns false when it was stopped before it could deliver */

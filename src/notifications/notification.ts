@@ -26,7 +26,7 @@ export interface Notification {
 
 /** No address and no metadata: a chat is not the place for them. */
 export type NotifiedPayout = Pick<Payout, 'payoutId' | 'state' | 'paymentId' | 'amount' | 'attempt'> &
-  Partial<Pick<Payout, 'symbol' | 'reference' | 'batch' | 'held' | 'message' | 'txhash' | 'lateTxhash'>>;
+  Partial<Pick<Payout, 'symbol' | 'reference' | 'batch' | 'held' | 'message' | 'txhash' | 'lateTxhash' | 'verified'>>;
 
 const EVENT_NAMES: readonly PayoutEventName[] = [...PAYOUT_STATES, ...ACCOUNT_EVENTS];
 /** It comes every ten minutes, whatever happens: who wants it names it. */
@@ -84,8 +84,8 @@ export function describeEvent(
 
 function pickFields(payout: Payout): NotifiedPayout {
   const { payoutId, state, paymentId, amount, attempt } = payout;
-  const { symbol, reference, batch, held, message, txhash, lateTxhash } = payout;
-  const optional = { symbol, reference, batch, held, message, txhash, lateTxhash };
+  const { symbol, reference, batch, held, message, txhash, lateTxhash, verified } = payout;
+  const optional = { symbol, reference, batch, held, message, txhash, lateTxhash, verified };
   const known = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return { payoutId, state, paymentId, amount, attempt, ...known };
 }
@@ -120,7 +120,7 @@ function describe(
       ? `Account ${platformId} ${OF_ACCOUNT[type] ?? type}`
       : `Account ${platformId}: payout ${payoutId} ${OF_PAYOUT[decision ?? type] ?? `is ${type}`}`;
   const why = reason ?? (payout?.state === type ? lastMessage(payout) : undefined);
-  return [[happened, payout?.money, hash, why].filter((part) => part !== undefined).join(' — '), by && ` (${by})`].join(
-    '',
-  );
+  const doubt = payout?.verified === false ? 'NOT VERIFIED: no worker of the keyring signed this state' : undefined;
+  const parts = [happened, payout?.money, hash, why, doubt].filter((part) => part !== undefined);
+  return [parts.join(' — '), by && ` (${by})`].join('');
 }

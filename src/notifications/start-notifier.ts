@@ -1,4 +1,5 @@
 import { InvalidConfigError } from '../errors.js';
+import type { Payout } from '../ledger/payout.js';
 import type { Logger } from '../logger.js';
 import { openLedger } from '../queues/open-ledger.js';
 import { AccountNotifier, type NotifierObserver } from './account-notifier.js';
@@ -9,6 +10,8 @@ export interface NotifierOptions {
   readonly redisUrl: string;
   readonly platformIds: readonly number[];
   readonly receiver: Receiver;
+  /** Says of a payout of an account whether its state is signed (`Payout.verified`). @defaultValue it is not said */
+  readonly verify?: (platformId: number, payout: Payout) => Payout;
   /** As `NOTIFY_EVENTS`. */
   readonly events: string;
   readonly timeoutMs: number;
@@ -21,7 +24,7 @@ export interface NotifierOptions {
  * @throws InvalidConfigError when the options contradict each other
  */
 export async function runNotifier(options: NotifierOptions, stop: AbortSignal): Promise<void> {
-  const { redisUrl, platformIds, receiver, timeoutMs, observe, logger } = options;
+  const { redisUrl, platformIds, receiver, timeoutMs, observe, verify, logger } = options;
   checkReceiver(receiver);
   const events = parseEventNames(options.events);
   const accounts = platformIds.map((platformId) => openLedger({ redisUrl, platformId, logger }));
@@ -30,7 +33,8 @@ export async function runNotifier(options: NotifierOptions, stop: AbortSignal): 
       accounts.map(async ({ ledger }) => {
         const { platformId } = ledger.connection;
         const own = { ledger, observer: observe(platformId), logger: logger.child({ platformId }) };
-        await new AccountNotifier({ receiver, events, timeoutMs, ...own }, stop).run();
+        const verified = verify && { verify: (payout: Payout) => verify(platformId, payout) };
+        await new AccountNotifier({ receiver, events, timeoutMs, ...own, ...verified }, stop).run();
       }),
     );
   } finally {

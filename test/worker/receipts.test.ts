@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { signText } from '../../src/control/ed25519.js';
 import { formatReceipt, receiptOf } from '../../src/control/receipt.js';
+import { NOTIFY_GROUP } from '../../src/ledger/notification-lag.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { parseRecord, toReceiptFields } from '../../src/ledger/payout-record.js';
 import { PayoutProducer } from '../../src/producer/payout-producer.js';
@@ -11,6 +12,9 @@ import { connectRedis, closeRedis, type RedisClient } from '../../src/redis.js';
 import { runInProcess } from '../cli/support/in-process.js';
 import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { until } from '../support/until.js';
+import type { Notification } from '../../src/notifications/notification.js';
+import { startNotify } from '../notifications/support/notify-process.js';
+import { startReceiver } from '../notifications/support/receiver.js';
 import { endAllWorkers } from './support/worker-process.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
 
@@ -245,4 +249,38 @@ describe('payouts get and list', () => {
     const { stdout } = await runInProcess(['get', 'paid', '--json'], { GATEWAY_PLATFORM_ID: String(world.platformId) });
     expect(JSON.parse(stdout)).not.toHaveProperty('verified');
   });
+});
+
+it('a webhook says of each final state whether a worker signed it', async () => {
+  const receiver = await startReceiver();
+  const notify = await startNotify(world.redisUrl, world.platformId, receiver.url, {
+    ...{ PAYOUT_KEYS_FILE: keysFile, PAYOUT_AUDIENCE: TEST_AUDIENCE, NOTIFY_EVENTS: 'completed,failed,cancelled' },
+  });
+  try {
+    const events = `{payouts:${world.platformId}}:events`;
+    await until('it follows', async () => JSON.stringify(await redis.xinfo('GROUPS', events)).includes(NOTIFY_GROUP));
+    // A payout that was never paid, and events that say so.
+    const record = { ...(left.get('paid') ?? {}), txhash: 'ab'.repeat(32) };
+    await redis.hset(recordKey('forged'), record);
+    await redis.hset(recordKey('open'), { ...record, state: 'cancelled' });
+    const to = { paid: 'completed', lost: 'failed', forged: 'completed', open: 'cancelled' };
+    for (const [payoutId, state] of Object.entries(to)) {
+      const change = ['type', 'state', 'payoutId', payoutId, 'from', 'in_progress', 'to', state];
+      await redis.xadd(events, '*', ...change, 'at', String(Date.now()), 'by', '', 'reason', '');
+    }
+    await until('all arrived', () => receiver.received.length === 4);
+    const posted = receiver.received.map(({ body }) => JSON.parse(body) as Notification);
+    expect(posted.map(({ payout }) => [payout?.payoutId, payout?.verified])).toEqual([
+      ['paid', true],
+      ['lost', true],
+      ['forged', false],
+      ['open', undefined],
+    ]);
+    expect(posted.map(({ text }) => text.includes('NOT VERIFIED'))).toEqual([false, false, true, false]);
+  } finally {
+    notify.kill('SIGTERM');
+    await notify.result;
+    await receiver.close();
+    await redis.del(recordKey('forged'), recordKey('open'));
+  }
 });

@@ -1,12 +1,16 @@
 import type { Command } from 'commander';
-import { readConfig, readSettings } from '../../config.js';
+import { systemClock } from '../../clock.js';
+import { readConfig, readSettings, type Environment } from '../../config.js';
+import { openAudience } from '../../control/audience.js';
 import { createLogger } from '../../create-logger.js';
 import { NotifyStatus, startNotifyServer } from '../../notifications/notify-server.js';
 import { runNotifier } from '../../notifications/start-notifier.js';
 import { NOTIFY_SETTINGS } from '../../settings.js';
+import { ReceiptVerifier } from '../../producer/receipt-verifier.js';
 import type { CliContext } from '../context/cli-context.js';
+import { hasKeyring, requireKeys } from '../context/keyring.js';
 import { outliveHangup } from '../context/stop-signal.js';
-import { readPlatformIds } from '../context/worker-accounts.js';
+import { readAudiences, readPlatformIds } from '../context/worker-accounts.js';
 
 const HELP_AFTER = `
 Posts chosen events to a webhook, signed, each at least once and in their order; what fails is tried again. It runs beside
@@ -15,7 +19,8 @@ signature, and recipes for Slack and Telegram.
 
 Environment:
   REDIS_URL, GATEWAY_PLATFORM_ID or PAYOUT_ACCOUNTS_FILE, NOTIFY_URL (or NOTIFY_URL_FILE), NOTIFY_SECRET (or
-  NOTIFY_SECRET_FILE), NOTIFY_EVENTS, NOTIFY_FORMAT, NOTIFY_TIMEOUT_MS, HEALTH_HOST, NOTIFY_HEALTH_PORT, LOG_LEVEL
+  NOTIFY_SECRET_FILE), NOTIFY_EVENTS, NOTIFY_FORMAT, NOTIFY_TIMEOUT_MS, HEALTH_HOST, NOTIFY_HEALTH_PORT, LOG_LEVEL;
+  PAYOUT_KEYS_FILE, which SIGHUP reads again: notifications then say whether a final state is verified
 
 Examples:
   NOTIFY_URL=https://hooks.example/payouts NOTIFY_SECRET_FILE=./secrets/notify-secret.txt payouts notify
@@ -31,7 +36,14 @@ export function defineNotifyCommand(command: Command, context: CliContext): void
     const platformIds = readPlatformIds(environment);
     const logger = createLogger(config.LOG_LEVEL);
     const stop = context.stopSignal();
-    outliveHangup();
+    let verifiers = openVerifiers(environment);
+    outliveHangup(() => {
+      try {
+        verifiers = openVerifiers(environment);
+      } catch (error) {
+        logger.error({ error: (error as Error).message }, 'the keys could not be read again: those before still count');
+      }
+    });
     const status = new NotifyStatus();
     const server = await startNotifyServer(status, config.HEALTH_HOST, settings.notifyHealthPort);
     logger.info({ platformIds, url: server.url }, 'notifications start; serving /healthz, /readyz and /metrics');
@@ -43,6 +55,7 @@ export function defineNotifyCommand(command: Command, context: CliContext): void
           receiver: { url: settings.notifyUrl, format: settings.notifyFormat, secret: settings.notifySecret },
           events: settings.notifyEvents,
           timeoutMs: settings.notifyTimeoutMs,
+          verify: (platformId, payout) => verifiers.get(platformId)?.mark(payout) ?? payout,
           observe: (platformId) => status.observe(platformId),
           logger,
         },
@@ -53,4 +66,17 @@ export function defineNotifyCommand(command: Command, context: CliContext): void
     }
     logger.info({}, 'notifications stopped');
   });
+}
+
+/** By account; none without a keyring. @throws InvalidConfigError when the keyring cannot be used */
+function openVerifiers(environment: Environment): ReadonlyMap<number, ReceiptVerifier> {
+  if (!hasKeyring(environment)) return new Map();
+  const keyring = requireKeys(environment);
+  const { PAYOUT_ACCEPT_UNBOUND_UNTIL: until } = readConfig(['PAYOUT_ACCEPT_UNBOUND_UNTIL'], environment);
+  return new Map(
+    [...readAudiences(environment)].map(([platformId, audience]) => {
+      const bound = keyring.for(openAudience(audience, until, systemClock));
+      return [platformId, new ReceiptVerifier(platformId, bound)];
+    }),
+  );
 }
