@@ -101,8 +101,11 @@ it('its output of the demo is what the demo prints, apart from the figures', asy
 });
 
 it('its payouts commands do what they say, one after the other', async () => {
-  const commands = lines.filter((line) => line.startsWith('payouts ') && !line.startsWith('payouts sandbox'));
-  expect(commands.length).toBeGreaterThanOrEqual(8);
+  const decisions = [...readme.matchAll(/^- `(payouts resolve .*?)`/gm)].map(([, command = '']) => command);
+  expect(decisions).toHaveLength(3);
+  const inBlocks = lines.filter((line) => line.startsWith('payouts ') && !line.startsWith('payouts sandbox'));
+  const commands = [...inBlocks, ...decisions];
+  expect(commands.length).toBeGreaterThanOrEqual(7);
   for (const command of commands) {
     const result = await runCli(toArguments(command).slice(1), { env });
     // The payout of the example is queued here, not unknown: `resolve` says so, which is its documented error.

@@ -34,6 +34,14 @@ function anchorsOf(path: string): string[] {
   );
 }
 
+it('a block of commands for operators stops at its first error', () => {
+  const blocks = [...readDocument('docs/operations.md').matchAll(/^```sh\n(.*?)^```$/gms)].map(
+    ([, block = '']) => block,
+  );
+  expect(blocks.length).toBeGreaterThan(20);
+  for (const block of blocks.filter((each) => each.trim().includes('\n'))) expect(block).toMatch(/^\(set -e\n.*^\)$/ms);
+});
+
 describe.each(documents)('%s', (document) => {
   const text = readDocument(document);
 

@@ -93,5 +93,5 @@ async function readSelection(
 ): Promise<Selection> {
   if (batch !== undefined) return { kind: 'batch', batch };
   if (file === undefined) return { kind: 'all' };
-  return { kind: 'named', payouts: await readSelectionFile(context, file, 'no txhash', signal) };
+  return { kind: 'named', payouts: await readSelectionFile(context, file, 'nothing', signal) };
 }

@@ -23,6 +23,8 @@ export interface ResolveManyOptions {
   readonly file: string | undefined;
   readonly dryRun: boolean;
   readonly yes: boolean;
+  /** How many were not sent, as the operator counted them. */
+  readonly expectCount: number | undefined;
   readonly json: boolean;
 }
 
@@ -57,10 +59,12 @@ export async function resolveMany(
   actor: Actor,
   signer?: ActSigner,
 ): Promise<void> {
-  const { kind, force, file, dryRun } = options;
-  requireSomebody(options, context);
+  const { kind, force, file, dryRun, expectCount } = options;
+  const asksForCount = kind === 'not_sent';
+  if (asksForCount) requireSomebody({ ...options, yes: expectCount !== undefined }, context, '--expect-count');
+  else requireSomebody(options, context);
   const signal = context.stopSignal();
-  const needs = kind === 'sent' ? 'txhash' : 'no txhash';
+  const needs = ({ sent: 'txhash', not_sent: 'no txhash', write_off: 'nothing' } as const)[kind];
   const selection: Selection =
     file === undefined
       ? { kind: 'all' }
@@ -69,7 +73,7 @@ export async function resolveMany(
     withAccount(context, async (account) => {
       const { describe, describeDone } = TEXTS[kind];
       const change: BulkChange = {
-        ...{ from: ['unknown'], describeDone, ...toSteps(account) },
+        ...{ from: ['unknown'], asksForCount, describeDone, ...toSteps(account) },
         describe: (payouts) => `${describe(payouts)}${describeSigning(signer)}`,
       };
       await runBulk(context, account, change, { ...options, selection, signal });

@@ -24,6 +24,8 @@ export interface BulkChange {
   readonly wasChanged: (payout: Payout) => boolean;
   /** `Send 3 payouts of account 4242 again`: the question, without its mark. */
   readonly describe: (payouts: string) => string;
+  /** A yes is too easily given: the operator states how many payouts there are. @defaultValue false */
+  readonly asksForCount?: boolean;
   /** `3 payouts queued again`: what was done. */
   readonly describeDone: (payouts: string) => string;
   /** How many are changed in one step … */
@@ -41,6 +43,8 @@ export interface BulkOptions {
   readonly dryRun: boolean;
   /** Do not ask. */
   readonly yes: boolean;
+  /** How many payouts the operator expects, where the change asks for that. */
+  readonly expectCount?: number | undefined;
   readonly json: boolean;
   readonly signal: AbortSignal;
 }
@@ -56,14 +60,19 @@ interface BulkRun {
   readonly counts: { changed: number; refused: number };
 }
 
-/** Before a long file is read or a long count is made. @throws InvalidInputError when nobody can be asked */
+/**
+ * Before a long file is read or a long count is made.
+ * @param field - the option that answers instead of a person
+ * @throws InvalidInputError when nobody can be asked
+ */
 export function requireSomebody(
   { yes, dryRun, file }: { readonly yes: boolean; readonly dryRun: boolean; readonly file?: string | undefined },
   { terminal }: CliContext,
+  field?: string,
 ): void {
   if (yes || dryRun) return;
-  requireTerminal(terminal);
-  if (file === STDIN) throw stdinIsTaken();
+  requireTerminal(terminal, field);
+  if (file === STDIN) throw stdinIsTaken(field);
 }
 
 /**
@@ -131,11 +140,17 @@ function createMessages({ writeError, terminal }: CliContext): RowMessages {
 async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
   const { context, account, change, options, counts } = run;
   const { signal } = options;
-  if (!options.yes) {
-    const payouts = `${formatCount(chosen.length, 'payout')} of account ${account.ledger.connection.platformId}`;
-    const question = `${change.describe(payouts)}?`;
-    await confirm(question, { terminal: context.terminal, signal });
-  }
+  const asked = { terminal: context.terminal, signal };
+  const payouts = `${formatCount(chosen.length, 'payout')} of account ${account.ledger.connection.platformId}`;
+  if (change.asksForCount === true) {
+    if (options.expectCount === undefined) {
+      const question = `${change.describe(payouts)}? Type how many:`;
+      await confirm(question, { ...asked, answer: String(chosen.length) });
+    } else if (options.expectCount !== chosen.length) {
+      const message = `must be the number of payouts that are to be changed, ${chosen.length} (got ${options.expectCount}). Nothing was changed`;
+      throw new InvalidInputError([{ field: '--expect-count', message }]);
+    }
+  } else if (!options.yes) await confirm(`${change.describe(payouts)}?`, asked);
   const messages = createMessages(context);
   const progress = startProgress('Changing ', chosen.length, context.terminal.output);
   let ended = '';

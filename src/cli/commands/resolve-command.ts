@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
 import { confirmSendAgain } from '../context/confirm-send-again.js';
 import type { ActSigner } from '../../control/act-signer.js';
@@ -29,6 +29,7 @@ interface Flags extends Actor, SigningFlags {
   readonly state?: 'unknown';
   readonly dryRun?: boolean;
   readonly yes?: boolean;
+  readonly expectCount?: number;
   readonly json?: boolean;
 }
 
@@ -41,9 +42,14 @@ GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE); with --for
 --not-sent refuses for as long as a request may still be on its way. On a terminal it shows the payout and asks.
 
 Many at once: --file names them, a CSV file with a column payout_id, and txhash for --sent, as \`payouts list --csv\` writes
-it, or JSON lines with payoutId and txhash; --state unknown takes all. They are counted and added up before anything is
-changed. Payouts that are not unknown any more are left as they are, so the same command continues where it stopped.
-${SIGNING_HELP.replace('the decision is', '--not-sent is')}
+it, or JSON lines with payoutId and txhash; --state unknown takes all, for --write-off. They are counted and added up before
+anything is changed. Payouts that are not unknown any more are left as they are, so the same command continues where it stopped.
+
+--not-sent of many needs --file, with the rows alone that the gateway confirmed as not paid. It asks how many they are; without
+a terminal --expect-count says it. Another number of payouts changes nothing. --yes does not answer for it.
+${SIGNING_HELP.replace('the decision is', '--not-sent is').trimEnd()}
+The other decisions take the same options and sign nothing.
+
 Exit codes: 0 done. 1 stopped, or Redis or the gateway is unavailable: run it again. 2 wrong input, nothing was changed. 3 payout
 not found. 4 refused; of many, all others were resolved. 5 a key is needed.
 
@@ -53,7 +59,8 @@ Examples:
   payouts resolve invoice-77 --write-off --reason "paid by bank transfer"
   payouts list --state unknown --all --csv > unknown.csv
   payouts resolve invoice-77 --not-sent --ssh-key ~/.ssh/id_ed25519_sk.pub --reason "never received, ticket 812"
-  payouts resolve --file unknown.csv --not-sent --dry-run --reason "never received, ticket 812"
+  payouts resolve --file unpaid.csv --not-sent --dry-run --reason "never received, ticket 812"
+  payouts resolve --file unpaid.csv --not-sent --expect-count 3 --reason "never received, ticket 812"
 `;
 
 /** Defines `payouts resolve`. */
@@ -68,7 +75,12 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
     .option('--file <file>', 'the payouts that a file names, - for stdin')
     .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
     .option('--dry-run', 'with --file or --state: count and add up, change nothing')
-    .option('-y, --yes', 'do not ask; with --file or --state needed where there is no terminal');
+    .option('-y, --yes', 'do not ask; with --file or --state needed where there is no terminal')
+    .addOption(
+      new Option('--expect-count <n>', 'with --file and --not-sent: how many payouts are sent again').argParser(
+        parseCount,
+      ),
+    );
   addActorOptions(addSigningOptions(command))
     .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
     .addHelpText('after', HELP_AFTER)
@@ -76,10 +88,11 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
       const kind = parseKind(flags, command);
       const actor = await readActor(flags);
       const decision = payoutId === undefined ? undefined : parseDecision(kind, flags, command);
+      if (payoutId === undefined) requireMany(kind, flags, command);
       // A dry run changes nothing.
       const signer = kind === 'not_sent' && !flags.dryRun ? await openSigner(context, flags) : undefined;
       if (payoutId === undefined || decision === undefined) {
-        await resolveSeveral(context, kind, flags, { actor, signer }, command);
+        await resolveSeveral(context, kind, flags, { actor, signer });
       } else await resolveOne(context, payoutId, decision, flags, { actor, signer });
     });
 }
@@ -120,24 +133,39 @@ async function resolveOne(
 async function resolveSeveral(
   context: CliContext,
   kind: Resolution['kind'],
-  { txhash, force = false, file, state, dryRun = false, yes = false, json = false }: Flags,
+  { force = false, file, dryRun = false, yes = false, expectCount, json = false }: Flags,
   { actor, signer }: Decider,
-  command: Command,
 ): Promise<void> {
+  await resolveMany(context, { kind, force, file, dryRun, yes, expectCount, json }, actor, signer);
+}
+
+function requireMany(
+  kind: Resolution['kind'],
+  { txhash, file, state, yes, expectCount }: Flags,
+  command: Command,
+): void {
   if ((file === undefined) === (state === undefined)) {
     command.error('error: give a payoutId, --file or --state');
   }
   if (txhash !== undefined) command.error('error: --txhash is for one payout: a file has a column txhash');
   if (file === undefined && kind === 'sent') command.error('error: --sent needs --file, with a column txhash');
-  await resolveMany(context, { kind, force, file, dryRun, yes, json }, actor, signer);
+  if (kind === 'not_sent') {
+    if (file === undefined) command.error(NOT_SENT_NEEDS_FILE);
+    if (yes) command.error('error: --yes does not answer for --not-sent of many payouts: give --expect-count N');
+  } else if (expectCount !== undefined) command.error('error: --expect-count belongs to --not-sent');
 }
 
-function parseKind({ sent, notSent, writeOff, force, ...signing }: Flags, command: Command): Resolution['kind'] {
+const NOT_SENT_NEEDS_FILE =
+  'error: --not-sent of many payouts needs --file: what was paid would be paid twice. Write the file with `payouts list --state unknown --all --csv > unknown.csv`, and keep the rows that the gateway confirmed as not paid';
+
+function parseCount(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a number of payouts.');
+  return Number(text);
+}
+
+function parseKind({ sent, notSent, writeOff, force }: Flags, command: Command): Resolution['kind'] {
   if ([sent, notSent, writeOff].filter(Boolean).length !== 1) {
     command.error('error: give one of --sent, --not-sent and --write-off');
-  }
-  if (!notSent && [signing.key, signing.sshKey, signing.keyName].some((given) => given !== undefined)) {
-    command.error('error: --key, --ssh-key and --key-name belong to --not-sent: nothing else is signed');
   }
   if (sent) return 'sent';
   if (force) command.error('error: --force belongs to --sent');
@@ -146,11 +174,11 @@ function parseKind({ sent, notSent, writeOff, force, ...signing }: Flags, comman
 
 function parseDecision(
   kind: Resolution['kind'],
-  { txhash, force = false, file, state, dryRun }: Flags,
+  { txhash, force = false, file, state, dryRun, expectCount }: Flags,
   command: Command,
 ): Resolution {
-  if (file !== undefined || state !== undefined || dryRun) {
-    command.error('error: --file, --state and --dry-run are for many payouts: leave the payoutId out');
+  if (file !== undefined || state !== undefined || dryRun || expectCount !== undefined) {
+    command.error('error: --file, --state, --dry-run and --expect-count are for many payouts: leave the payoutId out');
   }
   if (kind !== 'sent') {
     if (txhash !== undefined) command.error('error: --txhash belongs to --sent');

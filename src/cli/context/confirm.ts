@@ -11,36 +11,41 @@ export interface Terminal {
 }
 
 /**
- * Makes sure that somebody can be asked.
+ * Makes sure that the operator can be asked.
+ * @param field - the option that answers instead
  * @throws InvalidInputError when stdin or stderr is no terminal
  */
-export function requireTerminal({ input, output }: Terminal): void {
+export function requireTerminal({ input, output }: Terminal, field = '--yes'): void {
   if (input.isTTY && output.isTTY) return;
   const message = 'is required: there is no terminal to confirm on. Nothing was changed';
-  throw new InvalidInputError([{ field: '--yes', message }]);
+  throw new InvalidInputError([{ field, message }]);
 }
 
-/** Why nobody can be asked where stdin is the input of the command. */
-export function stdinIsTaken(): InvalidInputError {
+/** Why nobody can be asked where stdin is the input of the command. @param field - the option that answers instead */
+export function stdinIsTaken(field = '--yes'): InvalidInputError {
   const message = 'is required: stdin holds the payouts, so the question cannot be answered on it. Nothing was changed';
-  return new InvalidInputError([{ field: '--yes', message }]);
+  return new InvalidInputError([{ field, message }]);
 }
 
 export interface ConfirmOptions {
   readonly terminal: Terminal;
   /** Aborted when the command is to end; it then need not wait for an answer. */
   readonly signal?: AbortSignal;
+  /** The only answer that counts, where a yes is too easily given. */
+  readonly answer?: string;
 }
 
 /**
- * Asks an operator, and returns only after a yes.
+ * Asks an operator, and returns only after a yes, or after the one answer that counts.
  * @param question - without the hint at the answers
  * @throws StoppedError for any other answer, the end of the input and an interruption; InvalidInputError when there is
  * no terminal
  */
-export async function confirm(question: string, { terminal, signal }: ConfirmOptions): Promise<void> {
+export async function confirm(question: string, { terminal, signal, answer }: ConfirmOptions): Promise<void> {
   requireTerminal(terminal);
-  if (!/^\s*y(es)?\s*$/i.test(await ask(question, terminal, signal))) throw new StoppedError('Nothing was changed');
+  const given = await ask(answer === undefined ? `${question} [y/N]` : question, terminal, signal);
+  const isAgreed = answer === undefined ? /^\s*y(es)?\s*$/i.test(given) : given.trim() === answer;
+  if (!isAgreed) throw new StoppedError('Nothing was changed');
 }
 
 async function ask(question: string, terminal: Terminal, signal: AbortSignal | undefined): Promise<string> {
@@ -51,7 +56,7 @@ async function ask(question: string, terminal: Terminal, signal: AbortSignal | u
   });
   const { signal: either } = followSignals(ended.signal, ...(signal === undefined ? [] : [signal]));
   try {
-    return await lines.question(`${toPlainLines(question)} [y/N] `, { signal: either });
+    return await lines.question(`${toPlainLines(question)} `, { signal: either });
   } catch (error) {
     if (!either.aborted) throw error;
     terminal.output.write('\n');

@@ -68,7 +68,7 @@ async function pay(): Promise<string> {
 describe('payouts resolve --state unknown', () => {
   it('counts and adds up by currency, and changes nothing in a dry run', async () => {
     await makeUnknown(3);
-    const { code, stdout } = await account.run('resolve', '--state', 'unknown', '--not-sent', '--dry-run', ...WHY);
+    const { code, stdout } = await account.run('resolve', '--state', 'unknown', '--write-off', '--dry-run', ...WHY);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^3 payouts unknown\n/);
     expect(stdout).toMatch(/6 +2 +25\n/);
@@ -84,16 +84,69 @@ describe('payouts resolve --state unknown', () => {
     expect((await account.ledger.get('p-1'))?.state).toBe('unknown');
   });
 
-  it('--not-sent queues each of them again, with a job of its own and who and why', async () => {
+  it('refuses --not-sent, also in a dry run, and says what to do', async () => {
     await makeUnknown(3);
-    const result = await account.runProcess('resolve', '--state', 'unknown', '--not-sent', '--yes', ...WHY);
+    for (const more of [['--yes'], ['--dry-run'], ['--expect-count', '3']]) {
+      const result = await account.run('resolve', '--state', 'unknown', '--not-sent', ...more, ...WHY);
+      expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/needs --file: .*--csv >/) });
+    }
+    expect(await states()).toEqual({ 'p-1': 'unknown', 'p-2': 'unknown', 'p-3': 'unknown' });
+  });
+
+  /** The block of the page as it was: its first command fails with exit code 2, and whoever pastes it goes on. */
+  it('queues nothing where a pasted block goes on after a command that failed', async () => {
+    await makeUnknown(3);
+    const paid = await write('unknown.csv', `payout_id,txhash\np-1,${await pay()}\np-2,h-2\np-3,\n`);
+    const file = ['--file', paid];
+    expect(await account.run('resolve', ...file, '--sent', '--yes', ...WHY)).toMatchObject({ code: 2 });
+    expect(await account.run('resolve', '--state', 'unknown', '--not-sent', '--yes', ...WHY)).toMatchObject({
+      code: 2,
+    });
+    expect(await account.run('resolve', ...file, '--not-sent', '--yes', ...WHY)).toMatchObject({ code: 2 });
+    expect(await states()).toEqual({ 'p-1': 'unknown', 'p-2': 'unknown', 'p-3': 'unknown' });
+  });
+});
+
+describe('payouts resolve --file --not-sent', () => {
+  const notSent = async (): Promise<string[]> => {
+    const file = await write('unpaid.csv', 'payout_id\np-1\np-2\np-3\n');
+    return ['resolve', '--file', file, '--not-sent'];
+  };
+
+  it('changes nothing without the number of payouts, or with another one', async () => {
+    await makeUnknown(3);
+    const wrong: readonly [args: string[], message: RegExp][] = [
+      [[], /--expect-count: is required: there is no terminal/],
+      [['--yes'], /--yes does not answer .*--expect-count N/],
+      [['--expect-count', '4'], /--expect-count: must be the number of payouts .*, 3 \(got 4\)/],
+      [['--expect-count', '2'], /--expect-count: must be the number of payouts .*, 3 \(got 2\)/],
+      [['--expect-count', '3x'], /must be a number of payouts/],
+    ];
+    for (const [args, message] of wrong) {
+      const result = await account.run(...(await notSent()), ...args, ...WHY);
+      expect(result).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+    }
+    expect(await states()).toEqual({ 'p-1': 'unknown', 'p-2': 'unknown', 'p-3': 'unknown' });
+  });
+
+  it('refuses a row that names a transaction', async () => {
+    await makeUnknown(3);
+    const file = await write('unknown.csv', 'payout_id,txhash\np-1,h-1\np-2,\n');
+    const refused = await account.run('resolve', '--file', file, '--not-sent', '--expect-count', '2', ...WHY);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/line 2: txhash: must be empty/) });
+    expect(await states()).toEqual({ 'p-1': 'unknown', 'p-2': 'unknown', 'p-3': 'unknown' });
+  });
+
+  it('queues each of them again, with a job of its own and who and why', async () => {
+    await makeUnknown(3);
+    const result = await account.runProcess(...(await notSent()), '--expect-count', '3', ...WHY);
     expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/3 payouts queued again\.\n$/) });
     expect(await states()).toEqual({ 'p-1': 'queued', 'p-2': 'queued', 'p-3': 'queued' });
     const { redis, keys } = account.ledger.connection;
     const jobs = await redis.lrange(`${keys.prefix}:withdraw:wait`, 0, -1);
     expect(jobs).toEqual(expect.arrayContaining(['p-1~1', 'p-2~1', 'p-3~1']));
     expect((await account.ledger.get('p-3'))?.history.at(-1)).toMatchObject({ by: 'ann', reason: 'ticket 812' });
-    const again = await account.run('resolve', '--state', 'unknown', '--not-sent', '--yes', '--json', ...WHY);
+    const again = await account.run(...(await notSent()), '--expect-count', '3', '--json', ...WHY);
     expect(JSON.parse(again.stdout)).toMatchObject({ payouts: 0, changed: 0, refused: 0 });
   });
 
@@ -101,7 +154,7 @@ describe('payouts resolve --state unknown', () => {
     await makeUnknown(3);
     const { redis, keys } = account.ledger.connection;
     await redis.hset(keys.payout('p-2'), 'doubtUntil', Date.now() + 60_000);
-    const result = await account.run('resolve', '--state', 'unknown', '--not-sent', '--yes', ...WHY);
+    const result = await account.run(...(await notSent()), '--expect-count', '3', ...WHY);
     expect(result).toMatchObject({ code: 4, stdout: expect.stringMatching(/2 payouts queued again/) });
     expect(result.stderr).toMatch(/request of payout p-2 may still be on its way to the gateway for \d+ s/);
     expect(await states()).toEqual({ 'p-1': 'queued', 'p-2': 'unknown', 'p-3': 'queued' });
@@ -165,7 +218,7 @@ describe('payouts resolve --file', () => {
   it('leaves a payout that it has queued again and that was sent since: nobody has decided about that', async () => {
     await makeUnknown(2);
     const file = await write('unknown.csv', 'payout_id\np-1\np-2\n');
-    const command = ['resolve', '--file', file, '--not-sent', '--yes', ...WHY];
+    const command = ['resolve', '--file', file, '--not-sent', '--expect-count', '1', ...WHY];
     // A first run came as far as p-1.
     expect(await account.run('resolve', 'p-1', '--not-sent', '--yes', ...WHY)).toMatchObject({ code: 0 });
     const sender = new RedisSenderLedger(account.ledger.connection, 'reply');
@@ -181,6 +234,8 @@ describe('payouts resolve --file', () => {
       ['--not-sent', ...WHY],
       ['--state', 'unknown', '--file', 'f.csv', '--not-sent', ...WHY],
       ['--state', 'unknown', '--sent', ...WHY],
+      ['--file', 'f.csv', '--write-off', '--expect-count', '1', ...WHY],
+      ['p-1', '--not-sent', '--expect-count', '1', ...WHY],
       ['--file', 'f.csv', '--sent', '--txhash', 'h', ...WHY],
       ['p-1', '--file', 'f.csv', '--not-sent', ...WHY],
     ];

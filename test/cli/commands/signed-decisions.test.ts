@@ -78,7 +78,7 @@ describe('with PAYOUT_KEYS_FILE', () => {
     ['retry', 'p'],
     ['retry', '--state', 'rejected', '--yes'],
     ['resolve', 'p', '--not-sent'],
-    ['resolve', '--state', 'unknown', '--not-sent', '--yes'],
+    ['resolve', '--file', 'f.csv', '--not-sent', '--expect-count', '1'],
     ['resume'],
     ['adopt-ledger', '--yes'],
   ])('%s needs a key', async (...args) => {
@@ -89,13 +89,19 @@ describe('with PAYOUT_KEYS_FILE', () => {
     expect((await account.ledger.require('p')).history.at(-1)?.to).not.toBe('queued');
   });
 
-  it('what sends nothing again needs none, and takes none', async () => {
-    await sendSigned(account.ledger, 'unknown', 'p', 'q');
+  it('what sends nothing again needs none, and takes one', async () => {
+    await sendSigned(account.ledger, 'unknown', 'p', 'q', 'r');
     expect(await run('resolve', 'p', '--write-off', ...WHY)).toMatchObject({ code: 0 });
-    const refused = await run('resolve', 'q', '--write-off', '--key', keyFile, ...WHY);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('belong to --not-sent') });
+    const paid = await run('resolve', 'q', '--sent', '--force', '--txhash', 'h-1', '--key', keyFile, ...WHY);
+    expect(paid).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Payout q is in_progress/) });
+    const file = join(keys.dir, 'paid.csv');
+    await writeFile(file, 'payout_id,txhash\nr,h-2\n');
+    const many = await run('resolve', '--file', file, '--sent', '--force', '--yes', '--key', keyFile, ...WHY);
+    expect(many).toMatchObject({ code: 0, stdout: expect.stringMatching(/1 payout in progress/) });
     expect(await run('pause', ...WHY)).toMatchObject({ code: 0 });
-    expect(await run('resolve', '--state', 'unknown', '--not-sent', '--dry-run', ...WHY)).toMatchObject({ code: 0 });
+    expect(await run('resolve', '--file', file, '--not-sent', '--dry-run', ...WHY)).toMatchObject({ code: 2 });
+    await writeFile(file, 'payout_id,txhash\nr,\n');
+    expect(await run('resolve', '--file', file, '--not-sent', '--dry-run', ...WHY)).toMatchObject({ code: 0 });
     expect(await run('retry', '--state', 'rejected', '--dry-run', ...WHY)).toMatchObject({ code: 0 });
   });
 
@@ -117,7 +123,7 @@ describe('with PAYOUT_KEYS_FILE', () => {
       expect(one).toMatchObject({ code: 0, stdout: expect.stringContaining('signed with key ann-ssh (ann).') });
       const file = join(keys.dir, 'payouts.csv');
       await writeFile(file, 'payout_id\nq\nr\n');
-      const many = ['resolve', '--file', file, '--not-sent', '--yes', '--ssh-key', sshFile, '--json'];
+      const many = ['resolve', '--file', file, '--not-sent', '--expect-count', '2', '--ssh-key', sshFile, '--json'];
       const result = await runProcess(...many, ...WHY);
       expect(result).toMatchObject({ code: 0 });
       expect(JSON.parse(result.stdout)).toMatchObject({ payouts: 2, changed: 2, refused: 0 });

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -38,7 +41,7 @@ async function run(...args: string[]): Promise<void> {
 }
 
 async function untilAsked(): Promise<void> {
-  for (let text = ''; !text.includes('[y/N]');) {
+  for (let text = ''; !/\[y\/N\]|how many:/.test(text);) {
     text += String(screen.read() ?? '');
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
@@ -98,14 +101,18 @@ describe('payouts resolve --not-sent at a terminal', () => {
   });
 
   it('refuses the same for many', async () => {
-    const failed = run('--state', 'unknown', '--not-sent');
+    const dir = await mkdtemp(join(tmpdir(), 'again-'));
+    const file = join(dir, 'unpaid.csv');
+    await writeFile(file, 'payout_id\np-1\n');
+    const failed = run('--file', file, '--not-sent');
     const refused = expect(failed).rejects.toMatchObject({ code: 'CONFLICT' });
     await untilAsked();
     const { redis, keys } = account.ledger.connection;
     await redis.hset(keys.payout('p-1'), 'attempt', 1);
-    typed.write('y\n');
+    typed.write('1\n');
     await refused;
     expect(shown).toMatch(/was sent again meanwhile/);
     expect(await state()).toBe('unknown');
+    await rm(dir, { recursive: true });
   });
 });
