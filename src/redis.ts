@@ -2,7 +2,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { LONGEST_TIMER_MS, within } from './clock.js';
 import { PayoutError, RedisUnavailableError } from './errors.js';
 import { failsafeLogger, silentLogger, type Logger } from './logger.js';
-import { SteadySentinelConnector } from './sentinel-connector.js';
+import { NamedConnector, SteadySentinelConnector } from './redis-connectors.js';
 
 /** A connection to one Redis, to a Sentinel-watched one, or to a Redis Cluster. */
 export type RedisClient = Redis | Cluster;
@@ -155,7 +155,7 @@ export function connectRedis(url: string, role: RedisRole, logger: Logger = sile
 function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMapping'>): RedisClient {
   switch (target.kind) {
     case 'single':
-      return new Redis({ ...options, ...target.node, ...target.login });
+      return new Redis({ ...options, ...target.node, ...target.login, Connector: NamedConnector });
     case 'sentinel': {
       const { nodes, masterName, login } = target;
       return new Redis({

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { lookUpGateway, names } from '../look-up.js';
 import { describeFailure, GatewayUnavailableError } from './errors.js';
 
 export interface OpenSocket {
@@ -31,11 +32,15 @@ export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: Ope
   };
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
+  let isFound = isIP(host) !== 0;
   const timer = setTimeout(() => {
-    attempt.abort(new Error(`not connected within ${connectTimeoutMs} ms`));
+    const what = isFound ? 'not connected' : `the name ${host} was not resolved`;
+    attempt.abort(new Error(`${what} within ${connectTimeoutMs} ms`));
   }, connectTimeoutMs);
 
-  const transport = neverThrow(connect({ host, port: Number(url.port || (secure ? 443 : 80)), noDelay: true }));
+  const port = Number(url.port || (secure ? 443 : 80));
+  const transport = neverThrow(connect({ host, port, noDelay: true, lookup: lookUpGateway }));
+  transport.once('lookup', () => (isFound = true));
   try {
     await once(transport, 'connect', { signal: attempt.signal });
     if (!secure) return { stream: transport, transport };
@@ -52,6 +57,7 @@ export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: Ope
     return { stream: tls, transport };
   } catch (error) {
     transport.destroy();
+    if (isFound && !signal.aborted) names.forget(host);
     const reason: unknown = attempt.signal.aborted ? attempt.signal.reason : error;
     throw new GatewayUnavailableError(`No connection to the gateway at ${url.origin}: ${describeFailure(reason)}`);
   } finally {

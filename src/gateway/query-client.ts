@@ -4,6 +4,7 @@ import https from 'node:https';
 import type { z } from 'zod';
 import type { Clock } from '../clock.js';
 import { parseInput } from '../fields.js';
+import { lookUpGateway } from '../look-up.js';
 import type { Logger } from '../logger.js';
 import type { Endpoint } from './endpoints.js';
 import {
@@ -43,8 +44,13 @@ export interface QueryClient {
 /** Calls the endpoints that move no money. They may be called again, so connections are kept and failures are exceptions. */
 export function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: QueryClientOptions): QueryClient {
   const agent = baseUrl.startsWith('https:')
-    ? new https.Agent({ keepAlive: true, rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) })
-    : new http.Agent({ keepAlive: true });
+    ? new https.Agent({
+        keepAlive: true,
+        lookup: lookUpGateway,
+        rejectUnauthorized: true,
+        ...(ca === undefined ? {} : { ca }),
+      })
+    : new http.Agent({ keepAlive: true, lookup: lookUpGateway });
 
   return {
     async call({ path, signedFields, request: schema, parseResult }, input) {
