@@ -61,6 +61,18 @@ describe('an account without keys that the former version left', () => {
     expect((await former.run(PLAIN, ['activity'])).stdout).toContain('found in the records');
   });
 
+  it('has its pages in the dashboard', async () => {
+    const payouts = Object.keys(STATES).map((payoutId) => `/payouts/${payoutId}`);
+    const [overview, held, list, ...pages] = await former.readPages(PLAIN, [
+      ...['/payouts', '/held', '/payouts?state=queued', ...payouts, '/payouts/P-old'],
+      ...['/batch?name=october', '/activity', '/audit', '/policy', '/metrics', '/payouts.csv?state=queued'],
+    ]);
+    expect(overview).toContain('4242');
+    expect(held).toContain('P-held');
+    expect(list).toContain('P-ether');
+    for (const [index, payoutId] of Object.keys(STATES).entries()) expect(pages[index]).toContain(payoutId);
+  });
+
   it('is found by its addresses and transactions', async () => {
     const find = async (...args: string[]) =>
       linesOf<Listed>((await former.run(PLAIN, ['list', ...args, '--all', '--json'])).stdout).map(

@@ -54,6 +54,15 @@ describe('an account with keys and a policy that the former version left', () =>
     expect((await former.run(SIGNED, ['policy', 'usage'])).stdout).toContain('day');
     expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
     await former.run(SIGNED, ['verify', 'S-queued']);
+    const [held, page] = await former.readPages(SIGNED, [
+      '/held',
+      '/payouts/S-waiting',
+      '/policy',
+      '/audit',
+      '/payouts',
+    ]);
+    expect(held).toContain('S-denied');
+    expect(page).toContain('four-eyes');
   });
 
   it('stays paused until an operator signs, then sends what fits, once, and counts what was spent', async () => {

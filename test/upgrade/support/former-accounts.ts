@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { startLocalRedis } from '../../../src/local-redis.js';
+import { findFreePort, startLocalRedis } from '../../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { createFakeClock } from '../../doubles/fake-clock.js';
 import { runInProcess } from '../../cli/support/in-process.js';
@@ -52,6 +52,8 @@ export interface FormerAccounts {
   run(platformId: number, args: readonly string[], codes?: readonly number[]): Promise<CliResult>;
   read<T>(platformId: number, ...args: string[]): Promise<T>;
   startWorker(platformId: number, env?: Readonly<Record<string, string>>): RunningCli;
+  /** Gets pages of the dashboard. @throws Error when one of them is not there */
+  readPages(platformId: number, paths: readonly string[]): Promise<string[]>;
   stateOf(platformId: number, payoutId: string): Promise<string>;
   untilStates(platformId: number, states: Readonly<Record<string, string>>): Promise<void>;
   close(): Promise<void>;
@@ -148,6 +150,19 @@ export async function openFormerAccounts({
       const worker = startCli(['worker'], { env: { ...env(platformId), HEALTH_PORT: '0', ...more } });
       workers.push(worker);
       return worker;
+    },
+    async readPages(platformId, paths) {
+      const port = String(await findFreePort());
+      const dashboard = startCli(['dashboard'], { env: { ...env(platformId), DASHBOARD_PORT: port } });
+      workers.push(dashboard);
+      await dashboard.waitForOutput(/Dashboard on/);
+      return Promise.all(
+        paths.map(async (path) => {
+          const response = await fetch(`http://127.0.0.1:${port}${path}`);
+          if (!response.ok) throw new Error(`${path}: ${response.status}`);
+          return response.text();
+        }),
+      );
     },
     async untilStates(platformId, states) {
       for (const [payoutId, state] of Object.entries(states)) {
