@@ -32,7 +32,7 @@ const enqueueSigned = async (payoutId: string): Promise<unknown> =>
     payoutId,
     paymentId: 1,
     amount: '0.01',
-    addressTo: `bc1q${payoutId.toLowerCase()}xxxxxxxxxxxxxx`,
+    addressTo: `wallet-${payoutId}`,
   });
 const isCompleted = async (payoutId: string): Promise<boolean> => (await producer.get(payoutId))?.state === 'completed';
 

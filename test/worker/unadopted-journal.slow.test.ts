@@ -56,7 +56,7 @@ async function enqueue(count: number, prefix = 'P'): Promise<void> {
   await producer.enqueueMany(
     Array.from({ length: count }, (_, index) => ({
       ...{ payoutId: `${prefix}-${index + 1}`, paymentId: 1, amount: '0.01' },
-      addressTo: `bc1q${prefix.toLowerCase()}${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
+      addressTo: `wallet-${prefix}${index + 1}`,
     })),
   );
 }

@@ -75,8 +75,9 @@ export class SignedUsers {
     if (this.#declareComplete()) return;
     // Where that is not true: what another host may have sent is signed again, or given up.
     for (const payout of this.#ledger.payouts()) {
-      const { payoutId, state, attempt } = payout;
-      if (state !== 'queued' || control.book.mayArrive(payoutId)) continue;
+      const { payoutId, state, attempt, held } = payout;
+      const waits = state === 'queued' || (state === 'held' && held?.kind === 'policy');
+      if (!waits || control.book.mayArrive(payoutId)) continue;
       if (!this.#isPaid(payoutId) && attempt === 0) this.#renew(payoutId);
       else this.#move(payout, 'cancelled');
     }
