@@ -67,16 +67,19 @@ export class JournalAudit {
    */
   async findMismatch(): Promise<string | undefined> {
     const { journal, ledger, status } = this.#options;
+    let unread: string | undefined;
     try {
       await journal.reload();
     } catch (error) {
-      const { message } = error as Error;
-      status.refuse(message, JOURNAL_HINT);
-      return message;
+      unread = (error as Error).message;
+      status.refuse(unread, JOURNAL_HINT);
+      // What was read and written before a disk hangs is in memory: if Redis forgets that now, nobody else may know it.
+      if (!journal.isStalled) return unread;
     }
     const read = snapshotJournal(journal);
     const view = await ledger.readSender();
     const mismatch = await findMismatch(read, view, ledger);
+    if (unread !== undefined && mismatch?.kind !== 'ledger') return unread;
     if (mismatch === undefined) {
       await this.#notePeers(view);
       await this.#replayOutcomes();

@@ -31,6 +31,15 @@ export class FaultInjector {
     }
   }
 
+  /** From a slow write to a disk that hangs until others have sent. */
+  hangMs(): number {
+    const { random } = this.#world.hangs;
+    const { leaseMs, quarantineMs } = this.#plan.settings;
+    return (
+      random.pick([500, 4_999, 5_001, leaseMs + 5_000, 2 * (leaseMs + quarantineMs) + 10_000]) + random.between(0, 500)
+    );
+  }
+
   /** Mostly around the boundaries; sometimes so long that operators have decided in the meantime. */
   pauseMs(): number {
     const { random } = this.#world;

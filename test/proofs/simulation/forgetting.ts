@@ -34,8 +34,9 @@ export function mayForget(
     if (holders.length === 0 || !(isFollowed || kept?.journals.has(file.journalId) === true)) return false;
   }
   if (hosts.all.length === 1) return true;
-  const isAwake = ({ running }: Host): boolean =>
-    [...running.values()].some(({ process, worker }) => !process.paused && !worker.isStopping);
+  const isAwake = ({ running, file }: Host): boolean =>
+    file.hangsUntil <= world.now &&
+    [...running.values()].some(({ process, worker }) => !process.paused && !worker.isStopping && worker.isOpen);
   if (!holders.every(isAwake)) return false;
   world.calmUntil = world.now + plan.settings.quarantineMs;
   return true;

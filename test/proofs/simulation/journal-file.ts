@@ -12,6 +12,10 @@ import type { AdoptableJournal } from '../../../src/operator/adoption.js';
 export class JournalFile {
   readonly journalId: string;
   readonly lines: JournalLine[];
+  /** Until when the disk answers nobody, true time. */
+  hangsUntil = 0;
+  /** How often the host crashed: a write that hung before that never takes effect. */
+  crashes = 0;
   readonly #unsynced = new Set<JournalLine>();
 
   /** @param bornAt - wall clock, ms; absent where nothing is signed */
@@ -43,6 +47,8 @@ export class JournalFile {
 
   /** @param loses - asked for every line that is not yet on disk; a torn line is read as none */
   crash(loses: () => boolean): void {
+    this.crashes += 1;
+    this.hangsUntil = 0;
     const kept = this.lines.filter((line) => !this.#unsynced.has(line) || !loses());
     this.lines.splice(0, Infinity, ...kept);
     this.#unsynced.clear();

@@ -31,6 +31,8 @@ export interface SimWorkerOptions {
   readonly authority?: (SendAuthority & ResumeAuthority) | undefined;
 }
 
+const OPEN_AGAIN_MS = 3_000;
+
 /** The simulated queue has a job for every payout that is queued. */
 const nothingToRelay = async (): Promise<number> => Promise.resolve(0);
 
@@ -39,6 +41,8 @@ export class SimWorker {
   readonly #options: SimWorkerOptions;
   readonly #loop: SenderLoop;
   readonly #stop = new AbortController();
+  /** Whether it has read its journal. */
+  isOpen = false;
   #owners = 0;
 
   constructor(options: SimWorkerOptions) {
@@ -90,7 +94,16 @@ export class SimWorker {
 
   /** Runs until it is stopped. */
   async run(): Promise<void> {
-    await this.#options.journal.reload();
+    const { journal, process } = this.#options;
+    while (!this.isOpen) {
+      try {
+        await journal.reload();
+        this.isOpen = true;
+      } catch {
+        await process.sleep(OPEN_AGAIN_MS, this.#stop.signal);
+        if (this.isStopping) return;
+      }
+    }
     await this.#loop.run();
   }
 

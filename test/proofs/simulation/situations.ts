@@ -23,6 +23,8 @@ export const SITUATIONS = [
   'a journal objects',
   'a ledger is adopted',
   'a ledger is adopted, and a journal given up',
+  'the disk of a journal hangs',
+  'a journal entry that hung is written after the lease has moved',
 ] as const;
 
 /** Of signed mode. */

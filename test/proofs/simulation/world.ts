@@ -26,8 +26,13 @@ export class World {
   #failure: Error | undefined;
   #steps = 0;
 
+  /** How often a write of the journal hangs, and the chance that decides it: of their own, so that the other runs stay as they are. */
+  readonly hangs: { readonly random: Random; readonly rate: number };
+
   constructor(seed: number, tracing: boolean) {
     this.random = new Random(seed);
+    const random = new Random(seed ^ 0x6861_6e67);
+    this.hangs = { random, rate: random.chance(0.25) ? random.pick([0.05, 0.2, 0.5]) : 0 };
     this.trace = tracing ? [] : undefined;
   }
 

@@ -57,6 +57,22 @@ describe('a role whose journal does not agree with the ledger, before it has the
     expect(one.loop.status).toMatchObject({ role: 'sender' });
   });
 
+  it('objects from memory where the disk hangs, takes no lease, and stops nobody while there is nothing to object to', async () => {
+    const one = makeLoop(world);
+    one.journal.given(other({ ledgerId: 'ledger-1', epoch: 0, sends: 0, token: '' }));
+    one.journal.isStalled = true;
+    one.start();
+    await advance(LEASE_MS + 10_000);
+    expect(one.loop.status).toEqual({ role: 'refused', reason: 'the disk has not answered' });
+    expect({ lease: (await world.ledger.readSender()).lease, objections: await objections() }).toEqual({
+      objections: [],
+    });
+    one.journal.given(journaled({ payoutId: 'p', attempt: 1, token: 'mine' }));
+    await advance(10_000);
+    expect(await objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger' }]);
+    expect((await world.ledger.readSender()).lease).toBeUndefined();
+  });
+
   it('records its objection while another process holds the lease, too', async () => {
     const holder = makeLoop(world, { name: 'holder' });
     holder.start();

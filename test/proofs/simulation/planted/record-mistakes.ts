@@ -1,3 +1,5 @@
+import type { Clock } from '../../../../src/clock.js';
+import type { WithdrawGateway } from '../../../../src/gateway/withdraw-gateway.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { BeginSend, ForgottenSend, SendAttempt } from '../../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
@@ -8,6 +10,13 @@ export const recordMistakes: readonly Mistake[] = [
   {
     name: 'mark after the send',
     pieces: { wrapLedger: beginsLate, wrapJournal: (journal) => blind(journal) },
+  },
+  {
+    name: 'a send that waits for a disk that hangs, and is then written',
+    pieces: {
+      wrapJournal: (journal, { clock }) => but(journal, { append: appendsAtLast(journal, clock), isStalled: false }),
+      wrapGateway: (gateway, { clock }) => writesWhatWaited(gateway, clock),
+    },
   },
   { name: 'journal not read', pieces: { wrapJournal: (journal) => blind(journal) } },
   {
@@ -56,6 +65,48 @@ function beginsLate(ledger: WorkerLedger): WorkerLedger {
       if (pending !== undefined) await ledger.beginSend(pending);
       pending = undefined;
       return ledger.finishSend(...args);
+    },
+  };
+}
+
+/** Clocks of the processes whose present send waited for its disk. */
+const waited = new WeakSet<Clock>();
+
+/** Reads it again: the type checker assumes that a value from before an `await` still holds. */
+const isStalled = (journal: SendJournal): boolean => journal.isStalled;
+
+function appendsAtLast(journal: SendJournal, clock: Clock): SendJournal['append'] {
+  return async (send) => {
+    waited.delete(clock);
+    for (;;) {
+      try {
+        await journal.append(send);
+        return;
+      } catch (error) {
+        if (!journal.isStalled) throw error;
+        waited.add(clock);
+        while (isStalled(journal)) await clock.sleep(100);
+        if (journal.knows(send.payoutId, send.attempt)) return;
+      }
+    }
+  };
+}
+
+function writesWhatWaited(gateway: WithdrawGateway, clock: Clock): WithdrawGateway {
+  return {
+    ...gateway,
+    openConnection: async (stop) => {
+      const connection = await gateway.openConnection(stop);
+      return {
+        get usable() {
+          return connection.usable;
+        },
+        withdraw: async (request, { mayWrite }) =>
+          connection.withdraw(request, { mayWrite: () => waited.has(clock) || mayWrite() }),
+        close: () => {
+          connection.close();
+        },
+      };
     },
   };
 }
