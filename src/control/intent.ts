@@ -13,6 +13,8 @@ export interface Intent {
   readonly reference?: string | undefined;
   /** The JSON text, as it is stored. */
   readonly metadata?: string | undefined;
+  /** Its SHA-256, where the text is not at hand. */
+  readonly metadataHash?: string | undefined;
   /** ISO 8601, UTC, as it is stored; so are the other times. */
   readonly notBefore?: string | undefined;
   /** The person on whose request the producer signs, where it names one. */
@@ -26,7 +28,7 @@ export interface Intent {
  * @throws StatementError when a value cannot stand on one line, or an optional one is there and empty
  */
 export function formatIntent(intent: Intent): string {
-  const { metadata } = intent;
+  const { metadata, metadataHash = metadata === undefined ? '' : hashText(metadata) } = intent;
   return formatStatement('intent', intent.audience, [
     ['platformId', String(intent.platformId)],
     ['payoutId', intent.payoutId],
@@ -35,7 +37,7 @@ export function formatIntent(intent: Intent): string {
     ['addressTo', intent.addressTo],
     optionalLine('symbol', intent.symbol),
     optionalLine('reference', intent.reference),
-    ['metadata', metadata === undefined ? '' : hashText(metadata)],
+    ['metadata', metadataHash],
     optionalLine('notBefore', intent.notBefore),
     optionalLine('requestedBy', intent.requestedBy),
     ['issuedAt', intent.issuedAt],

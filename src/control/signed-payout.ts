@@ -1,4 +1,5 @@
 import type { Intent } from './intent.js';
+import { hashText } from './statement.js';
 
 /** What a producer's signature adds to a payout. */
 export interface IntentSignature {
@@ -44,4 +45,60 @@ export function intentOf(
     ...{ audience, platformId, payoutId, paymentId, amount, addressTo, symbol, reference, metadata, notBefore },
     ...{ requestedBy, issuedAt, expiresAt },
   };
+}
+
+/**
+ * What a verifier of a send needs beside the payment and its times in ms, so that the statement can be made again without the
+ * payout's record.
+ */
+export interface IntentProof {
+  readonly signature: string;
+  /** Undefined where it names none. */
+  readonly audience?: string | undefined;
+  /** The times as they were signed, where that is not how `toISOString` writes them. */
+  readonly issuedAt?: string | undefined;
+  readonly expiresAt?: string | undefined;
+  /** SHA-256, hexadecimal. */
+  readonly metadataHash?: string | undefined;
+  readonly requestedBy?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly notBefore?: string | undefined;
+}
+
+/** The times of an intent, wall clock, ms. */
+export interface IntentTimes {
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+}
+
+/** @param signed - a verified one: its times are times */
+export function proofOf({ reference, notBefore }: SignedFields, signed: StoredSignature): IntentProof {
+  const { signature, audience, metadata, requestedBy, issuedAt, expiresAt } = signed;
+  const isPlain = (time: string): boolean => new Date(time).toISOString() === time;
+  return {
+    signature,
+    ...(audience !== undefined && { audience }),
+    ...(isPlain(issuedAt) ? {} : { issuedAt }),
+    ...(isPlain(expiresAt) ? {} : { expiresAt }),
+    ...(metadata !== undefined && { metadataHash: hashText(metadata) }),
+    ...(requestedBy !== undefined && { requestedBy }),
+    ...(reference !== undefined && { reference }),
+    ...(notBefore !== undefined && { notBefore }),
+  };
+}
+
+/** The intent of a payment that was sent, as it was signed. @param payment - its fields, as the proof lacks them */
+export function intentOfProof(
+  platformId: number,
+  payment: SignedFields,
+  { reference, notBefore, ...proof }: IntentProof,
+  times: IntentTimes,
+): Intent {
+  const { issuedAt = toIso(times.issuedAt), expiresAt = toIso(times.expiresAt) } = proof;
+  const fields = { ...payment, reference, notBefore };
+  return { ...intentOf(platformId, fields, { ...proof, issuedAt, expiresAt }), metadataHash: proof.metadataHash };
+}
+
+function toIso(time: number): string {
+  return new Date(time).toISOString();
 }

@@ -1,4 +1,5 @@
 import type { JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
+import type { IntentProof } from '../control/signed-payout.js';
 import type { WithdrawRequest } from '../gateway/withdraw-gateway.js';
 
 /**
@@ -151,6 +152,8 @@ export interface SignedSend {
   readonly key: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
+  /** With it the signature can be verified again without the payout's record; absent in lines of earlier versions. */
+  readonly proof?: IntentProof | undefined;
   /** For how long its request may be on its way after it was journaled, ms. */
   readonly doubtMs?: number | undefined;
   /** Hash of the operator's act that allowed another attempt. */

@@ -26,6 +26,16 @@ const outcomeLine = z.object({
     z.object({ kind: z.literal('not_sent'), reason: z.string() }),
   ]),
 });
+const intentProof = z.object({
+  signature: z.string(),
+  audience: z.string().exactOptional(),
+  issuedAt: z.string().exactOptional(),
+  expiresAt: z.string().exactOptional(),
+  metadataHash: sha256.exactOptional(),
+  requestedBy: z.string().exactOptional(),
+  reference: z.string().exactOptional(),
+  notBefore: z.string().exactOptional(),
+});
 const sendLine = z
   .object({
     ...attemptFields,
@@ -46,6 +56,7 @@ const sendLine = z
         key: z.string(),
         issuedAt: z.number(),
         expiresAt: z.number(),
+        proof: intentProof.exactOptional(),
         doubtMs: z.number().exactOptional(),
         act: sha256.exactOptional(),
         clears: z.array(z.int()).exactOptional(),

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js';
 import { parseAct, type SignedAct } from '../control/act.js';
 import type { KeyFinder } from '../control/keyring.js';
-import { intentOf } from '../control/signed-payout.js';
+import { intentOf, proofOf } from '../control/signed-payout.js';
 import { verifyAct } from '../control/verify-act.js';
 import { verifyIntent } from '../control/verify-intent.js';
 import type { SignedSend } from '../journal/journal-line.js';
@@ -65,9 +65,10 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
       return refuse({ kind: 'signature', reason, message, isTampering });
     }
     const [issuedAt, expiresAt] = [Date.parse(signed.issuedAt), Date.parse(signed.expiresAt)];
+    const proof = proofOf(payout, signed);
     return (
       this.#judgeJournal(issuedAt, expiresAt) ??
-      this.#judgeAttempts(payout, { intent: verdict.intentHash, key: signed.key, issuedAt, expiresAt, doubtMs })
+      this.#judgeAttempts(payout, { intent: verdict.intentHash, key: signed.key, issuedAt, expiresAt, proof, doubtMs })
     );
   }
 

@@ -87,7 +87,10 @@ describe('a worker with a keyring', () => {
     const signed = { intent: intentHashOf(payout), key: 'shop', issuedAt: clock.wallNow() };
     expect(authority.permit(payout)).toEqual({
       kind: 'granted',
-      signed: { ...signed, expiresAt: clock.wallNow() + 7 * DAY_MS, doubtMs: DOUBT_MS },
+      signed: {
+        ...{ ...signed, expiresAt: clock.wallNow() + 7 * DAY_MS, doubtMs: DOUBT_MS },
+        proof: { signature: payout.signed?.signature, audience: payout.signed?.audience },
+      },
     });
   });
 

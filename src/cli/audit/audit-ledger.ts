@@ -3,10 +3,16 @@ import { identify, type JournalEntry } from '../../journal/journal-line.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited, scanPayoutIds, type AuditedRecord } from '../../ledger/read-audited.js';
 import { readSpends } from '../../ledger/read-spends.js';
-import { compareSend, toUnreadable } from './compare-send.js';
+import { compareSend, toUnreadable, type SendComparison } from './compare-send.js';
 import { identifyFinding, type Finding } from './finding.js';
 import { compareSpend, judgeLedgerPayout, judgeSpend } from './find-unjournaled.js';
-import { attemptKey, coveredFrom, readJournaledSends, type AuditedJournal } from './journaled-sends.js';
+import {
+  coveredFrom,
+  isJournaled,
+  readJournaledSends,
+  type AuditedJournal,
+  type JournaledSends,
+} from './journaled-sends.js';
 import { verifyApprovals, type ApprovalContext } from './verify-approvals.js';
 import { verifySend } from './verify-send.js';
 
@@ -14,6 +20,10 @@ export interface LedgerAuditOptions extends ApprovalContext {
   readonly journals: readonly AuditedJournal[];
   /** Undefined where the ledger is left out: then only the keys of the sends are looked at. */
   readonly connection: LedgerConnection | undefined;
+  /** `PAYOUT_RETENTION_DAYS`; undefined where nothing is removed. */
+  readonly retentionDays: number | undefined;
+  /** Whether the archive of this host has a payout in this state. */
+  readonly isArchived: (payoutId: string, state: string) => Promise<boolean>;
   /** Told how many sends and payouts were looked at. */
   readonly onProgress: (done: number) => void;
 }
@@ -24,6 +34,10 @@ export interface LedgerAudit {
   readonly compared: number;
   /** Sends whose payout retention has removed. */
   readonly removed: number;
+  /** Signed sends of which the signature and each approval that counted were verified. */
+  readonly verified: number;
+  /** Signed sends of which one of these could not be, and nothing was found. */
+  readonly notVerifiable: number;
   /** Sends that no producer signed: of a worker without keys. */
   readonly unsigned: number;
   /** Sends whose payout Redis forgot, and which the application enqueued again, with another signature. */
@@ -59,7 +73,7 @@ class Pass {
   readonly #options: LedgerAuditOptions;
   /** Redis may name a payout twice. */
   readonly #findings = new Map<string, Finding>();
-  readonly #counts = { compared: 0, removed: 0, unsigned: 0, signedAgain: 0, before: 0 };
+  readonly #counts = { compared: 0, removed: 0, verified: 0, notVerifiable: 0, unsigned: 0, signedAgain: 0, before: 0 };
   readonly #onWord = new Set<string>();
   readonly #revokedKeys: Record<string, number> = {};
   #done = 0;
@@ -74,14 +88,14 @@ class Pass {
     const spends = connection === undefined ? new Map<string, Spend>() : await readBegunSpends(connection);
     const journaled = await readJournaledSends(journals);
     for (const { items } of journals) {
-      for await (const page of pagesOf(items(), only)) await this.#judgeSends(page, spends);
+      for await (const page of pagesOf(items(), only)) await this.#judgeSends(page, spends, journaled);
     }
     if (connection !== undefined) {
       const context = { ...this.#options, journaled, coveredFrom: coveredFrom(journals) };
       const pages = only === undefined ? scanPayoutIds(connection) : [[...only]];
       for await (const payoutIds of pages) await this.#judgePayouts(connection, payoutIds, context);
       const unknown = [...spends.values()].filter(
-        ({ payoutId, attempt }) => !journaled.has(attemptKey(payoutId, attempt)),
+        ({ payoutId, attempt }) => !isJournaled(journaled, payoutId, attempt),
       );
       await this.#judgeSpends(connection, unknown);
     }
@@ -89,7 +103,11 @@ class Pass {
     return { ...this.#counts, onWord, revokedKeys: this.#revokedKeys, findings: [...this.#findings.values()] };
   }
 
-  async #judgeSends(sends: readonly JournalEntry[], spends: ReadonlyMap<string, Spend>): Promise<void> {
+  async #judgeSends(
+    sends: readonly JournalEntry[],
+    spends: ReadonlyMap<string, Spend>,
+    journaled: JournaledSends,
+  ): Promise<void> {
     const { connection } = this.#options;
     const records =
       connection &&
@@ -100,7 +118,8 @@ class Pass {
     for (const [index, send] of sends.entries()) {
       if (send.signed === undefined) this.#counts.unsigned += 1;
       this.#noteKey(send.signed?.key);
-      this.#judgeSend(send, records?.[index]);
+      const hasLater = journaled.get(send.payoutId)?.some((attempt) => attempt > send.attempt) ?? false;
+      await this.#judgeSend(send, records?.[index], hasLater);
       const spend = spends.get(identify(send));
       const wrong = spend && compareSpend(send, spend);
       if (wrong !== undefined) this.#note(wrong);
@@ -108,8 +127,8 @@ class Pass {
     this.#progress(sends.length);
   }
 
-  #judgeSend(send: JournalEntry, found: AuditedRecord | undefined): void {
-    const comparison = found && compareSend(send, found);
+  async #judgeSend(send: JournalEntry, found: AuditedRecord | undefined, hasLater: boolean): Promise<void> {
+    const comparison = found && (await this.#compare(send, found, hasLater));
     if (comparison?.isOnWord) this.#onWord.add(send.payoutId);
     const isAltered = comparison?.findings.some(({ kind }) => kind === 'altered') ?? false;
     const payout = found?.kind === 'payout' ? found.payout : undefined;
@@ -118,9 +137,23 @@ class Pass {
     // Of what was altered, the fields say more than a signature that does not hold.
     const verification = verifySend(send, isAltered ? undefined : payout, this.#options);
     if (verification.isSignedAgain) this.#counts.signedAgain += 1;
-    const approvals =
-      payout === undefined || verification.isSignedAgain ? [] : verifyApprovals(send, payout, this.#options);
-    this.#note(...(comparison?.findings ?? []), ...verification.findings, ...approvals);
+    // Approvals are in the record alone.
+    const isWhole = payout !== undefined && !verification.isSignedAgain;
+    const approvals = isWhole ? verifyApprovals(send, payout, this.#options) : [];
+    const findings = [...(comparison?.findings ?? []), ...verification.findings, ...approvals];
+    this.#note(...findings);
+    if (send.signed === undefined || findings.length > 0) return;
+    const isVerified = verification.isVerified && (isWhole || (send.judged?.approvals ?? []).length === 0);
+    this.#counts[isVerified ? 'verified' : 'notVerifiable'] += 1;
+  }
+
+  async #compare(send: JournalEntry, found: AuditedRecord, hasLater: boolean): Promise<SendComparison> {
+    const { retentionDays, isArchived } = this.#options;
+    const removal = { hasLater, retentionDays, isArchived: false, now: Date.now() };
+    const comparison = compareSend(send, found, removal);
+    // The archive is read where it matters.
+    if (found.kind !== 'removed' || !comparison.findings.some(({ kind }) => kind === 'removed')) return comparison;
+    return compareSend(send, found, { ...removal, isArchived: await isArchived(send.payoutId, found.state) });
   }
 
   #noteKey(key: string | undefined): void {

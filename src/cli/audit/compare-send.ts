@@ -19,10 +19,22 @@ const OLDER =
   'Redis came back older, or somebody altered it. Ask the gateway before this is paid again; `payouts stats` shows how the ledger is adopted.';
 const LOOK = 'Ask the gateway what was paid; `payouts get` and `payouts activity` show what was done with it.';
 
+/** With what a payout is compared that Redis has no record of any more. */
+export interface RemovalContext {
+  /** The journals have a later attempt of the payout. */
+  readonly hasLater: boolean;
+  /** `PAYOUT_RETENTION_DAYS`; undefined where nothing is removed. */
+  readonly retentionDays: number | undefined;
+  /** The archive of this host has the payout, in this state. */
+  readonly isArchived: boolean;
+  /** Wall clock, ms. */
+  readonly now: number;
+}
+
 /** Compares what the journal says of a send with what the ledger says of its payout. */
-export function compareSend(send: JournalEntry, found: AuditedRecord): SendComparison {
+export function compareSend(send: JournalEntry, found: AuditedRecord, removal: RemovalContext): SendComparison {
   const { attempt } = send;
-  if (found.kind === 'removed') return NOTHING;
+  if (found.kind === 'removed') return compareRemoved(send, found.state, removal);
   if (found.kind === 'unreadable') return { findings: [toUnreadable(send.payoutId, found.message)] };
   const outcome = describeOutcome(send);
   if (found.kind === 'missing') {
@@ -46,6 +58,40 @@ export function compareSend(send: JournalEntry, found: AuditedRecord): SendCompa
   if (send.outcome?.kind !== 'accepted' || isSameTxhash(send.outcome.txhash, payout.txhash)) return NOTHING;
   const message = `attempt ${attempt} was accepted (txhash ${send.outcome.txhash}), and the payout was sent again after it (attempt ${payout.attempt})`;
   return one(send, 'sent_again', message, 'It may have been paid twice: ask the gateway for both.');
+}
+
+const DAY_MS = 86_400_000;
+const REMOVED =
+  'Somebody has deleted the record in Redis, or PAYOUT_RETENTION_DAYS of the worker is another one: compare. Ask the gateway what was paid; the journal has the payment.';
+
+/** In which states retention may have removed a payout whose last attempt came to this. */
+const REMOVABLE: Readonly<Record<OutcomeKind, readonly string[]>> = {
+  accepted: ['completed', 'failed'],
+  rejected: ['rejected', 'cancelled'],
+  // An operator gave the transaction, or wrote it off.
+  unknown: ['completed', 'failed', 'cancelled'],
+  not_sent: ['cancelled'],
+};
+
+/** Of a payout that Redis says was removed, with this state. */
+function compareRemoved(send: JournalEntry, state: string, removal: RemovalContext): SendComparison {
+  const { hasLater, retentionDays, isArchived, now } = removal;
+  const kind = send.outcome?.kind ?? 'unknown';
+  const isPossible = REMOVABLE[kind].includes(state) || (hasLater && kind !== 'accepted');
+  if (!isPossible) {
+    const message = `the journal says ${describeOutcome(send)}; the ledger says that it was removed as ${state}`;
+    return one(send, 'state', message, LOOK);
+  }
+  const since = send.outcomeAt ?? send.at;
+  if (isArchived || (retentionDays !== undefined && since + retentionDays * DAY_MS <= now)) return NOTHING;
+  const at = new Date(since).toISOString();
+  const why = retentionDays === undefined ? 'is not set' : `is ${retentionDays}, and the journal has its send of ${at}`;
+  return one(
+    send,
+    'removed',
+    `the ledger says that it was removed as ${state}; PAYOUT_RETENTION_DAYS ${why}, and no archive of this host has it`,
+    REMOVED,
+  );
 }
 
 /** A record that makes no sense, whatever was sent of it. */
@@ -107,7 +153,8 @@ function compareState(send: JournalEntry, payout: Payout): SendComparison {
   return one(send, 'state', `the journal says ${describeOutcome(send)}; the ledger says ${state}`, LOOK);
 }
 
-function describeOutcome({ outcome }: JournalEntry): string {
+/** What came of a send, as its sender journaled it. */
+export function describeOutcome({ outcome }: Pick<JournalEntry, 'outcome'>): string {
   switch (outcome?.kind) {
     case undefined:
       return 'sent, without an outcome';

@@ -8,7 +8,7 @@ import type { AuditedRecord } from '../../ledger/read-audited.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { Finding } from './finding.js';
 import { keysOfThen } from './keys-of-then.js';
-import { attemptKey, type JournaledSends } from './journaled-sends.js';
+import { isJournaled, type JournaledSends } from './journaled-sends.js';
 
 export interface UnjournaledContext {
   readonly platformId: number;
@@ -38,7 +38,7 @@ export function judgeLedgerPayout(payout: Payout, context: UnjournaledContext): 
   const { payoutId, state, attempt } = payout;
   const receipt = judgeReceipt(payout, context);
   if (receipt !== undefined) return { kind: 'finding', finding: receipt };
-  if (!ANSWERED.has(state) || context.journaled.has(attemptKey(payoutId, attempt))) return { kind: 'journaled' };
+  if (!ANSWERED.has(state) || isJournaled(context.journaled, payoutId, attempt)) return { kind: 'journaled' };
   if (isSameTxhash(payout.vouchedTxhash, payout.txhash)) return { kind: 'on_word' };
   if (begunAt(payout) < context.coveredFrom) return { kind: 'before' };
   const transaction = payout.txhash === undefined ? '' : `, txhash ${payout.txhash}`;

@@ -16,6 +16,8 @@ export type FindingKind =
   | 'not_in_ledger'
   /** The ledger says of a payout what cannot have followed from what the journal says. */
   | 'state'
+  /** Redis says that retention removed a payout, and that cannot be. */
+  | 'removed'
   /** The record has other data than what was sent. */
   | 'altered'
   | 'txhash'

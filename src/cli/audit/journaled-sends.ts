@@ -8,19 +8,20 @@ export interface AuditedJournal {
   readonly items: () => AsyncGenerator<JournalItem>;
 }
 
-/** Which attempts the journals have: about 100 bytes each. */
-export type JournaledSends = ReadonlySet<string>;
+/** Which attempts of each payout the journals have: about 100 bytes each. */
+export type JournaledSends = ReadonlyMap<string, readonly number[]>;
 
-/** How the set names an attempt. */
-export function attemptKey(payoutId: string, attempt: number): string {
-  return `${payoutId} ${attempt}`;
+export function isJournaled(sends: JournaledSends, payoutId: string, attempt: number): boolean {
+  return sends.get(payoutId)?.includes(attempt) ?? false;
 }
 
 /** Reads every journal for the attempts that it has. */
 export async function readJournaledSends(journals: readonly AuditedJournal[]): Promise<JournaledSends> {
-  const sends = new Set<string>();
+  const sends = new Map<string, readonly number[]>();
   for (const { items } of journals) {
-    for await (const item of items()) if ('payoutId' in item) sends.add(attemptKey(item.payoutId, item.attempt));
+    for await (const item of items()) {
+      if ('payoutId' in item) sends.set(item.payoutId, [...(sends.get(item.payoutId) ?? []), item.attempt]);
+    }
   }
   return sends;
 }

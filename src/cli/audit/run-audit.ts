@@ -6,12 +6,12 @@ import { verifyJournal, type JournalReport } from '../../journal/verify-journal.
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readToldHeads, type HeadEvent } from '../../ledger/read-told-heads.js';
 import { noJournal } from '../context/journal-place.js';
-import { auditLedger, type LedgerAudit } from './audit-ledger.js';
+import { auditLedger, type LedgerAudit, type LedgerAuditOptions } from './audit-ledger.js';
 import type { Finding } from './finding.js';
 import { coveredFrom, type AuditedJournal } from './journaled-sends.js';
 import type { ApprovalContext } from './verify-approvals.js';
 
-export interface AuditOptions extends ApprovalContext {
+export interface AuditOptions extends ApprovalContext, Pick<LedgerAuditOptions, 'retentionDays' | 'isArchived'> {
   /** The folders of the journals, that of this host first. */
   readonly dirs: readonly [string, ...string[]];
   /** A line that has to be in the first. */

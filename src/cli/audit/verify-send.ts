@@ -1,6 +1,6 @@
-import { hashIntent } from '../../control/intent.js';
+import { hashIntent, type Intent } from '../../control/intent.js';
 import type { BoundKeyring } from '../../control/keyring.js';
-import { intentOf } from '../../control/signed-payout.js';
+import { intentOf, intentOfProof } from '../../control/signed-payout.js';
 import { StatementError } from '../../control/statement.js';
 import { CLOCK_TOLERANCE_MS, verifyIntent } from '../../control/verify-intent.js';
 import type { JournalEntry, SignedSend } from '../../journal/journal-line.js';
@@ -26,6 +26,8 @@ const ALTERED =
 /** What came of verifying a send. */
 export interface SendVerification {
   readonly findings: readonly Finding[];
+  /** Its signature was verified, from the journal or from the record. */
+  readonly isVerified: boolean;
   /**
    * The record has another valid signature of the same payment: Redis forgot the payout, and the application enqueued it again. What
    * was approved of the one that was sent is gone with it.
@@ -34,8 +36,8 @@ export interface SendVerification {
 }
 
 /**
- * Verifies the signature of a journaled send: its key as it was then, and where the payout's record is still there, the intent that
- * it stands for.
+ * Verifies the signature of a journaled send: its key as it was then, the signature that the journal has, and where the payout's record
+ * is still there, the intent that it stands for.
  * @param payout - undefined where the ledger has no record of it (any more), or its payment was altered
  */
 export function verifySend(
@@ -44,22 +46,43 @@ export function verifySend(
   context: SignatureContext,
 ): SendVerification {
   const { signed, payoutId, attempt, at } = send;
-  if (signed === undefined) return { findings: [] };
+  if (signed === undefined) return { findings: [], isVerified: false };
   const { keyring, platformId } = context;
-  const keyFault = keyring && judgeKey(send, signed, keyring);
-  if (keyFault !== undefined)
-    return { findings: [{ payoutId, attempt, kind: 'key', message: keyFault, action: KEEP_KEYS }] };
-  if (payout === undefined) return { findings: [] };
-  const fail = (message: string, action: string): SendVerification => ({
-    findings: [{ payoutId, attempt, kind: 'signature', message, action }],
+  const fail = (kind: 'key' | 'signature', message: string, action: string): SendVerification => ({
+    findings: [{ payoutId, attempt, kind, message, action }],
+    isVerified: false,
   });
-  if (payout.signed === undefined) return fail('its record has no signature any more', ALTERED);
-  const isAsSent = hashOf(payout, platformId) === signed.intent;
+  const keyFault = keyring && judgeKey(send, signed, keyring);
+  if (keyFault !== undefined) return fail('key', keyFault, KEEP_KEYS);
+  const proofFault = keyring && judgeProof(send, signed, { platformId, keyring });
+  if (proofFault !== undefined) return fail('signature', proofFault, ASK);
+  const isProved = signed.proof !== undefined && keyring !== undefined;
+  if (payout === undefined) return { findings: [], isVerified: isProved };
+  if (payout.signed === undefined) return fail('signature', 'its record has no signature any more', ALTERED);
+  const isAsSent = hashOf(intentOf(platformId, payout, payout.signed)) === signed.intent;
   const now = isAsSent ? at - CHECKED_BEFORE_MS : Date.parse(payout.signed.issuedAt);
   const fault = keyring && verifyRecord(payout, { platformId, keyring, now });
-  if (!isAsSent && keyring !== undefined && fault === undefined) return { findings: [], isSignedAgain: true };
-  if (!isAsSent) return fail('its record stands for another intent than the one that was sent', ALTERED);
-  return fault === undefined ? { findings: [] } : fail(fault, ASK);
+  if (!isAsSent && keyring !== undefined && fault === undefined) {
+    return { findings: [], isVerified: isProved, isSignedAgain: true };
+  }
+  if (!isAsSent) return fail('signature', 'its record stands for another intent than the one that was sent', ALTERED);
+  if (fault !== undefined) return fail('signature', fault, ASK);
+  return { findings: [], isVerified: keyring !== undefined };
+}
+
+/** Why the signature in the journal does not hold; undefined where it does, or there is none. */
+function judgeProof(
+  { payoutId, request, at }: JournalEntry,
+  { key, intent: journaled, proof, ...times }: SignedSend,
+  { platformId, keyring }: { readonly platformId: number; readonly keyring: BoundKeyring },
+): string | undefined {
+  if (proof === undefined) return undefined;
+  const intent = intentOfProof(platformId, { payoutId, ...request }, proof, times);
+  if (hashOf(intent) !== journaled)
+    return 'its line in the journal stands for another intent than the one that it names';
+  const { signature } = proof;
+  const verdict = verifyIntent(intent, { key, signature }, keysOfThen(keyring), at - CHECKED_BEFORE_MS);
+  return verdict.kind === 'refused' ? `its signature in the journal does not hold: ${verdict.message}` : undefined;
 }
 
 function judgeKey(
@@ -77,10 +100,10 @@ function judgeKey(
   return undefined;
 }
 
-function hashOf(payout: Payout, platformId: number): string | undefined {
-  if (payout.signed === undefined) return undefined;
+/** @returns undefined where a value can stand on no line */
+function hashOf(intent: Intent): string | undefined {
   try {
-    return hashIntent(intentOf(platformId, payout, payout.signed));
+    return hashIntent(intent);
   } catch (error) {
     if (error instanceof StatementError) return undefined;
     throw error;

@@ -1,5 +1,8 @@
 import type { Command } from 'commander';
+import { readConfig } from '../../config.js';
 import { InvalidInputError } from '../../errors.js';
+import { findArchived } from '../../archive/find-archived.js';
+import { namingArchive, readArchiveFolder } from '../context/archive-place.js';
 import { runAudit, type AuditOptions, type AuditResult } from '../audit/run-audit.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CommandFailedError, UntrustedError } from '../context/exit-code.js';
@@ -22,12 +25,14 @@ const HELP_AFTER = `
    was cut off at the end shows by the head, which the worker tells every ten minutes in its log, as an event and as a metric: the
    line of the newest event has to be there, and the one that you give with --head. Lines of the formats 1 and 2 name none; of them
    only the last before the upgrade is covered.
-2. With PAYOUT_KEYS_FILE: the key of each signed send was a producer's then, the signature in the payout's record holds, and so does
-   each approval that counted, of another person than the signer. Sends of keys that are revoked now are counted. Where
-   PAYOUT_POLICY_FILE is the policy by which a send was judged, its quorums are there (rules without a window or hours).
+2. With PAYOUT_KEYS_FILE: the key of each signed send was a producer's then, the signature in the journal and in the payout's record
+   holds, and so does each approval that counted, of another person than the signer. Sends of which one of these is gone are counted
+   apart; so are those of keys that are revoked now. Where PAYOUT_POLICY_FILE is the policy by which a send was judged, its quorums are
+   there (rules without a window or hours).
 3. Against Redis: each send is there, with the data and the transaction that the journal has, in a state that can follow from it, and
-   each payment that Redis knows is in the journal. Payouts that retention removed, and what was sent before the journal began, are
-   counted, and cannot be compared. Where an operator gave the transaction, it rests on his word.
+   each payment that Redis knows is in the journal. Of payouts that PAYOUT_RETENTION_DAYS removed, state and time are compared, or
+   PAYOUT_ARCHIVE_DIR is asked. What was sent before the journal began is counted, and cannot be compared. Where an operator gave
+   the transaction, it rests on his word.
 
 Other hosts with journals of their own: copy their folders, or mount them, and name each with --journal.
 
@@ -48,16 +53,23 @@ export function defineAuditVerify(parent: Command, context: CliContext): void {
     .option('--head <hash>', 'hash of a line that has to be there')
     .option('--journal <dir...>', 'folder of the journal of another host, repeatable')
     .option('--offline', 'without Redis: the journal and the keys of its sends alone')
-    .option('--json', 'print {journalId, files, lines, sends, head, faults, ledger, findings, …} as JSON')
+    .option(
+      '--json',
+      'print {journalId, files, lines, sends, head, faults, verified, notVerifiable, ledger, findings, …} as JSON',
+    )
     .addHelpText('after', HELP_AFTER)
     .action(async ({ head: given, journal = [], offline, json }: VerifyFlags) => {
       const head = parseHash(given);
       const { dir, platformId } = readJournalFolder(context);
       const keyring = findKeyring(context.environment);
       const policy = findPolicy(context.environment);
+      const { PAYOUT_RETENTION_DAYS: retentionDays } = readConfig(['PAYOUT_RETENTION_DAYS'], context.environment);
       const verify = async (connection: AuditOptions['connection']): Promise<AuditResult> =>
         showProgress(context, async (onProgress) =>
-          runAudit({ dirs: [dir, ...journal], platformId, keyring, policy, head, connection, onProgress }),
+          runAudit({
+            ...{ dirs: [dir, ...journal], platformId, keyring, policy, head },
+            ...{ retentionDays, isArchived: openArchive(context), connection, onProgress },
+          }),
         );
       const result = offline
         ? await verify(undefined)
@@ -66,6 +78,19 @@ export function defineAuditVerify(parent: Command, context: CliContext): void {
       else context.write(describeAudit(result, head, keyring !== undefined));
       requireRight(result, head, offline === true);
     });
+}
+
+/** What retention removed is in the archive, where the worker has one. */
+function openArchive(context: CliContext): AuditOptions['isArchived'] {
+  const folder = readArchiveFolder(context);
+  const onDamage = (message: string): void => {
+    context.writeError(`${message}.\n`);
+  };
+  return async (payoutId, state) => {
+    if (folder === undefined) return false;
+    const found = await namingArchive(folder, async () => findArchived(folder, { payoutId }, { onDamage }));
+    return found?.state === state;
+  };
 }
 
 async function showProgress<Result>(

@@ -3,9 +3,14 @@ import type { ArchiveKey } from '../../archive/archive-index.js';
 import { findArchived } from '../../archive/find-archived.js';
 import type { ArchivedPayout } from '../../archive/read-archive.js';
 import { NotFoundError } from '../../errors.js';
+import { formatTimeUtc } from '../../format.js';
+import { journalPath } from '../../journal/journal-files.js';
+import { readItems } from '../../journal/read-journal.js';
 import { readAudited } from '../../ledger/read-audited.js';
+import { describeOutcome } from '../audit/compare-send.js';
 import { namingArchive, readArchiveFolder } from './archive-place.js';
 import type { CliContext } from './cli-context.js';
+import { readJournalFolder } from './journal-place.js';
 import { withAccount } from './with-account.js';
 
 /**
@@ -34,7 +39,22 @@ async function noPayout(context: CliContext, payoutId: string, place: string | u
   });
   if (state === undefined) return `Payout ${payoutId} not found`;
   const removed = `Payout ${payoutId} was ${state}, and PAYOUT_RETENTION_DAYS removed it from Redis`;
+  const sends = await describeSends(context, payoutId);
   return place === undefined
-    ? `${removed}. If the worker had PAYOUT_ARCHIVE_DIR it is there: run the command on the worker's host with the same PAYOUT_ARCHIVE_DIR`
-    : `${removed}. It is not in the archive ${place}: each host has what its own worker removed, and nothing from before PAYOUT_ARCHIVE_DIR was set`;
+    ? `${removed}. ${sends}If the worker had PAYOUT_ARCHIVE_DIR it is there: run the command on the worker's host with the same PAYOUT_ARCHIVE_DIR`
+    : `${removed}. ${sends}It is not in the archive ${place}: each host has what its own worker removed, and nothing from before PAYOUT_ARCHIVE_DIR was set`;
+}
+
+/** Redis may say what is not so. Empty where the journal is on another host, or has forgotten the payout. */
+async function describeSends(context: CliContext, payoutId: string): Promise<string> {
+  const { dir, platformId } = readJournalFolder(context);
+  const sends: string[] = [];
+  for await (const item of readItems(journalPath(dir, platformId))) {
+    if (!('payoutId' in item) || item.payoutId !== payoutId) continue;
+    const { paymentId, amount, addressTo } = item.request;
+    const at = formatTimeUtc(new Date(item.at).toISOString());
+    const what = `attempt ${item.attempt} of it: ${amount} of payment_id ${paymentId} to ${addressTo} at ${at}`;
+    sends.push(`The send journal has ${what}, ${describeOutcome(item)}. `);
+  }
+  return sends.join('');
 }

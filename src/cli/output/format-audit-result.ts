@@ -8,7 +8,8 @@ import { toPlainText } from '../../plain-text.js';
 /** What `payouts audit verify --json` prints: the report of this host's journal, and what the rest came to. */
 export function toAuditJson({ reports, audit, notCompared, otherJournals, findings }: AuditResult): object {
   const [own, ...others] = reports.map(toReportJson);
-  const { compared, removed, before, onWord, unsigned, signedAgain, revokedKeys } = audit ?? {};
+  const { compared, removed, before, onWord, verified, notVerifiable, unsigned, signedAgain, revokedKeys } =
+    audit ?? {};
   return {
     ...own,
     others,
@@ -16,6 +17,8 @@ export function toAuditJson({ reports, audit, notCompared, otherJournals, findin
       notCompared === undefined
         ? { compared: true, sends: compared, removed, before, onWord, otherJournals }
         : { compared: false, reason: notCompared },
+    verified,
+    notVerifiable,
     unsigned,
     signedAgain,
     revokedKeys,
@@ -66,15 +69,19 @@ function describeBirth(bornAt: number | undefined): string {
   return bornAt === 0 ? 'complete, as an operator stated' : formatTime(new Date(bornAt).toISOString());
 }
 
+const GONE = 'because the record is gone that had the signature or the approvals';
+
 function describeSignatures({ audit, reports }: AuditResult, hasKeyring: boolean): string {
   if (audit === undefined) return 'not verified';
   const signed = reports.reduce((sum, { sends }) => sum + sends, 0) - audit.unsigned;
   const revoked = Object.entries(audit.revokedKeys).map(
     ([key, count]) => `${count} by the key "${key}", which is revoked now`,
   );
-  const what = hasKeyring ? 'verified' : 'not verified: PAYOUT_KEYS_FILE names no keyring';
+  const { verified, notVerifiable } = audit;
+  const what = hasKeyring ? `${verified} verified` : 'not verified: PAYOUT_KEYS_FILE names no keyring';
   return [
-    signed === 0 ? 'no signed sends' : `${formatCount(signed, 'signed send')}, ${what}`,
+    signed === 0 ? 'no signed sends' : `${formatCount(signed, 'signed send')}: ${what}`,
+    ...(hasKeyring && notVerifiable > 0 ? [`${notVerifiable} not verifiable, ${GONE}`] : []),
     ...(audit.unsigned > 0 && signed > 0 ? [`${audit.unsigned} unsigned`] : []),
     ...(audit.signedAgain === 0 ? [] : [`${audit.signedAgain} signed again since, after Redis forgot them`]),
     ...revoked,

@@ -108,10 +108,10 @@ function toLedgerColumns(send: JournalEntry, facts: AuditRowFacts): Pick<AuditRo
     fee: last?.fee,
     signer_person: signed && keyring?.find(signed.key)?.person,
     approved_by: namePersons(send, facts),
-    requested_by: payout?.requestedBy,
+    requested_by: signed?.proof?.requestedBy ?? payout?.requestedBy,
     state: last?.state,
     state_at: last?.updatedAt,
-    reference: payout?.reference,
+    reference: signed?.proof?.reference ?? payout?.reference,
   };
 }
 

@@ -2,13 +2,17 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Finding } from '../../../src/cli/audit/finding.js';
+import { verifySend } from '../../../src/cli/audit/verify-send.js';
+import { hashText } from '../../../src/control/statement.js';
+import type { SendLine } from '../../../src/journal/journal-line.js';
+import { readItems } from '../../../src/journal/read-journal.js';
 import { connectLedger, type LedgerConnection } from '../../../src/ledger/ledger-connection.js';
 import { readWorkers } from '../../../src/ledger/workers.js';
 import { PayoutProducer } from '../../../src/producer/payout-producer.js';
 import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { closeRedis, connectRedis } from '../../../src/redis.js';
 import { openTestKeys, writeKeyring, type TestKeys } from '../../control/support/key-files.js';
-import type { KeyEntry } from '../../control/support/keys.js';
+import { keyringOf, type KeyEntry } from '../../control/support/keys.js';
 import { until } from '../../support/until.js';
 import type { CliResult } from '../../support/cli.js';
 import { openWorld, type PayoutWorld } from '../../worker/support/payout-world.js';
@@ -160,7 +164,7 @@ it('finds nothing wrong with what a worker did, and says what it compared', asyn
   expect(await verify()).toMatchObject({ code: 0, findings: [] });
   delete env['PAYOUT_POLICY_FILE'];
   const { stdout } = await run('audit', 'verify');
-  expect(stdout).toMatch(/\nsignatures +2 signed sends, verified\nledger +2 sends compared\nfindings +none\n$/);
+  expect(stdout).toMatch(/\nsignatures +2 signed sends: 2 verified\nledger +2 sends compared\nfindings +none\n$/);
 });
 
 it('the worker told which policy it loaded, and where the journal began and ended', async () => {
@@ -278,13 +282,80 @@ it('a send that only the stream of spends has is found, and one that it counts a
   expect(await found()).toEqual(['exit 5', 'ghost spend', `${String(spend['payoutId'])} spend`].sort());
 });
 
-it('what retention removed is counted, not found', async () => {
-  await keepRecord('small');
-  await ledger.redis.del(record('small'));
-  await ledger.redis.hset(ledger.keys.removedBucket('small'), 'small', 'completed');
-  undo.push(async () => ledger.redis.hdel(ledger.keys.removedBucket('small'), 'small'));
-  const { code, report } = await verify();
-  expect({ code, ledger: report['ledger'] }).toMatchObject({ code: 0, ledger: { sends: 1, removed: 1 } });
+describe('a payout that Redis says was removed', () => {
+  /** As somebody who writes to Redis does it. */
+  async function remove(payoutId: string, state: string): Promise<void> {
+    await keepRecord(payoutId);
+    const bucket = ledger.keys.removedBucket(payoutId);
+    await ledger.redis.multi().del(record(payoutId)).hset(bucket, payoutId, state).exec();
+    undo.push(async () => ledger.redis.hdel(bucket, payoutId));
+  }
+
+  it('is found where the journal says that it was paid, and it was removed as rejected', async () => {
+    await remove('small', 'rejected');
+    expect(await found()).toEqual(['exit 5', 'small state']);
+    env['PAYOUT_RETENTION_DAYS'] = '1';
+    undo.push(async () => Promise.resolve(delete env['PAYOUT_RETENTION_DAYS']));
+    const { findings, report } = await verify();
+    expect(findings[0]?.message).toMatch(
+      /^the journal says accepted, .* the ledger says that it was removed as rejected$/,
+    );
+    expect(report).toMatchObject({ verified: 1, notVerifiable: 0, ledger: { sends: 1, removed: 1 } });
+  });
+
+  it('is found where retention is not set, or cannot have come to it', async () => {
+    await remove('small', 'completed');
+    expect(await found()).toEqual(['exit 5', 'small removed']);
+    env['PAYOUT_RETENTION_DAYS'] = '1';
+    undo.push(async () => Promise.resolve(delete env['PAYOUT_RETENTION_DAYS']));
+    expect(await found()).toEqual(['exit 5', 'small removed']);
+    const { stdout } = await run('audit', 'verify');
+    expect(stdout).toMatch(/removed as completed; PAYOUT_RETENTION_DAYS is 1, and the journal has its send of /);
+  });
+
+  it('is shown by `payouts get` as the journal has it', async () => {
+    await remove('small', 'rejected');
+    const { code, stderr } = await run('get', 'small');
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/Payout small was rejected, and PAYOUT_RETENTION_DAYS removed it from Redis/);
+    expect(stderr).toMatch(
+      /The send journal has attempt 1 of it: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted, txhash [0-9a-f]{64}\./,
+    );
+  });
+});
+
+describe('the signature in the journal', () => {
+  const line = async (payoutId: string): Promise<SendLine> => {
+    for await (const item of readItems(journalFile)) if ('payoutId' in item && item.payoutId === payoutId) return item;
+    throw new Error(`no send of ${payoutId}`);
+  };
+
+  it('is verified without the record, also without Redis; approvals are in the record alone', async () => {
+    const { code, report } = await verify('--offline');
+    expect({ code, ...report }).toMatchObject({ code: 0, verified: 1, notVerifiable: 1 });
+    const { stdout } = await run('audit', 'verify', '--offline');
+    expect(stdout).toMatch(/\nsignatures +2 signed sends: 1 verified; 1 not verifiable, because the record is gone/);
+    expect((await line('small')).signed?.proof).toEqual({
+      ...{ signature: expect.stringMatching(/^[\w-]{86}$/), requestedBy: 'Pat', reference: '=invoice 5' },
+      ...{ metadataHash: hashText('{"order":5}'), audience: 'test' },
+    });
+  });
+
+  it.each([
+    ['another signature', { signature: 'A'.repeat(86) }, /its signature in the journal does not hold/],
+    ['another person', { requestedBy: 'ann' }, /stands for another intent than the one that it names/],
+    ['none, of a version that journaled none', undefined, undefined],
+  ])('is judged: %s', async (_, change, message) => {
+    const { signed, ...send } = await line('small');
+    if (signed?.proof === undefined) throw new Error('it is signed');
+    const { proof, ...rest } = signed;
+    const changed = { ...send, signed: { ...rest, ...(change && { proof: { ...proof, ...change } }) } };
+    const context = { platformId: world.platformId, keyring: keyringOf(...keyring) };
+    const { findings, isVerified } = verifySend(changed, undefined, context);
+    expect({ isVerified, messages: findings.map((finding) => finding.message) }).toEqual({
+      ...{ isVerified: false, messages: message === undefined ? [] : [expect.stringMatching(message)] },
+    });
+  });
 });
 
 describe('approvals', () => {
@@ -402,7 +473,9 @@ describe('payouts audit export', () => {
     expect(csv).toContain(`,'=invoice 5\n`);
     expect(csv).not.toContain(',=invoice 5');
     const offline = (await run('audit', 'export', '--offline')).stdout;
-    expect(offline).not.toContain('invoice 5');
+    // The journal has what was signed.
+    expect(offline).toContain(`,'=invoice 5\n`);
+    expect(offline).not.toContain('completed');
     expect(offline.split('\n')[0]).toBe(csv.split('\n')[0]);
   });
 });

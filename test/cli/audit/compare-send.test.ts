@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { compareSend } from '../../../src/cli/audit/compare-send.js';
+import { compareSend, type RemovalContext } from '../../../src/cli/audit/compare-send.js';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import { KnownAttempts } from '../../../src/ledger/known-attempts.js';
 import type { Payout } from '../../../src/ledger/payout.js';
@@ -21,9 +21,19 @@ function found(of: Payout, tokens = 't-1'): AuditedRecord {
   return { kind: 'payout', payout: of, attempts: new KnownAttempts({ attempt: String(of.attempt), tokens }) };
 }
 
+const DAY_MS = 86_400_000;
+const REMOVAL: RemovalContext = {
+  ...{ hasLater: false, retentionDays: 30, isArchived: false, now: aSend('p', 1).at + 30 * DAY_MS },
+};
+
 /** The words of what is found: `right`, `on word` or kinds. */
-function compare(outcome: JournaledOutcome | undefined, record: AuditedRecord, attempt = 1): string {
-  const { findings, isOnWord } = compareSend(aSend('p', 1, { attempt, ...(outcome && { outcome }) }), record);
+function compare(
+  outcome: JournaledOutcome | undefined,
+  record: AuditedRecord,
+  removal: Partial<RemovalContext> = {},
+): string {
+  const send = aSend('p', 1, { attempt: 1, ...(outcome && { outcome }) });
+  const { findings, isOnWord } = compareSend(send, record, { ...REMOVAL, ...removal });
   return isOnWord ? 'on word' : findings.length === 0 ? 'right' : findings.map(({ kind }) => kind).join();
 }
 
@@ -68,7 +78,35 @@ it('a payout, or an attempt, that the ledger does not know is found, unless it w
   expect(compare(ACCEPTED, found(payout('queued', { attempt: 0 }), ''))).toBe('not_in_ledger');
   expect(compare(ACCEPTED, found(payout('completed', { txhash: 'h' }), 'other'))).toBe('not_in_ledger');
   expect(compare(NOT_SENT, found(payout('queued', { attempt: 0 }), ''))).toBe('right');
-  expect(compare(ACCEPTED, { kind: 'removed', state: 'completed' })).toBe('right');
+});
+
+describe('a payout of which Redis says that retention removed it', () => {
+  const removed = (state: string): AuditedRecord => ({ kind: 'removed', state });
+
+  it.each<[string, JournaledOutcome | undefined, string[]]>([
+    ['accepted', ACCEPTED, ['completed', 'failed']],
+    ['rejected', REJECTED, ['rejected', 'cancelled']],
+    ['unknown', UNKNOWN, ['completed', 'failed', 'cancelled']],
+    ['no outcome', undefined, ['completed', 'failed', 'cancelled']],
+    ['not sent', NOT_SENT, ['cancelled']],
+  ])('was in a state that follows from the journal: %s', (_name, outcome, right) => {
+    const results = PAYOUT_STATES.map((state) => [state, compare(outcome, removed(state))]);
+    expect(results).toEqual(PAYOUT_STATES.map((state) => [state, right.includes(state) ? 'right' : 'state']));
+  });
+
+  it('may have come into it by a later attempt, but not after one that was accepted', () => {
+    expect(compare(REJECTED, removed('completed'), { hasLater: true })).toBe('right');
+    expect(compare(ACCEPTED, removed('rejected'), { hasLater: true })).toBe('state');
+  });
+
+  it('is found where retention is off, or cannot have come to it yet', () => {
+    expect(compare(ACCEPTED, removed('completed'), { retentionDays: undefined })).toBe('removed');
+    expect(compare(ACCEPTED, removed('completed'), { now: REMOVAL.now - 1 })).toBe('removed');
+    expect(compare(ACCEPTED, removed('completed'), { retentionDays: 31 })).toBe('removed');
+    const archived = { retentionDays: undefined, isArchived: true };
+    expect(compare(ACCEPTED, removed('completed'), archived)).toBe('right');
+    expect(compare(ACCEPTED, removed('rejected'), archived)).toBe('state');
+  });
 });
 
 it('a later attempt after an accepted one is found, not after another', () => {
@@ -90,7 +128,7 @@ it.each([
   ['addressTo', 'wallet-2'],
   ['symbol', 'USD'],
 ] as const)('another %s than the one that was sent is found', (field, value) => {
-  const { findings } = compareSend(aSend('p', 1), found(payout('unknown', { [field]: value })));
+  const { findings } = compareSend(aSend('p', 1), found(payout('unknown', { [field]: value })), REMOVAL);
   expect(findings).toMatchObject([
     { payoutId: 'p', attempt: 1, kind: 'altered', message: expect.stringContaining(`and is ${value} in the ledger`) },
   ]);

@@ -54,7 +54,7 @@ describe('payouts audit verify', () => {
     expect(report['head']).toMatch(/^[0-9a-f]{64}$/);
     const { stdout } = await run('audit', 'verify', '--offline');
     expect(stdout).toMatch(
-      /^journal +[0-9a-f]{12}\nfiles +1\nlines +7\nsends +3\nbegins +\d.*\nhead +[0-9a-f]{64}\nchain +whole\nsignatures +1 signed send, not verified: PAYOUT_KEYS_FILE names no keyring; 2 unsigned\nledger +NOT COMPARED: left out \(--offline\)\nfindings +none\n$/,
+      /^journal +[0-9a-f]{12}\nfiles +1\nlines +7\nsends +3\nbegins +\d.*\nhead +[0-9a-f]{64}\nchain +whole\nsignatures +1 signed send: not verified: PAYOUT_KEYS_FILE names no keyring; 2 unsigned\nledger +NOT COMPARED: left out \(--offline\)\nfindings +none\n$/,
     );
   });
 
