@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { Clock } from '../clock.js';
+import { untilAborted, type Clock } from '../clock.js';
 import { baseUrlField, millisecondsField, parseInput, platformIdField } from '../fields.js';
 import { failsafeLogger, type Logger } from '../logger.js';
 import { ENDPOINTS, type Approve, type Currency, type PaymentWallet, type TransactionStatus } from './endpoints.js';
-import { describeFailure } from './errors.js';
+import { describeFailure, GatewayUnavailableError } from './errors.js';
 import type { Gateway, PaymentStatus } from './gateway.js';
 import { openSocket } from './open-socket.js';
 import { createQueryClient } from './query-client.js';
@@ -108,6 +108,16 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
     async openConnection(signal) {
       const socket = await openSocket(new URL(withdrawUrl), { connectTimeoutMs, ...ca, signal });
       return createWithdrawConnection(socket, { url: withdrawUrl, sign, withdrawTimeoutMs, logger, clock });
+    },
+    async probe(signal) {
+      const aborted = untilAborted(signal).then(() => {
+        throw new GatewayUnavailableError('aborted');
+      });
+      try {
+        await Promise.race([client.balance(), aborted]);
+      } catch (error) {
+        if (error instanceof GatewayUnavailableError) throw error;
+      }
     },
     async withdraw(request) {
       let connection: WithdrawConnection;

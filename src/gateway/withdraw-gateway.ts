@@ -57,4 +57,9 @@ export interface WithdrawGateway {
    * @throws GatewayUnavailableError when it cannot be made (DNS, refused, TLS, connect timeout, aborted by the signal)
    */
   openConnection(signal: AbortSignal): Promise<WithdrawConnection>;
+  /**
+   * Asks for something that moves no money, to learn whether the gateway responds at all. A refusal is a response.
+   * @throws GatewayUnavailableError when it does not, or the signal was aborted
+   */
+  probe(signal: AbortSignal): Promise<void>;
 }

@@ -36,6 +36,13 @@ export class ScriptedGateway implements WithdrawGateway {
     this.#clock = clock;
   }
 
+  /** Called for every probe; may throw. */
+  onProbe: () => void | Promise<void> = () => undefined;
+
+  async probe(): Promise<void> {
+    await this.onProbe();
+  }
+
   async openConnection(): Promise<WithdrawConnection> {
     await this.onOpen(this.connections.length + 1);
     let isClosed = false;

@@ -120,6 +120,30 @@ describe('the other queries', () => {
   });
 });
 
+describe('a probe', () => {
+  const probe = async (response: Buffer | string, signal = new AbortController().signal): Promise<void> =>
+    (await clientOfResponse(response)).probe(signal);
+
+  it.each([
+    ['a balance', '{"result":1,"balance":"5"}'],
+    ['a balance of another shape', '{"result":1}'],
+    ['a refusal', '{"result":0,"message":"wrong hash"}'],
+  ])('is content with %s', async (_, response) => {
+    await expect(probe(response)).resolves.toBeUndefined();
+  });
+
+  it('fails where a proxy answers for the gateway, and where it is ended', async () => {
+    await expect(probe(httpResponse(502, '<html>Bad gateway</html>'))).rejects.toThrow(
+      /^The gateway did not respond to \/balance: /,
+    );
+    const server = await startRawGateway('http', { onRequest: () => undefined });
+    servers.push(server);
+    const client = clientOf(server);
+    await expect(client.probe(AbortSignal.timeout(200))).rejects.toThrow(GatewayUnavailableError);
+    client.close();
+  });
+});
+
 describe('a query that fails', () => {
   it.each<[string, Buffer, new (...args: never[]) => Error, RegExp]>([
     [

@@ -5,6 +5,9 @@ import { within, type Clock } from '../../clock.js';
 import { GUARD_MS } from '../../account-settings.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
+/** An empty folder has no memory of what was sent. */
+const TO_MOVE = 'To move the journal: stop the worker, copy the whole folder, then set SEND_JOURNAL_DIR to the copy.';
+
 const WRITES = 5;
 const SLOW_MS = 50;
 const ANSWERS_WITHIN_MS = 10_000;
@@ -26,17 +29,15 @@ export async function checkJournalFolder(journalDir: string, clock: Clock): Prom
     const place = dir === wanted ? wanted : `${wanted} (created by the worker)`;
     const detail = `${place} is writable, synced to disk in ${syncMs.toFixed(1)} ms`;
     if (syncMs > GUARD_MS / 2) {
-      return problem(name, detail, `A send must begin within ${GUARD_MS} ms: set SEND_JOURNAL_DIR to a faster disk.`);
+      return problem(name, detail, `A send must begin within ${GUARD_MS} ms: take load off this disk. ${TO_MOVE}`);
     }
     return syncMs > SLOW_MS
-      ? warning(name, detail, 'Every send waits that long: set SEND_JOURNAL_DIR to a faster disk.')
+      ? warning(name, detail, `Every send waits that long: take load off this disk. ${TO_MOVE}`)
       : ok(name, detail);
   } catch (error) {
-    return problem(
-      name,
-      `${wanted} cannot be written: ${(error as Error).message}`,
-      'Set SEND_JOURNAL_DIR to a folder that the worker can write, on a persistent disk with free space.',
-    );
+    const { code, message } = error as NodeJS.ErrnoException;
+    const cause = code === 'ENOSPC' || code === 'EDQUOT' ? 'Free space on this disk.' : 'Let the worker write there.';
+    return problem(name, `${wanted} cannot be written: ${message}`, `${cause} ${TO_MOVE}`);
   }
 }
 

@@ -127,7 +127,7 @@ function warnOfPolls({ failedPolls }: Work): string | undefined {
 
 function warnOfJournal({ shortestSyncMs = 0 }: Work): string | undefined {
   if (shortestSyncMs <= SYNC_SLOW_MS) return undefined;
-  return `Each entry of the send journal takes over ${formatMs(shortestSyncMs)} to be on disk: set SEND_JOURNAL_DIR to a faster disk.`;
+  return `Each entry of the send journal takes over ${formatMs(shortestSyncMs)} to be on disk: take load off this disk. To move the journal: stop the worker, copy the whole folder, then set SEND_JOURNAL_DIR to the copy.`;
 }
 
 function warnOfArchive({ archiveTrouble }: Work): string | undefined {

@@ -16,7 +16,7 @@ const BEGIN_LEAD_MS = 30;
  */
 export async function connectInTime(
   pacer: Pacer,
-  gateway: WithdrawGateway,
+  gateway: Pick<WithdrawGateway, 'openConnection'>,
   stop: AbortSignal,
 ): Promise<WithdrawConnection | Extract<SendReport, { kind: 'stopped' | 'not_sent' }>> {
   for (;;) {

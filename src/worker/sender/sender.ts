@@ -69,11 +69,14 @@ export class Sender {
   /** The last send that a journal has, see `SendLine.after`. */
   #after: SendLine['after'];
   #lastWriteAt: number | undefined;
+  /** The last send had no trustworthy response: the gateway is asked for something free before it gets another payout. */
+  #doubtsGateway: boolean;
 
   constructor(options: SenderOptions) {
     this.#options = options;
     const { heldLease, journal, pacer, guardMs, inFlightMaxMs } = options;
-    const { sendCount, last, lastJournalId, inFlightMs } = heldLease.view;
+    const { sendCount, last, lastJournalId, inFlightMs, awaitingAnswer } = heldLease.view;
+    this.#doubtsGateway = awaitingAnswer;
     this.#after =
       lastJournalId === journal.journalId && journal.ledger !== undefined
         ? { sends: journal.ledger.sends, token: journal.ledger.token }
@@ -94,7 +97,7 @@ export class Sender {
    * nothing was sent
    */
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
-    const { heldLease, clock, journal, gateway, pacer, observer, authority, pause } = this.#options;
+    const { heldLease, clock, journal, pacer, observer, authority, pause } = this.#options;
     try {
       await journal.ensureWritable();
     } catch (error) {
@@ -130,7 +133,8 @@ export class Sender {
 
     const startedAt = clock.now();
     const turn = followSignals(stop, heldLease.lost);
-    const connection = await connectInTime(pacer, gateway, turn.signal).finally(turn.end);
+    const open = async (signal: AbortSignal): Promise<WithdrawConnection> => this.#openConnection(signal);
+    const connection = await connectInTime(pacer, { openConnection: open }, turn.signal).finally(turn.end);
     if ('kind' in connection) return heldLease.lost.aborted ? { kind: 'lease_lost' } : connection;
     observer.pacerWaited(clock.now() - startedAt);
     try {
@@ -139,6 +143,13 @@ export class Sender {
       this.#ownAttempts.clearCurrent();
       connection.close();
     }
+  }
+
+  async #openConnection(signal: AbortSignal): Promise<WithdrawConnection> {
+    const { gateway } = this.#options;
+    if (this.#doubtsGateway) await gateway.probe(signal);
+    this.#doubtsGateway = false;
+    return gateway.openConnection(signal);
   }
 
   /** @returns the payout when it is queued, else its state; the error where no reading ever finds a payout */
@@ -301,6 +312,7 @@ export class Sender {
     const outcome = await connection.withdraw(request, { mayWrite });
     if (outcome.kind === 'not_sent') return await this.#notSent(attempt, outcome.reason);
 
+    this.#doubtsGateway = outcome.kind === 'unknown';
     if (outcome.kind === 'unknown') pacer.afterNoResponse();
     else pacer.afterResponse();
     this.#options.pause?.noteOutcome(outcome);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -28,6 +28,22 @@ afterEach(async () => {
 });
 
 describe('payouts doctor as a process', () => {
+  it.each([
+    ['full', /^Free space on this disk\. /],
+    ['slow 1200', /^A send must begin within 1000 ms: take load off this disk\. /],
+    ['slow 150', /^Every send waits that long: take load off this disk\. /],
+  ])('advises never to begin an empty journal where its disk is %s', async (ailment, advice) => {
+    const control = join(dir, 'disk');
+    await writeFile(control, ailment);
+    const preload = new URL('../../told/support/ailing-disk.mjs', import.meta.url).href;
+    const ailing = { ...env, NODE_OPTIONS: `--import=${preload}`, AILING_DISK: control };
+    const { stdout } = await runCli(['doctor', '--json'], { env: ailing });
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; fix?: string }[] };
+    const fix = checks.find(({ name }) => name === 'journal folder')?.fix;
+    expect(fix).toMatch(advice);
+    expect(fix).toMatch(/To move the journal: stop the worker, copy the whole folder, then set SEND_JOURNAL_DIR/);
+  });
+
   it('exits 0 where nothing stops payouts, with a line for each check', async () => {
     const { code, stdout } = await runCli(['doctor'], { env });
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('✓') });

@@ -39,6 +39,11 @@ export class ExploredGateway implements WithdrawGateway {
     };
   }
 
+  /** Changes nothing at the gateway, so that it is no step. */
+  async probe(): Promise<void> {
+    return Promise.resolve();
+  }
+
   async #withdraw(request: WithdrawRequest, mayWrite: () => boolean): Promise<WithdrawOutcome> {
     const { world, process } = this.#options;
     if (process.isDead) return never();

@@ -39,6 +39,7 @@ export class RaceGateway {
         await this.#world.turn(`${name} connects`);
         return this.#connection(name);
       },
+      probe: async () => this.#world.turn(`${name} probes`),
     };
   }
 

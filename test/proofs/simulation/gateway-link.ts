@@ -48,6 +48,15 @@ export class GatewayLink implements WithdrawGateway {
     };
   }
 
+  async probe(signal: AbortSignal): Promise<void> {
+    const { process, plan } = this.#options;
+    const { world } = process;
+    world.situations.meet('a gateway is probed');
+    await process.takeMs(this.#delayMs(1, 500));
+    if (signal.aborted) throw new GatewayUnavailableError('aborted');
+    if (world.fault(plan.faults.responseLost)) throw new GatewayUnavailableError('no response to a probe');
+  }
+
   async #withdraw(request: WithdrawRequest, mayWrite: () => boolean): Promise<WithdrawOutcome> {
     const { process, injector } = this.#options;
     // The real connection looks at what has reached the machine before it asks: a process may be stopped there.

@@ -25,6 +25,7 @@ export const SITUATIONS = [
   'a ledger is adopted, and a journal given up',
   'the disk of a journal hangs',
   'a journal entry that hung is written after the lease has moved',
+  'a gateway is probed',
 ] as const;
 
 /** Of signed mode. */

@@ -17,6 +17,44 @@ let rig: SendRig;
 beforeEach(async () => {
   rig = await makeSendRig();
 });
+describe('after a send without a trustworthy response', () => {
+  const SILENCE = { kind: 'unknown', reason: 'silence', durationMs: 5 } as const;
+  const ACCEPTED = { kind: 'accepted', txhash: 'h-2', durationMs: 5 } as const;
+
+  it('the gateway gets no other payout before it responds to something that costs nothing', async () => {
+    let probes = 0;
+    rig.gateway.onProbe = () => {
+      probes += 1;
+      throw new Error('The gateway did not respond to /balance: HTTP 502');
+    };
+    rig.gateway.outcome = SILENCE;
+    await rig.send('p');
+    expect(probes).toBe(0);
+    rig.gateway.outcome = ACCEPTED;
+    const held = { kind: 'not_sent', reason: 'The gateway did not respond to /balance: HTTP 502' };
+    expect([await rig.send('q'), await rig.send('q')]).toEqual([held, held]);
+    expect({ arrivals: rig.gateway.arrivals.length, state: await rig.stateOf('q') }).toEqual({
+      ...{ arrivals: 1, state: 'queued' },
+    });
+    rig.gateway.onProbe = () => void (probes += 1);
+    expect(await rig.send('q')).toMatchObject({ kind: 'sent' });
+    expect(probes).toBe(3);
+    await rig.send('q');
+    expect(probes).toBe(3);
+  });
+
+  it('of an earlier sender, too', async () => {
+    const { heldLease } = rig;
+    const after = { ...heldLease, view: { ...heldLease.view, awaitingAnswer: true } };
+    const next = await makeSendRig({ heldLease: after });
+    let probes = 0;
+    next.gateway.onProbe = () => void (probes += 1);
+    await next.send('p');
+    await next.send('q');
+    expect(probes).toBe(1);
+  });
+});
+
 describe('a send', () => {
   it('writes what the payout says, once it is begun in the ledger and on disk in the journal, and records the response', async () => {
     const steps: string[] = [];

@@ -86,6 +86,7 @@ type Withdraw = WithdrawConnection['withdraw'];
 /** Puts another `withdraw` in the place of each connection's own. */
 function wrapWithdraw(gateway: WithdrawGateway, wrap: (withdraw: Withdraw) => Withdraw): WithdrawGateway {
   return {
+    probe: async (signal) => gateway.probe(signal),
     openConnection: async (signal) => {
       const connection = await gateway.openConnection(signal);
       return {
