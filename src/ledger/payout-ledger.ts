@@ -149,6 +149,24 @@ export class PayoutLedger {
   }
 
   /**
+   * Binds the ledger to another gateway: from then on its payments are of that one.
+   * @param act - the operator's signed act, as JSON
+   * @returns false when it was bound so before
+   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   */
+  async bind(audience: string, { by, reason }: Actor, act = ''): Promise<boolean> {
+    const { run, clock } = this.connection;
+    const args = [clock.wallNow(), toLine(by), toLine(`bound to "${audience}": ${reason}`), act, audience];
+    return (await this.confirmed(async () => run('bind-ledger', args))) === 1;
+  }
+
+  /** The gateway that the ledger is bound to; undefined before the first send. @throws RedisUnavailableError */
+  async readAudience(): Promise<string | undefined> {
+    const { redis, keys } = this.connection;
+    return (await ask(redis.hget(keys.ledger, 'audience'))) ?? undefined;
+  }
+
+  /**
    * Notes that no process sends for this account, so that the first one need not wait for a sender that may still live.
    * @returns false when it was noted before
    * @throws ConflictError when there are traces of a sender

@@ -37,6 +37,7 @@ export async function peekSenderView(connection: LedgerConnection): Promise<Send
 function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]: readonly Hash[]): SenderView {
   return {
     ledgerId: ledger['id'] ?? 'none',
+    audience: ledger['audience'],
     pausedReason: ledger['pausedReason'],
     lease: parseLease(sender),
     sendCount: Number(sender['sends'] ?? 0),

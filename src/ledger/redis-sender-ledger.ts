@@ -104,11 +104,11 @@ export class RedisSenderLedger implements SenderLedger {
     const { clock, run, keys } = this.#connection;
     const write = await prepareWrite(this.#confirmation, keys.ledger);
     const { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt, token } = begin;
-    const { journal, inFlightMs, spend, decisions } = begin;
+    const { journal, inFlightMs, spend, decisions, audience } = begin;
     const args = [clock.wallNow(), ledgerId, lease.owner, lease.epoch, sendCount, last, payoutId, attempt, token];
     const rest = [journal.journalId, toHashValue(journal), Math.ceil(inFlightMs), heartbeat];
     const counted = spend === undefined ? ['', 0] : [toSpentField(spend.spend), Math.max(0, Math.floor(spend.since))];
-    const reply = await run('begin-send', [...args, ...rest, ...counted, decisions], [keys.payout(payoutId)]);
+    const reply = await run('begin-send', [...args, ...rest, ...counted, decisions, audience], [keys.payout(payoutId)]);
     const rejection = parseRejection(reply);
     if (rejection !== undefined) return rejection;
     // The number goes into the journal, where one that is none could not be read again.

@@ -22,6 +22,8 @@ export type ScriptRejection =
   | { readonly kind: 'too_many_approvals'; readonly count: number }
   /** What was read of the ledger before is not in it any more. */
   | { readonly kind: 'came_back_older' }
+  /** The ledger is bound to another gateway. */
+  | { readonly kind: 'other_gateway'; readonly audience: string }
   /** The account has, or had, a sender. */
   | { readonly kind: 'not_new'; readonly trace: string };
 
@@ -68,6 +70,8 @@ export function parseRejection(reply: unknown): ScriptRejection | undefined {
       return { kind: 'too_many_approvals', count: Number(first) };
     case -22:
       return { kind: 'not_new', trace: first };
+    case -23:
+      return { kind: 'other_gateway', audience: first };
     default:
       throw new Error(`A ledger script returned ${code}, which has no meaning`);
   }

@@ -9,6 +9,7 @@ import { ENDED_STATES, TRANSITIONS } from './transitions.js';
 export const SCRIPT_NAMES = [
   'enqueue-payouts',
   'begin-send',
+  'bind-ledger',
   'hold-payout',
   'add-approval',
   'revert-send',

@@ -32,6 +32,8 @@ export interface Lease {
 
 export interface SenderView {
   readonly ledgerId: string;
+  /** Which gateway's payments these are: the audience of the sender that began first. Undefined before that. */
+  readonly audience?: string | undefined;
   /** Undefined when no process ever held the lease, or the key is gone. */
   readonly lease: LeaseView | undefined;
   /** How many sends this ledger has seen begin. It never falls, so a smaller number is an older copy. */
@@ -118,6 +120,8 @@ export interface ForgottenSend<Send extends SendAttempt> {
 
 export interface BeginSend extends SendAttempt {
   readonly lease: Lease;
+  /** Which gateway's payments the sender makes: a ledger that is bound to another refuses. */
+  readonly audience: string;
   /** The holder's last heartbeat that was acknowledged: a ledger that has seen fewer came back older. */
   readonly heartbeat: number;
   readonly ledgerId: string;

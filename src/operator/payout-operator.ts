@@ -1,3 +1,4 @@
+import { audienceOf } from '../control/audience.js';
 import type { ActSigner } from '../control/act-signer.js';
 import { ClosedError, InvalidInputError } from '../errors.js';
 import type { StatusGateway } from '../gateway/gateway.js';
@@ -200,6 +201,20 @@ export class PayoutOperator {
    */
   async adoptLedger(options: AdoptLedgerOptions, actor: Actor): Promise<AdoptLedgerResult> {
     return adoptLedger(this.#use(), options, parseActor(actor), this.#signer);
+  }
+
+  /**
+   * States that the ledger's payments are of another gateway from now on, as a worker's `PAYOUT_AUDIENCE` names it: workers of
+   * the former one refuse then.
+   * @returns false when it was bound so before
+   * @throws InvalidConfigError when it is no audience; what the signer throws; RedisUnavailableError when it may or may not
+   * have happened; asking again is safe
+   */
+  async adoptGateway(audience: string, actor: Actor): Promise<boolean> {
+    const { ledger } = this.#use();
+    const { platformId } = ledger.connection;
+    const [named, parsed] = [audienceOf({ platformId, audience }), parseActor(actor)];
+    return ledger.bind(named, parsed, await signAccountAct(this.#signer, 'adopt', ledger, parsed));
   }
 
   /** Ends the connection that the operator opened. Safe to call twice; never waits for a Redis that is unavailable. */

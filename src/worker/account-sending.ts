@@ -127,9 +127,10 @@ export class AccountSending {
     settings: SenderLoopOptions['settings'],
     authority: SendAuthority | undefined,
   ): Omit<SenderLoopOptions, 'ledger' | 'stop'> {
-    const { clock, gateway, judgement, journal, ledger, senderLedger, relay, logger } = this.#options;
+    const { clock, audience, gateway, judgement, journal, ledger, senderLedger, relay, logger } = this.#options;
     return {
       clock,
+      audience,
       relayOutbox: async (changedBefore, signal) =>
         senderLedger.isOutboxEmpty ? 0 : relay.relayOutbox(changedBefore, signal),
       journal,

@@ -23,6 +23,9 @@ import { reportAccount } from './report-account.js';
 import type { AccountFitness } from './sharing/hold-down.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
+/** How often Redis is asked whether the ledger is this gateway's, in ms. */
+const ASK_AGAIN_MS = 1_000;
+
 /** One account's worker: stands by until it has the lease, then sends; polls transactions all the while. */
 export class AccountWorker {
   readonly platformId: number;
@@ -145,12 +148,28 @@ export class AccountWorker {
   async #poll(end: AbortSignal): Promise<void> {
     const { gateway, settings, platformId, audience, keyring, clock, receiptKey: key } = this.#options;
     const { pollMinMs, pollMaxMs, pollRate } = settings;
-    const context = { ...this.#jobWorkerContext, ledger: this.#polledLedger, gateway };
+    const context = { ...this.#jobWorkerContext, audience, ledger: this.#polledLedger, gateway };
+    if (!(await this.#isOurs(end))) return;
     const receipts = key && new ReceiptSigner({ key, platformId, audience, keyring, clock });
     const statusJobs = new StatusJobs({ ...context, receipts, pollMinMs, pollMaxMs, pollRate });
     await untilAborted(end);
     await statusJobs.close();
     this.work.endPolling();
+  }
+
+  /**
+   * Waits while the ledger is another gateway's: this one knows none of its transactions, and would take the jobs from those
+   * who can ask.
+   * @returns false when the signal was aborted first
+   */
+  async #isOurs(end: AbortSignal): Promise<boolean> {
+    const { clock, audience } = this.#options;
+    while (!isAborted(end)) {
+      const bound = await this.ledger.readAudience().catch(() => 'not known yet');
+      if (bound === undefined || bound === audience) return true;
+      await clock.sleep(ASK_AGAIN_MS, end);
+    }
+    return false;
   }
 
   async #report(): Promise<void> {

@@ -6,10 +6,13 @@ import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import { ExpectedEndError } from './expected-end-error.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
+import { describeOtherGateway } from './sender/journal-audit.js';
 
 export interface StatusJobsOptions extends JobWorkerContext {
   readonly ledger: PayoutLedger;
   readonly gateway: StatusGateway;
+  /** Which gateway it is: of another one's transactions it knows nothing. */
+  readonly audience: string;
   /** Signs final states, where the worker has a key. */
   readonly receipts?: ReceiptSigner | undefined;
   /** The delay between two polls of a payout grows from here … in ms. */
@@ -56,9 +59,11 @@ export class StatusJobs {
   }
 
   async #process(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
-    const { observer, logger, clock } = this.#options;
+    const { ledger, audience, observer, logger, clock } = this.#options;
     const { payoutId } = job.data;
     try {
+      const bound = (await ledger.readAudience()) ?? audience;
+      if (bound !== audience) throw new Error(describeOtherGateway(bound, audience));
       const report = await pollPayout(payoutId, this.#options);
       const { state } = report;
       if (report.kind === 'skipped') return `nothing to do: the payout is ${state ?? 'not in the ledger'}`;

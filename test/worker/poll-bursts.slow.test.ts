@@ -34,7 +34,7 @@ function start(): void {
   redis.push(client);
   workers.push(
     new StatusJobs({
-      ...{ redis: client, connection, queues: rig.queues, ledger, prefix: connection.keys.prefix },
+      ...{ redis: client, connection, queues: rig.queues, ledger, audience: 'test', prefix: connection.keys.prefix },
       ...{ clock: systemClock, observer: noObserver, logger: silentLogger },
       gateway: {
         async getStatus(): Promise<PaymentStatus> {

@@ -4,18 +4,21 @@
 --       payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last entry),
 --       inFlightMs (for how long the request may be on its way), beat (the holder's last heartbeat that was acknowledged),
 --       spend (JSON: what it counts for; '' where no policy counts), spentSince (ms: what was spent before is forgotten),
---       decisions (how many approvals and rejections the record had been given when the sender judged it)
+--       decisions (how many approvals and rejections the record had been given when the sender judged it),
+--       audience (the sender's: which gateway's payments these are)
 -- Returns: the number of sends begun, this one included (1 or more), or
 --   {-1} the lease is not the caller's        {-2, ledgerId} another ledger than the caller knows
+--   {-23, audience} the ledger is another gateway's
 --   {-3, sends, last} sends are missing or more, or others     {-4, reason} the account is paused
 --   {-9, journalId, reason} a journal objects to this ledger
 --   {-5, payoutId, …} other payouts are sending
 --   {-6, state, attempt} not queued, not at this attempt, or approved or rejected since
 local record = KEYS[OWN + 1]
 local at, ledgerId, owner, epoch, sends, last, payoutId, attempt, token, journalId, journal, inFlightMs, beat, spend, spentSince,
-  decisions = unpack(ARGV)
+  decisions, audience = unpack(ARGV)
 tell_untold(account.untold)
 if account.id ~= ledgerId then return { -2, account.id or '' } end
+if account.audience and account.audience ~= audience then return { -23, account.audience } end
 local sender = redis.call('HMGET', SENDER, 'owner', 'epoch', 'released', 'beat', 'sends', 'last')
 if not holds_lease(owner, epoch, sender) then return { -1 } end
 -- A ledger that came back older may have forgotten an objection, and nothing else.
@@ -34,6 +37,8 @@ if not payout or payout.state ~= 'queued' or payout.attempt + 1 ~= tonumber(atte
 end
 -- A rejection may have come while the sender waited for its second.
 if payout.decisions ~= tonumber(decisions) then return { -6, payout.state, payout.attempt } end
+-- The first send binds the ledger: a worker of a staging gateway that is started on it by mistake would pay it all there.
+if not account.audience then redis.call('HSET', LEDGER, 'audience', audience) end
 -- First: what counts without having begun is put right by the outcome, or grows old.
 if spend ~= '' then
   redis.call('XADD', SPENT, 'MINID', '~', spentSince, '*', 'token', token, 'kind', 'begun', 'at', at, 'spend', spend)

@@ -18,6 +18,8 @@ export interface JournalAuditOptions {
   readonly ledger: Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'findSignedBefore' | 'object'>;
   readonly journal: SendJournal;
   readonly journalPlace: JournalPlace;
+  /** Which gateway's payments this process makes. */
+  readonly audience: string;
   /** Payouts have to be signed: what was sent before the journal began is then known from signatures only. */
   readonly isSigned: boolean;
   readonly outcomes: OutcomeRecorder;
@@ -41,6 +43,14 @@ export const UNKNOWING_HINT =
  */
 export function describeUnadopted(bornAt: number): string {
   return `Payouts wait that were signed before the send journal of this host began (${new Date(bornAt).toISOString()}), so it cannot know whether they were sent. A host whose journal knows may send them. Otherwise compare them with the gateway's records and run \`payouts journal adopt --reason WHY\` on this host.`;
+}
+
+const GATEWAY_HINT =
+  'this process sends nothing: the ledger is of another gateway. See "Another gateway" in docs/operations.md';
+
+/** Why a worker does nothing for a ledger. */
+export function describeOtherGateway(ledger: string, own: string): string {
+  return `This Redis has the payouts of "${ledger}", and this worker pays at "${own}". Correct REDIS_URL or GATEWAY_BASE_URL. If it is the same gateway under another name, set PAYOUT_AUDIENCE to the former, or run \`payouts adopt-ledger --gateway --reason WHY\`.`;
 }
 
 const STALLED =
@@ -78,6 +88,10 @@ export class JournalAudit {
     }
     const read = snapshotJournal(journal);
     const view = await ledger.readSender();
+    // Before anything is exchanged: that journal and this ledger never had to do with each other.
+    if (view.audience !== undefined && view.audience !== this.#options.audience) {
+      return this.refuseGateway(view.audience);
+    }
     const mismatch = await findMismatch(read, view, ledger);
     if (unread !== undefined && mismatch?.kind !== 'ledger') return unread;
     if (mismatch === undefined) {
@@ -92,6 +106,13 @@ export class JournalAudit {
     const isNoted = view.objections.some(({ journalId }) => journalId === journal.journalId);
     if (mismatch.kind === 'ledger' && !isNoted) await this.object(mismatch);
     return mismatch.reason;
+  }
+
+  /** @param audience - of the ledger, which is another's than this process's. @returns why nothing may be sent */
+  refuseGateway(audience: string): string {
+    const reason = describeOtherGateway(audience, this.#options.audience);
+    this.#options.status.refuse(reason, GATEWAY_HINT);
+    return reason;
   }
 
   /** Whether the journal's disk hangs, which is a refusal then. */

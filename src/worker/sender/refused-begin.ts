@@ -16,6 +16,8 @@ export async function reportRefusedBegin(
       return { kind: 'paused', reason: rejection.reason };
     case 'objected':
       return { kind: 'objected', reason: rejection.reason };
+    case 'other_gateway':
+      return { kind: 'other_gateway', audience: rejection.audience };
     case 'other_ledger':
       return reportMismatch(check.otherLedger);
     case 'sends_differ': {

@@ -17,6 +17,8 @@ export type SendReport =
   | { readonly kind: 'objected'; readonly reason: string }
   /** It was signed before this process's journal began, and others wait like it or another host may know: no hold helps. */
   | { readonly kind: 'unadopted'; readonly reason: string }
+  /** The ledger is bound to another gateway: this process must not send for it. */
+  | { readonly kind: 'other_gateway'; readonly audience: string }
   /** Another process is the sender now. */
   | { readonly kind: 'lease_lost' }
   /** The signal was aborted before the send began. */

@@ -15,6 +15,8 @@ export interface ActiveSender {
   readonly onMismatch: (mismatch: LedgerMismatch) => void;
   /** Told why this process must not send although another may. */
   readonly onUnadopted: (reason: string) => void;
+  /** Told that the ledger is bound to another gateway. */
+  readonly onOtherGateway: (audience: string) => void;
   /** Keeps a pause that this worker makes in its journal, where it keeps pauses. */
   readonly notePause: (reason: string) => void;
   readonly observer: Pick<WorkerObserver, 'notSent'>;
@@ -67,6 +69,9 @@ export async function sendUntilDecided(
         return { kind: 'put_back' };
       case 'unadopted':
         active.onUnadopted(report.reason);
+        return { kind: 'put_back' };
+      case 'other_gateway':
+        active.onOtherGateway(report.audience);
         return { kind: 'put_back' };
       case 'lease_lost':
       case 'stopped':

@@ -45,6 +45,8 @@ export interface SenderLoopOptions {
   readonly makeOwner: () => string;
   /** A token for an attempt that no other attempt of any process has. */
   readonly makeToken: () => string;
+  /** Which gateway's payments these are: see `PAYOUT_AUDIENCE`. */
+  readonly audience: string;
   /** Where the journal is, for operators. */
   readonly journalPlace: JournalPlace;
   /** For how long its files are kept, in ms. */
@@ -157,11 +159,15 @@ export class SenderLoop {
       this.#status.refuse(reason, UNKNOWING_HINT);
       turn.end();
     };
+    const onOtherGateway = (audience: string): void => {
+      this.#audit.refuseGateway(audience);
+      turn.end();
+    };
     const notePause = (reason: string): void => this.#pause?.note(reason);
     this.#status.becomeSender(lease.epoch);
     const over = new AbortController();
     const sending = [
-      work({ sender, clock, ledger, onMismatch, onUnadopted, notePause, observer, logger }, end),
+      work({ sender, clock, ledger, onMismatch, onUnadopted, onOtherGateway, notePause, observer, logger }, end),
       recoverRegularly({ clock, relayOutbox, recovery, onMismatch, logger }, end),
     ];
     void Promise.allSettled(sending).then(() => {

@@ -36,6 +36,8 @@ export interface SenderOptions {
   readonly authority?: SendAuthority | undefined;
   /** Where a pause has to be kept. */
   readonly pause?: KeptPause | undefined;
+  /** Which gateway's payments it makes. */
+  readonly audience: string;
   /** Where the journal is, for operators. */
   readonly journalPlace: JournalPlace;
   /** Makes the token of an attempt, which no other attempt of any process ever has. */
@@ -222,11 +224,12 @@ export class Sender {
     spend: CountedSpend | undefined,
     decisions: number,
   ): Promise<SendReport | undefined> {
-    const { ledger, heldLease, journal, journalPlace, inFlightMaxMs, clock } = this.#options;
+    const { ledger, audience, heldLease, journal, journalPlace, inFlightMaxMs, clock } = this.#options;
     const begun = await ledger.beginSend({
       ...attempt,
       ...this.#check.line,
       lease: heldLease.lease,
+      audience,
       heartbeat: heldLease.heartbeat(),
       ledgerId: heldLease.view.ledgerId,
       journal: describeJournal(journal, journalPlace, clock.wallNow()),

@@ -6,9 +6,11 @@ import { isNewest } from './payout-book.js';
 /** As begin-send.lua. @returns undefined when the attempt may begin */
 export function rejectBegin(
   all: LedgerSnapshot,
-  { lease, heartbeat, ledgerId, sendCount, last, payoutId, attempt, decisions }: BeginSend,
+  { lease, audience, heartbeat, ledgerId, sendCount, last, payoutId, attempt, decisions }: BeginSend,
 ): ScriptRejection | undefined {
   if (all.ledgerId !== ledgerId) return { kind: 'other_ledger', ledgerId: all.ledgerId ?? '' };
+  if (all.audience !== undefined && all.audience !== audience)
+    return { kind: 'other_gateway', audience: all.audience };
   if ((heldBy(all, lease)?.heartbeat ?? -1) < heartbeat) return { kind: 'lease_lost' };
   if (all.sendCount !== sendCount || all.last !== last)
     return { kind: 'sends_differ', sendCount: all.sendCount, last: all.last };

@@ -6,6 +6,7 @@ import { PayoutBook } from './payout-book.js';
 /** Everything that the ledger holds. Opaque to callers: take one with `snapshot`, put it back with `restore`. */
 export interface LedgerSnapshot {
   ledgerId: string | undefined;
+  audience: string | undefined;
   lease: LeaseView | undefined;
   sendCount: number;
   /** The token of the last send. */
@@ -44,6 +45,7 @@ export function emptyLedger(clock: Pick<Clock, 'wallNow'>): LedgerSnapshot {
   return {
     ...NO_SENDER,
     ledgerId: undefined,
+    audience: undefined,
     pausedReason: undefined,
     resumeAct: undefined,
     adoptAct: undefined,

@@ -71,10 +71,11 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
 
   readSender(): Promise<SenderView> {
     const { lease, sendCount, last, lastJournalId, inFlightMs, awaitingAnswer } = this.#all;
-    const { pausedReason, resumeAct, adoptAct } = this.#all;
+    const { audience, pausedReason, resumeAct, adoptAct } = this.#all;
     const ledgerId = (this.#all.ledgerId ??= this.#nextLedgerId());
     return Promise.resolve({
       ledgerId,
+      audience,
       lease,
       sendCount,
       last,
@@ -132,6 +133,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     const rejection = rejectBegin(this.#all, begin);
     if (rejection !== undefined) return Promise.resolve(rejection);
     const { payoutId, attempt, token, journal, inFlightMs, spend } = begin;
+    this.#all.audience ??= begin.audience;
     const at = this.#clock.wallNow();
     if (spend !== undefined) this.#all.spent = [...this.#all.spent, { kind: 'begun', spend: spend.spend, at }];
     this.#all.book.move(payoutId, 'sending', { attempt: { attempt, token } });
@@ -241,6 +243,11 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
       const entry = book.get(payoutId);
       return entry === undefined ? [] : [[entry.seq, entry.payout] as const];
     });
+  }
+
+  /** An operator binds it to another gateway. */
+  bind(audience: string): void {
+    this.#all.audience = audience;
   }
 
   /** @returns false when the account was paused already; the first reason stays */

@@ -34,6 +34,10 @@ export function makeMemoryRig(
     },
     marked: async () => Promise.resolve(ledger.marked(Infinity)),
     pause: async (reason) => Promise.resolve(ledger.pause(reason)),
+    bind: async (audience) => {
+      ledger.bind(audience);
+      return Promise.resolve();
+    },
     resume: async (act) => Promise.resolve(ledger.resume(act)),
     adoptSend: async (attempt, outcome, doubtMs = 0) => {
       const { paymentId, amount, addressTo } = aPayout(attempt.payoutId);

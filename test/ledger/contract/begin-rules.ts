@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BeginResult, BeginSend, Lease } from '../../../src/ledger/sender-ledger.js';
-import { begin, JOURNAL, nextBegin, NO_BREAKER, OBJECTION, send, takeLease, type GetRig } from './ledger-rig.js';
+import { AUDIENCE, begin, JOURNAL, nextBegin, NO_BREAKER, OBJECTION, send, takeLease, type GetRig } from './ledger-rig.js';
 
 /** When a send may begin, and how one that was not sent is put back. */
 export function beginRules(rig: GetRig): void {
@@ -53,6 +53,26 @@ export function beginRules(rig: GetRig): void {
       const lease = await holdWithPayout();
       const { ledgerId } = await rig().ledger.readSender();
       expect(await refuse(lease, { ledgerId: 'another' })).toEqual({ kind: 'other_ledger', ledgerId });
+    });
+
+    it('binds the ledger to the gateway of the first one, and is refused for any other', async () => {
+      const lease = await holdWithPayout();
+      expect((await rig().ledger.readSender()).audience).toBeUndefined();
+      await send(rig(), lease, { payoutId: 'earlier', result: { kind: 'accepted', txhash: 't' } });
+      expect((await rig().ledger.readSender()).audience).toBe(AUDIENCE);
+      const staging = 'https://staging.example#1';
+      expect(await refuse(lease, { audience: staging })).toEqual({ kind: 'other_gateway', audience: AUDIENCE });
+      await rig().bind(staging);
+      expect(await refuse(lease, {})).toEqual({ kind: 'other_gateway', audience: staging });
+      const asked = { ...(await nextBegin(rig().ledger, lease, 'p')), audience: staging };
+      expect((await rig().ledger.beginSend(asked)).kind).toBe('begun');
+    });
+
+    it('that is refused binds nothing', async () => {
+      const lease = await holdWithPayout();
+      await refuse(lease, { sendCount: 2 });
+      await refuse({ ...lease, epoch: 7 }, {});
+      expect((await rig().ledger.readSender()).audience).toBeUndefined();
     });
 
     it('is refused when the ledger saw fewer or more sends than the sender', async () => {

@@ -1,3 +1,4 @@
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import type { SignedApproval } from '../../../src/control/approval.js';
 import type { StateChange } from '../../../src/ledger/state-change.js';
 import type { Hold } from '../../../src/ledger/hold.js';
@@ -39,6 +40,8 @@ export interface LedgerRig {
   approve(approval: SignedApproval): Promise<ApprovalOutcome>;
   /** @returns the payouts of which somebody said something, in any order */
   marked(): Promise<readonly string[]>;
+  /** An operator binds it to another gateway. */
+  bind(audience: string): Promise<unknown>;
   /** @param act - the signed act, as JSON */
   resume(act?: string): Promise<boolean | 'objected'>;
   /**
@@ -87,6 +90,9 @@ export type GetRig = () => LedgerRig;
 /** A breaker that never trips. */
 export const NO_BREAKER: BreakerRule = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
 
+/** Which gateway's payments the sends of the contract are. */
+export const AUDIENCE = TEST_AUDIENCE;
+
 /** Takes the lease as it stands. */
 export async function takeLease(ledger: SenderLedger, owner: string): Promise<Lease> {
   const epoch = await ledger.acquireLease(owner, await ledger.readSender(), JOURNAL, 0);
@@ -103,6 +109,7 @@ export async function nextBegin(ledger: SenderLedger, lease: Lease, payoutId: st
   const token = `${lease.owner}.${lease.epoch}.${sendCount}.${payoutId}.${attempt}`.replace(/[^\w.:-]/g, '_');
   return {
     lease,
+    audience: AUDIENCE,
     heartbeat: 0,
     ledgerId,
     sendCount,

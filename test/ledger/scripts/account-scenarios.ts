@@ -115,6 +115,14 @@ export const accountScenarios: readonly ScriptScenario[] = [
     prepare: async () => Promise.resolve({ run: async ({ account }: Stage) => account.ledger.declareNew(ANN) }),
   },
   {
+    name: 'the ledger is bound to another gateway',
+    script: 'bind-ledger',
+    prepare: async (stage) => {
+      await finished(stage, ACCEPTED);
+      return { run: async ({ account }) => account.ledger.bind('https://other.example#1', ANN) };
+    },
+  },
+  {
     name: 'a drop of the balance is told',
     script: 'tell-of-balance',
     prepare: async () =>

@@ -39,6 +39,7 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
     },
     marked: async () => connection.redis.smembers(connection.keys.recheck),
     pause: async (reason) => ledger.pause('ann', reason),
+    bind: async (audience) => ledger.bind(audience, { by: 'ann', reason: 'moved' }),
     async resume(act) {
       try {
         return await ledger.resume('ann', 'continue', act);

@@ -90,6 +90,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       heldLease,
       hindrance: () => undefined,
       stopGrace: new StopGrace({ clock, stop: new AbortController().signal, graceMs: 0 }),
+      audience: 'test',
       journalPlace: PLACE,
       makeToken: () => `${name}.${epoch}.${(tokens += 1)}`,
       guardMs: GUARD_MS,

@@ -53,6 +53,7 @@ export class SimWorker {
       ledger,
       relayOutbox: nothingToRelay,
       journal,
+      audience: 'test',
       journalPlace,
       journalKeptMs: Infinity,
       makeToken: () => makeToken(this.#epoch),

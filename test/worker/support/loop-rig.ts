@@ -87,6 +87,7 @@ export function makeLoop(world: LoopWorld, options: LoopRigOptions = {}): LoopRi
     hindrance: () => undefined,
     makeOwner: () => `${name}.${(owners += 1)}`,
     makeToken: () => `${name}-t${(tokens += 1)}`,
+    audience: 'test',
     journalPlace: { host: `host-${name}`, dir: `/${name}` },
     journalKeptMs: DAY_MS,
     stop: stop.signal,

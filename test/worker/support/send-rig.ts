@@ -95,6 +95,7 @@ export async function makeSendRig(
     hindrance: () => undefined,
     pacer: new Pacer({ clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
     stopGrace,
+    audience: 'test',
     journalPlace: PLACE,
     makeToken: () => `t-${(tokens += 1)}`,
     guardMs: GUARD_MS,
@@ -123,7 +124,7 @@ export async function makeSendRig(
     const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
     const token = `behind-${payoutId}-${attempt}`;
     const asked = { payoutId, attempt, token, ledgerId, sendCount, last, lease: heldLease.lease, ...change };
-    const about = { heartbeat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, decisions: 0 };
+    const about = { audience: 'test', heartbeat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, decisions: 0 };
     const begun = await ledger.beginSend({ ...about, ...asked });
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };

@@ -13,7 +13,7 @@ end
 
 -- The account as it was before the script changed anything; false where a field is not there. Read once, for each script.
 local ACCOUNT_FIELDS = { 'format', 'pausedBy', 'pausedReason', 'pausedAt', 'id', 'untold', 'counted', 'rejectionsInARow',
-  'unknownsInARow' }
+  'unknownsInARow', 'audience' }
 local account = {}
 for i, value in ipairs(redis.call('HMGET', LEDGER, unpack(ACCOUNT_FIELDS))) do account[ACCOUNT_FIELDS[i]] = value end
 
