@@ -6,6 +6,8 @@ import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
 import { describeMissing } from '../../operator/adopt-ledger.js';
 import { isComplete, UNWITNESSED, type Adoption, type AdoptionPlan } from '../../operator/adoption.js';
 import { readJournals } from '../../operator/open-journals.js';
+import type { ActSigner } from '../../control/act-signer.js';
+import { readAudience } from '../context/audience.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import { hasKeyring } from '../context/keyring.js';
@@ -20,11 +22,13 @@ import {
   SIGNING_HELP,
   type SigningFlags,
 } from '../context/signing-options.js';
+import { withAccount } from '../context/with-account.js';
 import { withOperator } from '../context/with-operator.js';
 
 interface Flags extends Actor, SigningFlags {
   readonly journal?: readonly string[];
   readonly giveUp?: readonly string[];
+  readonly gateway?: true;
   readonly yes?: true;
   readonly json?: true;
 }
@@ -45,12 +49,17 @@ unknown, since any of them may have been sent. Let the application enqueue again
 
 Payouts that were accepted after that copy and never sent are gone: let the application enqueue them again. Those that
 are still there are found by their payoutId and not doubled.
+
+The first send binds the ledger to its gateway (PAYOUT_AUDIENCE, by default GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID), and workers of
+any other refuse it. With --gateway you state that what waits is to be paid by the gateway of this environment from now on;
+nothing else is adopted.
 ${SIGNING_HELP}
 Examples:
   payouts adopt-ledger
   payouts adopt-ledger --yes --reason "disk failure, backup of 03:00 restored"
   payouts adopt-ledger --journal /mnt/host-a/journal --journal /mnt/host-b/journal --reason "ticket 812"
   payouts adopt-ledger --journal /mnt/host-a/journal --give-up 5f3a1c9be207 --reason "host B burnt down"
+  payouts adopt-ledger --gateway --reason "the gateway has another host name"
 `;
 
 /** Defines `payouts adopt-ledger`. */
@@ -58,6 +67,7 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
   addActorOptions(addSigningOptions(command), 'the ledger came back without the newest sends')
     .option('--journal <dir...>', 'folder of a send journal, repeatable (default: SEND_JOURNAL_DIR)')
     .option('--give-up <id...>', `id of a journal that is lost for good, or ${UNWITNESSED}`)
+    .option('--gateway', 'bind the ledger to the gateway of this environment')
     .option('-y, --yes', 'do not ask')
     .option('--json', 'print {mismatch, unknown, adopted, held, …} as JSON')
     .addHelpText('after', HELP_AFTER)
@@ -65,6 +75,10 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
       const actor = await readActor(flags);
       const signer = await openSigner(context, flags);
       const { giveUp = [], json, yes } = flags;
+      if (flags.gateway) {
+        await adoptGateway(context, actor, signer, flags);
+        return;
+      }
       const journalDirs = flags.journal ?? (await defaultDirs(context, giveUp));
       const { IN_FLIGHT_MAX_MS: inFlightMaxMs } = readConfig(['IN_FLIGHT_MAX_MS'], context.environment);
       const review = async (plan: AdoptionPlan): Promise<void> => {
@@ -81,6 +95,26 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
       else if (adoption === undefined) context.write('The send journals and the ledger agree: nothing to adopt.\n');
       else context.write(describeAdoption(adoption, giveUp.length > 0));
     });
+}
+
+async function adoptGateway(
+  context: CliContext,
+  actor: Actor,
+  signer: ActSigner | undefined,
+  { yes, json }: Flags,
+): Promise<void> {
+  const audience = readAudience(context.environment);
+  const before = await withAccount(context, async ({ ledger }) => ledger.readAudience());
+  if (before !== audience && !yes) {
+    const former = before === undefined ? 'no gateway yet' : `"${before}"`;
+    const question = `The ledger is bound to ${former}. Bind it to "${audience}"${describeSigning(signer)}?`;
+    await confirm(question, { terminal: context.terminal });
+  }
+  const changed = await withOperator(context, async (operator) => operator.adoptGateway(audience, actor), signer);
+  if (json) context.writeJson({ audience, before: before ?? null, changed });
+  else if (changed)
+    context.write(`The ledger is bound to "${audience}": workers of this gateway send, all others refuse.\n`);
+  else context.write(`The ledger is bound to "${audience}" already.\n`);
 }
 
 /** A journal that is given up is often the one that SEND_JOURNAL_DIR names. */

@@ -1,5 +1,4 @@
 import type { Clock } from '../../clock.js';
-import { audienceOf, type AudienceSource } from '../../control/audience.js';
 import { readKeyringFile } from '../../control/keyring-file.js';
 import type { Keyring, KeyRole } from '../../control/keyring.js';
 import type { SigningKey } from '../../control/signing-key-file.js';
@@ -49,13 +48,6 @@ export function checkKeys({ file, readWorkerKey }: KeysToCheck, clock: Pick<Cloc
   const count = formatCount(keyring.keys.length, 'key');
   const results = findings.length > 0 ? findings : [ok(NAME, `only signed payouts are sent; ${count} in ${file}`)];
   return { keyring, results };
-}
-
-/** For which environment the worker of an account signs, and takes what others signed. */
-export function checkAudience(account: AudienceSource): CheckResult {
-  const audience = audienceOf(account);
-  const source = account.audience === undefined ? 'GATEWAY_BASE_URL and GATEWAY_PLATFORM_ID' : 'PAYOUT_AUDIENCE';
-  return ok('audience', `"${audience}", from ${source}`);
 }
 
 function* judgeKeys(keyring: Keyring, file: string, now: number): Generator<CheckResult> {

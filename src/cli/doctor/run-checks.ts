@@ -18,7 +18,8 @@ import { checkGatewayAccount, checkGatewayConnection, checkGatewayCurrencies } f
 import { checkJobs, JOB_CHECK_NAMES } from './check-jobs.js';
 import { checkJournalAgreement } from './check-journal.js';
 import { checkJournalFolder } from './check-journal-folder.js';
-import { checkAudience, checkKeys, type KeysToCheck } from './check-keys.js';
+import { checkAudience } from './check-audience.js';
+import { checkKeys, type KeysToCheck } from './check-keys.js';
 import { checkNotifications } from './check-notifications.js';
 import { checkOutbox } from './check-outbox.js';
 import { checkPolicy } from './check-policy.js';
@@ -97,7 +98,6 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
     }
     for (const account of accounts) {
       const { platformId } = account;
-      yield { ...checkAudience(account), platformId };
       // Of a keyring that cannot be used the checks of the keys tell.
       const policy = isSigned && keyring === undefined ? [] : checkPolicy(account, keyring, clock);
       for (const result of policy) yield { ...result, platformId };
@@ -105,14 +105,15 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
         yield { ...(await checkArchiveFolder({ dir: archiveDir, platformId }, account, clock)), platformId };
       }
       for await (const result of checkGateway(account, clock)) yield { ...result, platformId };
-      if (there === undefined) continue;
+      const audience = audienceOf(account);
+      if (there === undefined) {
+        yield { ...(await checkAudience(undefined, audience)), platformId };
+        continue;
+      }
       const { pollRate = ACCOUNT_SETTINGS.pollRate.default } = account;
-      const audience = openAudience(audienceOf(account), keys.acceptUnboundUntil, clock);
-      const bound = keyring?.for(audience);
-      for await (const result of checkLedger(there, platformId, {
-        ...{ journalDir, isSigned, keyring: bound, pollRate, clock },
-      }))
-        yield { ...result, platformId };
+      const bound = keyring?.for(openAudience(audience, keys.acceptUnboundUntil, clock));
+      const options = { journalDir, isSigned, audience, keyring: bound, pollRate, clock };
+      for await (const result of checkLedger(there, platformId, options)) yield { ...result, platformId };
     }
   } finally {
     await closeRedis(redis);
@@ -143,6 +144,7 @@ async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenera
 
 interface LedgerCheckOptions {
   readonly journalDir: string;
+  readonly audience: string;
   /** Whether only signed payouts are sent. */
   readonly isSigned: boolean;
   /** Undefined where nothing has to be signed, or the file cannot be used. */
@@ -154,12 +156,13 @@ interface LedgerCheckOptions {
 async function* checkLedger(
   redis: RedisClient,
   platformId: number,
-  { journalDir, isSigned, keyring, pollRate, clock }: LedgerCheckOptions,
+  { journalDir, isSigned, audience, keyring, pollRate, clock }: LedgerCheckOptions,
 ): AsyncGenerator<CheckResult> {
   const account = openAccount({ platformId, connection: redis, confirmation: 'reply', readOnly: true, clock });
   const { queues } = account;
   const { connection } = account.ledger;
   try {
+    yield await attempt('audience', async () => checkAudience(account.ledger, audience));
     yield await attempt('journal and ledger', async () => checkJournalAgreement(journalDir, connection, { isSigned }));
     if (keyring !== undefined) {
       yield await attempt('signed journal', async () => checkSignedJournal(journalDir, connection, keyring));

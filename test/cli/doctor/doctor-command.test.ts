@@ -1,3 +1,4 @@
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -21,10 +22,10 @@ describe('payouts doctor', () => {
       'Redis memory',
       'system clock',
       'journal folder',
-      'audience',
       'gateway connection',
       'gateway account',
       'gateway currencies',
+      'audience',
       'journal and ledger',
       'withdraw queue',
       'transactionstatus queue',
@@ -58,6 +59,7 @@ describe('payouts doctor', () => {
         {
           platformId: doctor.platformId,
           baseUrl: doctor.sandbox.url,
+          audience: TEST_AUDIENCE,
           secretKey: doctor.secretKey,
           leaseMs: 1_000,
           quarantineMs: 1_000,

@@ -1,3 +1,4 @@
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,7 +45,9 @@ async function sendTwo(): Promise<void> {
   const worker = await createPayoutWorker({
     redisUrl: redis.url,
     journalDir: join(dir, 'journal'),
-    accounts: [{ platformId, baseUrl: sandbox.url, secretKey, leaseMs: 1_000, quarantineMs: 0 }],
+    accounts: [
+      { platformId, baseUrl: sandbox.url, secretKey, audience: TEST_AUDIENCE, leaseMs: 1_000, quarantineMs: 0 },
+    ],
   });
   try {
     const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `w-${payoutId}` });

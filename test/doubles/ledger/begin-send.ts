@@ -9,8 +9,7 @@ export function rejectBegin(
   { lease, audience, heartbeat, ledgerId, sendCount, last, payoutId, attempt, decisions }: BeginSend,
 ): ScriptRejection | undefined {
   if (all.ledgerId !== ledgerId) return { kind: 'other_ledger', ledgerId: all.ledgerId ?? '' };
-  if (all.audience !== undefined && all.audience !== audience)
-    return { kind: 'other_gateway', audience: all.audience };
+  if (all.audience !== undefined && all.audience !== audience) return { kind: 'other_gateway', audience: all.audience };
   if ((heldBy(all, lease)?.heartbeat ?? -1) < heartbeat) return { kind: 'lease_lost' };
   if (all.sendCount !== sendCount || all.last !== last)
     return { kind: 'sends_differ', sendCount: all.sendCount, last: all.last };

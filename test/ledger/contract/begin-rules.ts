@@ -1,6 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BeginResult, BeginSend, Lease } from '../../../src/ledger/sender-ledger.js';
-import { AUDIENCE, begin, JOURNAL, nextBegin, NO_BREAKER, OBJECTION, send, takeLease, type GetRig } from './ledger-rig.js';
+import {
+  AUDIENCE,
+  begin,
+  JOURNAL,
+  nextBegin,
+  NO_BREAKER,
+  OBJECTION,
+  send,
+  takeLease,
+  type GetRig,
+} from './ledger-rig.js';
 
 /** When a send may begin, and how one that was not sent is put back. */
 export function beginRules(rig: GetRig): void {

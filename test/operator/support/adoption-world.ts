@@ -93,7 +93,16 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
       const payout = await sender.readPayout(payoutId);
       const attempt = { payoutId, attempt: (payout?.attempt ?? 0) + 1, token: `${name}-${(tokens += 1)}` };
       const line = { ledgerId, sendCount, last };
-      const asked = { ...attempt, ...line, lease, audience: 'test', heartbeat: 0, journal: describe(), inFlightMs: 0, decisions: 0 };
+      const asked = {
+        ...attempt,
+        ...line,
+        lease,
+        audience: 'test',
+        heartbeat: 0,
+        journal: describe(),
+        inFlightMs: 0,
+        decisions: 0,
+      };
       const begun = await sender.beginSend(asked);
       return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends: sendCount, token: last }, begun };
     };

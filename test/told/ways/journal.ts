@@ -74,6 +74,21 @@ export const JOURNAL_WAYS: readonly Way[] = [
     },
   },
   {
+    name: 'The ledger is of another gateway',
+    happens: async (rig) => {
+      await rig.pay(1);
+      Object.assign(rig.environment, { PAYOUT_AUDIENCE: 'staging' });
+      await rig.replaceWorker(async () => {
+        await rig.world.enqueue(1, 'Q');
+      });
+    },
+    told: {
+      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      readyz: { status: 503, words: 'This Redis has the payouts of' },
+      doctor: { exit: 1, check: 'audience', words: 'and this worker pays at' },
+    },
+  },
+  {
     name: 'The journal of another host objects to the ledger',
     happens: async (rig) => {
       const journalDir = join(rig.world.dir, 'other-journal');
