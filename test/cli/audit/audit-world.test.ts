@@ -128,6 +128,8 @@ beforeAll(async () => {
     const approved = await run('approve', 'large', '--key', file, '--yes', '--reason', 'seen');
     if (approved.code !== 0) throw new Error(approved.stderr);
   }
+  // `waitFor` returns on what is held.
+  await until('the worker has seen the approvals', async () => (await producer.get('large'))?.state !== 'held');
   for (const payoutId of ['small', 'large']) {
     expect(await producer.waitFor(payoutId, WAIT)).toMatchObject({ state: 'completed' });
   }
