@@ -221,16 +221,13 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   /**
-   * Does one thing after the other, and waits for each while the disk answers. What has not begun by then never does; a system
+   * Does one thing after the other, and waits for each while the disk answers. What was not written by then never is; a system
    * call that hangs may yet take effect.
    */
   async #inTurn<Result>(work: (isGivenUp: IsGivenUp) => Promise<Result>): Promise<Result> {
     if (this.#isStalled) throw this.#stalled();
     let isGivenUp = false;
-    const result = this.#queue.then(async () => {
-      if (isGivenUp) throw this.#stalled();
-      return work(() => isGivenUp);
-    });
+    const result = this.#queue.then(async () => work(() => isGivenUp));
     const settled = result.then(
       () => true,
       () => true,
