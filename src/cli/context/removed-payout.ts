@@ -37,9 +37,12 @@ async function noPayout(context: CliContext, payoutId: string, place: string | u
     const [record] = await readAudited(ledger.connection, [payoutId]);
     return record?.kind === 'removed' ? record.state : undefined;
   });
-  if (state === undefined) return `Payout ${payoutId} not found`;
-  const removed = `Payout ${payoutId} was ${state}, and PAYOUT_RETENTION_DAYS removed it from Redis`;
   const sends = await describeSends(context, payoutId);
+  if (state === undefined) {
+    const lost = `${sends}Redis has lost its record: \`payouts audit verify\` compares both`;
+    return `Payout ${payoutId} not found${sends === '' ? '' : `. ${lost}`}`;
+  }
+  const removed = `Payout ${payoutId} was ${state}, and PAYOUT_RETENTION_DAYS removed it from Redis`;
   return place === undefined
     ? `${removed}. ${sends}If the worker had PAYOUT_ARCHIVE_DIR it is there: run the command on the worker's host with the same PAYOUT_ARCHIVE_DIR`
     : `${removed}. ${sends}It is not in the archive ${place}: each host has what its own worker removed, and nothing from before PAYOUT_ARCHIVE_DIR was set`;

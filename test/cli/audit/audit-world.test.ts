@@ -324,6 +324,16 @@ describe('a payout that Redis says was removed', () => {
       /The send journal has attempt 1 of it: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted, txhash [0-9a-f]{64}\./,
     );
   });
+
+  it('is shown by `payouts get` where only the record was deleted', async () => {
+    await keepRecord('small');
+    await ledger.redis.del(record('small'));
+    const { code, stderr } = await run('get', 'small');
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/Payout small not found\. The send journal has attempt 1 .* Redis has lost its record/),
+    ]);
+  });
 });
 
 describe('the signature in the journal', () => {
