@@ -1,10 +1,11 @@
-import type { SpendEvent } from '../control/policy/spend-event.js';
+import type { RateAnchor, SpendEvent } from '../control/policy/spend-event.js';
 import { parseWallet, walletAndTagKey } from '../gateway/wallet.js';
 import type {
   CompleteNote,
   JournalLine,
   JournalMarks,
   PausedLine,
+  RatesLine,
   RejectedLine,
   RejectionNote,
   SeenLine,
@@ -40,6 +41,7 @@ export class ControlView {
   readonly #seenAt = new Map<string, number>();
   /** What earlier versions noted of addresses that may have lost a tag: a send tells which. */
   readonly #cutAddresses = new Set<string>();
+  readonly #rateAnchors = new Map<number, RateAnchor>();
   /** By intent, the one that holds the longest. */
   readonly #rejections = new Map<string, RejectionNote>();
   readonly #spends: SpendLog | undefined;
@@ -92,6 +94,16 @@ export class ControlView {
     return lines;
   }
 
+  /** By currency, the rates that later ones are held against. */
+  get rateAnchors(): ReadonlyMap<number, RateAnchor> {
+    return this.#rateAnchors;
+  }
+
+  /** These rates, as lines for a new file. */
+  ratesLines(): RatesLine[] {
+    return [...this.#rateAnchors].map(([currency, { rate, at }]) => ({ rates: { at, usd: { [currency]: rate } } }));
+  }
+
   /** The rejection of an intent that holds the longest, also one that has expired. @param intent - its SHA-256 */
   rejectionOf(intent: string): RejectionNote | undefined {
     return this.#rejections.get(intent);
@@ -128,6 +140,7 @@ export class ControlView {
       this.#acts.add(line.resumed.act);
     } else if ('seen' in line) this.#noteSeen(line.seen);
     else if ('rejected' in line) this.#noteRejected(line);
+    else if ('rates' in line) this.#noteRates(line);
     else if ('outcome' in line) {
       this.attempts.noteOutcome(line);
       this.#spends?.noteOutcome(line);
@@ -157,6 +170,14 @@ export class ControlView {
   #noteFormerly({ at, request: { addressTo } }: SendLine): void {
     if (this.#cutAddresses.size === 0 || !this.#cutAddresses.has(addressTo.split(':', 1)[0] ?? '')) return;
     this.#noteSeen({ at, addresses: [walletAndTagKey(addressTo)], exact: true });
+  }
+
+  /** A file that another process set aside meanwhile may name an older one again. */
+  #noteRates({ rates: { at, usd } }: RatesLine): void {
+    for (const [currency, rate] of Object.entries(usd)) {
+      if (at >= (this.#rateAnchors.get(Number(currency))?.at ?? 0))
+        this.#rateAnchors.set(Number(currency), { rate, at });
+    }
   }
 
   #noteRejected({ rejected }: RejectedLine): void {

@@ -22,6 +22,7 @@ import type {
   JournalLine,
   JournalPeer,
   PausedLine,
+  RatesLine,
   RejectionNote,
   SeenLine,
   SendLine,
@@ -159,6 +160,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
     await this.#note({ seen: { at, addresses, exact: true } });
+  }
+
+  async noteRates({ at, usd }: RatesLine['rates']): Promise<void> {
+    await this.#note({ rates: { at, usd } });
   }
 
   async noteRejected({ payoutId, intent, by, expiresAt }: RejectionNote): Promise<void> {

@@ -15,5 +15,6 @@ export function firstLines(journalId: string, { ledger, control }: JournalView):
     ...(control.pause === undefined ? [] : [{ paused: control.pause }]),
     ...control.seenLines(),
     ...control.rejectedLines(Date.now()),
+    ...control.ratesLines(),
   ];
 }

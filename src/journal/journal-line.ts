@@ -83,6 +83,16 @@ export interface SeenLine {
   };
 }
 
+/** What currencies are worth in dollars, as it counted: later rates are held against the newest of each. */
+export interface RatesLine {
+  readonly rates: {
+    /** Wall clock, ms. */
+    readonly at: number;
+    /** Decimal strings by currency. */
+    readonly usd: Readonly<Record<string, string>>;
+  };
+}
+
 /** An approver's rejection that a worker verified. Redis may lose it, or somebody may remove it: it counts all the same. */
 export interface RejectedLine {
   readonly rejected: RejectionNote;
@@ -186,7 +196,7 @@ export interface JournalPeer extends JournalPlace {
 }
 
 /** What only format 3 knows, beside its header. */
-export type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine;
+export type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine | RatesLine;
 
 /** The token alone does not tell attempts of format 1 apart. */
 export function identify({ payoutId, attempt, token }: SendAttempt): string {
@@ -199,7 +209,7 @@ export type JournalLine =
 /** Tells what only format 3 knows from sends and from what stands between them. */
 export function isControlLine(line: JournalLine): line is ControlLine {
   if ('complete' in line) return !('v' in line);
-  return 'paused' in line || 'resumed' in line || 'seen' in line || 'rejected' in line;
+  return 'paused' in line || 'resumed' in line || 'seen' in line || 'rejected' in line || 'rates' in line;
 }
 
 /** A send with what came of it, where that is known. */

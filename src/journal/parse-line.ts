@@ -91,6 +91,7 @@ const ledgerLine = z
 const peersLine = z.object({
   peers: z.array(z.object({ journalId: z.string(), host: z.string(), dir: z.string() })),
 });
+const rate = z.string().regex(/^\d{1,30}(\.\d{1,18})?$/);
 const controlLine = z.union([
   z.object({ complete: completeNote }),
   z.object({ paused: z.object({ at: z.number(), reason: z.string() }) }),
@@ -99,6 +100,7 @@ const controlLine = z.union([
     seen: z.object({ at: z.number(), addresses: z.array(z.string()), exact: z.literal(true).exactOptional() }),
   }),
   z.object({ rejected: z.object({ payoutId: z.string(), intent: sha256, by: z.string(), expiresAt: z.number() }) }),
+  z.object({ rates: z.object({ at: z.number(), usd: z.record(z.string().regex(/^\d{1,15}$/), rate) }) }),
 ]);
 const anyHeaderLine = z.union([headerLine, formerHeaderLine, newerHeaderLine]);
 const prevField = z.object({

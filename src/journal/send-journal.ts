@@ -1,4 +1,4 @@
-import type { SpendEvent } from '../control/policy/spend-event.js';
+import type { RateAnchor, SpendEvent } from '../control/policy/spend-event.js';
 import type { JournalHead, JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
 import type {
   ActNote,
@@ -9,6 +9,7 @@ import type {
   JournalEntry,
   JournalPeer,
   PausedLine,
+  RatesLine,
   RejectionNote,
   SeenLine,
 } from './journal-line.js';
@@ -61,6 +62,10 @@ export interface SendJournal extends ReadableJournal {
   takeSpends(): readonly SpendEvent[];
   /** The verified rejection of an intent that holds the longest, also one that has expired. @param intent - its SHA-256 */
   rejectionOf(intent: string): RejectionNote | undefined;
+  /** By currency, the rates in dollars that later ones are held against. */
+  readonly rateAnchors: ReadonlyMap<number, RateAnchor>;
+  /** Notes such rates. Resolves once it is on disk. */
+  noteRates(rates: RatesLine['rates']): Promise<void>;
   /** Notes a rejection that was verified. Resolves once it is on disk. */
   noteRejected(rejected: RejectionNote): Promise<void>;
   /** Notes addresses to which payouts are to be sent for the first time. Resolves once it is on disk. */

@@ -1,4 +1,4 @@
-import type { SpendEvent } from '../control/policy/spend-event.js';
+import type { RateAnchor, SpendEvent } from '../control/policy/spend-event.js';
 import type { SendAttempt } from '../ledger/sender-ledger.js';
 import type { JournaledLedger, JournalEntry, JournalPeer, RejectionNote } from './journal-line.js';
 import type { JournalView } from './journal-view.js';
@@ -19,6 +19,7 @@ type Viewed = Pick<
   | 'wasAccepted'
   | 'hasAct'
   | 'seenAt'
+  | 'rateAnchors'
   | 'rejectionOf'
   | 'takeSpends'
 >;
@@ -69,6 +70,10 @@ export abstract class ViewedJournal implements Viewed {
 
   seenAt(walletAndTag: string): number | undefined {
     return this.view.control.seenAt(walletAndTag);
+  }
+
+  get rateAnchors(): ReadonlyMap<number, RateAnchor> {
+    return this.view.control.rateAnchors;
   }
 
   rejectionOf(intent: string): RejectionNote | undefined {

@@ -60,7 +60,10 @@ export function explainPayout(
     );
   }
   const rates = new UsdRates(policy.usd ?? DEFAULT_USD);
-  rates.update(told?.rates.filter(([, rate]) => parseToldSpent('amount', rate) !== undefined) ?? [], now);
+  const toldRates = told?.rates.filter(([, rate]) => parseToldSpent('amount', rate) !== undefined) ?? [];
+  // Each counts: the worker alone knows the anchors of its journal.
+  const anchors = new Map(toldRates.map(([currency, rate]) => [currency, { rate, at: now }]));
+  rates.update(toldRates, anchors, { now, wallNow: now });
   const known = rates.worthOf(paymentId, amount, now);
   const worth = known.kind === 'known' ? known : { kind: 'unknown' as const, reason: UNKNOWN_RATE };
   const decision = decide(

@@ -8,6 +8,7 @@ import type {
   JournalPeer,
   OutcomeLine,
   PausedLine,
+  RatesLine,
   RejectionNote,
   SeenLine,
 } from '../../src/journal/journal-line.js';
@@ -96,6 +97,10 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
 
   async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
     await this.write({ seen: { at, addresses, exact: true } });
+  }
+
+  async noteRates(rates: RatesLine['rates']): Promise<void> {
+    await this.write({ rates });
   }
 
   async noteRejected(rejected: RejectionNote): Promise<void> {

@@ -10,13 +10,14 @@ import type { ForgedAccount } from './support/forged-account.js';
 import { ForgingWorld } from './support/forging-world.js';
 import { judgeBook } from './support/run-attacks.js';
 import type { Target } from './support/attack.js';
+import { findCurrency } from '../../src/sandbox/currency.js';
 
 /** Attacks on what a policy holds, by who can write to Redis. */
 
 let world: ForgingWorld;
 
 beforeAll(async () => {
-  world = await ForgingWorld.open(6);
+  world = await ForgingWorld.open(7);
 }, 120_000);
 
 afterAll(async () => {
@@ -261,5 +262,35 @@ describe('what was spent', () => {
     expect((await account.payout('fits')).held).toMatchObject({ reason: 'wait', rule: 'hour' });
     expect((await account.payout('dear')).held).toMatchObject({ rule: 'dollars' });
     expect(world.sandbox.payments(account.platformId)).toEqual([]);
+  }, 120_000);
+});
+
+describe('a gateway that lies about rates', () => {
+  const DOLLARS = '{ name: dollars, when: { paymentId: ["7"] }, cap: { usd: "5" }, over: refuse }';
+  const currency = findCurrency(7) as { usdRate: string };
+  const { usdRate } = currency;
+
+  afterAll(() => {
+    currency.usdRate = usdRate;
+  });
+
+  it('from the start of the worker on: its rate is held against the one that the journal has', async () => {
+    const account = world.account(6);
+    const policy = await writePolicy(account, DOLLARS);
+    const worker = await world.startWorker({}, policy, [account]);
+    await account.enqueue(targetOf(account, 'small', { paymentId: 7, amount: '1' }).input);
+    await untilState(account, ['small'], 'completed');
+    await worker.stop();
+    currency.usdRate = '0.000001';
+    await account.enqueue(targetOf(account, 'large', { paymentId: 7, amount: '1000' }).input);
+    await world.startWorker({}, policy, [account]);
+    await account.enqueue(targetOf(account, 'beside').input);
+    await untilState(account, ['beside'], 'completed');
+    // Longer than until the gateway is asked again about a rate that counts once it is named twice.
+    await new Promise((resolve) => setTimeout(resolve, 15_000));
+    const { state, held } = await account.payout('large');
+    expect({ state, rule: held?.rule }).toEqual({ state: 'held', rule: 'dollars' });
+    expect(held?.message).toMatch(/0\.000001, is more than 25% from/);
+    judgeBook(world, account);
   }, 120_000);
 });

@@ -192,6 +192,23 @@ describe('a journal that begins a new file', () => {
     expect(await intact()).toEqual([]);
   });
 
+  it('takes along the newest rates in dollars', async () => {
+    const rates = (at: number, usd: object) => ({ rates: { at, usd } });
+    await folder.write([HEADER, LEDGER, rates(1, { 6: '1', 10: '60000' }), rates(2, { 10: '61000.5' })], 1);
+    await folder.write(fullFile('a'));
+    const journal = await folder.open();
+    await journal.noteRates({ at: 3, usd: { 7: '2' } });
+    await journal.append(aSend('p', 17));
+    await Promise.all([1, 2].map(async (number) => rm(folder.path(number))));
+    const kept = new Map([
+      [6, { rate: '1', at: 1 }],
+      [7, { rate: '2', at: 3 }],
+      [10, { rate: '61000.5', at: 2 }],
+    ]);
+    expect((await folder.open()).rateAnchors).toEqual(kept);
+    expect(await intact()).toEqual([]);
+  });
+
   it('takes along what a command noted just before', async () => {
     await folder.write(fullFile('a'));
     const journal = await folder.open();

@@ -20,3 +20,10 @@ export type SpendEvent =
   | { readonly kind: 'accepted'; readonly id: string; readonly at: number }
   /** It is proved not to have paid. */
   | { readonly kind: 'unpaid'; readonly id: string };
+
+/** A rate that counted, from which the next ones may not be far. */
+export interface RateAnchor {
+  readonly rate: string;
+  /** When it was set, wall clock, ms. */
+  readonly at: number;
+}

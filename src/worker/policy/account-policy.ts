@@ -30,6 +30,8 @@ export interface AccountPolicyOptions {
   readonly clock: Clock;
   /** For how long a request may be on its way after it was journaled, ms. */
   readonly doubtMs: number;
+  /** See `UsdRates`. */
+  readonly rateMoveEveryMs?: number | undefined;
   readonly logger: Logger;
 }
 
@@ -77,14 +79,14 @@ export class AccountPolicy {
   async keep(given: AbortSignal): Promise<void> {
     // One of its own for its loops: Node warns of a signal with more than ten listeners.
     const { signal: end } = followSignals(given);
-    const { current, gateway, clock, logger } = this.#options;
+    const { current, gateway, journal, clock, logger } = this.#options;
     const { rates } = this.authority;
     this.#asksSince = clock.wallNow();
     const policy = (): PolicyInForce['policy'] => current.policy;
     const { writeReport: write } = this.#options;
     await Promise.all([
       this.#watch.run(end),
-      keepRates({ rates, policy, gateway, clock, logger }, end),
+      keepRates({ rates, journal, policy, gateway, clock, logger }, end),
       reportPolicy({ describe: () => this.#describe(), write, clock, logger }, end),
     ]);
     this.#hasLease = false;

@@ -2,11 +2,13 @@ import { isAborted, type Clock } from '../../clock.js';
 import { DEFAULT_USD, type Policy } from '../../control/policy/policy.js';
 import type { UsdRates } from '../../control/policy/usd-rates.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { SendJournal } from '../../journal/send-journal.js';
 import type { Logger } from '../../logger.js';
 import { parseCurrencies } from '../gateway-facts/parse-currencies.js';
 
 export interface KeepRatesOptions {
   readonly rates: UsdRates;
+  readonly journal: Pick<SendJournal, 'rateAnchors' | 'noteRates'>;
   /** The policy that counts now. */
   readonly policy: () => Policy;
   readonly gateway: Pick<GatewayClient, 'currencies'>;
@@ -33,7 +35,8 @@ export async function keepRates(options: KeepRatesOptions, signal: AbortSignal):
     if (asksForDollars(policy()) && clock.now() >= fetchAt) {
       try {
         await fetchRates(options);
-        fetchAt = clock.now() + fetchEveryMs(policy());
+        // A currency whose rate was named once waits for the second.
+        fetchAt = clock.now() + (options.rates.isUnconfirmed ? RETRY_MS : fetchEveryMs(policy()));
         reported = undefined;
       } catch (error) {
         const { message } = error as Error;
@@ -47,13 +50,15 @@ export async function keepRates(options: KeepRatesOptions, signal: AbortSignal):
   }
 }
 
-async function fetchRates({ gateway, rates, clock }: KeepRatesOptions): Promise<void> {
+async function fetchRates({ gateway, rates, journal, clock }: KeepRatesOptions): Promise<void> {
   const currencies = parseCurrencies(await gateway.currencies());
   const known = currencies.flatMap(({ paymentId, usdRate }) =>
     usdRate === undefined ? [] : [[paymentId, usdRate] as const],
   );
   if (known.length === 0) throw new Error('/currencies: no item has a rate that is understood');
-  rates.update(known, clock.now());
+  const wallNow = clock.wallNow();
+  const moved = rates.update(known, journal.rateAnchors, { now: clock.now(), wallNow });
+  if (moved.size > 0) await journal.noteRates({ at: wallNow, usd: Object.fromEntries(moved) });
 }
 
 function fetchEveryMs({ usd = DEFAULT_USD }: Policy): number {

@@ -34,6 +34,8 @@ export interface PolicyAuthorityOptions {
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
   /** For how long a request may be on its way after it was journaled, ms. */
   readonly doubtMs: number;
+  /** See `UsdRates`. */
+  readonly rateMoveEveryMs?: number | undefined;
 }
 
 /** Grants what the policy lets leave. It only holds: nothing here cancels a payout. */
@@ -56,7 +58,7 @@ export class PolicyAuthority implements SendAuthority {
     const { current, clock, doubtMs } = options;
     this.#options = options;
     this.#loaded = snapshot(current);
-    this.rates = new UsdRates(this.#loaded.policy.usd ?? DEFAULT_USD);
+    this.rates = new UsdRates(this.#loaded.policy.usd ?? DEFAULT_USD, options.rateMoveEveryMs);
     this.#keepMs = current.longestWindowMs + doubtMs;
     this.#spending = new Spending({ clock, doubtMs, keepMs: this.#keepMs }, this.#world);
   }

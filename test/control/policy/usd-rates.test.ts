@@ -1,55 +1,155 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { RateAnchor } from '../../../src/control/policy/spend-event.js';
 import { UsdRates } from '../../../src/control/policy/usd-rates.js';
 import { formatMicros } from '../../../src/control/policy/usd.js';
 
 const MINUTE_MS = 60_000;
 
+const DAY = 24 * 60;
+const STARTED_AT = Date.UTC(2030, 0, 1);
+
 let rates: UsdRates;
+/** As the journal has them. */
+let anchors: Map<number, RateAnchor>;
 beforeEach(() => {
-  rates = new UsdRates({ maxAgeMs: 15 * MINUTE_MS, maxMovePercent: 25, pinned: new Map([[6, '1']]) });
+  anchors = new Map();
+  rates = open();
 });
+
+function open(): UsdRates {
+  return new UsdRates({ maxAgeMs: 15 * MINUTE_MS, maxMovePercent: 25, pinned: new Map([[6, '1']]) });
+}
 
 const worth = (paymentId: number, amount: string, minute: number): string => {
   const found = rates.worthOf(paymentId, amount, minute * MINUTE_MS);
   return found.kind === 'known' ? formatMicros(found.micros) : found.reason;
 };
-const update = (rate: string, minute: number): void => {
-  rates.update([[10, rate]], minute * MINUTE_MS);
+/** The gateway names a rate; the journal keeps what moves. */
+const update = (rate: string, minute: number, wallMinute = minute): void => {
+  const wallNow = STARTED_AT + wallMinute * MINUTE_MS;
+  const moved = rates.update([[10, rate]], anchors, { now: minute * MINUTE_MS, wallNow });
+  for (const [currency, anchor] of moved) anchors.set(currency, { rate: anchor, at: wallNow });
+};
+/** The gateway names it for the second time. */
+const confirm = (rate: string, minute: number): void => {
+  update(rate, minute);
+  update(rate, minute);
 };
 
 describe('what a currency is worth', () => {
   it('is what the policy pins, whatever the gateway says', () => {
-    rates.update([[6, '0.01']], 0);
+    rates.update([[6, '0.01']], anchors, { now: 0, wallNow: STARTED_AT });
     expect(worth(6, '12.5', 99)).toBe('12.50');
   });
 
   it('is unknown before the gateway said it, and once that is too old', () => {
     expect(worth(10, '1', 0)).toBe('the gateway has named no rate of currency 10');
-    update('60000', 0);
+    confirm('60000', 0);
     expect(worth(10, '0.000000001', 15)).toBe('0.00006');
     expect(worth(10, '1', 16)).toBe('the rate of currency 10 is 16 min old');
   });
 
   it('is never rounded down', () => {
-    update('0.0000001', 0);
+    confirm('0.0000001', 0);
     expect(worth(10, '1', 0)).toBe('0.000001');
   });
 
   it.each([
     ['75000', '75000.00'],
     ['45000', '45000.00'],
-    ['75000.01', /moved by more than 25% 0 min ago/],
-    ['44999.99', /moved by more than 25%/],
+    ['75000.01', /75000.01, is more than 25% from 60000, and follows by that much a day/],
+    ['44999.99', /44999.99, is more than 25% from 60000/],
   ])('after 60000 and then %s is %s', (rate, expected) => {
-    update('60000', 0);
+    confirm('60000', 0);
     update(rate, 5);
     expect(worth(10, '1', 5)).toMatch(expected);
   });
 
-  it('counts again once it has stood where it jumped to', () => {
+  it('counts again once it has stood where it jumped to, near what it was', () => {
+    confirm('60000', 0);
+    update('74000', 5);
+    for (const minute of [10, 15, 20, 25]) update('46000', minute);
+    expect(worth(10, '1', 24)).toMatch(/moved by more than 25% 14 min ago/);
+    expect(worth(10, '1', 25)).toBe('46000.00');
+  });
+});
+
+describe('the first rate of all', () => {
+  it('counts once the gateway names it again, however long that takes', () => {
     update('60000', 0);
-    for (const minute of [5, 10, 15, 20]) update('6000', minute);
-    expect(worth(10, '1', 19)).toMatch(/moved by more than 25% 14 min ago/);
-    expect(worth(10, '1', 20)).toBe('6000.00');
+    expect(worth(10, '1', 0)).toBe('the rate of currency 10 was named once, and counts once it is named again');
+    expect(rates.isUnconfirmed).toBe(true);
+    update('6', 5);
+    expect([worth(10, '1', 5), rates.isUnconfirmed]).toEqual([expect.stringContaining('named once'), true]);
+    update('6.1', 6);
+    expect([rates.isUnconfirmed, anchors.get(10)]).toEqual([false, { rate: '6.1', at: STARTED_AT + 6 * MINUTE_MS }]);
+  });
+});
+
+describe('the first rate after a start', () => {
+  it('counts at once near the one that the journal has, and not at all elsewhere, however often it is named', () => {
+    anchors.set(10, { rate: '60000', at: STARTED_AT - 5 * MINUTE_MS });
+    update('61000', 0);
+    expect(worth(10, '1', 0)).toBe('61000.00');
+    rates = open();
+    for (let minute = 0; minute < DAY - 5; minute += 5) {
+      update('0.01', minute);
+      expect(worth(10, '1', minute)).toMatch(/^the rate of currency 10, 0.01, is more than 25% from 60000/);
+    }
+  });
+});
+
+describe('a rate that walks', () => {
+  it('up in small steps gets no further than one move a day', () => {
+    confirm('100', 0);
+    let rate = 100;
+    let highest = 0;
+    for (let minute = 5; minute < 2 * DAY; minute += 5) {
+      rate *= 1.01;
+      update(rate.toFixed(6), minute);
+      const found = worth(10, '1', minute);
+      if (/^\d/.test(found)) highest = Math.max(highest, Number(found));
+    }
+    // 125 on the first day; its anchor is at 125 on the second.
+    expect(highest).toBeGreaterThan(120);
+    expect(highest).toBeLessThanOrEqual(156.25);
+    expect(Number(anchors.get(10)?.rate)).toBeLessThanOrEqual(125);
+  });
+
+  it('far is followed by one move a day, in both directions, and counts once it is reached', () => {
+    for (const [rate, first] of [
+      ['30', '45'],
+      ['90', '75'],
+    ] as const) {
+      anchors.clear();
+      rates = open();
+      confirm('60', 0);
+      for (let minute = 5; minute < DAY; minute += 60) update(rate, minute);
+      expect(anchors.get(10)?.rate).toBe('60');
+      update(rate, DAY);
+      expect(anchors.get(10)).toEqual({ rate: first, at: STARTED_AT + DAY * MINUTE_MS });
+      update(rate, 2 * DAY);
+      update(rate, 2 * DAY + 15);
+      expect(worth(10, '1', 2 * DAY + 15)).toBe(`${rate}.00`);
+    }
+  });
+
+  it('is held against the same anchor whatever the wall clock says meanwhile', () => {
+    confirm('60', 0);
+    update('60', 5);
+    update('90', 10, 10 + 400 * DAY);
+    expect([anchors.get(10)?.rate, worth(10, '1', 10)]).toEqual(['60', expect.stringContaining('from 60')]);
+  });
+
+  it('after a long time without a worker may move once', () => {
+    anchors.set(10, { rate: '60', at: STARTED_AT - 90 * DAY * MINUTE_MS });
+    update('600', 0);
+    expect([anchors.get(10)?.rate, worth(10, '1', 0)]).toEqual(['75', expect.stringContaining('from 75')]);
+  });
+
+  it('not at all keeps an anchor that is a day old at most', () => {
+    confirm('60', 0);
+    for (let minute = 60; minute <= 3 * DAY; minute += 60) update('60', minute);
+    expect(anchors.get(10)?.at).toBe(STARTED_AT + 3 * DAY * MINUTE_MS);
   });
 });

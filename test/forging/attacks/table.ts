@@ -62,6 +62,10 @@ export const ATTACK_TABLE: readonly ToldAttacks[] = [
     attacks: [
       { name: 'what was spent, removed from Redis', what: 'the journal counts it all the same' },
       { name: 'what was spent, said not to be paid', what: 'the journal counts it all the same' },
+      {
+        name: 'a gateway that lies about a rate from the start of the worker on',
+        what: 'the rate of the journal counts; it is held',
+      },
       { name: 'spends invented, rates and windows forged', what: 'what fits waits; nothing else is paid' },
     ],
   },

@@ -20,6 +20,9 @@ import type { SimRedis } from './sim-redis.js';
 import { SimWorker } from './sim-worker.js';
 import type { World } from './world.js';
 
+/** A run takes minutes: its days are short. */
+const RATE_MOVE_EVERY_MS = 60_000;
+
 /** A worker and the process that it runs in. */
 export interface Started {
   readonly process: SimProcess;
@@ -166,7 +169,10 @@ export class SimHosts {
     const holds = policy && policedLedger({ ...link, redis }, policy, pieces.wrapLedger(connect(), context));
     return new SimWorker({
       process,
-      policy: policy && holds && pieces.makePolicy({ ...judged, ...holds, current: policy }),
+      policy:
+        policy &&
+        holds &&
+        pieces.makePolicy({ ...judged, ...holds, current: policy, rateMoveEveryMs: RATE_MOVE_EVERY_MS }),
       ledger,
       gateway: pieces.wrapGateway(new GatewayLink({ ...link, gateway }), context),
       journal,

@@ -177,16 +177,22 @@ describe('who waits for room', () => {
   });
 });
 
+/** The gateway names a rate near the one that the journal has. */
+function nameRate({ authority }: PolicyRig, paymentId: number, rate: string): void {
+  const anchors = new Map([[paymentId, { rate, at: clock.wallNow() }]]);
+  authority.rates.update([[paymentId, rate]], anchors, { now: clock.now(), wallNow: clock.wallNow() });
+}
+
 describe('dollars', () => {
   const DOLLARS = { name: 'day', cap: { usd: '100', within: '24h' }, over: 'wait' };
 
   it('are what the gateway said at the begin of the send', async () => {
     const rig = openRig(DOLLARS);
     expect(rig.ask(rig.payout('a', '10'))).toMatch(/^wait: .*worth in dollars is not known/);
-    rig.authority.rates.update([[6, '5']], clock.now());
+    nameRate(rig, 6, '5');
     await pay(rig, 'a', '10');
     clock.pass(60_000);
-    rig.authority.rates.update([[6, '5.5']], clock.now());
+    nameRate(rig, 6, '5.5');
     // 50 then, and 55 now.
     expect(rig.ask(rig.payout('b', '9.1'))).toMatch(/^wait: .*50.00 USD of 100.00 USD are spent, and it is 50.05 USD/);
     rig.authority.leave('b');
@@ -199,9 +205,9 @@ describe('dollars', () => {
     const rig = new PolicyRig(clock, policyOf(DOLLARS));
     rig.lines.push(...before.lines);
     rig.restart();
-    rig.authority.rates.update([[6, '1']], clock.now());
+    nameRate(rig, 6, '1');
     expect(rig.ask(rig.payout('b', '60'))).toMatch(/^wait: .*earlier sends of currency 7 have no rate/);
-    rig.authority.rates.update([[7, '5']], clock.now());
+    nameRate(rig, 7, '5');
     expect(rig.ask(rig.payout('b', '60'))).toMatch(/^wait: .*50.00 USD of 100.00 USD are spent/);
   });
 });

@@ -96,7 +96,9 @@ export class SimPolicy {
   get drainsWithinMs(): number {
     const { rules, rates } = this.#rules;
     const waitMs = this.longestWindowMs + 60_000 + (rates === undefined ? 0 : 330_000);
-    return this.#plan.payouts * waitMs + (rules.some(({ open }) => open !== undefined) ? 2_100_000 : 0);
+    // After jumps up and down an anchor follows step by step.
+    const anchorMs = rates === undefined ? 0 : 40 * 330_000;
+    return this.#plan.payouts * waitMs + anchorMs + (rules.some(({ open }) => open !== undefined) ? 2_100_000 : 0);
   }
 
   /** A connection that tells what each process reads of the payouts that it sends. */
