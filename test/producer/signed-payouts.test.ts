@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { systemClock } from '../../src/clock.js';
 import { Keyring } from '../../src/control/keyring.js';
+import { IntentSigner } from '../../src/control/intent-signer.js';
 import { intentOf } from '../../src/control/signed-payout.js';
 import { formatPublicKey } from '../../src/control/signing-key-file.js';
 import { verifyIntent, type IntentVerdict } from '../../src/control/verify-intent.js';
@@ -152,6 +153,22 @@ describe('enqueueing again', () => {
     expect(await ledger.get('p-1')).not.toHaveProperty('requestedBy');
   });
 
+  it.each([
+    ['of an earlier version, for no environment', undefined, 'no_audience'],
+    ['for another environment', 'staging', 'wrong_audience'],
+    ['for an environment with a long name', 'x'.repeat(200), 'wrong_audience'],
+  ])('renews a signature %s', async (_, audience, fault) => {
+    const key = { name: 'shop', privateKey };
+    const former = new IntentSigner({ key, platformId, audience: audience as string, clock: ago(60_000) });
+    const fields = payoutInputSchema.parse(payoutInput());
+    await ledger.enqueue([{ ...fields, signed: former.sign(fields) }]);
+    expect((await ledger.require('p-1')).signed?.audience).toBe(audience);
+    expect(await verify()).toMatchObject({ fault, isTampering: false });
+    expect(await open().enqueue(payoutInput())).toMatchObject({ created: false });
+    expect(await verify()).toMatchObject({ kind: 'verified' });
+    expect((await ledger.require('p-1')).signed?.audience).toBe(TEST_AUDIENCE);
+  });
+
   it('keeps the newer signature where an older one comes again, and asks nobody to check it again', async () => {
     const signer = new PayoutSigner({
       audience: TEST_AUDIENCE,
@@ -206,6 +223,18 @@ describe('enqueueing again', () => {
     await open().enqueue(FULL);
     expect(await open({ signingKey: undefined }).enqueue(FULL)).toMatchObject({ created: false });
     expect(await verify()).toMatchObject({ kind: 'verified' });
+  });
+});
+
+describe('the option audience', () => {
+  it('is required with a signingKey', () => {
+    const attempt = (): PayoutProducer => open({ audience: undefined });
+    expect(attempt).toThrow(InvalidConfigError);
+    expect(attempt).toThrow(/^audience: is required with signingKey and keysFile: the worker's PAYOUT_AUDIENCE/);
+  });
+
+  it('has its own rule', () => {
+    expect(() => open({ audience: 'my gateway' })).toThrow(/must be 1 to 200 printable characters of ASCII/);
   });
 });
 

@@ -39,6 +39,9 @@ function removed(name: string, fields: readonly string[], reason: Reason, input:
   };
 }
 
+/** A configuration can be wrong as well. */
+const IN_GOOD_FAITH: readonly (Attack['reason'] | undefined)[] = ['unknown_key', 'wrong_audience', 'no_audience'];
+
 const SIGNED_TEXTS = ['addressTo', 'amount', 'symbol', 'reference', 'iat', 'exp', 'key'] as const;
 
 export const ALTERED: readonly Attack[] = [
@@ -68,6 +71,9 @@ export const ALTERED: readonly Attack[] = [
   removed('notBefore removed', ['notBefore'], 'bad_signature', { notBefore: LATER }),
   altered('requestedBy replaced', 'requestedBy', 'Mallory'),
   removed('signature removed', ['key', 'sig', 'sigRest', 'iat', 'exp'], 'unsigned'),
+  altered('audience replaced', 'aud', 'staging', 'wrong_audience'),
+  altered('a line break in the audience', 'aud', (before) => `${before}\nplatformId=1`, 'wrong_audience'),
+  removed('audience removed, as of an earlier version', ['aud'], 'no_audience'),
   removed('half of the signature removed', ['sigRest'], 'bad_signature'),
   removed('time of expiry removed', ['exp'], 'fields'),
   altered('time of expiry moved', 'exp', (before) => before.replace(/^\d{4}/, '2999')),
@@ -84,7 +90,7 @@ export const ALTERED: readonly Attack[] = [
   ]),
   altered('a line break in requestedBy', 'requestedBy', 'Alice\nissuedAt=2020-01-01T00:00:00.000Z', 'fields'),
   altered('a line break in notBefore', 'notBefore', (before) => `${before}\n`, 'fields', { notBefore: LATER }),
-].map((attack) => (attack.reason === 'unknown_key' ? { ...attack, isTampering: false } : attack));
+].map((attack) => (IN_GOOD_FAITH.includes(attack.reason) ? { ...attack, isTampering: false } : attack));
 
 /** What is not signed: it decides about order and what is shown, and moves no money. */
 export const NOT_SIGNED: readonly Attack[] = [

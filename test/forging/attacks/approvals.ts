@@ -1,3 +1,4 @@
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import type { SignedApproval } from '../../../src/control/approval.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import type { Target } from '../support/attack.js';
@@ -71,6 +72,16 @@ export const APPROVALS: readonly ApprovalAttack[] = [
     ...(await approve(target, 'bob', { payoutId: 'P-other' })),
     payoutId: target.payoutId,
   })),
+  withApproval('an approval for another environment', async (target) =>
+    approve(target, 'bob', { audience: 'staging' }),
+  ),
+  withApproval('an approval for another environment, with this one named', async (target) => ({
+    ...(await approve(target, 'bob', { audience: 'staging' })),
+    audience: TEST_AUDIENCE,
+  })),
+  withApproval('an approval for no environment, as of an earlier version', async (target) =>
+    approve(target, 'bob', { audience: undefined }),
+  ),
   withApproval('an approval for another account', async (target) => {
     const { account, payoutId } = target;
     return signApproval(account.platformId + 1, { payoutId, intent: await account.intentHash(payoutId), key: 'bob' });

@@ -1,3 +1,4 @@
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { signPayout, malleable, DAY_MS, type SignOptions } from '../support/signers.js';
 import type { Attack, Target } from '../support/attack.js';
 import type { Reason } from '../support/outcome.js';
@@ -124,6 +125,29 @@ export const FORGED: readonly Attack[] = [
     { issuedAt: Date.now() - DAY_MS, lifetimeMs: 6 * DAY_MS },
     'before_birth',
   ),
+  signedWith('signed for another environment, of the same keys and account', { audience: 'staging' }, 'wrong_audience'),
+  signedWith('signed by an earlier version, for no environment', { audience: undefined }, 'no_audience'),
+  {
+    ...{ name: 'signed for another environment, and this one named beside it', reason: 'bad_signature', ...TAMPERED },
+    attack: async (target) => {
+      const invented = invention(target);
+      const signature = target.account.signatureFields(invented, { audience: 'staging' });
+      await target.account.invent(invented.payoutId, { ...textFields(invented), ...signature, aud: TEST_AUDIENCE });
+      return invented.payoutId;
+    },
+  },
+  {
+    ...{ name: 'whole record copied from another environment', reason: 'wrong_audience', expect: 'held' },
+    attack: async ({ account, other, payoutId, input }) => {
+      const elsewhere = `${payoutId}-staging`;
+      const theirs = { ...input, payoutId: elsewhere, addressTo: `${input.addressTo}staging` };
+      // Staging's account has the same number.
+      await other.enqueueAs(theirs, { platformId: account.platformId, audience: 'staging' });
+      await account.invent(elsewhere, await other.record(elsewhere));
+      await other.redis.del(other.keys.payout(elsewhere));
+      return elsewhere;
+    },
+  },
   signedWith('signed for another account', { platformId: 1 }, 'bad_signature', true),
   resigned('signature cut', (signature) => signature.slice(0, -1)),
   resigned('signature with padding', (signature) => `${signature}==`),

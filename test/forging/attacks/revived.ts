@@ -124,7 +124,7 @@ export const STOPPING: readonly Attack[] = [
     from: 'completed',
     attack: async ({ account, payoutId }) => {
       const record = await account.record(payoutId);
-      const kept = ['paymentId', 'amount', 'addressTo', 'key', 'sig', 'sigRest', 'iat', 'exp'];
+      const kept = ['paymentId', 'amount', 'addressTo', 'key', 'sig', 'sigRest', 'iat', 'exp', 'aud'];
       const copy = Object.fromEntries(Object.entries(record).filter(([field]) => kept.includes(field)));
       await account.invent(payoutId, copy);
     },

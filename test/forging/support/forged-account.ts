@@ -118,8 +118,9 @@ export class ForgedAccount {
     fields: SignedPayment,
     options: SignOptions & { readonly key?: KeyName } = {},
   ): Record<string, string> {
-    const { key, signature, issuedAt, expiresAt } = signPayout(this.platformId, fields, options);
-    return { key, sig: signature.slice(0, 64), sigRest: signature.slice(64), iat: issuedAt, exp: expiresAt };
+    const { key, signature, issuedAt, expiresAt, audience } = signPayout(this.platformId, fields, options);
+    const parts = { sig: signature.slice(0, 64), sigRest: signature.slice(64) };
+    return { key, ...parts, iat: issuedAt, exp: expiresAt, ...(audience !== undefined && { aud: audience }) };
   }
 
   /** The reasons of the tampering events. */

@@ -2,6 +2,8 @@
 export const REASONS = {
   unsigned: 'it is not signed',
   fields: 'a field has a form that no payout has',
+  wrong_audience: 'it is signed for another environment',
+  no_audience: 'it is signed for no environment',
   unknown_key: 'the key is not in the keyring',
   wrong_role: "the key is no producer's",
   revoked_key: 'the key is revoked',
