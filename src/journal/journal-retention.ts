@@ -23,7 +23,7 @@ export function isExpired(file: JournalFile, now: number): boolean {
 /** A file that may be removed. */
 export interface OldFile {
   readonly path: string;
-  /** The latest time (ms) at which an intent, an act or a rejection that it names expires; of an unsigned send, may expire. */
+  /** The latest time (ms) at which an intent or an act that it names expires; of an unsigned send, may expire. */
   readonly expiresAt: number;
 }
 
@@ -75,7 +75,7 @@ export async function removeFiles(files: readonly OldFile[]): Promise<void> {
 async function readExpiry(file: JournalFile): Promise<number> {
   let latest = 0;
   for await (const { text } of readLines(file, 0)) {
-    if (!/"(?:signed|resumed|rejected)":/.test(text)) continue;
+    if (!/"(?:signed|resumed)":/.test(text)) continue;
     const line = parseLine(text, file.path)?.line;
     if (line !== undefined) latest = Math.max(latest, expiryOf(line));
   }
@@ -83,7 +83,6 @@ async function readExpiry(file: JournalFile): Promise<number> {
 }
 
 function expiryOf(line: JournalLine): number {
-  if ('rejected' in line) return line.rejected.expiresAt;
   if ('resumed' in line) return line.resumed.at + ACT_LIFETIME_MS;
   if (!('signed' in line) || line.signed === undefined) return 0;
   const { act, expiresAt } = line.signed;

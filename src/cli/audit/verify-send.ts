@@ -61,7 +61,10 @@ export function verifySend(
   if (payout.signed === undefined) return fail('signature', 'its record has no signature any more', ALTERED);
   const isAsSent = hashOf(intentOf(platformId, payout, payout.signed)) === signed.intent;
   const now = isAsSent ? at - CHECKED_BEFORE_MS : Date.parse(payout.signed.issuedAt);
-  const fault = keyring && verifyRecord(payout, { platformId, keyring, now });
+  // The record repeats what was verified: each verification takes longer than all else.
+  const isSame =
+    isProved && isAsSent && payout.signed.signature === signed.proof.signature && payout.signed.key === signed.key;
+  const fault = isSame ? undefined : keyring && verifyRecord(payout, { platformId, keyring, now });
   if (!isAsSent && keyring !== undefined && fault === undefined) {
     return { findings: [], isVerified: isProved, isSignedAgain: true };
   }
