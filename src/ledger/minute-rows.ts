@@ -11,7 +11,7 @@ export interface MinuteStatistics {
   readonly at: number;
   /** Payouts that were sent, or possibly sent; one that was put back unsent is none. */
   readonly sent: number;
-  /** Between two sends' begins, of those that began in this minute. Includes the time without anything to send. */
+  /** Between the writes of two sends, as their process measured it. Includes the time without anything to send. */
   readonly smallestGapMs: number | undefined;
   readonly largestGapMs: number | undefined;
   /** Payouts that came into the state. */

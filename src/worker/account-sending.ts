@@ -179,6 +179,7 @@ export class AccountSending {
           relay,
           retentionDays: settings.retentionDays,
           archive: this.#options.archive,
+          takeGaps: () => work.takeGaps(),
           onArchiveTrouble: (trouble) => {
             work.noteArchive(trouble);
           },

@@ -9,6 +9,7 @@ import { applyRetention, type RetentionOptions } from './retention.js';
 import type { AccountPolicy } from './policy/account-policy.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
 import { keepStatistics } from './statistics/keep-statistics.js';
+import type { SendGap } from './statistics/counters.js';
 import { StatisticsKeeper } from './statistics/statistics-keeper.js';
 import { Reconciler } from './reconciliation/reconciler.js';
 import { watchJobs } from './watch-jobs.js';
@@ -24,6 +25,8 @@ export interface ActiveWorkOptions
   /** How often the gateway's facts are queried, in ms; 0 for never. */
   readonly balanceEveryMs: number;
   readonly currenciesEveryMs: number;
+  /** The gaps between writes that were measured since this was asked last. */
+  readonly takeGaps: () => readonly SendGap[];
   /** Keeps what the policy holds up to date; undefined without a policy. */
   readonly policy?: Pick<AccountPolicy, 'keep'> | undefined;
   /** Whether a balance that falls without a payout that explains it stops the account. */
@@ -40,7 +43,7 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   const { connection } = ledger;
   const jobs = new WithdrawJobs({ ...options, active, logger });
   const reconciler = new JobReconciler({ ledger, queues, relay, logger });
-  const statistics = new StatisticsKeeper(connection, logger);
+  const statistics = new StatisticsKeeper(connection, logger, options.takeGaps);
   const balanceReconciler = openReconciler(options, active);
   const upkeep = [
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),

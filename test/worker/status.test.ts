@@ -1,6 +1,10 @@
 import { afterEach, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/clock.js';
+import { readStatistics } from '../../src/ledger/statistics.js';
+import { openTestAccount } from '../ledger/support/test-account.js';
+import { until } from '../support/until.js';
 import { endAllWorkers } from './support/worker-process.js';
-import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { expectPromisesKept, openWorld, untilSettled, type PayoutWorld } from './support/payout-world.js';
 
 let world: PayoutWorld;
 afterEach(async () => {
@@ -37,4 +41,19 @@ it('a gateway that responds to polls with errors for a while changes nothing but
   expect(payout.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'in_progress', 'completed']);
   expect(worker.log()).toContain('status poll failed, will retry');
   await expectPromisesKept(world);
+}, 60_000);
+
+it('publishes the gaps between writes as the sender measured them, not between begins', async () => {
+  world = await openWorld();
+  await world.enqueue(4);
+  world.startWorker();
+  await untilSettled(world, 4);
+  const account = openTestAccount(world.platformId);
+  const gaps = async (): Promise<number[]> => {
+    const { minutes } = await readStatistics({ ...account.connection, clock: systemClock });
+    return minutes.flatMap(({ smallestGapMs }) => smallestGapMs ?? []);
+  };
+  await until('they are counted', async () => (await gaps()).length > 0, 20_000);
+  expect(Math.min(...(await gaps()))).toBeGreaterThanOrEqual(1_000);
+  await account.close();
 }, 60_000);

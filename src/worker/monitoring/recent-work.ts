@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.js';
+import type { SendGap } from '../statistics/counters.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
 /** The same thing that went wrong several times in a row. */
@@ -15,6 +16,9 @@ export interface NotSent extends Streak {
 }
 
 const SYNCS = 5;
+
+/** Those of some minutes, where Redis does not take them. */
+const GAPS = 500;
 
 /** What a process repaired is told for as long, as the alerts do, in ms. */
 const REPAIR_TOLD_MS = 60 * 60 * 1_000;
@@ -35,6 +39,7 @@ export class RecentWork {
   #lastSentAt: number;
   #wasUnanswered = false;
   #syncsMs: readonly number[] = [];
+  #gaps: readonly SendGap[] = [];
   #jobsRecreated: Repair | undefined;
   #workersReplaced: Repair | undefined;
   #resumeWasRefused = false;
@@ -52,6 +57,10 @@ export class RecentWork {
         this.#notSent = undefined;
         this.#resumeWasRefused = false;
         observer.sent(outcome, durationMs);
+      },
+      sendGap: (gapMs) => {
+        this.#gaps = [...this.#gaps, { at: clock.wallNow(), gapMs: Math.round(gapMs) }].slice(-GAPS);
+        observer.sendGap(gapMs);
       },
       notSent: (reason, retryInMs) => {
         this.#notSent = { reason, count: (this.#notSent?.count ?? 0) + 1, retryAt: clock.now() + retryInMs };
@@ -94,6 +103,13 @@ export class RecentWork {
   /** The same of polls. */
   endPolling(): void {
     this.#failedPolls = undefined;
+  }
+
+  /** The gaps between writes that were measured since this was asked last. */
+  takeGaps(): readonly SendGap[] {
+    const gaps = this.#gaps;
+    this.#gaps = [];
+    return gaps;
   }
 
   /** Jobs that were missing in Redis and were added again, the last of them within the hour. */

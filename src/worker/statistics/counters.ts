@@ -21,6 +21,13 @@ export interface Counters {
   begun: { readonly payoutId: string; readonly at: number } | undefined;
 }
 
+/** Between two writes, as the sender measured it. */
+export interface SendGap {
+  /** Of the second write, about: wall clock, ms. */
+  readonly at: number;
+  readonly gapMs: number;
+}
+
 /** Minutes are kept for 24 hours, by whole hours. */
 const KEPT_HOURS = 24;
 
@@ -75,16 +82,18 @@ function followSend(counters: Counters, { payoutId, from, to }: StateChange, at:
     const begunAt = counters.begun?.payoutId === payoutId ? counters.begun.at : at;
     const minute = openMinute(counters, begunAt);
     minute.sent += 1;
-    if (counters.lastSendAt !== undefined) {
-      const gapMs = begunAt - counters.lastSendAt;
-      minute.smallestGapMs = Math.min(gapMs, minute.smallestGapMs ?? gapMs);
-      minute.largestGapMs = Math.max(gapMs, minute.largestGapMs ?? gapMs);
-    }
     counters.lastSendAt = begunAt;
   }
   if (to === 'sending') counters.begun = { payoutId, at };
   else if (from === 'sending') counters.begun = undefined;
   return isSent;
+}
+
+/** Notes a gap between two writes. No event tells it: wall clocks of begins, which a begin keeps waiting, say less than a second. */
+export function countGap(counters: Counters, { at, gapMs }: SendGap): void {
+  const minute = openMinute(counters, at);
+  minute.smallestGapMs = Math.min(gapMs, minute.smallestGapMs ?? gapMs);
+  minute.largestGapMs = Math.max(gapMs, minute.largestGapMs ?? gapMs);
 }
 
 function openMinute({ minutes, queued }: Counters, at: number): MinuteCounters {

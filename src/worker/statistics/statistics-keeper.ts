@@ -5,7 +5,7 @@ import { loadStatistics, saveStatistics } from '../../ledger/statistics-store.js
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { Logger } from '../../logger.js';
 import { toFields, parseFields, type CounterFields } from './counters-fields.js';
-import { countEvent, dropOldMinutes, type Counters } from './counters.js';
+import { countEvent, countGap, dropOldMinutes, type Counters, type SendGap } from './counters.js';
 import { PaymentFactsCache } from './payment-facts-cache.js';
 import { recount } from './recount.js';
 
@@ -35,6 +35,7 @@ interface Stored {
 export class StatisticsKeeper {
   readonly #connection: LedgerConnection;
   readonly #logger: Logger;
+  readonly #takeGaps: () => readonly SendGap[];
   #facts: PaymentFactsCache;
   #stored: Stored = { revision: '', fields: {} };
   /** Undefined when they have to be read again. */
@@ -46,9 +47,11 @@ export class StatisticsKeeper {
   #isWrong = false;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(connection: LedgerConnection, logger: Logger) {
+  /** @param takeGaps - those that this process measured since it was asked last */
+  constructor(connection: LedgerConnection, logger: Logger, takeGaps: () => readonly SendGap[] = () => []) {
     this.#connection = connection;
     this.#logger = logger;
+    this.#takeGaps = takeGaps;
     this.#facts = new PaymentFactsCache(connection);
     this.#checkedAt = connection.clock.now();
   }
@@ -71,7 +74,9 @@ export class StatisticsKeeper {
       const mayMissEvents = events === undefined || (counters.position === STREAM_BEGINNING && events.length > 0);
       if (mayMissEvents) return this.#recount(undefined, signal);
       if (this.#isWrong && this.#connection.clock.now() >= this.#recountAfter) return this.#recount(counters, signal);
-      if (events.length > 0) await this.#count(counters, events);
+      const gaps = this.#takeGaps();
+      for (const gap of gaps) countGap(counters, gap);
+      if (events.length + gaps.length > 0) await this.#count(counters, events);
       const isCaughtUp = events.length < EVENTS_PER_STEP;
       if (isCaughtUp) await this.#check(counters);
       return !isCaughtUp;
@@ -164,10 +169,11 @@ export class StatisticsKeeper {
       this.#failedRecounts += 1;
       return false;
     }
-    // The stream may have fewer hours than were counted before.
+    // The stream may have fewer hours than were counted before, and knows of no gaps.
     counters.lastSendAt ??= before?.lastSendAt;
     for (const [number, minute] of before?.minutes ?? []) {
-      if (!counters.minutes.has(number)) counters.minutes.set(number, minute);
+      const { smallestGapMs, largestGapMs } = minute;
+      counters.minutes.set(number, { ...(counters.minutes.get(number) ?? minute), smallestGapMs, largestGapMs });
     }
     dropOldMinutes(counters);
     await this.#save(counters);

@@ -4,7 +4,13 @@ import type { PayoutState } from '../../../src/ledger/states.js';
 import { MINUTE_MS } from '../../../src/ledger/minute-rows.js';
 import { DAY_MS } from '../../../src/ledger/statistics.js';
 import { parseFields, toFields } from '../../../src/worker/statistics/counters-fields.js';
-import { countEvent, dropOldMinutes, emptyCounters, type Counters } from '../../../src/worker/statistics/counters.js';
+import {
+  countEvent,
+  countGap,
+  dropOldMinutes,
+  emptyCounters,
+  type Counters,
+} from '../../../src/worker/statistics/counters.js';
 
 /** Midnight, UTC. */
 const START = Date.parse('2030-01-01T00:00:00Z');
@@ -24,7 +30,7 @@ function send(at: number, payoutId: string, outcome: PayoutState, tookMs = 100):
 }
 
 describe('the minutes', () => {
-  it('have sends and the gaps between their begins, in the minute of the later one', () => {
+  it('have sends, in the minute of their begin, and no gap that only begins show', () => {
     const { minutes, lastSendAt } = count([
       ...['p', 'q', 'r', 's'].map((payoutId) => change(0, payoutId, undefined, 'queued')),
       ...send(1_000, 'p', 'in_progress'),
@@ -35,15 +41,33 @@ describe('the minutes', () => {
     ]);
     expect([...minutes.values()]).toEqual([
       {
-        ...{ at: START, sent: 3, smallestGapMs: 1_020, largestGapMs: 57_880, completed: 0, rejected: 1, unknown: 0 },
+        ...{
+          at: START,
+          sent: 3,
+          smallestGapMs: undefined,
+          largestGapMs: undefined,
+          completed: 0,
+          rejected: 1,
+          unknown: 0,
+        },
         backlog: 1,
       },
       {
-        ...{ at: START + MINUTE_MS, sent: 1, smallestGapMs: 6_100, largestGapMs: 6_100 },
+        ...{ at: START + MINUTE_MS, sent: 1, smallestGapMs: undefined, largestGapMs: undefined },
         ...{ completed: 1, rejected: 0, unknown: 1, backlog: 0 },
       },
     ]);
     expect(lastSendAt).toBe(START + 66_000);
+  });
+
+  it('have the gaps that the sender measured between its writes', () => {
+    const counters = count([...send(1_000, 'p', 'in_progress'), ...send(1_998, 'q', 'in_progress')]);
+    for (const gapMs of [1_012, 1_011, 30_000]) countGap(counters, { at: START + 3_000, gapMs });
+    countGap(counters, { at: START + MINUTE_MS, gapMs: 1_020 });
+    expect([...counters.minutes.values()]).toMatchObject([
+      { at: START, sent: 2, smallestGapMs: 1_011, largestGapMs: 30_000 },
+      { at: START + MINUTE_MS, sent: 0, smallestGapMs: 1_020, largestGapMs: 1_020 },
+    ]);
   });
 
   it('do not have what was put back unsent', () => {

@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { untilAborted } from '../../../src/clock.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
 import { readStatistics } from '../../../src/ledger/statistics.js';
+import { silentLogger } from '../../../src/logger.js';
+import { StatisticsKeeper } from '../../../src/worker/statistics/statistics-keeper.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 import {
@@ -53,6 +55,23 @@ describe('the statistics of an account', () => {
       await expectTrue();
     },
   );
+
+  it('have the gaps that this process measured, which a count from the beginning keeps', async () => {
+    const connection = realTime(account);
+    const gaps = [{ at: Date.now(), gapMs: 1_011 }];
+    const keeper = new StatisticsKeeper(connection, silentLogger, () => gaps.splice(0));
+    await account.ledger.enqueue([aPayout('p')]);
+    await catchUp(keeper);
+    gaps.push({ at: Date.now(), gapMs: 2_500 });
+    await catchUp(keeper);
+    const told = async () => (await readStatistics(connection)).minutes.map((minute) => minute.smallestGapMs);
+    expect((await told()).filter((gapMs) => gapMs !== undefined)).toContain(1_011);
+    // Events were lost: the keeper counts all of them again.
+    await account.redis.del(account.connection.keys.events);
+    await account.ledger.enqueue([aPayout('q')]);
+    await catchUp(keeper);
+    expect((await told()).filter((gapMs) => gapMs !== undefined)).toContain(1_011);
+  });
 
   it('are exact to the last digit', async () => {
     await catchUp(openKeeper(realTime(account)));
