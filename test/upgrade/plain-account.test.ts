@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { TEST_AUDIENCE } from '../control/support/keys.js';
 import { openFormerAccounts, PLAIN, type FormerAccounts } from './support/former-accounts.js';
 
 /** As gateways may write what they were given in another spelling. */
@@ -116,6 +117,8 @@ describe('a worker on that account', () => {
     );
     await former.run(PLAIN, ['doctor']);
     expect(former.sandbox.stats(PLAIN)).toMatchObject({ blocked: false, duplicatePayments: [] });
+    // From now on the ledger is that of one gateway.
+    expect(await former.redis.hget(`{payouts:${PLAIN}}:ledger`, 'audience')).toBe(TEST_AUDIENCE);
     for (const payoutId of ['P-unknown', 'P-again', 'P-rejected', 'P-failed', 'P-written-off']) {
       expect(await former.stateOf(PLAIN, payoutId)).toBe(STATES[payoutId as keyof typeof STATES]);
     }
