@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { KeyFinder } from '../../control/keyring.js';
 import { INTENT_LIFETIME_MS } from '../../control/intent-signer.js';
-import { formatCount, formatTime } from '../../format.js';
+import { formatTime } from '../../format.js';
 import { journalPath } from '../../journal/journal-files.js';
 import { JournalReader } from '../../journal/journal-reader.js';
 import type { JournalView } from '../../journal/journal-view.js';
@@ -10,6 +10,7 @@ import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { peekSenderView } from '../../ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
 import { forAccount } from '../../operator/next-steps.js';
+import { cannotKnow } from '../../worker/sender/journal-audit.js';
 import { SignedAuthority } from '../../worker/signed-authority.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
@@ -29,10 +30,11 @@ export async function checkSignedJournal(
   await reader.catchUp();
   const { control } = reader.view;
   const { pause } = control;
+  const now = clock.wallNow();
+  const journal = new ReadJournal(reader.view, now);
+  const authority = new SignedAuthority({ platformId, keyring, journal, clock, doubtMs: 0 });
   if (pause !== undefined) {
     const { pausedReason, resumeAct } = await peekSenderView(connection);
-    const journal = new ReadJournal(reader.view);
-    const authority = new SignedAuthority({ platformId, keyring, journal, clock, doubtMs: 0 });
     const verdict = authority.judgeResume(resumeAct, pause.at);
     // While it is paused in Redis too, the check of the pause says so.
     if (pausedReason === undefined && verdict.kind === 'refused') {
@@ -43,28 +45,38 @@ export async function checkSignedJournal(
       );
     }
   }
-  const now = clock.wallNow();
-  // Without a journal, one that begins with the worker's start.
   const { bornAt, complete } = control.marksAt(now);
   if (complete !== undefined) return ok(NAME, `stated to be complete by ${complete.by} (${complete.reason})`);
   if (now - bornAt >= INTENT_LIFETIME_MS) return ok(NAME, 'begun before any payout was signed that has not expired');
   const since = bornAt === now ? "the worker's first start" : showTime(bornAt);
-  const waiting = await new RedisSenderLedger(connection, 'reply').findSignedBefore(bornAt);
+  const ledger = new RedisSenderLedger(connection, 'reply');
+  const { journals } = await peekSenderView(connection);
   const fix = `Compare what waits with the gateway's records, then run \`payouts journal adopt --account ${platformId} --reason WHY\` on this host.`;
-  if (waiting.length === 0) {
+  if (!(await cannotKnow({ ledger, journal, authority }, journals))) {
     const detail = `this host sends no payout that was signed before ${since}: the journal cannot know whether it was sent`;
     return warning(NAME, detail, fix);
   }
-  const detail = `this host sends nothing: ${formatCount(waiting.length, 'payout')} waiting that the journal cannot know, signed before ${since}`;
-  return problem(NAME, detail, fix);
+  return problem(NAME, `this host sends nothing: payouts wait that were signed before ${since}`, fix);
 }
 
 class ReadJournal extends ViewedJournal {
   protected readonly view: JournalView;
+  readonly #now: number;
 
-  constructor(view: JournalView) {
+  /** @param now - wall clock, ms: a journal that is not there yet begins with the worker's start */
+  constructor(view: JournalView, now: number) {
     super();
     this.view = view;
+    this.#now = now;
+  }
+
+  get journalId(): string {
+    return this.view.journalId ?? '';
+  }
+
+  override get bornAt(): number {
+    const { bornAt, complete } = this.view.control.marksAt(this.#now);
+    return complete === undefined ? bornAt : 0;
   }
 }
 

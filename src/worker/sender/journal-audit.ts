@@ -8,20 +8,26 @@ import {
   type LedgerMismatch,
 } from '../../journal/find-mismatch.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import type { JournalPlace, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
+import { UnreadableRecordError, type Payout } from '../../ledger/payout.js';
+import type { JournalPlace, KnownJournal, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import type { OutcomeRecorder } from './outcome-recorder.js';
+import type { SendAuthority } from './send-authority.js';
 import type { StatusTracker } from './sender-status.js';
 
 export interface JournalAuditOptions {
   readonly clock: Clock;
-  readonly ledger: Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'findSignedBefore' | 'object'>;
+  readonly ledger: Pick<
+    SenderLedger,
+    'readSender' | 'readPayout' | 'findForgottenSends' | 'findSignedBefore' | 'object'
+  >;
   readonly journal: SendJournal;
   readonly journalPlace: JournalPlace;
   /** Which gateway's payments this process makes. */
   readonly audience: string;
   /** Payouts have to be signed: what was sent before the journal began is then known from signatures only. */
   readonly isSigned: boolean;
+  readonly authority?: SendAuthority | undefined;
   readonly outcomes: OutcomeRecorder;
   readonly status: StatusTracker;
   readonly logger: Logger;
@@ -55,6 +61,48 @@ export function describeOtherGateway(ledger: string, own: string): string {
 
 const STALLED =
   'The disk of the send journal does not answer: nothing is sent until it does. Check the disk or its mount.';
+
+export interface CannotKnowOptions {
+  readonly ledger: Pick<SenderLedger, 'findSignedBefore' | 'readPayout'>;
+  readonly journal: Pick<SendJournal, 'bornAt' | 'journalId'>;
+  readonly authority?: SendAuthority | undefined;
+}
+
+/**
+ * Whether payouts wait that were signed before this journal began, so that it must be adopted first. One alone does not stop
+ * the others, unless another journal may know it: it is held at its turn. Signatures are verified: records that were never
+ * signed must not stop an account.
+ * @param journals - that the ledger knows
+ * @param atTurn - a payout of which this is known
+ * @throws RedisUnavailableError
+ */
+export async function cannotKnow(
+  { ledger, journal, authority }: CannotKnowOptions,
+  journals: readonly KnownJournal[],
+  atTurn?: string,
+): Promise<boolean> {
+  const enough = journals.some(({ journalId }) => journalId !== journal.journalId) ? 1 : 2;
+  let found = atTurn === undefined ? 0 : 1;
+  if (found >= enough) return true;
+  for (const payoutId of await ledger.findSignedBefore(journal.bornAt)) {
+    if (payoutId === atTurn) continue;
+    const payout = await readReadable(ledger, payoutId);
+    const permit = payout && authority?.permit(payout);
+    if (permit?.kind === 'refused' && permit.hold.reason === 'before_birth') found += 1;
+    if (found >= enough) return true;
+  }
+  return false;
+}
+
+/** Of a record that cannot be read nothing is known: the sender holds it at its turn. */
+async function readReadable(ledger: Pick<SenderLedger, 'readPayout'>, payoutId: string): Promise<Payout | undefined> {
+  try {
+    return await ledger.readPayout(payoutId);
+  } catch (error) {
+    if (error instanceof UnreadableRecordError) return undefined;
+    throw error;
+  }
+}
 
 /** Compares journal and ledger where this process does not hold the lease, and exchanges what only one of them knows. */
 export class JournalAudit {
@@ -143,10 +191,10 @@ export class JournalAudit {
 
   /** Whether this journal may lack earlier sends that matter now, and no operator adopted it. Stops this process only. */
   async #findUnknowing(view: SenderView): Promise<string | undefined> {
-    const { journal, journalPlace, ledger, isSigned } = this.#options;
+    const { journal, journalPlace, isSigned } = this.#options;
     const { bornAt } = journal;
     if (bornAt === 0) return undefined;
-    if (isSigned) return (await ledger.findSignedBefore(bornAt)).length === 0 ? undefined : describeUnadopted(bornAt);
+    if (isSigned) return (await cannotKnow(this.#options, view.journals)) ? describeUnadopted(bornAt) : undefined;
     if (journal.ledger !== undefined) return undefined;
     const own = findOwnJournals(view, journalPlace.host);
     if (own.length === 0) return undefined;

@@ -10,7 +10,7 @@ import type { CountedSpend, JournalPlace, SendAttempt, SenderLedger } from '../.
 import type { Logger } from '../../logger.js';
 import { AttemptRecorder } from './attempt-recorder.js';
 import { connectInTime } from './connect-in-time.js';
-import { describeUnadopted } from './journal-audit.js';
+import { cannotKnow, describeUnadopted } from './journal-audit.js';
 import type { HeldLease } from './lease-keeper.js';
 import { LedgerCheck } from './ledger-check.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
@@ -247,7 +247,8 @@ export class Sender {
   /** Leaves the queue to the others. @param attempt - undefined where it does not matter */
   async #hold(payoutId: string, attempt: number | undefined, hold: Hold): Promise<SendReport> {
     const { ledger, journal, observer, logger, authority } = this.#options;
-    if (hold.reason === 'before_birth' && (await this.#mayOthersKnow(payoutId))) {
+    const { journals } = this.#options.heldLease.view;
+    if (hold.reason === 'before_birth' && (await cannotKnow(this.#options, journals, payoutId))) {
       return { kind: 'unadopted', reason: describeUnadopted(journal.bornAt) };
     }
     try {
@@ -283,13 +284,6 @@ export class Sender {
       observer.signatureRefused('fields', true);
       return { kind: 'skipped', state: undefined };
     }
-  }
-
-  /** Whether a payout from before the journal's birth is not the only one, or another journal may know what became of it. */
-  async #mayOthersKnow(payoutId: string): Promise<boolean> {
-    const { ledger, journal, heldLease } = this.#options;
-    if (heldLease.view.journals.some(({ journalId }) => journalId !== journal.journalId)) return true;
-    return (await ledger.findSignedBefore(journal.bornAt)).some((other) => other !== payoutId);
   }
 
   /** Another process wrote to the journal while this one began: the request is not written before that was judged. */

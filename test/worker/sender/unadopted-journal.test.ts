@@ -35,10 +35,10 @@ async function sendAll(active: ActiveSender, end: AbortSignal): Promise<void> {
   }
 }
 
-function enqueueSigned(payoutId: string, ageMs = 0, addressTo = `wallet-${payoutId}`): void {
+function enqueueSigned(payoutId: string, ageMs = 0, privateKey = SHOP): void {
   const clock = { wallNow: () => world.clock.wallNow() - ageMs };
-  const payout = aPayout(payoutId, { addressTo });
-  const key = { name: 'shop', privateKey: SHOP };
+  const payout = aPayout(payoutId, { addressTo: `wallet-${payoutId}` });
+  const key = { name: 'shop', privateKey };
   const signer = new IntentSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, clock });
   const signed = signer.sign(payout);
   world.ledger.enqueue({ ...payout, signed });
@@ -88,13 +88,13 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
   });
 
   it('sends once the application has signed again what waits', async () => {
-    enqueueSigned('p', 1_000);
+    for (const id of ['p', 'q']) enqueueSigned(id, 1_000);
     const rig = startSigned('b');
     await advance(LEASE_MS + 5_000);
     expect(rig.loop.status).toEqual(WAITS);
-    enqueueSigned('p');
+    for (const id of ['p', 'q']) enqueueSigned(id);
     await advance(LEASE_MS + 15_000);
-    expect(await stateOf('p')).toBe('in_progress');
+    expect([await stateOf('p'), await stateOf('q')]).toEqual(['in_progress', 'in_progress']);
   });
 
   it('holds a single payout that is older, where no other journal could know it, and sends the others', async () => {
@@ -105,6 +105,17 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
     await advance(10_000);
     expect([await stateOf('old'), await stateOf('p')]).toEqual(['held', 'in_progress']);
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  });
+
+  it('is not stopped by records that no producer signed, however many say that they are older', async () => {
+    for (const id of ['p', 'q', 'r']) enqueueSigned(id, DAY_MS, testKey(9));
+    const rig = startSigned('b');
+    await advance(LEASE_MS + 10_000);
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+    expect(world.ledger.payouts().map(({ state }) => state)).toEqual(Array(3).fill('held'));
+    enqueueSigned('s');
+    await advance(5_000);
+    expect(await stateOf('s')).toBe('in_progress');
   });
 
   it('gives the lease back where several come, and holds none', async () => {
