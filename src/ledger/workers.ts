@@ -59,6 +59,14 @@ export function senderOf<Worker extends Pick<KnownWorker, 'name'>>(
   return workers.find(({ name }) => owner.startsWith(`${name}:`));
 }
 
+/** Workers report every five seconds; the clocks of two hosts may differ. */
+const REPORT_VALID_MS = 60_000;
+
+/** A worker that refuses to send. @param now - wall clock, ms */
+export function findRefused(workers: readonly KnownWorker[], now: number): KnownWorker | undefined {
+  return workers.find(({ role, at }) => role === 'refused' && Math.abs(now - at) < REPORT_VALID_MS);
+}
+
 /**
  * Every worker process that reported and did not end in good order, by name.
  * @throws RedisUnavailableError

@@ -4,7 +4,7 @@ import { readAccountStats, type AccountStats } from '../../ledger/account-stats.
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
 import { readStatistics } from '../../ledger/statistics.js';
-import { readWorkers, type KnownWorker } from '../../ledger/workers.js';
+import { findRefused, readWorkers, type KnownWorker } from '../../ledger/workers.js';
 import { watchHeartbeat, type SenderLife } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import type { AdviceOptions } from '../../operator/signed-command.js';
@@ -73,13 +73,6 @@ interface StatsOptions extends AdviceOptions {
   readonly colours: Colours;
   /** A worker that refuses to send while no other does. */
   readonly refused: KnownWorker | undefined;
-}
-
-/** Workers report every five seconds; the clocks of two hosts may differ. */
-const REPORT_VALID_MS = 60_000;
-
-function findRefused(workers: readonly KnownWorker[], now: number): KnownWorker | undefined {
-  return workers.find(({ role, at }) => role === 'refused' && Math.abs(now - at) < REPORT_VALID_MS);
 }
 
 function formatAccount(money: MoneyFacts, life: SenderLife, options: StatsOptions): string {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { findRefused, readWorkers } from '../../ledger/workers.js';
 import { watchHeartbeat } from '../../ledger/watch-heartbeat.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import type { AdviceOptions } from '../../operator/signed-command.js';
@@ -21,6 +22,16 @@ export async function checkSender(
 ): Promise<CheckResult> {
   const name = 'sender';
   const life = await watchHeartbeat(connection, clock, WATCH_MS);
+  if (life.kind === 'changing') return ok(name, 'the sender is changing right now');
+  const refused = life.kind === 'alive' ? undefined : findRefused(await readWorkers(connection), clock.wallNow());
+  if (refused !== undefined) {
+    const detail = `the worker ${refused.name} refuses to send. ${refused.reason ?? ''}`;
+    return problem(
+      name,
+      detail,
+      'Do what the reason says; `payouts worker` elsewhere sends if its journal knows the account.',
+    );
+  }
   if (life.kind === 'none') {
     return warning(
       name,
@@ -28,7 +39,6 @@ export async function checkSender(
       `Start \`payouts worker\`.${sends === 0 ? askIfNew(platformId) : ''}`,
     );
   }
-  if (life.kind === 'changing') return ok(name, 'the sender is changing right now');
   const who = `${life.owner} (epoch ${life.epoch})`;
   if (life.kind === 'alive') {
     const { waitedMs, holdOffMs } = life;

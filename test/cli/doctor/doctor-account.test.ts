@@ -39,6 +39,18 @@ describe('payouts doctor finds, in the account:', () => {
     ]);
   });
 
+  it('a worker that refuses to send, instead of telling to start one', async () => {
+    const now = Date.now();
+    const report = { role: 'refused', reason: 'Payouts wait that it cannot know.', at: now, startedAt: now };
+    await doctor.client.hset(`${doctor.prefix}:workers`, 'host:1', JSON.stringify(report));
+    const { code, found } = await doctor.findings();
+    const problem = problemOf('sender', 'the worker host:1 refuses to send. Payouts wait that it cannot know.');
+    expect([code, found]).toEqual([1, [problem]]);
+    const stale = JSON.stringify({ ...report, at: now - 61_000 });
+    await doctor.client.hset(`${doctor.prefix}:workers`, 'host:1', stale);
+    expect((await doctor.findings()).found).toEqual([NO_SENDER]);
+  });
+
   it('a sender that has vanished while payouts wait', async () => {
     await doctor.client.hset(`${doctor.prefix}:sender`, { owner: 'gone:1:abc', epoch: 4, beat: 17, released: 0 });
     const producer = new PayoutProducer({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
