@@ -85,7 +85,11 @@ export const SIGNED_WAYS: readonly Way[] = [
     told: {
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
       readyz: { status: 503, words: 'payouts journal adopt' },
-      doctor: { exit: 1, check: 'signed journal', words: 'this host sends nothing: payouts wait that were signed before' },
+      doctor: {
+        exit: 1,
+        check: 'signed journal',
+        words: 'this host sends nothing: payouts wait that were signed before',
+      },
     },
   },
   {
