@@ -58,7 +58,7 @@ async function startThree(): Promise<{ readonly spare: Watched; readonly workers
   const sends = (index: number): boolean => all.some(({ worker }) => worker.accounts[index]?.status.role === 'sender');
   await until(
     () => `the accounts are shared out: ${all.map(partsOf).join(' ')}`,
-    () => find('rest,rest') !== undefined && find('send,rest') !== undefined && sends(0) && sends(1),
+    () => ['rest,rest', 'send,rest', 'rest,send'].every((parts) => find(parts) !== undefined) && sends(0) && sends(1),
   );
   const [spare, first, second] = [find('rest,rest'), find('send,rest'), find('rest,send')];
   if (!spare || !first || !second) throw new Error('the accounts moved meanwhile');

@@ -28,7 +28,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'declare-new': ['operator/new-account.test.ts'],
   'renew-lease': [CONTRACT, 'ledger/outbox-at-heartbeat.test.ts'],
   'begin-send': [CONTRACT],
-  'bind-ledger': [CONTRACT, 'cli/commands/adopt-gateway.test.ts'],
+  'bind-ledger': [CONTRACT, 'worker/other-gateway.test.ts'],
   'count-payouts': STATISTICS,
   'count-states': ['ledger/batch-counts.test.ts'],
   'change-state': [PAYOUTS, 'ledger/transitions.test.ts'],
