@@ -49,3 +49,6 @@ export interface DoctorAnswer {
   /** Part of what the check says. */
   readonly words: string;
 }
+
+/** What a held payout takes to be told, with some to spare: the alert waits for hours. */
+export const HELD_MINUTES = 5 * 60;

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import type { Rig } from '../support/rig.js';
-import type { Way } from '../way.js';
+import { HELD_MINUTES, type Way } from '../way.js';
 
 const HANGING_BULLMQ = new URL('../support/hanging-bullmq.mjs', import.meta.url).href;
 
@@ -72,11 +72,11 @@ export const QUEUE_WAYS: readonly Way[] = [
         await rig.world.enqueue(2);
         await rig.client.hset(`${rig.prefix}:payout:P-1`, 'metadata', '{');
       }),
-    repeats: true,
+    minutes: HELD_MINUTES,
     told: {
-      alerts: ['PayoutsNotSent', 'PayoutsStandStill'],
-      readyz: { status: 200, words: 'The record of payout P-1 in Redis cannot be read' },
-      doctor: { exit: 0, check: 'worker', words: 'The record of payout P-1 in Redis cannot be read' },
+      alerts: ['PayoutsTampering', 'PayoutsHeld'],
+      readyz: { status: 200, words: '1 payout held, and not sent' },
+      doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
     },
   },
   {

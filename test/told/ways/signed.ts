@@ -7,13 +7,10 @@ import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../../control/s
 import { ForgedAccount } from '../../forging/support/forged-account.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
-import type { Way } from '../way.js';
+import { HELD_MINUTES, type Way } from '../way.js';
 
 const HOUR_MS = 3_600_000;
 const [SHOP, ANN] = [testKey(1), testKey(2)];
-
-/** Held payouts are told by an alert after four hours. */
-const HELD_MINUTES = 5 * 60;
 
 /** A worker that sends nothing unsigned, with a journal that counts as complete. */
 async function prepareKeys(rig: Rig, shop: Partial<KeyEntry> = {}): Promise<void> {
