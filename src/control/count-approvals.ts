@@ -1,6 +1,6 @@
 import { formatApproval, hashApproval, type SignedApproval } from './approval.js';
 import type { KeyFinder } from './keyring.js';
-import { foldPerson } from './person.js';
+import { namesPerson } from './person.js';
 import { StatementError } from './statement.js';
 import { verifySigner } from './verify-signer.js';
 
@@ -90,9 +90,9 @@ function verify(
   return { kind: 'counts', person };
 }
 
-/** Whether a person asked for a payout: signed it, or is named in it, in whatever spelling. */
+/** Whether a person asked for a payout: signed it, or is named in it, in a spelling that looks the same. */
 export function hasAsked(person: string, { signedBy, requestedBy = '' }: AskedFor): boolean {
-  return person === signedBy || person === foldPerson(requestedBy);
+  return person === signedBy || namesPerson(requestedBy, person);
 }
 
 type AskedFor = Pick<ApprovedPayout, 'signedBy' | 'requestedBy'>;

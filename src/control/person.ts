@@ -46,12 +46,25 @@ export function findLookAlikes(ids: Iterable<string>): LookAlike[] {
   const known = new Map<string, string>();
   const found: LookAlike[] = [];
   for (const id of new Set(ids)) {
-    const shape = id.replaceAll(/[._-]/g, '').replaceAll('l', '1').replaceAll('o', '0');
+    const shape = shapeOf(id);
     const other = known.get(shape);
     if (other === undefined) known.set(shape, id);
     else found.push({ id, other });
   }
   return found;
+}
+
+function shapeOf(id: string): string {
+  return id.replaceAll(/[._-]/g, '').replaceAll('l', '1').replaceAll('o', '0');
+}
+
+/** Marks above and below letters, and what shows nothing at all. */
+const UNSEEN = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Whether a reader takes a text for the person of this id. Where anybody may be named, that is all that tells them apart. */
+export function namesPerson(text: string, person: string): boolean {
+  const id = foldPerson(text.normalize('NFKD').replaceAll(UNSEEN, ''));
+  return id !== undefined && shapeOf(id) === shapeOf(person);
 }
 
 /**

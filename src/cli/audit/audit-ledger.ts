@@ -4,6 +4,7 @@ import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited, scanPayoutIds, type AuditedRecord } from '../../ledger/read-audited.js';
 import { readSpends } from '../../ledger/read-spends.js';
 import { compareSend, toUnreadable, type SendComparison } from './compare-send.js';
+import { PaidAttempts } from './paid-attempts.js';
 import { identifyFinding, type Finding } from './finding.js';
 import { compareSpend, judgeLedgerPayout, judgeSpend } from './find-unjournaled.js';
 import {
@@ -76,6 +77,7 @@ class Pass {
   readonly #counts = { compared: 0, removed: 0, verified: 0, notVerifiable: 0, unsigned: 0, signedAgain: 0, before: 0 };
   readonly #onWord = new Set<string>();
   readonly #revokedKeys: Record<string, number> = {};
+  readonly #paid = new PaidAttempts();
   #done = 0;
 
   constructor(options: LedgerAuditOptions) {
@@ -90,6 +92,7 @@ class Pass {
     for (const { items } of journals) {
       for await (const page of pagesOf(items(), only)) await this.#judgeSends(page, spends, journaled);
     }
+    this.#note(...this.#paid.findings());
     if (connection !== undefined) {
       const context = { ...this.#options, journaled, coveredFrom: coveredFrom(journals) };
       const pages = only === undefined ? scanPayoutIds(connection) : [[...only]];
@@ -118,7 +121,9 @@ class Pass {
     for (const [index, send] of sends.entries()) {
       if (send.signed === undefined) this.#counts.unsigned += 1;
       this.#noteKey(send.signed?.key);
-      const hasLater = journaled.get(send.payoutId)?.some((attempt) => attempt > send.attempt) ?? false;
+      const attempts = journaled.get(send.payoutId) ?? [];
+      if (attempts.length > 1) this.#paid.note(send);
+      const hasLater = attempts.some((attempt) => attempt > send.attempt);
       await this.#judgeSend(send, records?.[index], hasLater);
       const spend = spends.get(identify(send));
       const wrong = spend && compareSpend(send, spend);

@@ -4,6 +4,8 @@ import { findArchived } from '../../archive/find-archived.js';
 import type { ArchivedPayout } from '../../archive/read-archive.js';
 import { NotFoundError } from '../../errors.js';
 import { formatTimeUtc } from '../../format.js';
+import { isSameTxhash } from '../../fields.js';
+import type { JournalEntry } from '../../journal/journal-line.js';
 import { journalPath } from '../../journal/journal-files.js';
 import { readItems } from '../../journal/read-journal.js';
 import { readAudited } from '../../ledger/read-audited.js';
@@ -25,11 +27,17 @@ export async function requireRemoved(context: CliContext, key: ArchiveKey): Prom
   const found = folder && (await namingArchive(folder, async () => findArchived(folder, key, { onDamage })));
   if (found !== undefined) return found;
   const place = folder && folderPath(folder);
-  throw new NotFoundError('txhash' in key ? noTxhash(key.txhash, place) : await noPayout(context, key.payoutId, place));
+  throw new NotFoundError(
+    'txhash' in key ? await noTxhash(context, key.txhash, place) : await noPayout(context, key.payoutId, place),
+  );
 }
 
-function noTxhash(txhash: string, place: string | undefined): string {
-  return `No payout has txhash ${txhash}${place === undefined ? '' : `, in Redis or in the archive ${place}`}`;
+async function noTxhash(context: CliContext, txhash: string, place: string | undefined): Promise<string> {
+  const nobody = `No payout has txhash ${txhash}${place === undefined ? '' : `, in Redis or in the archive ${place}`}`;
+  const sends = await describeSends(context, ({ outcome }) => {
+    return outcome?.kind === 'accepted' && isSameTxhash(outcome.txhash, txhash);
+  });
+  return sends === '' ? nobody : `${nobody}. ${sends}\`payouts audit verify\` compares both`;
 }
 
 async function noPayout(context: CliContext, payoutId: string, place: string | undefined): Promise<string> {
@@ -37,7 +45,7 @@ async function noPayout(context: CliContext, payoutId: string, place: string | u
     const [record] = await readAudited(ledger.connection, [payoutId]);
     return record?.kind === 'removed' ? record.state : undefined;
   });
-  const sends = await describeSends(context, payoutId);
+  const sends = await describeSends(context, (send) => send.payoutId === payoutId);
   if (state === undefined) {
     const lost = `${sends}Redis has lost its record: \`payouts audit verify\` compares both`;
     return `Payout ${payoutId} not found${sends === '' ? '' : `. ${lost}`}`;
@@ -49,14 +57,14 @@ async function noPayout(context: CliContext, payoutId: string, place: string | u
 }
 
 /** Redis may say what is not so. Empty where the journal is on another host, or has forgotten the payout. */
-async function describeSends(context: CliContext, payoutId: string): Promise<string> {
+async function describeSends(context: CliContext, isWanted: (send: JournalEntry) => boolean): Promise<string> {
   const { dir, platformId } = readJournalFolder(context);
   const sends: string[] = [];
   for await (const item of readItems(journalPath(dir, platformId))) {
-    if (!('payoutId' in item) || item.payoutId !== payoutId) continue;
+    if (!('payoutId' in item) || !isWanted(item)) continue;
     const { paymentId, amount, addressTo } = item.request;
     const at = formatTimeUtc(new Date(item.at).toISOString());
-    const what = `attempt ${item.attempt} of it: ${amount} of payment_id ${paymentId} to ${addressTo} at ${at}`;
+    const what = `attempt ${item.attempt} of ${item.payoutId}: ${amount} of payment_id ${paymentId} to ${addressTo} at ${at}`;
     sends.push(`The send journal has ${what}, ${describeOutcome(item)}. `);
   }
   return sends.join('');

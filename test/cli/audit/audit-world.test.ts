@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Finding } from '../../../src/cli/audit/finding.js';
 import { verifySend } from '../../../src/cli/audit/verify-send.js';
 import { hashText } from '../../../src/control/statement.js';
-import type { SendLine } from '../../../src/journal/journal-line.js';
+import type { JournalLine, SendLine } from '../../../src/journal/journal-line.js';
+import { toChainedLines } from '../../../src/journal/line-chain.js';
 import { readItems } from '../../../src/journal/read-journal.js';
 import { connectLedger, type LedgerConnection } from '../../../src/ledger/ledger-connection.js';
 import { readWorkers } from '../../../src/ledger/workers.js';
@@ -13,6 +14,7 @@ import { readEvents, type PayoutEvent } from '../../../src/producer/events/payou
 import { closeRedis, connectRedis } from '../../../src/redis.js';
 import { openTestKeys, writeKeyring, type TestKeys } from '../../control/support/key-files.js';
 import { keyringOf, type KeyEntry } from '../../control/support/keys.js';
+import { lastHash } from '../../journal/support/journal-folder.js';
 import { until } from '../../support/until.js';
 import type { CliResult } from '../../support/cli.js';
 import { openWorld, type PayoutWorld } from '../../worker/support/payout-world.js';
@@ -284,6 +286,11 @@ it('a send that only the stream of spends has is found, and one that it counts a
   expect(await found()).toEqual(['exit 5', 'ghost spend', `${String(spend['payoutId'])} spend`].sort());
 });
 
+async function lineOf(payoutId: string): Promise<SendLine> {
+  for await (const item of readItems(journalFile)) if ('payoutId' in item && item.payoutId === payoutId) return item;
+  throw new Error(`no send of ${payoutId}`);
+}
+
 describe('a payout that Redis says was removed', () => {
   /** As somebody who writes to Redis does it. */
   async function remove(payoutId: string, state: string): Promise<void> {
@@ -321,8 +328,36 @@ describe('a payout that Redis says was removed', () => {
     expect(code).toBe(3);
     expect(stderr).toMatch(/Payout small was rejected, and PAYOUT_RETENTION_DAYS removed it from Redis/);
     expect(stderr).toMatch(
-      /The send journal has attempt 1 of it: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted, txhash [0-9a-f]{64}\./,
+      /The send journal has attempt 1 of small: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted, txhash [0-9a-f]{64}\./,
     );
+  });
+
+  it('is found where the journal has two transactions of it, whatever the record says', async () => {
+    const before = await readFile(journalFile, 'utf8');
+    undo.push(async () => writeFile(journalFile, before));
+    const send = await lineOf('small');
+    const { at, token, request, epoch, sends, signed } = send;
+    const again = { payoutId: 'small', attempt: 2, token: 'again' };
+    const lines: JournalLine[] = [
+      { ...again, epoch, sends: sends + 2, after: { sends, token }, request, at: at + 5, signed },
+      { ...again, outcome: { kind: 'accepted', txhash: 'second' }, at: at + 6 },
+    ];
+    await writeFile(journalFile, before + toChainedLines(lines, lastHash(before)));
+    await remove('small', 'completed');
+    env['PAYOUT_RETENTION_DAYS'] = '1';
+    undo.push(async () => Promise.resolve(delete env['PAYOUT_RETENTION_DAYS']));
+    expect(await found()).toContain('small sent_again');
+    expect(await found('--offline')).toContain('small sent_again');
+  });
+
+  it('is shown by `payouts get --txhash` as the journal has it', async () => {
+    const txhash = (await ledger.redis.hget(record('small'), 'txhash')) ?? '';
+    await remove('small', 'rejected');
+    const { code, stderr } = await run('get', '--txhash', txhash.toUpperCase());
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/No payout has txhash \w+\. The send journal has attempt 1 of small: .* accepted, txhash /),
+    ]);
   });
 
   it('is shown by `payouts get` where only the record was deleted', async () => {
@@ -337,17 +372,12 @@ describe('a payout that Redis says was removed', () => {
 });
 
 describe('the signature in the journal', () => {
-  const line = async (payoutId: string): Promise<SendLine> => {
-    for await (const item of readItems(journalFile)) if ('payoutId' in item && item.payoutId === payoutId) return item;
-    throw new Error(`no send of ${payoutId}`);
-  };
-
   it('is verified without the record, also without Redis; approvals are in the record alone', async () => {
     const { code, report } = await verify('--offline');
     expect({ code, ...report }).toMatchObject({ code: 0, verified: 1, notVerifiable: 1 });
     const { stdout } = await run('audit', 'verify', '--offline');
     expect(stdout).toMatch(/\nsignatures +2 signed sends: 1 verified; 1 not verifiable, because the record is gone/);
-    expect((await line('small')).signed?.proof).toEqual({
+    expect((await lineOf('small')).signed?.proof).toEqual({
       ...{ signature: expect.stringMatching(/^[\w-]{86}$/), requestedBy: 'Pat', reference: '=invoice 5' },
       ...{ metadataHash: hashText('{"order":5}'), audience: 'test' },
     });
@@ -358,7 +388,7 @@ describe('the signature in the journal', () => {
     ['another person', { requestedBy: 'ann' }, /stands for another intent than the one that it names/],
     ['none, of a version that journaled none', undefined, undefined],
   ])('is judged: %s', async (_, change, message) => {
-    const { signed, ...send } = await line('small');
+    const { signed, ...send } = await lineOf('small');
     if (signed?.proof === undefined) throw new Error('it is signed');
     const { proof, ...rest } = signed;
     const changed = { ...send, signed: { ...rest, ...(change && { proof: { ...proof, ...change } }) } };
