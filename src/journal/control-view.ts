@@ -10,6 +10,7 @@ import type {
   RejectionNote,
   SeenLine,
   SendLine,
+  SignedIntent,
 } from './journal-line.js';
 import { SentAttempts } from './sent-attempts.js';
 import { SpendLog } from './spend-log.js';
@@ -42,8 +43,8 @@ export class ControlView {
   /** What earlier versions noted of addresses that may have lost a tag: a send tells which. */
   readonly #cutAddresses = new Set<string>();
   readonly #rateAnchors = new Map<number, RateAnchor>();
-  /** By intent, the one that holds the longest. */
-  readonly #rejections = new Map<string, RejectionNote>();
+  /** By payout: of each intent the one that holds the longest. */
+  readonly #rejections = new Map<string, readonly RejectionNote[]>();
   readonly #spends: SpendLog | undefined;
 
   constructor({ unsigned = false, spends = false }: HeldLines = {}) {
@@ -104,14 +105,16 @@ export class ControlView {
     return [...this.#rateAnchors].map(([currency, { rate, at }]) => ({ rates: { at, usd: { [currency]: rate } } }));
   }
 
-  /** The rejection of an intent that holds the longest, also one that has expired. @param intent - its SHA-256 */
-  rejectionOf(intent: string): RejectionNote | undefined {
-    return this.#rejections.get(intent);
+  /** See SendJournal. */
+  rejectionOf({ payoutId, intent, issuedAt }: SignedIntent): RejectionNote | undefined {
+    const ofPayout = this.#rejections.get(payoutId) ?? [];
+    const saysNo = ofPayout.filter((note) => note.intent === intent || issuedAt < note.issuedAt);
+    return saysNo.sort((a, b) => b.expiresAt - a.expiresAt)[0];
   }
 
   /** The rejections that still count, as lines for a new file. @param now - wall clock, ms */
   rejectedLines(now: number): RejectedLine[] {
-    const holding = [...this.#rejections.values()].filter(({ expiresAt }) => expiresAt > now);
+    const holding = [...this.#rejections.values()].flat().filter(({ expiresAt }) => expiresAt > now);
     return holding.map((rejected) => ({ rejected }));
   }
 
@@ -181,8 +184,10 @@ export class ControlView {
   }
 
   #noteRejected({ rejected }: RejectedLine): void {
-    const { intent, expiresAt } = rejected;
-    if (expiresAt > (this.#rejections.get(intent)?.expiresAt ?? 0)) this.#rejections.set(intent, rejected);
+    const { payoutId, intent, expiresAt } = rejected;
+    const ofPayout = this.#rejections.get(payoutId) ?? [];
+    if (ofPayout.some((note) => note.intent === intent && note.expiresAt >= expiresAt)) return;
+    this.#rejections.set(payoutId, [...ofPayout.filter((note) => note.intent !== intent), rejected]);
   }
 
   /** Processes that upgrade a journal at once write a header each: the latest birth holds back the most. */

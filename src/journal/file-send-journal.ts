@@ -166,8 +166,8 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     await this.#note({ rates: { at, usd } });
   }
 
-  async noteRejected({ payoutId, intent, by, expiresAt }: RejectionNote): Promise<void> {
-    await this.#note({ rejected: { payoutId, intent, by, expiresAt } });
+  async noteRejected({ payoutId, intent, issuedAt, by, expiresAt }: RejectionNote): Promise<void> {
+    await this.#note({ rejected: { payoutId, intent, issuedAt, by, expiresAt } });
   }
 
   async append(send: SendLine): Promise<void> {

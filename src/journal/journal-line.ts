@@ -98,10 +98,15 @@ export interface RejectedLine {
   readonly rejected: RejectionNote;
 }
 
+/** What identifies an intent, and its place among those of its payout. */
+export type SignedIntent = Pick<RejectionNote, 'payoutId' | 'intent' | 'issuedAt'>;
+
 export interface RejectionNote {
   readonly payoutId: string;
   /** SHA-256 of the intent, hexadecimal: that payment, as it was signed. */
   readonly intent: string;
+  /** When the intent was signed, wall clock, ms. */
+  readonly issuedAt: number;
   /** The name of the approver's key. */
   readonly by: string;
   /** Wall clock, ms. */

@@ -99,7 +99,11 @@ const controlLine = z.union([
   z.object({
     seen: z.object({ at: z.number(), addresses: z.array(z.string()), exact: z.literal(true).exactOptional() }),
   }),
-  z.object({ rejected: z.object({ payoutId: z.string(), intent: sha256, by: z.string(), expiresAt: z.number() }) }),
+  z.object({
+    rejected: z.object({
+      ...{ payoutId: z.string(), intent: sha256, issuedAt: z.number(), by: z.string(), expiresAt: z.number() },
+    }),
+  }),
   z.object({ rates: z.object({ at: z.number(), usd: z.record(z.string().regex(/^\d{1,15}$/), rate) }) }),
 ]);
 const anyHeaderLine = z.union([headerLine, formerHeaderLine, newerHeaderLine]);

@@ -11,6 +11,7 @@ import type {
   PausedLine,
   RatesLine,
   RejectionNote,
+  SignedIntent,
   SeenLine,
 } from './journal-line.js';
 
@@ -60,8 +61,11 @@ export interface SendJournal extends ReadableJournal {
    * told again. Nothing where the journal was not opened for it.
    */
   takeSpends(): readonly SpendEvent[];
-  /** The verified rejection of an intent that holds the longest, also one that has expired. @param intent - its SHA-256 */
-  rejectionOf(intent: string): RejectionNote | undefined;
+  /**
+   * The verified rejection that says no to an intent and holds the longest, also one that has expired. A rejection says no to
+   * each earlier intent of the payout as well: it was signed again since, and somebody who has the old record can bring it back.
+   */
+  rejectionOf(intent: SignedIntent): RejectionNote | undefined;
   /** By currency, the rates in dollars that later ones are held against. */
   readonly rateAnchors: ReadonlyMap<number, RateAnchor>;
   /** Notes such rates. Resolves once it is on disk. */

@@ -1,6 +1,6 @@
 import type { RateAnchor, SpendEvent } from '../control/policy/spend-event.js';
 import type { SendAttempt } from '../ledger/sender-ledger.js';
-import type { JournaledLedger, JournalEntry, JournalPeer, RejectionNote } from './journal-line.js';
+import type { JournaledLedger, JournalEntry, JournalPeer, RejectionNote, SignedIntent } from './journal-line.js';
 import type { JournalView } from './journal-view.js';
 import type { SendJournal } from './send-journal.js';
 
@@ -76,7 +76,7 @@ export abstract class ViewedJournal implements Viewed {
     return this.view.control.rateAnchors;
   }
 
-  rejectionOf(intent: string): RejectionNote | undefined {
+  rejectionOf(intent: SignedIntent): RejectionNote | undefined {
     return this.view.control.rejectionOf(intent);
   }
 

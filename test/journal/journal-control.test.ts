@@ -22,7 +22,7 @@ const ACT = 'ac'.repeat(32);
 const OTHER_ACT = 'ad'.repeat(32);
 const PAUSE = { at: 5, reason: 'the gateway blocked the account' };
 const STATEMENT = { at: 6, by: 'alice', reason: 'new account' };
-const REJECTION = { payoutId: 'p', intent: '1a'.repeat(32), by: 'bob', expiresAt: Date.now() + DAY_MS };
+const REJECTION = { payoutId: 'p', intent: '1a'.repeat(32), issuedAt: 7, by: 'bob', expiresAt: Date.now() + DAY_MS };
 const NOT_SENT: JournaledOutcome = { kind: 'not_sent', reason: 'refused' };
 
 let folder: JournalFolder;
@@ -103,10 +103,19 @@ describe.each<[string, () => Promise<MemoryJournal | Awaited<ReturnType<JournalF
     const journal = await open();
     await journal.noteRejected(REJECTION);
     await journal.noteRejected({ ...REJECTION, by: 'ann', expiresAt: REJECTION.expiresAt - 1 });
-    expect(journal.rejectionOf(REJECTION.intent)).toEqual(REJECTION);
+    expect(journal.rejectionOf(REJECTION)).toEqual(REJECTION);
     await journal.noteRejected({ ...REJECTION, by: 'ann', expiresAt: REJECTION.expiresAt + 1 });
-    expect(journal.rejectionOf(REJECTION.intent)).toMatchObject({ by: 'ann' });
-    expect(journal.rejectionOf('2b'.repeat(32))).toBeUndefined();
+    expect(journal.rejectionOf(REJECTION)).toMatchObject({ by: 'ann' });
+    expect(journal.rejectionOf({ ...REJECTION, intent: '2b'.repeat(32) })).toBeUndefined();
+  });
+
+  it('has a rejection of a payout for its earlier intents, not for later ones or another payout', async () => {
+    const journal = await open();
+    await journal.noteRejected(REJECTION);
+    const other = { ...REJECTION, intent: '2b'.repeat(32) };
+    expect(journal.rejectionOf({ ...other, issuedAt: 6 })).toEqual(REJECTION);
+    expect(journal.rejectionOf({ ...other, issuedAt: 8 })).toBeUndefined();
+    expect(journal.rejectionOf({ ...other, issuedAt: 6, payoutId: 'q' })).toBeUndefined();
   });
 
   it('counts as complete from the beginning once an operator stated it', async () => {
@@ -188,7 +197,7 @@ describe('a journal that begins a new file', () => {
       { rejected: REJECTION },
     ]);
     await Promise.all([1, 2].map(async (number) => rm(folder.path(number))));
-    expect((await folder.open()).rejectionOf(REJECTION.intent)).toEqual(REJECTION);
+    expect((await folder.open()).rejectionOf(REJECTION)).toEqual(REJECTION);
     expect(await intact()).toEqual([]);
   });
 

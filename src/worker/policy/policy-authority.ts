@@ -250,14 +250,14 @@ export class PolicyAuthority implements SendAuthority {
     const signedBy = keyring.find(signed.key)?.person ?? '';
     // As it was signed.
     const requestedBy = stored?.requestedBy;
-    const { intent } = signed;
+    const { intent, issuedAt } = signed;
     const payout = { platformId, payoutId, intent, signedBy, requestedBy };
     const [lifetimeMs, now] = [this.#loaded.policy.approvalsExpireAfterMs, clock.wallNow()];
     const count = countApprovals(payout, approvals, { keyring, lifetimeMs, now });
-    const kept = journal.rejectionOf(intent);
+    const kept = journal.rejectionOf({ payoutId, intent, issuedAt });
     if (count.rejection !== undefined) {
       const { by, expiresAt } = count.rejection;
-      const note = { payoutId, intent, by, expiresAt: Date.parse(expiresAt) };
+      const note = { payoutId, intent, issuedAt, by, expiresAt: Date.parse(expiresAt) };
       if (note.expiresAt > (kept?.expiresAt ?? 0)) this.#unkept.set(intent, note);
     }
     if (kept === undefined || kept.expiresAt <= now) return count;

@@ -147,6 +147,17 @@ describe('approvals', () => {
       expect(rig.ask({ ...other, approvals: [approval(other, 'alice'), approval(other, 'bob')] })).toBe('send');
     });
 
+    it('says no to what was signed and approved before, and is put back into Redis', async () => {
+      const older = signed('61');
+      const approvedBefore = { ...older, approvals: [approval(older, 'alice'), approval(older, 'bob')] };
+      expect(rig.ask(approvedBefore)).toBe('send');
+      clock.pass(1_000);
+      const renewed = signed('62');
+      rig.ask({ ...renewed, approvals: [approval(renewed, 'bob', 'reject')] });
+      await rig.authority.keepRejections();
+      expect(rig.ask(approvedBefore)).toMatch(/^refuse: .*bob rejected it/);
+    });
+
     it('is journaled again where the write failed', async () => {
       const other = signed('61');
       rig.ask({ ...other, approvals: [approval(other, 'bob', 'reject')] });
