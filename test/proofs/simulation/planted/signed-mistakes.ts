@@ -36,7 +36,9 @@ export const signedMistakes: readonly Mistake[] = [
   { name: 'a pause ended by an act from before it', pieces: { makeAuthority: withResume((options) => options, 0) } },
   {
     name: 'a pause ended by an act that was used',
+    // In both places of the rule: the journal keeps its pause too.
     pieces: {
+      wrapJournal: endByAnyAct,
       makeAuthority: withResume(({ journal, ...rest }) => ({
         ...rest,
         journal: butControl(journal, { hasAct: () => false }),
@@ -45,6 +47,27 @@ export const signedMistakes: readonly Mistake[] = [
   },
   { name: 'Redis believed about how long a request is on its way', pieces: { signsInDoubt: true } },
 ];
+
+/** Ends a pause with each note of an act. */
+function endByAnyAct(journal: SendJournal): SendJournal {
+  let isEnded = false;
+  const changed = but(journal, {
+    notePaused: async (pause) => {
+      isEnded = false;
+      await journal.notePaused(pause);
+    },
+    noteResumed: async (note) => {
+      await journal.noteResumed(note);
+      isEnded = true;
+    },
+  });
+  return new Proxy(changed, {
+    get: (target, name) => {
+      if (isEnded && (name === 'pausedAt' || name === 'pausedReason')) return undefined;
+      return Reflect.get(target, name) as unknown;
+    },
+  });
+}
 
 /** Takes whatever stands in Redis for signed. */
 class BlindAuthority extends SignedAuthority {

@@ -2,7 +2,7 @@ import type { Payout } from '../../../../src/ledger/payout.js';
 import type { Plan } from '../plan.js';
 import type { SimRedis } from '../sim-redis.js';
 import type { World } from '../world.js';
-import { ATTACKS, forgeReply } from './attacks.js';
+import { type Attack, ATTACKS, endPauseAgain, forgeReply } from './attacks.js';
 import type { SimControl } from './sim-control.js';
 
 export interface AttackerOptions {
@@ -23,6 +23,7 @@ export class Attacker {
   readonly #options: AttackerOptions;
   readonly #payouts: Payout[] = [];
   readonly #acts = new Set<string>();
+  readonly #resumeActs = new Set<string>();
   #strikesLeft: number;
 
   constructor(options: AttackerOptions) {
@@ -32,7 +33,7 @@ export class Attacker {
     this.#strikesLeft = random.whole(1, 12);
     for (let number = random.whole(0, 4); number > 0; number -= 1) {
       world.after(random.between(0, plan.faultsForMs), () => {
-        this.#strike();
+        this.#strike(random.pick(ATTACKS));
       });
     }
     redis.onExecuted = (name) => {
@@ -53,7 +54,10 @@ export class Attacker {
     if (!this.#options.world.faultsOn) return;
     this.#look();
     const isRare = ['readSender', 'renewLease', 'queued', 'findForgottenSends', 'readSending'].includes(name);
-    if (this.#options.control.random.chance(isRare ? 0.002 : 0.06)) this.#strike();
+    const { random } = this.#options.control;
+    // Two pauses in a run are rare: of the second he makes use.
+    if (this.#canEndPauseAgain() && random.chance(0.3)) this.#strike(endPauseAgain);
+    else if (random.chance(isRare ? 0.002 : 0.06)) this.#strike(random.pick(ATTACKS));
   }
 
   /** Remembers what he can put back later. */
@@ -67,15 +71,22 @@ export class Attacker {
       if (this.#payouts.length > KEPT_RECORDS) this.#payouts.shift();
     }
     const { resumeAct } = redis.ledger.snapshot();
-    if (resumeAct !== undefined) this.#acts.add(resumeAct);
+    if (resumeAct !== undefined) {
+      this.#acts.add(resumeAct);
+      this.#resumeActs.add(resumeAct);
+    }
   }
 
-  #strike(): void {
+  #canEndPauseAgain(): boolean {
+    return this.#resumeActs.size > 0 && this.#options.redis.ledger.snapshot().pausedReason !== undefined;
+  }
+
+  #strike(attack: Attack): void {
     const { world, redis, control } = this.#options;
     if (!world.faultsOn || this.#strikesLeft === 0) return;
-    const attack = control.random.pick(ATTACKS);
     const all = redis.ledger.snapshot();
-    if (!attack.strike(all, { random: control.random, payouts: this.#payouts, acts: [...this.#acts] })) return;
+    const loot = { payouts: this.#payouts, acts: [...this.#acts], resumeActs: [...this.#resumeActs] };
+    if (!attack.strike(all, { random: control.random, ...loot })) return;
     redis.ledger.restore(all);
     this.breaksPace ||= attack.breaksPace === true;
     this.#note(attack.name);

@@ -14,6 +14,8 @@ export interface Loot {
   readonly payouts: readonly Payout[];
   /** Acts, as JSON. */
   readonly acts: readonly string[];
+  /** Those of them that ended a pause. */
+  readonly resumeActs: readonly string[];
 }
 
 export interface Attack {
@@ -149,6 +151,17 @@ function endPause(all: LedgerSnapshot, { random, acts }: Loot): boolean {
   if (acts.length > 0 && random.chance(0.7)) all.resumeAct = random.pick(acts);
   return true;
 }
+
+/** Ends a pause with an act that has ended one before. */
+export const endPauseAgain: Attack = {
+  name: 'ends a pause with an act that was used',
+  strike: (all, { random, resumeActs }) => {
+    if (all.pausedReason === undefined || resumeActs.length === 0) return false;
+    all.pausedReason = undefined;
+    all.resumeAct = random.pick(resumeActs);
+    return true;
+  },
+};
 
 /** One that was signed for something else, one that was used, or one that no operator signed. */
 function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {

@@ -42,7 +42,7 @@ export class SimControl {
     this.random = new Random(seed ^ 0x5167_6e65);
     this.book = new SignedBook({ ...plan.settings, world });
     this.hasAttacker = this.random.chance(0.5) && policed === undefined;
-    this.#operatorAheadMs = this.random.pick([0, this.random.between(0, 150_000)]);
+    this.#operatorAheadMs = this.random.pick([0, this.random.between(0, 280_000)]);
     this.#plan = plan;
   }
 
