@@ -35,11 +35,18 @@ function anchorsOf(path: string): string[] {
 }
 
 it('a block of commands for operators stops at its first error', () => {
-  const blocks = [...readDocument('docs/operations.md').matchAll(/^```sh\n(.*?)^```$/gms)].map(
-    ([, block = '']) => block,
+  // Those of docker-compose, Kubernetes and systemd name no language.
+  const blocks = [...readDocument('docs/operations.md').matchAll(/^ *```(\w*)\n(.*?)^ *```$/gms)].flatMap(
+    ([, language = '', block = '']) => (['', 'sh'].includes(language) ? [block] : []),
   );
   expect(blocks.length).toBeGreaterThan(20);
   for (const block of blocks.filter((each) => each.trim().includes('\n'))) expect(block).toMatch(/^\(set -e\n.*^\)$/ms);
+  // Without `-e` redis-cli says that it was refused, and ends as if all were well.
+  const refusable = blocks
+    .flatMap((block) => block.split('\n'))
+    .filter((line) => /\b(BGSAVE|REPLICAOF|CONFIG SET)\b/.test(line));
+  expect(refusable.length).toBeGreaterThan(4);
+  for (const line of refusable) expect(line).toContain('redis-cli -e');
 });
 
 describe.each(documents)('%s', (document) => {
