@@ -50,7 +50,8 @@ export const platformIdField = z.int({ error: 'must be a whole number' }).positi
 /** What programs and spreadsheets write instead of a value that they do not have. */
 const NOTHING = [
   ...['null', 'nil', 'none', 'nan', 'undefined', 'unknown', 'empty', 'void', 'missing', 'n/?a', 'false', 'true'],
-  ...['inf(inity)?', '#(null|ref|value|name|div/0|num)'],
+  // MySQL writes `\N`, a German spreadsheet `#NV`.
+  ...['inf(inity)?', '#(null|ref|value|name|div/0|num|nv|n/d|bezug|wert|zahl|valeur|nom)', '\\\\n'],
 ];
 
 /** One of the words, also in brackets or quotes. */

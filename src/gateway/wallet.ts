@@ -80,27 +80,50 @@ const CASH_PREFIXES = new Map([
   ['kaspatest', 'kaspatest'],
 ]);
 
-/** What a colon follows that begins no tag: the prefix of a CashAddr, and the workchain of raw TON. */
+/** What a colon follows that begins no tag: the prefix of a CashAddr, and the workchain of raw TON, also with digits missing. */
 const OWN_COLON = new RegExp(
-  String.raw`^(?:(?:${[...CASH_PREFIXES.keys()].join('|')}):|[-+]?\d{1,3}:(?=[0-9a-f]{64}(?::|$)))`,
+  String.raw`^(?:(?:${[...CASH_PREFIXES.keys()].join('|')}):|[-+]?\d{1,3}:(?=[0-9a-f]{48,80}(?::|$)))`,
   'i',
 );
 
 /** What a bech32 address of these begins with is nothing else, so that a wrong letter or a missing one is an error. */
 const KNOWN_BECH32 = /^(bc|tb|bcrt|ltc|tltc|ltcmweb|addr|addr_test|stake|cosmos|osmo|bnb)1[a-z0-9]{6,}$/i;
 /** Of any other prefix. Liquid has another checksum, and Nano's letters may look like this. */
-const LIKELY_BECH32 = /^(?!(?:lq|tlq|el)1|(?:nano|xrb|ban)_)[a-z_]{1,20}1[02-9ac-hj-np-z]{38,}$/i;
+const LIKELY_BECH32 = new RegExp(
+  String.raw`^(?!(?:lq|tlq|el)1|(?:nano|xrb|ban)_|${[
+    // Stacks, Filecoin and XDC have other letters and checksums.
+    's[pmtn][0-9a-z]{38,39}$',
+    '[ft]1[a-z2-7]{39}$',
+    'xdc[0-9a-f]{40}$',
+  ].join('|')})[a-z_]{1,20}1[02-9ac-hj-np-z]{38,}$`,
+  'i',
+);
 
 function parseUntagged(text: string, isChecked: boolean): Untagged {
-  if (text.length > 400 || !/^[!-~]+$/.test(text)) return ownSpelling(text);
+  if (text.length > 400) return ownSpelling(text);
+  if (!/^[!-~]+$/.test(text)) return OWN_COLON.test(text) ? (parseCash(text) ?? ownSpelling(text)) : ownSpelling(text);
   return (
     parseEvm(text, isChecked) ??
     parseTon(text) ??
     parseCash(text) ??
     parseBech32(text) ??
     parseBase58(text, isChecked) ??
+    findBroken(text) ??
     ownSpelling(text)
   );
+}
+
+/** What begins and is about as long as an address of these, with letters that none has, too many of them or too few. */
+const BROKEN_BECH32 = /^(?=.*[^a-z0-9])(bc|tb|bcrt|ltc|tltc|ltcmweb|addr|addr_test|stake|cosmos|osmo|bnb)1[!-~]{25,}$/i;
+const BROKEN_EVM = /^0x[!-~]{36,44}$/i;
+/** Addresses of Polkadot and Kusama, which are Base58, and hexadecimal digits may begin alike; those of Arweave are shorter. */
+const BROKEN_TON = /^(?![0-9a-f]+$|[1-9A-HJ-NP-Za-km-z]+$)[EUk0][Qf][!-~]{43,50}$/;
+
+function findBroken(text: string): Untagged | undefined {
+  if (BROKEN_TON.test(text)) return wrong('ton', text, 'is a TON address of other letters than the 48 that one has');
+  if (BROKEN_EVM.test(text)) return wrong('evm', text, 'is an 0x address of other digits than the 40 that one has');
+  if (!BROKEN_BECH32.test(text)) return undefined;
+  return wrong('bech32', text, 'is a bech32 address whose checksum is wrong');
 }
 
 function ownSpelling(text: string): Untagged {
@@ -118,6 +141,9 @@ function parseEvm(text: string, isChecked: boolean): Untagged | undefined {
   // Networks with 32 bytes leave out leading zeros.
   if (digits.length >= 60 && digits.length <= 64) return { family: 'hex', key: `0x${lower.padStart(64, '0')}` };
   const key = `0x${lower}`;
+  if (BROKEN_EVM.test(text) && digits.length !== 40) {
+    return wrong('evm', key, 'is an 0x address of other digits than the 40 that one has');
+  }
   if (digits.length !== 40) return { family: undefined, key };
   const hasChecksum = digits !== lower && digits !== digits.toUpperCase();
   if (!isChecked || !hasChecksum || hasCaseOfHash(digits, lower)) return { family: 'evm', key };
@@ -132,9 +158,13 @@ function hasCaseOfHash(digits: string, lower: string): boolean {
 
 /** @see https://docs.ton.org/foundations/addresses/formats */
 function parseTon(text: string): Untagged | undefined {
-  const [, workchain, hash] = /^([-+]?\d{1,3}):([0-9a-f]{64})$/i.exec(text) ?? [];
-  // Adding 0 makes -0 one with 0.
-  if (hash !== undefined) return { family: 'ton', key: `${Number(workchain) + 0}:${hash.toLowerCase()}` };
+  const [, workchain, hash] = /^([-+]?\d{1,3}):([0-9a-f]{48,80})$/i.exec(text) ?? [];
+  if (hash !== undefined) {
+    const isWhole = hash.length === 64 && Number(workchain) >= -128 && Number(workchain) < 128;
+    if (!isWhole) return wrong('ton', text, 'is a raw TON address of other digits than a workchain and 64');
+    // Adding 0 makes -0 one with 0.
+    return { family: 'ton', key: `${Number(workchain) + 0}:${hash.toLowerCase()}` };
+  }
   if (!/^[EUk0][Q-Za-f][\w+/-]{46}$/.test(text)) return undefined;
   const bytes = Buffer.from(text, 'base64url');
   if (crc16(bytes.subarray(0, 34)) !== bytes.readUInt16BE(34)) {

@@ -1,4 +1,4 @@
-import { walletAndTagKey } from '../gateway/wallet.js';
+import { walletAndTagKey, walletKey } from '../gateway/wallet.js';
 import type { PayoutIndex } from './keys.js';
 import type { LedgerConnection } from './ledger-connection.js';
 import type { Payout } from './payout.js';
@@ -125,8 +125,8 @@ export function matches(
 
 /** In any spelling; without a destination tag it stands for all of them. */
 function hasAddress(addressTo: string, wanted: string): boolean {
-  const [found, sought] = [walletAndTagKey(addressTo), walletAndTagKey(wanted)];
-  return found === sought || found.startsWith(`${sought}:`);
+  const sought = walletAndTagKey(wanted);
+  return sought === walletAndTagKey(addressTo) || (sought === walletKey(wanted) && sought === walletKey(addressTo));
 }
 
 /** Where to begin: what came into its state after `until` is passed over by halves, not one by one. */

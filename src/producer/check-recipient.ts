@@ -49,17 +49,23 @@ function toCode(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 }
 
+/** Of networks whose addresses may have no form that is known here. */
+const SCHEME =
+  /^(bitcoin|litecoin|dogecoin|dash|zcash|ethereum|tron|monero|(web\+)?stellar|xrpl|ripple|solana|(web\+)?cardano|polkadot)$/i;
+
 /** What a QR code holds (BIP-21): no list has the wallet in this form, and the gateway would read its scheme as the wallet. */
 function findPaymentLink(address: string, tag: string | undefined, { family }: Wallet): string | undefined {
   const [behind = ''] = (tag ?? '').split('?');
   const isLink = behind.startsWith('//') || parseWallet(behind).family !== undefined;
-  if (!address.includes('?') && (family !== undefined || !isLink)) return undefined;
+  const isScheme = behind.length >= 20 && SCHEME.test(address);
+  if (!address.includes('?') && (family !== undefined || !(isLink || isScheme))) return undefined;
   return 'is a payment link, as QR codes hold it: give the address alone, and its tag behind a colon';
 }
 
 /** The API writes a tag behind a colon: it would read `0:…` as the wallet 0 with a tag. */
-function findRawTon(address: string, tag: string | undefined, { family, key }: Wallet): string | undefined {
+function findRawTon(address: string, tag: string | undefined, { family, key, problem }: Wallet): string | undefined {
   if (family !== 'ton' || !address.includes(':')) return undefined;
+  if (problem !== undefined) return `${problem}: ${COPY_AGAIN}`;
   const friendly = [friendlyTon(key), ...(tag === undefined ? [] : [tag])].join(':');
   return `is a raw TON address, which the gateway would read as a wallet with a tag: write ${JSON.stringify(friendly)}`;
 }
@@ -80,7 +86,7 @@ function findWrongChecksum(
 }
 
 /** What may be Base58; shorter ones are names of tests. */
-const WITHOUT_FORM = /^[A-Za-z0-9]{20,60}$/;
+const WITHOUT_FORM = /^[!-~]{20,}$/;
 
 /** Networks whose addresses have either this checksum or a form of their own, such as `bc1…`. */
 const BASE58CHECK =
@@ -97,7 +103,8 @@ const BECH32_WITHOUT_TAG = /^(bc|tb|bcrt|ltc|tltc|rltc|ltcmweb|addr|addr_test|st
 const MAX_XRP_TAG = 2 ** 32 - 1;
 
 /** What programs and spreadsheets make of a number. A sign behind the `e` tells it from an id in hexadecimal. */
-const REWRITTEN_NUMBER = /^[-+]?(?:\d+e[-+]\d+|\d+[.,]\d+e[-+]?\d+|\d+[.,]0+|\d{1,3}(?:,\d{3})+)$/i;
+const REWRITTEN_NUMBER =
+  /^[-+]?(?:\d+e[-+]\d+|\d+[.,]\d*e[-+]?\d+|\d+[.,]0+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+)$/i;
 /** Fullwidth letters and digits, and numbers in the digits of other scripts. */
 const FOREIGN_DIGITS = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]|^(?!\d+$)\p{Nd}+$/u;
 
@@ -107,6 +114,7 @@ function findWrongTag(address: string, tag: string, { family, key }: Wallet): st
     family === 'evm' ||
     family === 'hex' ||
     family === 'cashaddr' ||
+    family === 'base58' ||
     (family === 'bech32' && BECH32_WITHOUT_TAG.test(key));
   if (isWithoutTag) return 'has a destination tag, which its network does not have: remove the tag and the colon';
   if (family === 'xrp' && address !== key) {
@@ -120,5 +128,6 @@ function findWrongTag(address: string, tag: string, { family, key }: Wallet): st
   }
   const isXrpTag = /^\d{1,30}$/.test(tag) && Number(tag) <= MAX_XRP_TAG;
   if (family === 'xrp' && !isXrpTag) return `has a destination tag that XRP cannot have: a number up to ${MAX_XRP_TAG}`;
+  if (tag !== tag.trim()) return 'has a space between the colon and the destination tag: remove it';
   return undefined;
 }

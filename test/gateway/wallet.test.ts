@@ -154,6 +154,13 @@ describe('parseWallet, a wrong checksum', () => {
     `nano_x1${'3'.repeat(58)}`,
     `xrb_1${'3'.repeat(59)}`,
     '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY',
+    // Of Stacks, Filecoin, XDC, Arweave and Kusama, or an account of NEAR with a name
+    `SP1${'2J6ZY48GV1EZ5V2V5RB9MP66SW86PYKKNRV9EJ'.replaceAll(/[1B]/g, '0')}`,
+    `f1a2j6zy4gvezv2vrmp66swpykknrvejxqanecuta`,
+    `xdc1${'2'.repeat(39)}`,
+    `EQ${'a-'.repeat(20)}b`,
+    'EQ35BboxkgYqhMWfRtnG3KJ7UQRzqbfLxkEDvGrNYdMJtZw',
+    'bc1alice.near',
     'ä',
     '',
   ])('is not said of %j', (text) => {

@@ -63,6 +63,8 @@ describe('findPayouts', () => {
     expect(await find({ address: ton })).toEqual(['ton']);
     expect(await find({ address: `${ton}:5` })).toEqual(['ton']);
     expect(await find({ address: `${ton}:6` })).toEqual([]);
+    // What is before the colon of raw TON is no wallet.
+    expect(await find({ address: '0' })).toEqual([]);
     expect(await find({ address: cash.toUpperCase() })).toEqual(['cash']);
     expect(await find({ address: 'X7AcgcsBL6XDcUb289X4mJ8djcdyKaGZMhc9YTE92ehJ2Fu' })).toEqual(['xrp']);
   });

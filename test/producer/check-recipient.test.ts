@@ -37,6 +37,16 @@ describe('an address whose form names its family', () => {
     [`bitcoincash:${CASH.replace('pm2', 'pm3')}`, /CashAddr address of bitcoincash whose checksum is wrong/],
     [EVM.replace('5aAe', '5AAe'), /0x address whose capitals are not its checksum \(EIP-55\)/],
     [XRP.replace('cZA', 'cZB'), /XRP address whose checksum is wrong/],
+    // A letter too few or too many, another one than the family has, or what was copied with it.
+    [`${BTC}.`, /bech32 address whose checksum is wrong/],
+    [BTC.replace('w508', 'w-508'), /bech32 address whose checksum is wrong/],
+    [TON.slice(0, -1), /TON address of other letters than the 48/],
+    [TON.replace('Icf', 'Icff'), /TON address of other letters than the 48/],
+    [`${TON}=`, /TON address of other letters than the 48/],
+    [EVM.slice(0, -1), /0x address of other digits than the 40/],
+    [EVM.replace('6053', '6O53'), /0x address of other digits than the 40/],
+    [`bitcoincash:${CASH.slice(0, 9)} ${CASH.slice(9)}`, /CashAddr address of bitcoincash whose checksum is wrong/],
+    [`bitcoincash:${CASH.slice(0, -1)}\uff41`, /CashAddr address of bitcoincash whose checksum is wrong/],
   ])('is refused with a wrong checksum, which the error names with both: %s', (addressTo, problem) => {
     const message = check(addressTo);
     expect(message).toMatch(problem);
@@ -66,6 +76,9 @@ describe('an address of Base58', () => {
     );
     expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyU', { paymentId: 1 })).toMatch(/no address of BTC/);
     expect(check(`${XRP.slice(0, -12)}:7`, { paymentId: 4 })).toMatch(/no address of XRP/);
+    for (const garbled of [`${TRON}.`, `-${TRON}`, TRON.replace('j2', '_2'), TRON + TRON]) {
+      expect(check(garbled, { paymentId: 6 })).toMatch(/no address of USDT/);
+    }
     expect(check(TRON, { paymentId: 6 })).toBe('taken');
     expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyT', { paymentId: 1 })).toBe('taken');
   });
@@ -90,6 +103,17 @@ describe('raw TON', () => {
     const [, friendly = ''] = /write "(.*?)"/.exec(check(masterchain)) ?? [];
     expect([friendly.length, walletKey(friendly)]).toEqual([48, masterchain]);
   });
+
+  it.each([RAW_TON.slice(0, -1), `${RAW_TON}0:5`, RAW_TON.replace('0:', '200:')])(
+    'is not read as the wallet 0 with a tag if it is broken: %s',
+    (broken) => {
+      expect(check(broken, { checksums: false })).toMatch(/raw TON address of other digits/);
+    },
+  );
+
+  it('is not read so with a space behind its colon', () => {
+    expect(check(RAW_TON.replace(':', ': '))).toMatch(/space between the colon and the destination tag/);
+  });
 });
 
 describe('a payment link', () => {
@@ -104,6 +128,8 @@ describe('a payment link', () => {
     `${XRP}?dt=5`,
     `${BTC}?amount=1`,
     `bitcoincash:${CASH}?amount=1`,
+    `bitcoin:1BoatSLRHtKNngkdXEeobR76b53LETtpyU`,
+    `Stellar:GBBM6BKZPEHWYO3E3YKREDPQXMS4VK35YLNU7NFBRI26RAN7GI5POFBB`,
   ])('is refused: %s', (addressTo) => {
     expect(check(addressTo, { checksums: false })).toMatch(/^addressTo: is a payment link/);
   });
@@ -132,8 +158,21 @@ describe('a tag', () => {
     '-',
     '?',
     '-1',
+    '\\N',
+    '#NV',
   ];
-  const REWRITTEN = ['1.23457E+12', '4.29497e+09', '1e+22', '1,5E+12', '123456.0', '123456,00', '123,456', '1,234,567'];
+  const REWRITTEN = [
+    '1.23457E+12',
+    '4.29497e+09',
+    '1e+22',
+    '1,5E+12',
+    '123456.0',
+    '123456,00',
+    '123,456',
+    '1,234,567',
+    '123,456.00',
+    '123.456,00',
+  ];
   const FOREIGN = ['\uff11\uff12\uff13', '\u0661\u0662\u0663', 'ID\uff17'];
 
   it.each([XRP, TON, 'some-wallet'])(
@@ -170,9 +209,18 @@ describe('a tag', () => {
     }
   });
 
-  it.each([EVM, `bitcoincash:${CASH}`, CASH, BTC])('is refused behind %s, which has none', (address) => {
-    expect(check(`${address}:4711`)).toMatch(/tag, which its network does not have/);
+  it('begins with no space, which hides what it is', () => {
+    for (const tag of [' nan', ' 1.23457E+12', '\u00a0null', ' memo']) {
+      expect(check(`${TON}:${tag}`)).toMatch(/space between the colon and the destination tag/);
+    }
   });
+
+  it.each([EVM, `bitcoincash:${CASH}`, CASH, BTC, TRON, '1BoatSLRHtKNngkdXEeobR76b53LETtpyT'])(
+    'is refused behind %s, which has none',
+    (address) => {
+      expect(check(`${address}:4711`)).toMatch(/tag, which its network does not have/);
+    },
+  );
 });
 
 it.each(['\u200b', '\u202e', '\u00ad', '\ufeff', '\u2066'])(

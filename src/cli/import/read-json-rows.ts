@@ -33,6 +33,8 @@ function nameFields(line: number, given: object): Row {
   const spellings = new Map<string, string>();
   for (const [name, value] of Object.entries(given)) {
     const field = FIELD_OF_COLUMN.get(name) ?? name;
+    // As a key of its own it would give the row fields that nobody wrote into it.
+    if (name === '__proto__') return { line, problems: [{ field: name, message: 'is not a known field' }] };
     const other = spellings.get(field);
     if (other !== undefined)
       return { line, problems: [{ field: name, message: `is the same field as ${other}: give one` }] };

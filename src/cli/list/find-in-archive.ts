@@ -1,6 +1,6 @@
 import { dayOf, type ArchiveFolder } from '../../archive/archive-files.js';
 import { lineFragment, readArchive, type ArchivedPayout } from '../../archive/read-archive.js';
-import { parseWallet } from '../../gateway/wallet.js';
+import { parseWallet, splitTag } from '../../gateway/wallet.js';
 import { matches, type PayoutFilter } from '../../ledger/find-payouts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited } from '../../ledger/read-audited.js';
@@ -56,8 +56,10 @@ function createLineTest({ state, batch, amount, address }: PayoutFilter): (line:
   return (line) => fragments.every((fragment) => line.includes(fragment));
 }
 
-function hasSpellings(address: string): boolean {
-  const { family = 'base58' } = parseWallet(address);
+/** A tag that its network does not have changes nothing of the wallet in front of it. */
+function hasSpellings(addressTo: string): boolean {
+  const [address] = splitTag(addressTo);
+  const { family = /^0x/i.test(address) ? 'hex' : 'base58' } = parseWallet(address);
   return family !== 'base58';
 }
 

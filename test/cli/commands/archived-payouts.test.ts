@@ -120,7 +120,7 @@ describe('payouts get of a payout that was removed', () => {
 describe('payouts list --archived', () => {
   beforeEach(async () => {
     await complete('p-1', { batch: 'may', addressTo: 'TX1', reference: 'Invoice 1' });
-    await cancel('p-2', { amount: '3.5' });
+    await cancel('p-2', { amount: '3.5', addressTo: `${BTC.toUpperCase()}:5` });
     clock.advance(DAY_MS);
     await complete('p-3', { batch: 'may', addressTo: 'TX1:77' });
     clock.advance(DAY_MS);
@@ -129,6 +129,7 @@ describe('payouts list --archived', () => {
   });
 
   const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
+  const BTC = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
   const list = async (...args: string[]): Promise<string[]> =>
     idsOf(await run('list', '--archived', '--json', ...args));
 
@@ -139,6 +140,8 @@ describe('payouts list --archived', () => {
     expect(await list('--address', 'TX1')).toEqual(['p-3', 'p-1']);
     expect(await list('--address', 'TX1:77')).toEqual(['p-3']);
     expect(await list('--address', CASH.toUpperCase())).toEqual(['p-4']);
+    // An earlier version took a tag behind what has none.
+    expect(await list('--address', `${BTC}:5`)).toEqual(['p-2']);
     expect(await list('--amount', '3.50', '--state', 'cancelled')).toEqual(['p-2']);
     expect(await list('--reference', 'invoice')).toEqual(['p-1']);
     expect(await list('--state', 'failed')).toEqual([]);

@@ -143,6 +143,13 @@ describe('JSON lines', () => {
     expect(stderr).not.toContain('line 1');
   });
 
+  it('have no field that another one brings along', async () => {
+    const row = '{"payoutId":"p","paymentId":6,"addressTo":"T","__proto__":{"amount":"100"}}';
+    const { code, stderr } = await account.run('import', await write('proto.jsonl', row), '--dry-run');
+    expect(code).toBe(2);
+    expect(stderr).toContain('line 1: __proto__: is not a known field\n');
+  });
+
   it('with two spellings of a field name both', async () => {
     const file = await write(
       'both.jsonl',

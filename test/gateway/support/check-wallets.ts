@@ -37,7 +37,8 @@ export function checkWallets(runs: number): number {
     const garbled = network.garble?.(first, place, choice);
     if (garbled === undefined) return;
     const wrong = parseWallet(garbled);
-    if (wrong.problem === undefined) throw new Error(`${garbled} is taken, after ${first}`);
+    const isRefused = wrong.problem !== undefined || (network.isUnnamed === true && wrong.family === undefined);
+    if (!isRefused) throw new Error(`${garbled} is taken, after ${first}`);
     const isOther = garbled.toLowerCase() !== first.toLowerCase();
     if (isOther && wrong.key === key) throw new Error(`${garbled} is taken for ${first}`);
     refused += 1;

@@ -19,6 +19,8 @@ export interface Network {
    * say the same.
    */
   garble?(text: string, at: number, letter: number): string | undefined;
+  /** Its form does not name it: with a wrong letter it is of no family, which is refused once the currency is known. */
+  readonly isUnnamed?: true;
 }
 
 const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
@@ -48,7 +50,11 @@ export const NETWORKS: readonly Network[] = [
   { name: 'hex', size: 32, forms: 4, spell: spellHex },
   { name: 'xrp', size: 20, forms: 4, spell: spellXrp, garble: garbleXrp },
   // The first byte is the version: Bitcoin's, Tron's, and whatever others have.
-  { name: 'base58check', size: 21, forms: 1, spell: (wallet) => checked(BITCOIN, wallet) },
+  {
+    ...{ name: 'base58check', size: 21, forms: 1, isUnnamed: true },
+    spell: (wallet) => checked(BITCOIN, wallet),
+    garble: garbleAfter(0, BITCOIN),
+  },
   { name: 'solana', size: 32, forms: 1, spell: (wallet) => base58(BITCOIN, wallet) },
   // Whose checksum nobody here knows: they are taken as they are, whatever they begin with.
   letters('nano_', '13456789abcdefghijkmnopqrstuwxyz', 60),
