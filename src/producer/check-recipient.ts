@@ -85,8 +85,8 @@ function findWrongChecksum(
   return `is no address of ${name}, because its checksum (Base58Check) is wrong: ${COPY_AGAIN}`;
 }
 
-/** What may be Base58; shorter ones are names of tests. */
-const WITHOUT_FORM = /^[!-~]{20,}$/;
+/** What may be meant as Base58. Shorter ones, and those with a hyphen within, are names of a gateway's own, as in tests. */
+const WITHOUT_FORM = /^-?[A-Za-z0-9._]{20,}-?$/;
 
 /** Networks whose addresses have either this checksum or a form of their own, such as `bc1…`. */
 const BASE58CHECK =
