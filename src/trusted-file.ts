@@ -28,13 +28,39 @@ export function readTrustedFile(path: string): string {
  */
 export function readSecretFile(path: string, mayBeOpen: boolean): string {
   try {
-    // A pipe is nobody else's.
-    const content = mayBeOpen || !statSync(path).isFile() ? readFileSync(path) : readTrustedBytes(path, OPEN_TO_ALL);
+    const content = mayBeOpen
+      ? readFileSync(path)
+      : isStream(path)
+        ? readStream(path)
+        : readTrustedBytes(path, OPEN_TO_ALL);
     return content.toString('utf8').replace(/\r?\n$/, '');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const problem = code === undefined ? `${message}; in a container set ALLOW_READABLE_SECRETS=true` : message;
     throw new Error(code === undefined ? problem : `cannot be read: ${problem}`, { cause: error });
+  }
+}
+
+/** A pipe, a terminal, `/dev/null`. */
+function isStream(path: string): boolean {
+  return !statSync(path).isFile();
+}
+
+/** One that was handed over is nobody else's. One with a name in a folder that others can write may be theirs. */
+function readStream(path: string): Buffer {
+  const target = findTarget(path);
+  for (const folder of new Set([...foldersOf(path), ...foldersOf(target ?? path)])) checkFolder(folder);
+  const stats = statSync(path);
+  if (target !== undefined && stats.isFIFO()) checkOwner(target, stats, WRITE_BY_OTHERS);
+  return readFileSync(path);
+}
+
+/** @returns undefined for the pipe of a descriptor, which has no name */
+function findTarget(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
   }
 }
 

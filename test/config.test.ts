@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -221,6 +221,26 @@ describe('secrets', () => {
     const script = `import { readSecretFile } from '${new URL('../dist/trusted-file.js', import.meta.url).href}'; console.log(readSecretFile('/dev/stdin', false))`;
     const shell = 'printf hunter2 | exec "$0" --input-type=module -e "$1"';
     expect(execFileSync('sh', ['-c', shell, process.execPath, script], { encoding: 'utf8' })).toBe('hunter2\n');
+  });
+
+  it('are refused as a pipe that somebody else may have put there', () => {
+    const open = mkdtempSync(join(folder, 'open-'));
+    const pipe = join(open, 'key');
+    execFileSync('mkfifo', ['-m', '600', pipe]);
+    const problemOnceWritten = (): string | undefined => {
+      const writer = spawn('sh', ['-c', 'printf hunter2 > "$0"', pipe], { stdio: 'ignore' });
+      try {
+        return problemOf(pipe);
+      } finally {
+        writer.kill('SIGKILL');
+      }
+    };
+    expect(problemOnceWritten()).toBeUndefined();
+    chmodSync(open, 0o777);
+    expect(problemOnceWritten()).toContain(`others than its owner can write ${open}`);
+    chmodSync(open, 0o700);
+    chmodSync(pipe, 0o622);
+    expect(problemOnceWritten()).toContain(`others than its owner can write ${pipe}`);
   });
 
   it('reads a file for secrets only', () => {
