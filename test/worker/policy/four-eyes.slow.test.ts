@@ -89,7 +89,7 @@ async function enqueue(payoutId: string, amount: string, paymentId = 6): Promise
     payoutId,
     paymentId,
     amount,
-    addressTo: paymentId === 6 ? ADDRESS : `0x${payoutId.padEnd(40, '0')}`,
+    addressTo: paymentId === 6 ? ADDRESS : `0x${Buffer.from(payoutId).toString('hex').padEnd(40, '0')}`,
   });
 }
 
