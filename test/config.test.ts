@@ -223,7 +223,7 @@ describe('secrets', () => {
     expect(execFileSync('sh', ['-c', shell, process.execPath, script], { encoding: 'utf8' })).toBe('hunter2\n');
   });
 
-  it('are refused as a pipe that somebody else may have put there', () => {
+  it('are refused as a pipe that others may have put there', () => {
     const open = mkdtempSync(join(folder, 'open-'));
     const pipe = join(open, 'key');
     execFileSync('mkfifo', ['-m', '600', pipe]);

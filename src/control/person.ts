@@ -61,7 +61,7 @@ function shapeOf(id: string): string {
 /** Marks above and below letters, and what shows nothing at all. */
 const UNSEEN = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Whether a reader takes a text for the person of this id. Where anybody may be named, that is all that tells them apart. */
+/** Whether a reader takes a text for the person of this id. If applications may name others, nothing else tells them apart. */
 export function namesPerson(text: string, person: string): boolean {
   const id = foldPerson(text.normalize('NFKD').replaceAll(UNSEEN, ''));
   return id !== undefined && shapeOf(id) === shapeOf(person);

@@ -101,7 +101,8 @@ const LIKELY_BECH32 = new RegExp(
 
 function parseUntagged(text: string, isChecked: boolean): Untagged {
   if (text.length > 400) return ownSpelling(text);
-  if (!/^[!-~]+$/.test(text)) return OWN_COLON.test(text) ? (parseCash(text) ?? ownSpelling(text)) : ownSpelling(text);
+  const isPlain = /^[!-~]+$/.test(text);
+  if (!isPlain) return (OWN_COLON.test(text) ? parseCash(text) : undefined) ?? ownSpelling(text);
   return (
     parseEvm(text, isChecked) ??
     parseTon(text) ??
@@ -141,10 +142,7 @@ function parseEvm(text: string, isChecked: boolean): Untagged | undefined {
   // Networks with 32 bytes leave out leading zeros.
   if (digits.length >= 60 && digits.length <= 64) return { family: 'hex', key: `0x${lower.padStart(64, '0')}` };
   const key = `0x${lower}`;
-  if (BROKEN_EVM.test(text) && digits.length !== 40) {
-    return wrong('evm', key, 'is an 0x address of other digits than the 40 that one has');
-  }
-  if (digits.length !== 40) return { family: undefined, key };
+  if (digits.length !== 40) return BROKEN_EVM.test(text) ? undefined : { family: undefined, key };
   const hasChecksum = digits !== lower && digits !== digits.toUpperCase();
   if (!isChecked || !hasChecksum || hasCaseOfHash(digits, lower)) return { family: 'evm', key };
   return wrong('evm', key, 'is an 0x address whose capitals are not its checksum (EIP-55)');

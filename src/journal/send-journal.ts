@@ -11,8 +11,8 @@ import type {
   PausedLine,
   RatesLine,
   RejectionNote,
-  SignedIntent,
   SeenLine,
+  SignedIntent,
 } from './journal-line.js';
 
 /**
@@ -62,8 +62,8 @@ export interface SendJournal extends ReadableJournal {
    */
   takeSpends(): readonly SpendEvent[];
   /**
-   * The verified rejection that says no to an intent and holds the longest, also one that has expired. A rejection says no to
-   * each earlier intent of the payout as well: it was signed again since, and somebody who has the old record can bring it back.
+   * The verified rejection that says no to an intent and holds the longest, also one that has expired. A rejection also
+   * counts for each earlier intent of the payout: an attacker may have kept its record, with approvals, and restore it.
    */
   rejectionOf(intent: SignedIntent): RejectionNote | undefined;
   /** By currency, the rates in dollars that later ones are held against. */

@@ -85,7 +85,7 @@ function findWrongChecksum(
   return `is no address of ${name}, because its checksum (Base58Check) is wrong: ${COPY_AGAIN}`;
 }
 
-/** What may be meant as Base58. Shorter ones, and those with a hyphen within, are names of a gateway's own, as in tests. */
+/** What may be meant as Base58. Shorter texts, and those with a hyphen within, are names that a gateway gave. */
 const WITHOUT_FORM = /^-?[A-Za-z0-9._]{20,}-?$/;
 
 /** Networks whose addresses have either this checksum or a form of their own, such as `bc1…`. */

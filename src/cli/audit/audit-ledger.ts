@@ -3,8 +3,7 @@ import { identify, type JournalEntry } from '../../journal/journal-line.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited, scanPayoutIds, type AuditedRecord } from '../../ledger/read-audited.js';
 import { readSpends } from '../../ledger/read-spends.js';
-import { compareSend, toUnreadable, type SendComparison } from './compare-send.js';
-import { PaidAttempts } from './paid-attempts.js';
+import { compareAccepted, compareSend, toUnreadable, type SendComparison } from './compare-send.js';
 import { identifyFinding, type Finding } from './finding.js';
 import { compareSpend, judgeLedgerPayout, judgeSpend } from './find-unjournaled.js';
 import {
@@ -77,7 +76,8 @@ class Pass {
   readonly #counts = { compared: 0, removed: 0, verified: 0, notVerifiable: 0, unsigned: 0, signedAgain: 0, before: 0 };
   readonly #onWord = new Set<string>();
   readonly #revokedKeys: Record<string, number> = {};
-  readonly #paid = new PaidAttempts();
+  /** By payout: the accepted of several attempts. */
+  readonly #accepted = new Map<string, JournalEntry[]>();
   #done = 0;
 
   constructor(options: LedgerAuditOptions) {
@@ -92,7 +92,7 @@ class Pass {
     for (const { items } of journals) {
       for await (const page of pagesOf(items(), only)) await this.#judgeSends(page, spends, journaled);
     }
-    this.#note(...this.#paid.findings());
+    for (const sends of this.#accepted.values()) this.#note(...compareAccepted(sends));
     if (connection !== undefined) {
       const context = { ...this.#options, journaled, coveredFrom: coveredFrom(journals) };
       const pages = only === undefined ? scanPayoutIds(connection) : [[...only]];
@@ -122,7 +122,9 @@ class Pass {
       if (send.signed === undefined) this.#counts.unsigned += 1;
       this.#noteKey(send.signed?.key);
       const attempts = journaled.get(send.payoutId) ?? [];
-      if (attempts.length > 1) this.#paid.note(send);
+      if (attempts.length > 1 && send.outcome?.kind === 'accepted') {
+        this.#accepted.set(send.payoutId, [...(this.#accepted.get(send.payoutId) ?? []), send]);
+      }
       const hasLater = attempts.some((attempt) => attempt > send.attempt);
       await this.#judgeSend(send, records?.[index], hasLater);
       const spend = spends.get(identify(send));

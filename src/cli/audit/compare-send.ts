@@ -17,6 +17,7 @@ const ALTERED =
   'The journal says what was sent. Somebody has altered the record in Redis: see "Somebody tampers with Redis" in docs/operations.md.';
 const OLDER =
   'Redis came back older, or somebody altered it. Ask the gateway before this is paid again; `payouts stats` shows how the ledger is adopted.';
+const PAID_TWICE = 'It may have been paid twice: ask the gateway for both.';
 const LOOK = 'Ask the gateway what was paid; `payouts get` and `payouts activity` show what was done with it.';
 
 /** With what a payout is compared that Redis has no record of any more. */
@@ -57,7 +58,25 @@ export function compareSend(send: JournalEntry, found: AuditedRecord, removal: R
   if (attempts.isNewest(send)) return compareState(send, payout);
   if (send.outcome?.kind !== 'accepted' || isSameTxhash(send.outcome.txhash, payout.txhash)) return NOTHING;
   const message = `attempt ${attempt} was accepted (txhash ${send.outcome.txhash}), and the payout was sent again after it (attempt ${payout.attempt})`;
-  return one(send, 'sent_again', message, 'It may have been paid twice: ask the gateway for both.');
+  return one(send, 'sent_again', message, PAID_TWICE);
+}
+
+/**
+ * Compares the accepted attempts of a payout with each other: its record may be gone, or altered.
+ * @returns a finding for each attempt whose transaction is not that of the last
+ */
+export function compareAccepted(sends: readonly JournalEntry[]): Finding[] {
+  const last = sends.reduce((newest, send) => (send.at > newest.at ? send : newest));
+  return sends
+    .filter((send) => !isSameTxhash(txhashOf(send), txhashOf(last)))
+    .flatMap((send) => {
+      const message = `the journal says of attempt ${send.attempt} ${describeOutcome(send)}, and of attempt ${last.attempt} ${describeOutcome(last)}`;
+      return one(send, 'sent_again', message, PAID_TWICE).findings;
+    });
+}
+
+function txhashOf({ outcome }: JournalEntry): string | undefined {
+  return outcome?.kind === 'accepted' ? outcome.txhash : undefined;
 }
 
 const DAY_MS = 86_400_000;

@@ -33,11 +33,11 @@ export async function requireRemoved(context: CliContext, key: ArchiveKey): Prom
 }
 
 async function noTxhash(context: CliContext, txhash: string, place: string | undefined): Promise<string> {
-  const nobody = `No payout has txhash ${txhash}${place === undefined ? '' : `, in Redis or in the archive ${place}`}`;
+  const notFound = `No payout has txhash ${txhash}${place === undefined ? '' : `, in Redis or in the archive ${place}`}`;
   const sends = await describeSends(context, ({ outcome }) => {
     return outcome?.kind === 'accepted' && isSameTxhash(outcome.txhash, txhash);
   });
-  return sends === '' ? nobody : `${nobody}. ${sends}\`payouts audit verify\` compares both`;
+  return sends === '' ? notFound : `${notFound}. ${sends}\`payouts audit verify\` compares both`;
 }
 
 async function noPayout(context: CliContext, payoutId: string, place: string | undefined): Promise<string> {

@@ -29,17 +29,17 @@ const FIELD_OF_COLUMN: ReadonlyMap<string, string> = new Map(Object.entries(INPU
 
 /** The fields as the library spells them: `payout_id` is `payoutId`. Both in one row are an error. */
 function nameFields(line: number, given: object): Row {
-  const input: Record<string, unknown> = {};
   const spellings = new Map<string, string>();
-  for (const [name, value] of Object.entries(given)) {
+  for (const name of Object.keys(given)) {
     const field = FIELD_OF_COLUMN.get(name) ?? name;
-    // As a key of its own it would give the row fields that nobody wrote into it.
-    if (name === '__proto__') return { line, problems: [{ field: name, message: 'is not a known field' }] };
     const other = spellings.get(field);
     if (other !== undefined)
       return { line, problems: [{ field: name, message: `is the same field as ${other}: give one` }] };
     spellings.set(field, name);
-    input[field] = value;
   }
+  // A field `__proto__` becomes one as any other: assigned, it would give the row fields that nobody wrote into it.
+  const input = Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [FIELD_OF_COLUMN.get(name) ?? name, value]),
+  );
   return { line, input };
 }
