@@ -1,5 +1,5 @@
 import type { JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
-import type { IntentProof } from '../control/signed-payout.js';
+import type { IntentProof } from '../control/intents/signed-payout.js';
 import type { WithdrawRequest } from '../gateway/withdraw-gateway.js';
 
 /**

@@ -1,4 +1,4 @@
-import { signedApprovalSchema, type SignedApproval } from '../control/approval.js';
+import { signedApprovalSchema, type SignedApproval } from '../control/approvals/approval.js';
 
 /** What the fields of a record begin with that hold approvals; the name of the key follows. */
 const FIELD = 'approval:';

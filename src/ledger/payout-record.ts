@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { StoredReceipt } from '../control/receipt.js';
-import type { IntentSignature, StoredSignature } from '../control/signed-payout.js';
+import type { StoredReceipt } from '../control/intents/receipt.js';
+import type { IntentSignature, StoredSignature } from '../control/intents/signed-payout.js';
 import { parseApprovals } from './approval-fields.js';
 import { parseHistoryEntry } from './history-entry.js';
 import { parseHeldField } from './hold.js';

@@ -1,4 +1,4 @@
-import type { StoredReceipt } from '../control/receipt.js';
+import type { StoredReceipt } from '../control/intents/receipt.js';
 import { ConflictError, NotFoundError } from '../errors.js';
 import { formatAlternatives } from '../format.js';
 import type { ScriptRejection } from './script-rejection.js';

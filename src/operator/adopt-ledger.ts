@@ -1,5 +1,5 @@
 import { DEFAULT_ACCOUNT_SETTINGS } from '../account-settings.js';
-import type { ActSigner } from '../control/act-signer.js';
+import type { ActSigner } from '../control/approvals/act-signer.js';
 import { ConflictError, InvalidInputError, PayoutError } from '../errors.js';
 import type { Actor } from '../ledger/actor.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
@@ -16,7 +16,7 @@ import {
 } from './adoption.js';
 import { openJournals, readJournals } from './open-journals.js';
 import { redisAdoptionLedger } from './redis-adoption-ledger.js';
-import { signAccountAct } from './sign-decision.js';
+import { signAccountAct } from '../control/operator/sign-decision.js';
 
 /** Which journals an adoption reads, and what it gives up. */
 export interface AdoptLedgerOptions {

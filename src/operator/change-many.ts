@@ -1,11 +1,11 @@
-import type { ActSigner } from '../control/act-signer.js';
+import type { ActSigner } from '../control/approvals/act-signer.js';
 import { ConflictError, NotFoundError } from '../errors.js';
 import type { Actor } from '../ledger/actor.js';
 import { changePayouts, type ChangedPayout, type ManyChanges } from '../ledger/change-payouts.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { readPayouts } from '../ledger/payout-queries.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
-import { signResend } from './sign-decision.js';
+import { signResend } from '../control/operator/sign-decision.js';
 
 /**
  * Carries out one decision about many payouts, in one short script. Those that are queued by it get their jobs; the jobs of

@@ -1,5 +1,5 @@
-import { audienceOf } from '../control/audience.js';
-import type { ActSigner } from '../control/act-signer.js';
+import { audienceOf } from '../control/keys/audience.js';
+import type { ActSigner } from '../control/approvals/act-signer.js';
 import { ClosedError, InvalidInputError } from '../errors.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import { parseActor, type Actor } from '../ledger/actor.js';
@@ -10,7 +10,7 @@ import { adoptLedger, type AdoptLedgerOptions, type AdoptLedgerResult } from './
 import { requeuePayout } from './requeue-payout.js';
 import { resolvePayout, type DecidedPayout, type Resolution } from './resolve-payout.js';
 import { setPause, type PauseState } from './set-pause.js';
-import { signAccountAct } from './sign-decision.js';
+import { signAccountAct } from '../control/operator/sign-decision.js';
 
 /** Which account an operator decides about, and how it reaches Redis and the gateway. */
 export interface PayoutOperatorOptions extends AccountConnectionOptions {

@@ -1,10 +1,10 @@
-import type { ActSigner } from '../control/act-signer.js';
+import type { ActSigner } from '../control/approvals/act-signer.js';
 import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
-import { signResend } from './sign-decision.js';
+import { signResend } from '../control/operator/sign-decision.js';
 
 /** The payout, the state that it is in, and the attempt, where a later one is not meant. */
 export interface Requeue {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ActSigner } from '../control/act-signer.js';
+import type { ActSigner } from '../control/approvals/act-signer.js';
 import { InvalidConfigError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import type { StatusGateway } from '../gateway/gateway.js';

@@ -5,7 +5,7 @@ import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { AcceptedPayouts } from '../queues/outbox-relay.js';
 import { EnqueueGroups } from './enqueue-groups.js';
 import { JobLane } from './job-lane.js';
-import type { PayoutSigner } from './payout-signer.js';
+import type { PayoutSigner } from '../control/intents/payout-signer.js';
 
 /** Large enough to make round trips cheap, small enough to leave Redis time for others. */
 export const CHUNK_SIZE = 1_000;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { systemClock } from '../clock.js';
-import { audienceOf, openAudience } from '../control/audience.js';
-import { readKeyringFile } from '../control/keyring-file.js';
-import { parseSigningKey, type SigningKeyOption } from '../control/signing-key-option.js';
+import { audienceOf, openAudience } from '../control/keys/audience.js';
+import { readKeyringFile } from '../control/keys/keyring-file.js';
+import { parseSigningKey, type SigningKeyOption } from '../control/keys/signing-key-option.js';
 import { ClosedError, InvalidConfigError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
@@ -21,8 +21,8 @@ import type { PayoutEvent, PayoutEventName } from './events/payout-events.js';
 import { checkRecipient, needsCurrencies } from './check-recipient.js';
 import { checkEach, parsePayout, parsePayouts } from './parse-payouts.js';
 import { inChunks, PayoutIntake } from './payout-intake.js';
-import { PayoutSigner } from './payout-signer.js';
-import { ReceiptVerifier } from './receipt-verifier.js';
+import { PayoutSigner } from '../control/intents/payout-signer.js';
+import { ReceiptVerifier } from '../control/intents/receipt-verifier.js';
 import { waitForPayout } from './wait-for-payout.js';
 
 /** Which account a producer enqueues for, how it reaches Redis, and how it signs. */

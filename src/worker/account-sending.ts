@@ -11,10 +11,10 @@ import type { AccountPart } from './account-part.js';
 import type { AccountWorkerOptions } from './account-worker-options.js';
 import { doActiveWork } from './active-work.js';
 import type { JobWorkerContext } from './job-worker.js';
-import type { AccountPolicy } from './policy/account-policy.js';
-import { HoldSource } from './policy/hold-source.js';
-import { openAccountPolicy } from './policy/open-account-policy.js';
-import { releaseAdopted } from './release-held.js';
+import type { AccountPolicy } from '../control/worker/account-policy.js';
+import { HoldSource } from '../control/worker/hold-source.js';
+import { openAccountPolicy } from '../control/worker/open-account-policy.js';
+import { releaseAdopted } from '../control/worker/release-held.js';
 import { KeptPause } from './sender/kept-pause.js';
 import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import type { SendAuthority } from './sender/send-authority.js';
@@ -22,7 +22,7 @@ import type { ActiveSender } from './sender/send-until-decided.js';
 import { SenderLoop, type SenderLoopOptions } from './sender/sender-loop.js';
 import type { SenderStatus } from './sender/sender-status.js';
 import { followJournal } from './sharing/follow-journal.js';
-import { SignedAuthority } from './signed-authority.js';
+import { SignedAuthority } from '../control/worker/signed-authority.js';
 import { JournalHeadTeller } from './tell-journal-head.js';
 
 export interface AccountSendingOptions extends AccountWorkerOptions {

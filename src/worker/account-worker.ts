@@ -1,5 +1,5 @@
 import { followSignals, isAborted, untilAborted } from '../clock.js';
-import { ReceiptSigner } from '../control/receipt-signer.js';
+import { ReceiptSigner } from '../control/intents/receipt-signer.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
@@ -11,8 +11,8 @@ import { CurrentPart, type AccountPart } from './account-part.js';
 import { AccountSending } from './account-sending.js';
 import type { AccountStatus } from './account-status.js';
 import type { AccountWorkerOptions } from './account-worker-options.js';
-import type { CurrentKeyring } from './current-keyring.js';
-import type { CurrentPolicy } from './current-policy.js';
+import type { CurrentKeyring } from '../control/keys/current-keyring.js';
+import type { CurrentPolicy } from '../control/policy/current-policy.js';
 import { describeWorker } from './describe-worker.js';
 import type { JobWorkerContext } from './job-worker.js';
 import type { RecentWork } from './monitoring/recent-work.js';

@@ -6,7 +6,7 @@ import type { OutboxRelay } from '../queues/outbox-relay.js';
 import { keepGatewayFacts } from './gateway-facts/keep-gateway-facts.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { applyRetention, type RetentionOptions } from './retention.js';
-import type { AccountPolicy } from './policy/account-policy.js';
+import type { AccountPolicy } from '../control/worker/account-policy.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
 import { keepStatistics } from './statistics/keep-statistics.js';
 import type { SendGap } from './statistics/counters.js';

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { tellPolicyLoaded } from '../ledger/tell-of-control.js';
-import { tellPolicy, type TellPolicyOptions } from './policy/tell-policy.js';
+import { tellPolicy, type TellPolicyOptions } from '../control/worker/tell-policy.js';
 import { reportWorker, type WorkerReportsOptions } from './report-worker.js';
 
 export interface AccountReportsOptions extends Omit<WorkerReportsOptions, 'name'> {

@@ -6,7 +6,7 @@ import type { JournalItem, JournalLine } from '../../src/journal/journal-line.js
 import { hashLine, toChainedText } from '../../src/journal/line-chain.js';
 import { readJournal } from '../../src/journal/read-journal.js';
 import { JournalDamagedError } from '../../src/journal/send-journal.js';
-import { verifyJournal, type JournalReport } from '../../src/journal/verify-journal.js';
+import { verifyJournal, type JournalReport } from '../../src/control/audit/verify-journal.js';
 import {
   aSend,
   fullFile,

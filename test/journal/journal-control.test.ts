@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readdir, rm, utimes } from 'node:fs/promises';
 import type { JournaledOutcome, SendLine, SignedSend } from '../../src/journal/journal-line.js';
 import { SentAttempts } from '../../src/journal/sent-attempts.js';
-import { verifyJournal } from '../../src/journal/verify-journal.js';
+import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import { MemoryJournal } from '../doubles/memory-journal.js';
 import {
   aSend,

@@ -2,7 +2,7 @@ import { cp, readdir, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { JournalDamagedError } from '../../src/journal/send-journal.js';
-import { verifyJournal } from '../../src/journal/verify-journal.js';
+import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import { aSend, HEADER, LEDGER, makeJournalFolder, toFileText, type JournalFolder } from './support/journal-folder.js';
 
 let folder: JournalFolder;

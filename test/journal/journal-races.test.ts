@@ -3,7 +3,7 @@ import { createFile, listFiles, setAside } from '../../src/journal/journal-files
 import { JournalReader } from '../../src/journal/journal-reader.js';
 import { toChainedLines } from '../../src/journal/line-chain.js';
 import { readJournal } from '../../src/journal/read-journal.js';
-import { verifyJournal } from '../../src/journal/verify-journal.js';
+import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import { aSend, HEADER, lastHash, LEDGER, makeJournalFolder, type JournalFolder } from './support/journal-folder.js';
 
 /** What processes read while another one begins new files as fast as it can. */

@@ -1,12 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { verifyAct, type WantedAct } from '../../src/control/verify-act.js';
+import { verifyAct, type WantedAct } from '../../src/control/approvals/verify-act.js';
 import { ConflictError, StoppedError } from '../../src/errors.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readSenderView } from '../../src/ledger/read-sender-view.js';
 import { changeManyPayouts } from '../../src/operator/change-many.js';
-import { openActSigner } from '../../src/operator/open-act-signer.js';
+import { openActSigner } from '../../src/control/keys/open-act-signer.js';
 import { PayoutOperator } from '../../src/operator/payout-operator.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
 import { keyringOf, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';

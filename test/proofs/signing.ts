@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { signText } from '../../src/control/ed25519.js';
-import type { ActSigner } from '../../src/control/act-signer.js';
+import { signText } from '../../src/control/keys/ed25519.js';
+import type { ActSigner } from '../../src/control/approvals/act-signer.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { journalPath } from '../../src/journal/journal-files.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';

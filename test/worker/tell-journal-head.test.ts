@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
-import { verifyJournal } from '../../src/journal/verify-journal.js';
+import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import type { JournalHead } from '../../src/ledger/sender-ledger.js';
 import { silentLogger, type Logger } from '../../src/logger.js';
 import { JournalHeadTeller } from '../../src/worker/tell-journal-head.js';

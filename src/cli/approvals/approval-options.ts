@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { findSigningKey, type ActSigner } from '../../control/act-signer.js';
-import { APPROVAL_LIFETIME_MS, LONGEST_APPROVAL_MS } from '../../control/approval-signer.js';
-import type { BoundKeyring } from '../../control/keyring.js';
+import { findSigningKey, type ActSigner } from '../../control/approvals/act-signer.js';
+import { APPROVAL_LIFETIME_MS, LONGEST_APPROVAL_MS } from '../../control/approvals/approval-signer.js';
+import type { BoundKeyring } from '../../control/keys/keyring.js';
 import { durationField } from '../../control/policy/policy-fields.js';
 import { InvalidInputError, NotVerifiedError } from '../../errors.js';
 import { parseInput } from '../../fields.js';

@@ -1,9 +1,9 @@
-import { formatApproval, type ApprovalDecision } from '../../control/approval.js';
-import { makeApproval, signApproval } from '../../control/approval-signer.js';
+import { formatApproval, type ApprovalDecision } from '../../control/approvals/approval.js';
+import { makeApproval, signApproval } from '../../control/approvals/approval-signer.js';
 import { isAborted } from '../../clock.js';
 import { StoppedError } from '../../errors.js';
 import { formatCount, formatTimeUtc } from '../../format.js';
-import { addApproval } from '../../ledger/add-approval.js';
+import { addApproval } from '../../control/operator/add-approval.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import {
@@ -11,8 +11,8 @@ import {
   judgeApprovals,
   verifyApprovable,
   type ApprovalView,
-} from '../../operator/approvable-payout.js';
-import { checkApproval } from '../../operator/store-approval.js';
+} from '../../control/approvals/approvable-payout.js';
+import { checkApproval } from '../../control/operator/store-approval.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireTerminal } from '../context/confirm.js';
 import { requireKeyring } from '../context/keyring.js';

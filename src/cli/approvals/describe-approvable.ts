@@ -1,8 +1,8 @@
-import type { SignedApproval } from '../../control/approval.js';
+import type { SignedApproval } from '../../control/approvals/approval.js';
 import { formatCount, formatDuration, formatTimeUtc } from '../../format.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';
-import type { ApprovablePayout, JudgedApproval } from '../../operator/approvable-payout.js';
+import type { ApprovablePayout, JudgedApproval } from '../../control/approvals/approvable-payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatTotals } from '../import/describe-import.js';
 import { CurrencyTotals } from '../import/currency-totals.js';

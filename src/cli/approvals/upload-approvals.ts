@@ -1,7 +1,7 @@
 import { InvalidInputError, StoppedError } from '../../errors.js';
 import { isAborted } from '../../clock.js';
 import { formatCount } from '../../format.js';
-import { parseUploadedApproval, storeApproval, type UploadedApproval } from '../../operator/store-approval.js';
+import { parseUploadedApproval, storeApproval, type UploadedApproval } from '../../control/operator/store-approval.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireKeyring } from '../context/keyring.js';
 import { withAccount } from '../context/with-account.js';

@@ -1,6 +1,6 @@
-import type { BoundKeyring } from '../../control/keyring.js';
+import type { BoundKeyring } from '../../control/keys/keyring.js';
 import type { Spend } from '../../control/policy/spend-event.js';
-import { verifyReceipt } from '../../control/verify-receipt.js';
+import { verifyReceipt } from '../../control/intents/verify-receipt.js';
 import { isSameTxhash } from '../../fields.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';

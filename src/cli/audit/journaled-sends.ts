@@ -1,5 +1,5 @@
 import type { JournalItem } from '../../journal/journal-line.js';
-import type { JournalReport } from '../../journal/verify-journal.js';
+import type { JournalReport } from '../../control/audit/verify-journal.js';
 
 /** A journal of the account: that of this host, or of another that was named. */
 export interface AuditedJournal {

@@ -1,4 +1,4 @@
-import type { BoundKeyring, KeyFinder } from '../../control/keyring.js';
+import type { BoundKeyring, KeyFinder } from '../../control/keys/keyring.js';
 
 /**
  * A keyring for what was signed before: a key that was revoked since signed well until then. Which keys of a journal are

@@ -1,4 +1,4 @@
-import type { BoundKeyring } from '../../control/keyring.js';
+import type { BoundKeyring } from '../../control/keys/keyring.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readJournal } from '../../journal/read-journal.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';

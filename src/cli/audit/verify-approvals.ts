@@ -1,7 +1,7 @@
-import { hashApproval, type SignedApproval } from '../../control/approval.js';
-import { countApprovals, type ApprovalCount } from '../../control/count-approvals.js';
-import type { BoundKeyring } from '../../control/keyring.js';
-import { StatementError } from '../../control/statement.js';
+import { hashApproval, type SignedApproval } from '../../control/approvals/approval.js';
+import { countApprovals, type ApprovalCount } from '../../control/approvals/count-approvals.js';
+import type { BoundKeyring } from '../../control/keys/keyring.js';
+import { StatementError } from '../../control/intents/statement.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import { findMissingQuorum, type PolicyOfThen } from './find-missing-quorum.js';

@@ -1,8 +1,8 @@
-import { hashIntent, type Intent } from '../../control/intent.js';
-import type { BoundKeyring } from '../../control/keyring.js';
-import { intentOf, intentOfProof } from '../../control/signed-payout.js';
-import { StatementError } from '../../control/statement.js';
-import { CLOCK_TOLERANCE_MS, verifyIntent } from '../../control/verify-intent.js';
+import { hashIntent, type Intent } from '../../control/intents/intent.js';
+import type { BoundKeyring } from '../../control/keys/keyring.js';
+import { intentOf, intentOfProof } from '../../control/intents/signed-payout.js';
+import { StatementError } from '../../control/intents/statement.js';
+import { CLOCK_TOLERANCE_MS, verifyIntent } from '../../control/intents/verify-intent.js';
 import type { JournalEntry, SignedSend } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { Finding } from './finding.js';

@@ -1,4 +1,4 @@
-import type { ActSigner } from '../../control/act-signer.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { Actor } from '../../ledger/actor.js';
 import { PAYOUTS_PER_CHANGE } from '../../ledger/change-payouts.js';
 import { toLine, type Payout } from '../../ledger/payout.js';

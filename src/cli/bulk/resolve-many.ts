@@ -1,5 +1,5 @@
 import { readConfig } from '../../config.js';
-import type { ActSigner } from '../../control/act-signer.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Actor } from '../../ledger/actor.js';
 import { PayoutOperator } from '../../operator/payout-operator.js';

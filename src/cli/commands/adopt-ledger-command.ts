@@ -6,7 +6,7 @@ import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
 import { describeMissing } from '../../operator/adopt-ledger.js';
 import { isComplete, UNWITNESSED, type Adoption, type AdoptionPlan } from '../../operator/adoption.js';
 import { readJournals } from '../../operator/open-journals.js';
-import type { ActSigner } from '../../control/act-signer.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { readAudience } from '../context/audience.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';

@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
-import { KEY_ROLES, type KeyRole } from '../../control/keyring.js';
-import { formatPublicKey } from '../../control/signing-key-file.js';
+import { KEY_ROLES, type KeyRole } from '../../control/keys/keyring.js';
+import { formatPublicKey } from '../../control/keys/signing-key-file.js';
 import { InvalidInputError } from '../../errors.js';
-import { personIdField } from '../../control/person.js';
+import { personIdField } from '../../control/keys/person.js';
 import { keyNameField, parseInput } from '../../fields.js';
 import { toJsonLine } from '../../plain-text.js';
 import type { CliContext } from '../context/cli-context.js';

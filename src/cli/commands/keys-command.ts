@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readKeyringFile } from '../../control/keyring-file.js';
+import { readKeyringFile } from '../../control/keys/keyring-file.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireKeys } from '../context/keyring.js';
 import { toKeyViews, warnOfKeys, type KeyView } from '../keys/describe-keys.js';

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.js';
 import { readConfig, readSettings, type Environment } from '../../config.js';
-import { openAudience } from '../../control/audience.js';
+import { openAudience } from '../../control/keys/audience.js';
 import { createLogger } from '../../create-logger.js';
 import { NotifyStatus, startNotifyServer } from '../../notifications/notify-server.js';
 import { runNotifier } from '../../notifications/start-notifier.js';
 import { NOTIFY_SETTINGS } from '../../settings.js';
-import { ReceiptVerifier } from '../../producer/receipt-verifier.js';
+import { ReceiptVerifier } from '../../control/intents/receipt-verifier.js';
 import type { CliContext } from '../context/cli-context.js';
 import { hasKeyring, requireKeys } from '../context/keyring.js';
 import { outliveHangup } from '../context/stop-signal.js';

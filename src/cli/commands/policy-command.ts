@@ -9,7 +9,7 @@ import { formatPolicy, toPolicyJson } from '../policy/describe-policy.js';
 import { formatUsage, toUsageJson } from '../policy/describe-usage.js';
 import { NotFoundError } from '../../errors.js';
 import { readPolicyReport } from '../../ledger/policy-report.js';
-import { explainPayout } from '../../operator/explain-payout.js';
+import { explainPayout } from '../../control/operator/explain-payout.js';
 
 const HELP_AFTER = `
 A policy is a YAML file with rules for what may leave an account (docs/control.md). It only holds payouts: it cancels none.

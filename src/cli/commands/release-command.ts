@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ActSigner } from '../../control/act-signer.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { InvalidInputError } from '../../errors.js';
 import type { Actor } from '../../ledger/actor.js';
 import type { Payout } from '../../ledger/payout.js';

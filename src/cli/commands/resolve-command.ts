@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
 import { confirmSendAgain } from '../context/confirm-send-again.js';
-import type { ActSigner } from '../../control/act-signer.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
 import { resolveMany } from '../bulk/resolve-many.js';

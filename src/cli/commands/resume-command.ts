@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
-import type { ActSigner } from '../../control/act-signer.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
 import {

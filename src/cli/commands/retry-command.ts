@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ActSigner } from '../../control/act-signer.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { Actor } from '../../ledger/actor.js';
 import { addChoiceOptions, readChoice, requireOneOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
 import { toLedgerChange } from '../bulk/ledger-change.js';

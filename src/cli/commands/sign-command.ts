@@ -6,7 +6,7 @@ import { InvalidInputError } from '../../errors.js';
 import { formatCount } from '../../format.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import { CHUNK_SIZE } from '../../producer/payout-intake.js';
-import { PayoutSigner } from '../../producer/payout-signer.js';
+import { PayoutSigner } from '../../control/intents/payout-signer.js';
 import { readAudience } from '../context/audience.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireSigningKey } from '../context/signing-key.js';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { KeyFinder } from '../../control/keyring.js';
-import { intentOf, type StoredSignature } from '../../control/signed-payout.js';
-import { verifyIntent, type IntentVerdict } from '../../control/verify-intent.js';
+import type { KeyFinder } from '../../control/keys/keyring.js';
+import { intentOf, type StoredSignature } from '../../control/intents/signed-payout.js';
+import { verifyIntent, type IntentVerdict } from '../../control/intents/verify-intent.js';
 import { NotVerifiedError } from '../../errors.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';

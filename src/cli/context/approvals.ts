@@ -1,6 +1,6 @@
 import { readConfig, type Environment } from '../../config.js';
 import type { Payout } from '../../ledger/payout.js';
-import { judgeApprovals, type JudgedApproval } from '../../operator/approvable-payout.js';
+import { judgeApprovals, type JudgedApproval } from '../../control/approvals/approvable-payout.js';
 import { findKeyring } from './keyring.js';
 
 /** Says of a payout's approvals whether they count. */

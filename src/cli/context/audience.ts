@@ -1,6 +1,6 @@
 import { systemClock } from '../../clock.js';
 import { readConfig, type Environment } from '../../config.js';
-import { audienceOf, openAudience, type Audience } from '../../control/audience.js';
+import { audienceOf, openAudience, type Audience } from '../../control/keys/audience.js';
 
 /**
  * For which environment the environment's account signs.

@@ -1,4 +1,4 @@
-import type { ActSigner } from '../../control/act-signer.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { CliContext } from './cli-context.js';
 import { confirm } from './confirm.js';

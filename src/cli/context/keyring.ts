@@ -1,6 +1,6 @@
 import { readConfig, type Environment } from '../../config.js';
-import { readKeyringFile } from '../../control/keyring-file.js';
-import type { BoundKeyring, Keyring } from '../../control/keyring.js';
+import { readKeyringFile } from '../../control/keys/keyring-file.js';
+import type { BoundKeyring, Keyring } from '../../control/keys/keyring.js';
 import { InvalidConfigError } from '../../errors.js';
 import { readOpenAudience } from './audience.js';
 

@@ -1,6 +1,6 @@
 import { readConfig, type Environment } from '../../config.js';
-import type { ReceiptVerdict } from '../../control/verify-receipt.js';
-import { ReceiptVerifier } from '../../producer/receipt-verifier.js';
+import type { ReceiptVerdict } from '../../control/intents/verify-receipt.js';
+import { ReceiptVerifier } from '../../control/intents/receipt-verifier.js';
 import { findKeyring } from './keyring.js';
 
 /**

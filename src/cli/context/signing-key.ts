@@ -1,5 +1,5 @@
 import { mayReadOpenSecrets, readConfig, type Environment } from '../../config.js';
-import { readSigningKey, type SigningKey } from '../../control/signing-key-file.js';
+import { readSigningKey, type SigningKey } from '../../control/keys/signing-key-file.js';
 import { InvalidConfigError } from '../../errors.js';
 import type { PayoutProducerOptions } from '../../producer/payout-producer.js';
 import { readAudience } from './audience.js';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { mayReadOpenSecrets, readConfig } from '../../config.js';
-import type { ActSigner } from '../../control/act-signer.js';
-import type { BoundKeyring } from '../../control/keyring.js';
-import { readKeyringFile } from '../../control/keyring-file.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
+import type { BoundKeyring } from '../../control/keys/keyring.js';
+import { readKeyringFile } from '../../control/keys/keyring-file.js';
 import { InvalidInputError, NotVerifiedError } from '../../errors.js';
 import { readAudience } from './audience.js';
 import type { CliContext } from './cli-context.js';
@@ -56,7 +56,7 @@ export async function openSigner(
   const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'PAYOUT_KEYS_FILE');
   const audience = readAudience(environment);
   // Most commands sign nothing.
-  const { openActSigner } = await import('../../operator/open-act-signer.js');
+  const { openActSigner } = await import('../../control/keys/open-act-signer.js');
   return nameFlags(() =>
     openActSigner({
       ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, audience, environment, onMessage: writeError },
@@ -77,7 +77,7 @@ export async function openApprover(
 ): Promise<ActSigner | undefined> {
   if (key === undefined && sshKey === undefined) return undefined;
   const { audience } = keyring;
-  const { openApprovalSigner } = await import('../../operator/open-act-signer.js');
+  const { openApprovalSigner } = await import('../../control/keys/open-act-signer.js');
   return nameFlags(() =>
     openApprovalSigner({
       ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, audience, environment, onMessage: writeError },

@@ -1,4 +1,4 @@
-import type { ActSigner } from '../../control/act-signer.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { PayoutOperator } from '../../operator/payout-operator.js';
 import { readAccountOptions } from './account-options.js';
 import type { CliContext } from './cli-context.js';

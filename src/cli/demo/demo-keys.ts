@@ -1,9 +1,9 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { KeyRole } from '../../control/keyring.js';
-import { formatPublicKey } from '../../control/signing-key-file.js';
-import type { SigningKeyOption } from '../../control/signing-key-option.js';
+import type { KeyRole } from '../../control/keys/keyring.js';
+import { formatPublicKey } from '../../control/keys/signing-key-file.js';
+import type { SigningKeyOption } from '../../control/keys/signing-key-option.js';
 import { FileSendJournal } from '../../journal/file-send-journal.js';
 
 /** The keys of an account, made when the demo starts. */

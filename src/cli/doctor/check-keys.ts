@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.js';
-import { readKeyringFile } from '../../control/keyring-file.js';
-import type { Keyring, KeyRole } from '../../control/keyring.js';
-import type { SigningKey } from '../../control/signing-key-file.js';
+import { readKeyringFile } from '../../control/keys/keyring-file.js';
+import type { Keyring, KeyRole } from '../../control/keys/keyring.js';
+import type { SigningKey } from '../../control/keys/signing-key-file.js';
 import { InvalidConfigError } from '../../errors.js';
 import { formatCount } from '../../format.js';
-import { findReceiptKeyProblem } from '../../worker/receipt-key.js';
+import { findReceiptKeyProblem } from '../../control/keys/receipt-key.js';
 import { toKeyViews, type KeyView } from '../keys/describe-keys.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 

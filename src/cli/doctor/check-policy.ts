@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.js';
-import type { Keyring } from '../../control/keyring.js';
+import type { Keyring } from '../../control/keys/keyring.js';
 import { readPolicyFile } from '../../control/policy/policy-file.js';
 import { InvalidConfigError } from '../../errors.js';
 import { formatCount } from '../../format.js';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import type { KeyFinder } from '../../control/keyring.js';
-import { INTENT_LIFETIME_MS } from '../../control/intent-signer.js';
+import type { KeyFinder } from '../../control/keys/keyring.js';
+import { INTENT_LIFETIME_MS } from '../../control/intents/intent-signer.js';
 import { formatTime } from '../../format.js';
 import { journalPath } from '../../journal/journal-files.js';
 import { JournalReader } from '../../journal/journal-reader.js';
@@ -11,7 +11,7 @@ import { peekSenderView } from '../../ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
 import { forAccount } from '../../operator/next-steps.js';
 import { cannotKnow } from '../../worker/sender/journal-audit.js';
-import { SignedAuthority } from '../../worker/signed-authority.js';
+import { SignedAuthority } from '../../control/worker/signed-authority.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
 const NAME = 'signed journal';

@@ -4,7 +4,7 @@ import type { NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import { CHUNK_SIZE, PayoutIntake } from '../../producer/payout-intake.js';
-import type { PayoutSigner } from '../../producer/payout-signer.js';
+import type { PayoutSigner } from '../../control/intents/payout-signer.js';
 import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
 
 /** A payout that the ledger has with different data, or has removed. */

@@ -1,4 +1,4 @@
-import type { Keyring, KeyringKey } from '../../control/keyring.js';
+import type { Keyring, KeyringKey } from '../../control/keys/keyring.js';
 import { formatCount } from '../../format.js';
 
 const DAY_MS = 86_400_000;

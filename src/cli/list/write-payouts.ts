@@ -2,7 +2,7 @@ import { formatMoney, formatTime, shorten } from '../../format.js';
 import { formatCsvHeader, formatCsvRows, type CsvOptions } from '../../format-csv.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import { lastMessage, type Payout } from '../../ledger/payout.js';
-import type { ReceiptVerifier } from '../../producer/receipt-verifier.js';
+import type { ReceiptVerifier } from '../../control/intents/receipt-verifier.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/colour-state.js';
 import { toPayoutJson } from '../output/payout-json.js';

@@ -1,6 +1,6 @@
-import type { SignedApproval } from '../../control/approval.js';
+import type { SignedApproval } from '../../control/approvals/approval.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { JudgedApproval } from '../../operator/approvable-payout.js';
+import type { JudgedApproval } from '../../control/approvals/approvable-payout.js';
 
 /** An approval as `--json` shows it, without its signature. `verified` only where there is a keyring. */
 interface ApprovalJson extends Pick<SignedApproval, 'by' | 'decision' | 'at' | 'expiresAt'> {

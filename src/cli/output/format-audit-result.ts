@@ -1,5 +1,5 @@
 import { formatCount, formatTime } from '../../format.js';
-import type { JournalReport } from '../../journal/verify-journal.js';
+import type { JournalReport } from '../../control/audit/verify-journal.js';
 import type { Finding } from '../audit/finding.js';
 import type { AuditResult } from '../audit/run-audit.js';
 import { formatResponse } from './format-response.js';

@@ -1,7 +1,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { formatMicros } from '../../control/policy/usd.js';
 import { quoteFormula } from '../../csv-columns.js';
-import type { Keyring } from '../../control/keyring.js';
+import type { Keyring } from '../../control/keys/keyring.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';

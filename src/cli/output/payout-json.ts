@@ -1,5 +1,5 @@
 import type { Payout } from '../../ledger/payout.js';
-import type { JudgedApproval } from '../../operator/approvable-payout.js';
+import type { JudgedApproval } from '../../control/approvals/approvable-payout.js';
 import { toApprovalsJson } from './approvals-json.js';
 
 /**

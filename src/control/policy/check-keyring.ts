@@ -1,6 +1,6 @@
 import type { Problem } from '../../errors.js';
-import type { Keyring, KeyringKey } from '../keyring.js';
-import { findLookAlikes } from '../person.js';
+import type { Keyring, KeyringKey } from '../keys/keyring.js';
+import { findLookAlikes } from '../keys/person.js';
 import type { Over, Policy, PolicyRule } from './policy.js';
 
 /** What a policy needs of the keyring: without it a rule would hold for good, or count what nobody vouches for. */

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import { InvalidConfigError, type Problem } from '../../errors.js';
 import { walletAndTagKey, walletKey } from '../../gateway/wallet.js';
-import type { Keyring } from '../keyring.js';
+import type { Keyring } from '../keys/keyring.js';
 import { readTrustedBytes } from '../../trusted-file.js';
 import { parseAddressList, type AddressList } from './address-list.js';
 import { checkKeyring } from './check-keyring.js';

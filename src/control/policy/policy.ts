@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { InvalidConfigError, type Problem } from '../../errors.js';
 import { toProblem } from '../../fields.js';
-import { personIdField } from '../person.js';
+import { personIdField } from '../keys/person.js';
 import { parseOfficeHours, type OfficeHours } from './office-hours.js';
 import {
   amountLimitField,

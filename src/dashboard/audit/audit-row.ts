@@ -1,5 +1,5 @@
 import { formatMicros } from '../../control/policy/usd.js';
-import type { ApprovalView } from '../../operator/approvable-payout.js';
+import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
 import type { BegunSend } from '../../ledger/read-sends.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';

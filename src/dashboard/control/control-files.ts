@@ -1,7 +1,7 @@
 import { systemClock } from '../../clock.js';
-import { audienceOf, openAudience, type Audience } from '../../control/audience.js';
-import { readKeyringFile } from '../../control/keyring-file.js';
-import type { BoundKeyring, Keyring } from '../../control/keyring.js';
+import { audienceOf, openAudience, type Audience } from '../../control/keys/audience.js';
+import { readKeyringFile } from '../../control/keys/keyring-file.js';
+import type { BoundKeyring, Keyring } from '../../control/keys/keyring.js';
 import { readPolicyFile, type LoadedPolicy } from '../../control/policy/policy-file.js';
 import { InvalidConfigError } from '../../errors.js';
 import type { Logger } from '../../logger.js';

@@ -1,7 +1,7 @@
-import { intentOf } from '../../control/signed-payout.js';
-import { verifyIntent } from '../../control/verify-intent.js';
+import { intentOf } from '../../control/intents/signed-payout.js';
+import { verifyIntent } from '../../control/intents/verify-intent.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { ApprovalView } from '../../operator/approvable-payout.js';
+import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
 
 /** Who signed a payout, as far as this dashboard can tell. */
 export type SignerView =

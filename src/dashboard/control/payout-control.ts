@@ -1,14 +1,14 @@
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
-import type { SignedApproval } from '../../control/approval.js';
+import type { SignedApproval } from '../../control/approvals/approval.js';
 import { NotVerifiedError } from '../../errors.js';
-import { readApprovalReasons, toReasonKey } from '../../ledger/approval-reasons.js';
+import { readApprovalReasons, toReasonKey } from '../../control/operator/approval-reasons.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { readPolicyReport, type PolicyReport } from '../../ledger/policy-report.js';
-import { judgeApprovals } from '../../operator/approvable-payout.js';
-import { explainPayout, type Explanation, type ToldByWorker } from '../../operator/explain-payout.js';
-import { listRuleVerdicts, type RuleVerdict } from '../../operator/rule-verdicts.js';
+import { judgeApprovals } from '../../control/approvals/approvable-payout.js';
+import { explainPayout, type Explanation, type ToldByWorker } from '../../control/operator/explain-payout.js';
+import { listRuleVerdicts, type RuleVerdict } from '../../control/policy/rule-verdicts.js';
 import type { ControlFiles } from './control-files.js';
 import { judgeSigner, type SignerView } from './judge-signer.js';
 

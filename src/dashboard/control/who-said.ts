@@ -1,5 +1,5 @@
 import type { Payout } from '../../ledger/payout.js';
-import { judgeApprovals, type ApprovalView } from '../../operator/approvable-payout.js';
+import { judgeApprovals, type ApprovalView } from '../../control/approvals/approvable-payout.js';
 
 /** What was said of a payout, by persons where that was verified. */
 export interface WhoSaid {

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { CurrentKeyring } from '../current-keyring.js';
+import type { CurrentKeyring } from '../../control/keys/current-keyring.js';
 
 /**
  * Makes the gauges of a keyring: when its keys end, and whether it could be read again.

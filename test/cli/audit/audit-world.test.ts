@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Finding } from '../../../src/cli/audit/finding.js';
 import { verifySend } from '../../../src/cli/audit/verify-send.js';
-import { hashText } from '../../../src/control/statement.js';
+import { hashText } from '../../../src/control/intents/statement.js';
 import type { JournalLine, SendLine } from '../../../src/journal/journal-line.js';
 import { toChainedLines } from '../../../src/journal/line-chain.js';
 import { readItems } from '../../../src/journal/read-journal.js';

@@ -1,8 +1,8 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { signAct } from '../../../src/control/act-signer.js';
-import { signText } from '../../../src/control/ed25519.js';
+import { signAct } from '../../../src/control/approvals/act-signer.js';
+import { signText } from '../../../src/control/keys/ed25519.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../../control/support/keys.js';

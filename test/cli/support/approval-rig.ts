@@ -1,4 +1,4 @@
-import { IntentSigner } from '../../../src/control/intent-signer.js';
+import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { systemClock } from '../../../src/clock.js';
 import type { NewPayout, PayoutInput } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { formatAct, type Act } from '../../../src/control/act.js';
-import { formatApproval, type Approval } from '../../../src/control/approval.js';
-import { formatIntent, type Intent } from '../../../src/control/intent.js';
-import { formatReceipt, type Receipt } from '../../../src/control/receipt.js';
-import type { StatementType } from '../../../src/control/statement.js';
+import { formatAct, type Act } from '../../../src/control/approvals/act.js';
+import { formatApproval, type Approval } from '../../../src/control/approvals/approval.js';
+import { formatIntent, type Intent } from '../../../src/control/intents/intent.js';
+import { formatReceipt, type Receipt } from '../../../src/control/intents/receipt.js';
+import type { StatementType } from '../../../src/control/intents/statement.js';
 import type { MadeByPhp, MadeByPython } from '../make-vectors/makers.js';
 
 /** A signed text of cases.json. */

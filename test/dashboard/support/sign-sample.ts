@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatApproval, type SignedApproval } from '../../../src/control/approval.js';
-import { signText } from '../../../src/control/ed25519.js';
-import { hashIntent } from '../../../src/control/intent.js';
-import { IntentSigner } from '../../../src/control/intent-signer.js';
-import { intentOf } from '../../../src/control/signed-payout.js';
+import { formatApproval, type SignedApproval } from '../../../src/control/approvals/approval.js';
+import { signText } from '../../../src/control/keys/ed25519.js';
+import { hashIntent } from '../../../src/control/intents/intent.js';
+import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
+import { intentOf } from '../../../src/control/intents/signed-payout.js';
 import type { DashboardOptions } from '../../../src/dashboard/index.js';
-import { addApproval } from '../../../src/ledger/add-approval.js';
+import { addApproval } from '../../../src/control/operator/add-approval.js';
 import type { Hold } from '../../../src/ledger/hold.js';
 import { writePolicyReport } from '../../../src/ledger/policy-report.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/clock.js';
-import type { SignedApproval } from '../../../src/control/approval.js';
+import type { SignedApproval } from '../../../src/control/approvals/approval.js';
 import type { SpendEvent } from '../../../src/control/policy/spend-event.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import {

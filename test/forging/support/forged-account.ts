@@ -1,8 +1,8 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { systemClock } from '../../../src/clock.js';
-import { hashIntent } from '../../../src/control/intent.js';
-import { intentOf } from '../../../src/control/signed-payout.js';
+import { hashIntent } from '../../../src/control/intents/intent.js';
+import { intentOf } from '../../../src/control/intents/signed-payout.js';
 import { LedgerKeys } from '../../../src/ledger/keys.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';

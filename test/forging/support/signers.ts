@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
-import { formatApproval, type Approval, type SignedApproval } from '../../../src/control/approval.js';
-import { formatAct, serializeAct, type Act } from '../../../src/control/act.js';
-import { signText } from '../../../src/control/ed25519.js';
-import { formatIntent } from '../../../src/control/intent.js';
-import { intentOf, type IntentSignature, type SignedFields } from '../../../src/control/signed-payout.js';
+import { formatApproval, type Approval, type SignedApproval } from '../../../src/control/approvals/approval.js';
+import { formatAct, serializeAct, type Act } from '../../../src/control/approvals/act.js';
+import { signText } from '../../../src/control/keys/ed25519.js';
+import { formatIntent } from '../../../src/control/intents/intent.js';
+import { intentOf, type IntentSignature, type SignedFields } from '../../../src/control/intents/signed-payout.js';
 import { keyEntry, TEST_AUDIENCE, testKey, type KeyEntry } from '../../control/support/keys.js';
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SignedApproval } from '../../../src/control/approval.js';
+import type { SignedApproval } from '../../../src/control/approvals/approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
-import { addApproval } from '../../../src/ledger/add-approval.js';
+import { addApproval } from '../../../src/control/operator/add-approval.js';
 import { changePayouts } from '../../../src/ledger/change-payouts.js';
 import { countStates } from '../../../src/ledger/count-states.js';
 import { countPayouts } from '../../../src/ledger/state-events.js';

@@ -1,7 +1,7 @@
-import { parseAct, type SignedAct } from '../../../src/control/act.js';
-import { IntentSigner } from '../../../src/control/intent-signer.js';
-import { hashIntent } from '../../../src/control/intent.js';
-import { intentOf } from '../../../src/control/signed-payout.js';
+import { parseAct, type SignedAct } from '../../../src/control/approvals/act.js';
+import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
+import { hashIntent } from '../../../src/control/intents/intent.js';
+import { intentOf } from '../../../src/control/intents/signed-payout.js';
 import { systemClock } from '../../../src/clock.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';

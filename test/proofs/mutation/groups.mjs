@@ -143,7 +143,7 @@ export const groups = {
       'src/journal/sent-attempts.ts',
       'src/journal/control-view.ts',
       'src/journal/journal-retention.ts',
-      'src/journal/verify-journal.ts',
+      'src/control/audit/verify-journal.ts',
       'src/journal/journal-line.ts',
       'src/journal/parse-line.ts',
       'src/journal/journal-view.ts',

@@ -1,10 +1,10 @@
-import { AccountPolicy, type AccountPolicyOptions } from '../../../src/worker/policy/account-policy.js';
+import { AccountPolicy, type AccountPolicyOptions } from '../../../src/control/worker/account-policy.js';
 import type { Clock } from '../../../src/clock.js';
 import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
 import { Pacer, type PacerOptions } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
-import { SignedAuthority, type SignedAuthorityOptions } from '../../../src/worker/signed-authority.js';
+import { SignedAuthority, type SignedAuthorityOptions } from '../../../src/control/worker/signed-authority.js';
 import type { WorkerLedger } from './ledger-link.js';
 import { MemoryLedger, type MemoryLedgerOptions } from '../../doubles/ledger/memory-ledger.js';
 import type { Settings } from './plan.js';

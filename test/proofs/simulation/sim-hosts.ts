@@ -1,5 +1,5 @@
 import type { Logger } from '../../../src/logger.js';
-import type { AccountPolicyOptions } from '../../../src/worker/policy/account-policy.js';
+import type { AccountPolicyOptions } from '../../../src/control/worker/account-policy.js';
 import type { FaultInjector } from './fault-injector.js';
 import { GatewayLink } from './gateway-link.js';
 import { JournalFile } from './journal-file.js';

@@ -1,7 +1,7 @@
 import { untilAborted } from '../../../src/clock.js';
 import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
 import type { Logger } from '../../../src/logger.js';
-import type { AccountPolicy } from '../../../src/worker/policy/account-policy.js';
+import type { AccountPolicy } from '../../../src/control/worker/account-policy.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import type { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { IntentSigner } from '../../../src/control/intent-signer.js';
+import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { sendUntilDecided, type ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
-import { SignedAuthority } from '../../../src/worker/signed-authority.js';
+import { SignedAuthority } from '../../../src/control/worker/signed-authority.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';

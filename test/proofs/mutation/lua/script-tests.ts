@@ -22,7 +22,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'mark-sends-unknown': [CONTRACT, EVENTS],
   'ack-group-event': [GROUPS],
   'acquire-lease': [CONTRACT],
-  'add-approval': ['ledger/add-approval.test.ts'],
+  'add-approval': ['control/operator/add-approval.test.ts'],
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
   'declare-new': ['operator/new-account.test.ts'],

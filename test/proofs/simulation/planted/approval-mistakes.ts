@@ -1,5 +1,5 @@
-import { formatApproval, type SignedApproval } from '../../../../src/control/approval.js';
-import { signText } from '../../../../src/control/ed25519.js';
+import { formatApproval, type SignedApproval } from '../../../../src/control/approvals/approval.js';
+import { signText } from '../../../../src/control/keys/ed25519.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { WorkerLedger } from '../ledger-link.js';
 import type { PieceContext } from '../pieces.js';

@@ -2,8 +2,8 @@ import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js
 import type { Spend, SpendEvent } from '../../../../src/control/policy/spend-event.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
-import type { PolicyInForce } from '../../../../src/worker/policy/policy-authority.js';
-import { AccountPolicy, type AccountPolicyOptions } from '../../../../src/worker/policy/account-policy.js';
+import type { PolicyInForce } from '../../../../src/control/worker/policy-authority.js';
+import { AccountPolicy, type AccountPolicyOptions } from '../../../../src/control/worker/account-policy.js';
 import type { Policy, PolicyRule } from '../../../../src/control/policy/policy.js';
 import { approvalMistakes } from './approval-mistakes.js';
 import type { Mistake } from './mistake.js';

@@ -1,7 +1,7 @@
-import { hashIntent } from '../../../../src/control/intent.js';
-import { parseAct } from '../../../../src/control/act.js';
-import { intentOf } from '../../../../src/control/signed-payout.js';
-import { verifyAct } from '../../../../src/control/verify-act.js';
+import { hashIntent } from '../../../../src/control/intents/intent.js';
+import { parseAct } from '../../../../src/control/approvals/act.js';
+import { intentOf } from '../../../../src/control/intents/signed-payout.js';
+import { verifyAct } from '../../../../src/control/approvals/verify-act.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { ResumeAuthority, SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
@@ -9,7 +9,7 @@ import {
   SignedAuthority,
   type SignedAuthorityOptions,
   type SignedPermit,
-} from '../../../../src/worker/signed-authority.js';
+} from '../../../../src/control/worker/signed-authority.js';
 import type { Pieces } from '../pieces.js';
 import type { Mistake } from './mistake.js';
 import { but } from './record-mistakes.js';

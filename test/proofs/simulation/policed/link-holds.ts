@@ -1,6 +1,6 @@
 import type { PayoutLedger } from '../../../../src/ledger/payout-ledger.js';
 import { toChangeError, type StateChange } from '../../../../src/ledger/state-change.js';
-import type { HeldPage, HeldPayouts } from '../../../../src/worker/policy/hold-source.js';
+import type { HeldPage, HeldPayouts } from '../../../../src/control/worker/hold-source.js';
 import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import { LedgerCall, type LedgerLinkOptions } from '../ledger-call.js';
 import type { WorkerLedger } from '../ledger-link.js';

@@ -1,7 +1,11 @@
-import { formatApproval, type ApprovalDecision, type SignedApproval } from '../../../../src/control/approval.js';
-import { signText } from '../../../../src/control/ed25519.js';
-import { hashIntent } from '../../../../src/control/intent.js';
-import { intentOf } from '../../../../src/control/signed-payout.js';
+import {
+  formatApproval,
+  type ApprovalDecision,
+  type SignedApproval,
+} from '../../../../src/control/approvals/approval.js';
+import { signText } from '../../../../src/control/keys/ed25519.js';
+import { hashIntent } from '../../../../src/control/intents/intent.js';
+import { intentOf } from '../../../../src/control/intents/signed-payout.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import type { Random } from '../../../doubles/random.js';

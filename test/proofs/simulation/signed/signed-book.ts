@@ -1,6 +1,6 @@
-import type { Act } from '../../../../src/control/act.js';
-import { hashIntent } from '../../../../src/control/intent.js';
-import { intentOf } from '../../../../src/control/signed-payout.js';
+import type { Act } from '../../../../src/control/approvals/act.js';
+import { hashIntent } from '../../../../src/control/intents/intent.js';
+import { intentOf } from '../../../../src/control/intents/signed-payout.js';
 import type { WithdrawRequest } from '../../../../src/gateway/withdraw-gateway.js';
 import type { JournalLine, SendLine } from '../../../../src/journal/journal-line.js';
 import type { NewPayout } from '../../../../src/ledger/payout.js';

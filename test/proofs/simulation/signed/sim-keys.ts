@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import { hashAct, serializeAct, type Act, type SignedAct, formatAct } from '../../../../src/control/act.js';
-import { signText } from '../../../../src/control/ed25519.js';
+import { hashAct, serializeAct, type Act, type SignedAct, formatAct } from '../../../../src/control/approvals/act.js';
+import { signText } from '../../../../src/control/keys/ed25519.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../../../control/support/keys.js';
 
 export const PLATFORM_ID = 1;

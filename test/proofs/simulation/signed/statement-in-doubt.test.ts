@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { Payout } from '../../../../src/ledger/payout.js';
-import { SignedAuthority } from '../../../../src/worker/signed-authority.js';
+import { SignedAuthority } from '../../../../src/control/worker/signed-authority.js';
 import { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import { MemoryJournal } from '../../../doubles/memory-journal.js';
 import { Random } from '../../../doubles/random.js';

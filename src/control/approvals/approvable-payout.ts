@@ -1,0 +1,96 @@
+import type { ApprovalDecision, SignedApproval } from './approval.js';
+import { LONGEST_APPROVAL_MS } from './approval-signer.js';
+import { countApprovals, hasAsked, type ApprovedPayout } from './count-approvals.js';
+import type { BoundKeyring, KeyringKey } from '../keys/keyring.js';
+import { intentOf } from '../intents/signed-payout.js';
+import { verifyIntent } from '../intents/verify-intent.js';
+import { ConflictError, NotVerifiedError } from '../../errors.js';
+import type { Payout } from '../../ledger/payout.js';
+
+/** A payout whose signature was verified just now, and what an approval of it is about. */
+export interface ApprovablePayout {
+  readonly payout: Payout;
+  /** The producer's key. */
+  readonly signer: KeyringKey;
+  readonly about: ApprovedPayout;
+}
+
+/** With what somebody who approves finds out by himself what he approves. */
+export interface ApprovalView {
+  readonly platformId: number;
+  readonly keyring: BoundKeyring;
+  /** Wall clock, ms. */
+  readonly now: number;
+}
+
+/** A stored approval, and whether it counts; `person` where it does, `message` where it does not. */
+export interface JudgedApproval {
+  readonly approval: SignedApproval;
+  readonly person: string | undefined;
+  readonly message: string | undefined;
+}
+
+/**
+ * Verifies that a producer of the keyring signed a payout, as its record has it: what is signed is about these very fields.
+ * @throws ConflictError when it is neither queued nor held
+ * @throws NotVerifiedError when the signature is missing or does not count
+ */
+export function verifyApprovable(payout: Payout, view: ApprovalView): ApprovablePayout {
+  const { payoutId, state } = payout;
+  if (state !== 'queued' && state !== 'held') {
+    const rule = 'only a payout that is queued or held is approved or rejected';
+    throw new ConflictError(`Payout ${payoutId} is ${state}: ${rule}`, ['state']);
+  }
+  const verdict = identify(payout, view);
+  if (typeof verdict === 'string') throw new NotVerifiedError(`Payout ${payoutId} is not verified. ${verdict}`);
+  return verdict;
+}
+
+/** @returns why its signature does not count, where it does not */
+function identify(payout: Payout, { platformId, keyring, now }: ApprovalView): ApprovablePayout | string {
+  const { payoutId, signed } = payout;
+  if (signed === undefined) return 'It is not signed. Enqueue it with a producer that has a signing key.';
+  const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keyring, now);
+  if (verdict.kind === 'refused') return verdict.message;
+  const { signer, intentHash: intent } = verdict;
+  const about = { platformId, payoutId, intent, signedBy: signer.person, requestedBy: signed.requestedBy };
+  return { payout, signer, about };
+}
+
+/**
+ * Checks that the decision of a person would count.
+ * @throws NotVerifiedError when the person signed the payout, or asked for it, and is to approve it
+ */
+export function checkApprover({ about }: ApprovablePayout, person: string, decision: ApprovalDecision): void {
+  if (decision === 'reject' || !hasAsked(person, about)) return;
+  const { payoutId, signedBy } = about;
+  const part = person === signedBy ? 'signed' : 'requested';
+  throw new NotVerifiedError(
+    `Payout ${payoutId} was ${part} by ${person}, who cannot approve it: an approval is another person's`,
+  );
+}
+
+/**
+ * Says of one approval whether it counts, as a worker with this keyring finds. For how long one may hold, the worker's
+ * policy decides: here it is the longest time that is signed.
+ */
+export function judgeApproval(
+  { about }: ApprovablePayout,
+  approval: SignedApproval,
+  { keyring, now }: ApprovalView,
+): JudgedApproval {
+  const { approvedBy, rejectedBy, refused } = countApprovals(about, [approval], {
+    ...{ keyring, lifetimeMs: LONGEST_APPROVAL_MS, now },
+  });
+  return { approval, person: rejectedBy ?? [...approvedBy][0], message: refused[0]?.message };
+}
+
+/** As {@link judgeApproval}, for all that the record of a payout has; of one that is not verified, none counts. */
+export function judgeApprovals(payout: Payout, view: ApprovalView): readonly JudgedApproval[] {
+  const { approvals = [] } = payout;
+  if (approvals.length === 0) return [];
+  const found = identify(payout, view);
+  if (typeof found !== 'string') return approvals.map((approval) => judgeApproval(found, approval, view));
+  const message = `the payout itself is not verified: ${found}`;
+  return approvals.map((approval) => ({ approval, person: undefined, message }));
+}

@@ -1,0 +1,98 @@
+import { formatApproval, hashApproval, type SignedApproval } from './approval.js';
+import type { KeyFinder } from '../keys/keyring.js';
+import { namesPerson } from '../keys/person.js';
+import { StatementError } from '../intents/statement.js';
+import { verifySigner } from '../intents/verify-signer.js';
+
+/** About which payout approvals have to be, and whose do not count. */
+export interface ApprovedPayout {
+  readonly platformId: number;
+  readonly payoutId: string;
+  /** The hash of its intent. */
+  readonly intent: string;
+  /** The person of the key that signed it. */
+  readonly signedBy: string;
+  /** Who asked for it, as the intent says. */
+  readonly requestedBy: string | undefined;
+}
+
+/** What the approvals of a payout come to. Persons are counted, not keys. */
+export interface ApprovalCount {
+  readonly approvedBy: ReadonlySet<string>;
+  /** One rejection ends it, also of somebody who approved before. */
+  readonly rejectedBy: string | undefined;
+  /** Of the rejections that count, the one that holds the longest. */
+  readonly rejection?: SignedApproval;
+  /** The hashes of the approvals of these persons. */
+  readonly counted: readonly string[];
+  /** Why others do not count, with the key that they name. */
+  readonly refused: readonly { readonly by: string; readonly message: string }[];
+}
+
+/**
+ * Counts approvals that anybody may have put in Redis: each proves itself.
+ * @param lifetimeMs - for how long an approval may hold, from the policy
+ * @param now - wall clock, ms
+ */
+export function countApprovals(
+  payout: ApprovedPayout,
+  approvals: readonly SignedApproval[],
+  { keyring, lifetimeMs, now }: { readonly keyring: KeyFinder; readonly lifetimeMs: number; readonly now: number },
+): ApprovalCount {
+  const approvedBy = new Set<string>();
+  const counted: string[] = [];
+  const refused: { by: string; message: string }[] = [];
+  let rejectedBy: string | undefined;
+  let rejection: SignedApproval | undefined;
+  for (const approval of approvals) {
+    const verdict = verify(payout, approval, { keyring, lifetimeMs, now });
+    if (verdict.kind === 'refused') refused.push({ by: approval.by, message: verdict.message });
+    else if (approval.decision === 'reject') {
+      rejectedBy ??= verdict.person;
+      if (expiryOf(approval) > expiryOf(rejection)) rejection = approval;
+    } else {
+      approvedBy.add(verdict.person);
+      counted.push(hashApproval(payout.platformId, approval));
+    }
+  }
+  return { approvedBy, rejectedBy, counted, refused, ...(rejection && { rejection }) };
+}
+
+function expiryOf(approval: SignedApproval | undefined): number {
+  return approval === undefined ? 0 : Date.parse(approval.expiresAt);
+}
+
+type Verdict =
+  { readonly kind: 'counts'; readonly person: string } | { readonly kind: 'refused'; readonly message: string };
+
+function verify(
+  payout: ApprovedPayout,
+  approval: SignedApproval,
+  { keyring, lifetimeMs, now }: { readonly keyring: KeyFinder; readonly lifetimeMs: number; readonly now: number },
+): Verdict {
+  let text: string;
+  try {
+    text = formatApproval(payout.platformId, approval);
+  } catch (error) {
+    if (error instanceof StatementError) return { kind: 'refused', message: error.message };
+    throw error;
+  }
+  if (approval.payoutId !== payout.payoutId || approval.intent !== payout.intent) {
+    return { kind: 'refused', message: 'it is about another payout, or the payout was signed again since' };
+  }
+  const signer = verifySigner(text, approval, { role: 'approver', lifetimeMs }, keyring, now);
+  if (signer.kind === 'refused') return signer;
+  const { person } = signer.key;
+  // Everybody may reject. Nobody approves his own payout.
+  if (approval.decision === 'approve' && hasAsked(person, payout)) {
+    return { kind: 'refused', message: `${person} asked for the payout, and cannot approve it` };
+  }
+  return { kind: 'counts', person };
+}
+
+/** Whether a person asked for a payout: signed it, or is named in it, in a spelling that looks the same. */
+export function hasAsked(person: string, { signedBy, requestedBy = '' }: AskedFor): boolean {
+  return person === signedBy || namesPerson(requestedBy, person);
+}
+
+type AskedFor = Pick<ApprovedPayout, 'signedBy' | 'requestedBy'>;

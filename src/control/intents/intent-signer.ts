@@ -1,0 +1,44 @@
+import type { Clock } from '../../clock.js';
+import { signText } from '../keys/ed25519.js';
+import { formatIntent } from './intent.js';
+import { intentOf, type IntentSignature, type SignedFields, type StoredSignature } from './signed-payout.js';
+import type { SigningKey } from '../keys/signing-key-file.js';
+
+/** How long an intent holds where nothing else was said, in ms; a worker accepts no longer time. */
+export const INTENT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** What is signed beside the fields: the JSON text of the metadata, and who asked for the payout. */
+export type SignedExtras = Pick<StoredSignature, 'metadata' | 'requestedBy'>;
+
+export interface IntentSignerOptions {
+  readonly key: SigningKey;
+  readonly platformId: number;
+  /** The environment whose worker is to pay: from the configuration, never from Redis. */
+  readonly audience: string;
+  readonly clock: Pick<Clock, 'wallNow'>;
+}
+
+/** Signs the payouts of a producer. */
+export class IntentSigner {
+  readonly #options: IntentSignerOptions;
+
+  constructor(options: IntentSignerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Signs one payout for {@link INTENT_LIFETIME_MS} from now on.
+   * @throws StatementError when a field cannot stand on one line
+   */
+  sign(fields: SignedFields, { metadata, requestedBy }: SignedExtras = {}): IntentSignature {
+    const { key, platformId, audience, clock } = this.#options;
+    const now = clock.wallNow();
+    const times = {
+      issuedAt: new Date(now).toISOString(),
+      expiresAt: new Date(now + INTENT_LIFETIME_MS).toISOString(),
+    };
+    const text = formatIntent(intentOf(platformId, fields, { audience, ...times, metadata, requestedBy }));
+    const person = requestedBy === undefined ? {} : { requestedBy };
+    return { key: key.name, signature: signText(text, key.privateKey), audience, ...times, ...person };
+  }
+}

@@ -1,0 +1,53 @@
+import type { Clock } from '../../clock.js';
+import { IntentSigner, INTENT_LIFETIME_MS, type IntentSignerOptions } from './intent-signer.js';
+import { StatementError } from './statement.js';
+import { InvalidInputError } from '../../errors.js';
+import type { NewPayout } from '../../ledger/payout.js';
+
+/** Signs payouts in the form in which they are stored. */
+export class PayoutSigner {
+  readonly #signer: IntentSigner;
+  readonly #clock: Pick<Clock, 'wallNow'>;
+
+  constructor(options: IntentSignerOptions) {
+    this.#signer = new IntentSigner(options);
+    this.#clock = options.clock;
+  }
+
+  /** @throws InvalidInputError when the signature would end before the payout may be sent */
+  check(payout: NewPayout): void {
+    checkSignable(payout, this.#clock.wallNow());
+  }
+
+  /**
+   * Signs a payout; one that is signed already keeps its signature. To be given to the ledger before anything else happens,
+   * for its metadata is the application's own object.
+   * @throws InvalidInputError
+   */
+  sign(payout: NewPayout): NewPayout {
+    if (payout.signed !== undefined) return payout;
+    this.check(payout);
+    const { metadata, requestedBy } = payout;
+    const text = metadata === undefined ? undefined : JSON.stringify(metadata);
+    try {
+      return { ...payout, signed: this.#signer.sign(payout, { metadata: text, requestedBy }) };
+    } catch (error) {
+      if (!(error instanceof StatementError)) throw error;
+      const message = 'must not contain control characters, line separators or lone surrogates';
+      throw new InvalidInputError([{ field: error.field, message }]);
+    }
+  }
+}
+
+const LIFETIME_DAYS = INTENT_LIFETIME_MS / 86_400_000;
+
+/**
+ * Whether a payout can be signed at this time: a worker never sends what has expired.
+ * @param now - wall clock, ms
+ * @throws InvalidInputError naming `notBefore`
+ */
+export function checkSignable({ notBefore, signed }: NewPayout, now: number): void {
+  if (notBefore === undefined || signed !== undefined || Date.parse(notBefore) < now + INTENT_LIFETIME_MS) return;
+  const message = `must be less than ${LIFETIME_DAYS} days from now, because the signature ends then and the payout would never be sent: enqueue it later (got "${notBefore}")`;
+  throw new InvalidInputError([{ field: 'notBefore', message }]);
+}

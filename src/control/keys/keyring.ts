@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { keyNameField, personField, toProblem } from '../../fields.js';
+import { InvalidConfigError, type Problem } from '../../errors.js';
+import type { Audience } from './audience.js';
+import { bytesOf, publicKeyOf, verifyText } from './ed25519.js';
+import { findLookAlikes, personIdField } from './person.js';
+import { parseSshKey, SSH_KEY_TYPES, type SshKey } from './ssh-key.js';
+import { isSshSignature, verifySshText } from './ssh-signature.js';
+
+/** What a key may sign: payouts, approvals, acts, receipts. */
+export const KEY_ROLES = ['producer', 'approver', 'operator', 'worker'] as const;
+export type KeyRole = (typeof KEY_ROLES)[number];
+
+/** The first word of a key that is given as its 32 bytes in base64. */
+const RAW_KEY = /^ed25519:([A-Za-z0-9+/_-]{43})=?$/;
+const KEY_TYPE = /^(ed25519:|(ssh|ecdsa|sk)-[a-z0-9@.-]{1,40}(?= ))/;
+const PUBLIC_RULE =
+  'must be "ed25519:" and 43 characters of base64, or a public key of OpenSSH (ssh-ed25519 …, sk-ssh-ed25519@openssh.com …)';
+
+const publicField = z.string({ error: PUBLIC_RULE }).transform((text, context): SshKey => {
+  try {
+    return parsePublicKey(text);
+  } catch (error) {
+    const message = `${(error as RangeError).message}: it ${PUBLIC_RULE}`;
+    // What is no public key may be a private one, which no message shows.
+    context.issues.push({ code: 'custom', message, input: KEY_TYPE.exec(text)?.[0] ?? 'no public key' });
+    return z.NEVER;
+  }
+});
+
+/**
+ * Reads a public key in one of the forms of a keyring.
+ * @throws RangeError when it is none
+ */
+export function parsePublicKey(text: string): SshKey {
+  const raw = RAW_KEY.exec(text)?.[1];
+  if (raw !== undefined) return { type: 'ssh-ed25519', key: publicKeyOf(Buffer.from(raw, 'base64')) };
+  const [type = '', bytes = ''] = text.split(' ');
+  const key = parseSshKey(Buffer.from(bytes, 'base64'));
+  if (key.type !== type) throw new RangeError(`is of type ${key.type}, not what its first word says`);
+  return key;
+}
+
+const timeField = z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-31T09:00:00Z' });
+
+const keyEntry = z.strictObject({
+  name: keyNameField,
+  role: z.enum(KEY_ROLES, { error: `must be one of ${KEY_ROLES.join(', ')}` }),
+  person: personIdField,
+  public: publicField,
+  notBefore: timeField.transform((text) => Date.parse(text)).optional(),
+  notAfter: timeField.transform((text) => Date.parse(text)).optional(),
+  /** A key that was stolen: nothing that it signed counts, whenever it was signed. */
+  revoked: z.union([z.boolean(), timeField.transform(() => true)], 'must be true, false or a time').default(false),
+});
+
+const validKey = keyEntry.superRefine(({ notBefore = -Infinity, notAfter = Infinity }, context) => {
+  // Not `>=`: of an entry with other problems, a time may be none yet.
+  if (!(notAfter < notBefore)) return;
+  const input = new Date(notAfter).toISOString();
+  context.addIssue({ code: 'custom', path: ['notAfter'], message: 'must not be before notBefore', input });
+});
+
+const keyringFile = z.strictObject({
+  version: z.literal(1, { error: 'must be 1' }),
+  keys: z.array(validKey, { error: 'must be a list of keys' }),
+  /** Display names by id, for readers. */
+  people: z.record(personIdField, personField).default({}),
+});
+
+/** One public key of a keyring, and who may do what with it, and when (wall clock, ms). */
+export type KeyringKey = z.output<typeof keyEntry>;
+
+export { SSH_KEY_TYPES };
+
+/** All that verifying a signature needs: whose signatures count, and for which environment. */
+export interface KeyFinder extends Audience {
+  readonly find: (name: string) => KeyringKey | undefined;
+}
+
+/** A keyring of one environment. */
+export type BoundKeyring = Keyring & Audience;
+
+/** The public keys of those whose signatures count. */
+export class Keyring {
+  readonly #keys: ReadonlyMap<string, KeyringKey>;
+  readonly #displayNames: ReadonlyMap<string, string>;
+
+  readonly #content: z.output<typeof keyringFile>;
+
+  private constructor(content: z.output<typeof keyringFile>) {
+    const { keys, people } = (this.#content = content);
+    this.#keys = new Map(keys.map((key) => [key.name, key]));
+    this.#displayNames = new Map(Object.entries(people));
+  }
+
+  /**
+   * Reads what stands in a keyring file.
+   * @param content - the value that the YAML or JSON stands for
+   * @throws InvalidConfigError naming every problem, such as `keys.2.public`
+   */
+  static parse(content: unknown): Keyring {
+    // It may be a file of another kind, and hold a secret: nothing of it is shown.
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+      throw new InvalidConfigError([{ field: 'keyring', message: 'must be "version: 1" and a list "keys"' }]);
+    }
+    const parsed = keyringFile.safeParse(content, { reportInput: true });
+    if (!parsed.success) throw new InvalidConfigError(parsed.error.issues.map(toProblem));
+    const problems = [...findDuplicates(parsed.data.keys), ...findConfusable(parsed.data)];
+    if (problems.length > 0) throw new InvalidConfigError(problems);
+    return new Keyring(parsed.data);
+  }
+
+  /** The same keys, whose signatures count for this environment only. */
+  for({ audience, acceptsUnbound }: Audience): BoundKeyring {
+    return Object.assign(new Keyring(this.#content), { audience, acceptsUnbound });
+  }
+
+  get keys(): readonly KeyringKey[] {
+    return [...this.#keys.values()];
+  }
+
+  find(name: string): KeyringKey | undefined {
+    return this.#keys.get(name);
+  }
+
+  /** The display name of a person, where the keyring has one: it decides nothing. */
+  displayNameOf(person: string): string | undefined {
+    return this.#displayNames.get(person);
+  }
+}
+
+/** A quorum counts people: two spellings of one person must not be two votes. */
+function findConfusable({ keys, people }: z.output<typeof keyringFile>): Problem[] {
+  const persons = keys.map(({ person }) => person);
+  const lookAlikes = findLookAlikes(persons).map(({ id, other }) => ({
+    field: `keys.${persons.indexOf(id)}.person`,
+    message: `looks like the person of keys.${persons.indexOf(other)}. One person has one id, and the ids of two people differ in more than . _ - or l for 1, o for 0 (got "${id}" and "${other}")`,
+  }));
+  const unknown = Object.keys(people).filter((id) => !persons.includes(id));
+  return [
+    ...lookAlikes,
+    ...unknown.map((id) => ({ field: `people.${id}`, message: 'is the person of no key: remove it, or add the key' })),
+  ];
+}
+
+function findDuplicates(keys: readonly KeyringKey[]): Problem[] {
+  const names = new Map<string, number>();
+  const publics = new Map<string, number>();
+  return keys.flatMap((key, index) => {
+    const bytes = bytesOf(key.public.key).toString('hex');
+    const [sameName, samePublic] = [names.get(key.name), publics.get(bytes)];
+    names.set(key.name, index);
+    publics.set(bytes, index);
+    return [
+      ...(sameName === undefined
+        ? []
+        : [{ field: `keys.${index}.name`, message: `is also the name of keys.${sameName} (got "${key.name}")` }]),
+      ...(samePublic === undefined
+        ? []
+        : [
+            {
+              field: `keys.${index}.public`,
+              message: `is also the key of keys.${samePublic}: one key, one person and one role`,
+            },
+          ]),
+    ];
+  });
+}
+
+/** Whether a signature, base64url or armoured by OpenSSH, is this key's over this text. */
+export function isSignedBy({ public: publicKey }: KeyringKey, text: string, signature: string): boolean {
+  if (isSshSignature(signature)) return verifySshText(text, signature, publicKey);
+  return publicKey.type === 'ssh-ed25519' && verifyText(text, signature, publicKey.key);
+}

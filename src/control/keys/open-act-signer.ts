@@ -1,0 +1,131 @@
+import { createPublicKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { systemClock, type Clock } from '../../clock.js';
+import { findSigningKey, type ActSigner, type DecidingRole } from '../approvals/act-signer.js';
+import { signText } from './ed25519.js';
+import { isSignedBy, parsePublicKey, type Keyring } from './keyring.js';
+import { readSigningKey } from './signing-key-file.js';
+import type { SshKey } from './ssh-key.js';
+import { InvalidInputError } from '../../errors.js';
+import { audienceField, keyNameField, parseInput } from '../../fields.js';
+import { signWithSsh } from './ssh-signer.js';
+
+/** Where the key of an operator, or an approver, is, and what it is called. One of `keyFile` and `sshKeyFile`. */
+export interface ActSignerOptions {
+  /** A private key of Ed25519 (PKCS#8, PEM), as `payouts keygen` writes it. */
+  readonly keyFile?: string | undefined;
+  /**
+   * A public key of OpenSSH (`FILE.pub`, Ed25519), whose private key is in ssh-agent, on a hardware key or beside it. Signs
+   * with `ssh-keygen`, which may ask the operator.
+   */
+  readonly sshKeyFile?: string | undefined;
+  /** Has the public keys of those whose acts count. With it, a key that would not count is refused before anything is done. */
+  readonly keyring?: Keyring | undefined;
+  /** The environment whose workers are to act on it, as their `PAYOUT_AUDIENCE` names it. Never read it from Redis. */
+  readonly audience: string;
+  /** The name of the key in the workers' keyring. @defaultValue the name that `keyring` has for the key */
+  readonly keyName?: string | undefined;
+  /** Accepts a `keyFile` that every user of the machine can read or write. @defaultValue false */
+  readonly allowReadableSecrets?: boolean | undefined;
+  /** Gets what OpenSSH tells the operator, such as that a hardware key waits to be touched. @defaultValue nothing is told */
+  readonly onMessage?: ((text: string) => void) | undefined;
+  /** The environment of `ssh-keygen`, such as SSH_AUTH_SOCK and PATH. @defaultValue that of this process */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** @defaultValue the machine's clock */
+  readonly clock?: Pick<Clock, 'wallNow'> | undefined;
+}
+
+/** A key that can sign: the public half, and how. */
+interface OpenedKey {
+  readonly publicKey: SshKey;
+  readonly isInteractive: boolean;
+  readonly sign: ActSigner['sign'];
+}
+
+/**
+ * Opens an operator's key, to sign acts with it: see `signer` of `PayoutOperator`.
+ * @throws InvalidInputError when the key cannot be used, or there is neither a keyring nor a name for it
+ * @throws NotVerifiedError when the keyring has no such key, or its signature over an act would not count
+ */
+export function openActSigner(options: ActSignerOptions): ActSigner {
+  return openSigner(options, 'operator');
+}
+
+/**
+ * Opens an approver's key, to sign approvals with it.
+ * @throws InvalidInputError when the key cannot be used
+ * @throws NotVerifiedError when the keyring has no such key, or it is not an approver's
+ */
+export function openApprovalSigner(options: ActSignerOptions & { readonly keyring: Keyring }): ActSigner {
+  return openSigner(options, 'approver');
+}
+
+function openSigner(options: ActSignerOptions, role: DecidingRole): ActSigner {
+  const { keyring, keyName, clock = systemClock } = options;
+  const { audience } = parseInput(z.object({ audience: audienceField }), { audience: options.audience });
+  const { publicKey, isInteractive, sign } = openKey(options);
+  if (keyring === undefined) return { name: parseName(keyName), audience, isInteractive, sign };
+  const key = findSigningKey(keyring, publicKey, { role, name: keyName, now: clock.wallNow() });
+  return {
+    name: key.name,
+    audience,
+    person: key.person,
+    isInteractive,
+    sign: async (text) => {
+      const signature = await sign(text);
+      if (isSignedBy(key, text, signature)) return signature;
+      throw invalid(
+        'sshKeyFile',
+        `gave a signature that does not count for the key "${key.name}": was the key touched?`,
+      );
+    },
+  };
+}
+
+function openKey(options: ActSignerOptions): OpenedKey {
+  const { keyFile, sshKeyFile, allowReadableSecrets = false, environment, onMessage = () => undefined } = options;
+  if (keyFile !== undefined && sshKeyFile !== undefined) {
+    throw invalid('sshKeyFile', 'is given, and keyFile too: one key signs');
+  }
+  if (sshKeyFile !== undefined) {
+    const sign = async (text: string): Promise<string> => signWithSsh(sshKeyFile, text, { environment, onMessage });
+    return { publicKey: readPublicKey(sshKeyFile), isInteractive: true, sign };
+  }
+  if (keyFile === undefined) throw invalid('keyFile', 'is missing (or give sshKeyFile)');
+  try {
+    const key = readSigningKey(keyFile, allowReadableSecrets);
+    const publicKey: SshKey = { type: 'ssh-ed25519', key: createPublicKey(key) };
+    return { publicKey, isInteractive: false, sign: async (text) => Promise.resolve(signText(text, key)) };
+  } catch (error) {
+    throw invalid('keyFile', `${keyFile} ${(error as Error).message}`);
+  }
+}
+
+function readPublicKey(path: string): SshKey {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw invalid('sshKeyFile', `${path} cannot be read: ${(error as Error).message}`);
+  }
+  try {
+    return parsePublicKey(text.trim());
+  } catch {
+    const rule = 'ssh-ed25519 or sk-ssh-ed25519@openssh.com, as `ssh-keygen -t ed25519` or `-t ed25519-sk` makes it';
+    throw invalid('sshKeyFile', `${path} holds no public key of OpenSSH that can be used: ${rule} (FILE.pub)`);
+  }
+}
+
+function parseName(name: string | undefined): string {
+  if (name === undefined) {
+    throw invalid('keyName', 'is missing: there is no keyring to find the name of the key in');
+  }
+  const parsed = keyNameField.safeParse(name);
+  if (parsed.success) return parsed.data;
+  throw invalid('keyName', `${parsed.error.issues[0]?.message ?? 'is not valid'} (got "${name}")`);
+}
+
+function invalid(field: string, message: string): InvalidInputError {
+  return new InvalidInputError([{ field, message }]);
+}

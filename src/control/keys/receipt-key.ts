@@ -1,0 +1,59 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { Clock } from '../../clock.js';
+import { bytesOf } from './ed25519.js';
+import type { Keyring } from './keyring.js';
+import type { SigningKey } from './signing-key-file.js';
+import { parseSigningKey, type SigningKeyOption } from './signing-key-option.js';
+import { InvalidConfigError } from '../../errors.js';
+import type { Logger } from '../../logger.js';
+
+export interface ReceiptKeyContext {
+  /** undefined where the worker has none; nothing can be compared then. */
+  readonly keyring: Pick<Keyring, 'find'> | undefined;
+  readonly logger: Logger;
+  readonly clock: Pick<Clock, 'wallNow'>;
+}
+
+/**
+ * The key with which a worker signs final states; undefined where it signs none. One that has expired is a warning, not an
+ * error: payments matter more than their receipts.
+ * @throws InvalidConfigError when the key cannot be used, or those with the keyring could not believe it
+ */
+export function openReceiptKey(
+  option: SigningKeyOption | undefined,
+  context: ReceiptKeyContext,
+): SigningKey | undefined {
+  if (option === undefined) return undefined;
+  const key = parseSigningKey(option, 'receiptKey');
+  const problem = context.keyring && findReceiptKeyProblem(key, context.keyring);
+  if (problem !== undefined) throw new InvalidConfigError([{ field: 'PAYOUT_WORKER_KEY_NAME', message: problem }]);
+  warnOfTime(key, context);
+  context.logger.info({ key: key.name }, 'final states are signed');
+  return key;
+}
+
+/** Why those with the keyring could not believe what the key signs; undefined where they can. Says nothing of its time. */
+export function findReceiptKeyProblem(
+  { name, privateKey }: SigningKey,
+  keyring: Pick<Keyring, 'find'>,
+): string | undefined {
+  const entry = keyring.find(name);
+  if (entry === undefined)
+    return `must be a key of the keyring (PAYOUT_KEYS_FILE), which has none of that name (got "${name}")`;
+  if (entry.role !== 'worker') return `must be a key with the role worker, not ${entry.role} (got "${name}")`;
+  if (entry.revoked)
+    return `must not be revoked in the keyring: make a new key with \`payouts keygen\` (got "${name}")`;
+  if (isSameKey(privateKey, entry.public.key)) return undefined;
+  return `must be the name of the key in PAYOUT_WORKER_KEY_FILE: the keyring has another public key under it (got "${name}")`;
+}
+
+function isSameKey(privateKey: KeyObject, publicKey: KeyObject): boolean {
+  return bytesOf(createPublicKey(privateKey)).equals(bytesOf(publicKey));
+}
+
+function warnOfTime({ name }: SigningKey, { keyring, logger, clock }: ReceiptKeyContext): void {
+  const { notBefore = -Infinity, notAfter = Infinity } = keyring?.find(name) ?? {};
+  const now = clock.wallNow();
+  if (now >= notBefore && now <= notAfter) return;
+  logger.warn({ key: name }, 'final states are signed with a key outside its time: nobody will believe them');
+}

@@ -1,0 +1,44 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { readSecretFile } from '../../trusted-file.js';
+import { bytesOf } from './ed25519.js';
+
+/** A private key and the name that it has in the keyring. */
+export interface SigningKey {
+  readonly name: string;
+  readonly privateKey: KeyObject;
+}
+
+/**
+ * Reads a private key of Ed25519 (PKCS#8, PEM), as `payouts keygen` writes it.
+ * @param mayBeOpen - see `readSecretFile`
+ * @throws Error that says why it cannot be used, never with its content
+ */
+export function readSigningKey(path: string, mayBeOpen: boolean): KeyObject {
+  return parsePrivateKey(readSecretFile(path, mayBeOpen));
+}
+
+/**
+ * As {@link readSigningKey}, for the PEM itself, or a key that was read before.
+ * @throws Error that says why it cannot be used, never with its content
+ */
+export function parsePrivateKey(given: string | KeyObject): KeyObject {
+  const key = typeof given === 'string' ? parsePem(given) : given;
+  if (key.type !== 'private') throw new Error(`holds a ${key.type} key, not a private one`);
+  if (key.asymmetricKeyType !== 'ed25519') {
+    throw new Error(`holds a key of type ${key.asymmetricKeyType ?? 'unknown'}, not ed25519`);
+  }
+  return key;
+}
+
+function parsePem(text: string): KeyObject {
+  try {
+    return createPrivateKey(text);
+  } catch {
+    throw new Error('holds no private key: a PKCS#8 PEM is expected, as `payouts keygen` writes it');
+  }
+}
+
+/** A public key as a keyring names it: `ed25519:` and base64. */
+export function formatPublicKey(privateKey: KeyObject): string {
+  return `ed25519:${bytesOf(createPublicKey(privateKey)).toString('base64')}`;
+}

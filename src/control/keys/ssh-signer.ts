@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { InvalidInputError } from '../../errors.js';
+import { SSH_NAMESPACE } from './ssh-signature.js';
+
+const PROGRAM = 'ssh-keygen';
+
+/** Where OpenSSH runs. */
+export interface SshSurroundings {
+  readonly environment: Readonly<Record<string, string | undefined>> | undefined;
+  readonly onMessage: (text: string) => void;
+}
+
+/**
+ * Signs with OpenSSH: the private key may be in an agent, on a hardware key, or in the file beside the public one. OpenSSH
+ * asks for a passphrase or a touch itself, so this waits for as long as a person needs.
+ * @param publicKeyFile - `FILE.pub`
+ * @param environment - of OpenSSH, which finds the agent by SSH_AUTH_SOCK; without it that of this process
+ * @param onMessage - gets what OpenSSH says meanwhile, such as that the key waits to be touched
+ * @returns the armoured signature
+ * @throws InvalidInputError when OpenSSH is not installed, has no such key, or the key is not given
+ */
+export async function signWithSsh(
+  publicKeyFile: string,
+  text: string,
+  { environment, onMessage }: SshSurroundings,
+): Promise<string> {
+  // -q: it does not say that it reads from stdin.
+  const child = spawn(PROGRAM, ['-q', '-Y', 'sign', '-f', publicKeyFile, '-n', SSH_NAMESPACE], {
+    env: environment as NodeJS.ProcessEnv | undefined,
+  });
+  let [signature, messages] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (signature += part));
+  child.stderr.setEncoding('utf8').on('data', (part: string) => {
+    messages += part;
+    onMessage(part);
+  });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject).once('close', resolve);
+  });
+  // A program that ends before it has read everything says why on stderr.
+  child.stdin.on('error', () => undefined).end(text);
+  let code: number | null;
+  try {
+    code = await ended;
+  } catch (error) {
+    throw refused(
+      (error as NodeJS.ErrnoException).code === 'ENOENT'
+        ? `needs ${PROGRAM} of OpenSSH 8.2 or newer, which is not in PATH: install it, or sign with keyFile`
+        : `needs ${PROGRAM}, which could not be started: ${(error as Error).message}`,
+    );
+  }
+  if (code === 0) return signature;
+  const why =
+    messages.trim().replace(/\s*\n\s*/g, '; ') || `it ended with ${code === null ? 'a signal' : `code ${code}`}`;
+  throw refused(
+    `was not used by ${PROGRAM}: ${why}. Is the key in ssh-agent (\`ssh-add -l\`), or its private key beside it?`,
+  );
+}
+
+function refused(message: string): InvalidInputError {
+  return new InvalidInputError([{ field: 'sshKeyFile', message }]);
+}

@@ -1,0 +1,127 @@
+import { countApprovals, type ApprovalCount } from '../approvals/count-approvals.js';
+import type { BoundKeyring } from '../keys/keyring.js';
+import { decide, type Decision, type WindowView } from '../policy/decide.js';
+import { findStranger } from '../keys/person.js';
+import type { LoadedPolicy } from '../policy/policy-file.js';
+import { DEFAULT_USD, type Policy } from '../policy/policy.js';
+import { parseToldSpent } from '../policy/told-spent.js';
+import { UsdRates } from '../policy/usd-rates.js';
+import { intentOf } from '../intents/signed-payout.js';
+import { verifyIntent, type IntentVerdict } from '../intents/verify-intent.js';
+import { NotVerifiedError } from '../../errors.js';
+import { amountField } from '../../fields.js';
+import type { Payout } from '../../ledger/payout.js';
+import type { RuleUsage } from '../../ledger/policy-report.js';
+
+/** What a host that sends nothing can say of a payout: what the policy decides, and what it did not know. */
+export interface Explanation {
+  readonly decision: Decision;
+  readonly approvals: ApprovalCount;
+  /** Why its signature does not count; undefined where it does, or nothing has to be signed. */
+  readonly unverified: string | undefined;
+  /** What only the worker knows, and how it counted here: sentences. */
+  readonly unknown: readonly string[];
+}
+
+/** What the worker that sends told in Redis, for people. Who can write to Redis can alter it. */
+export interface ToldByWorker {
+  /** When it told of the windows, wall clock, ms. */
+  readonly at: number;
+  readonly windows: readonly RuleUsage[];
+  /** What currencies are worth in dollars: decimal strings by payment_id. */
+  readonly rates: readonly (readonly [paymentId: number, rate: string])[];
+}
+
+const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
+const EMPTY_WINDOW: WindowView = { sum: () => 0n, freeAt: (_most, now) => now, ahead: 0n };
+const UNKNOWN_RATE = 'only the worker knows rates that are not pinned';
+
+/**
+ * Asks the rules of a policy what they say of a payout.
+ * @param now - wall clock, ms
+ * @param told - what the worker said of windows and rates, where that was read
+ * @throws NotVerifiedError when somebody altered its amount to what is none
+ */
+export function explainPayout(
+  payout: Payout,
+  { policy, isListed }: LoadedPolicy,
+  keyring: BoundKeyring | undefined,
+  now: number,
+  told?: ToldByWorker,
+): Explanation {
+  const verified =
+    keyring &&
+    verifyIntent(intentOf(policy.platformId, payout, payout.signed ?? UNSIGNED), payout.signed, keyring, now);
+  const approvals = keyring && verified ? count(payout, policy, verified, keyring, now) : NO_APPROVALS;
+  const { paymentId, amount, addressTo, signed } = payout;
+  if (!amountField.safeParse(amount).success) {
+    throw new NotVerifiedError(
+      `A field of payout ${payout.payoutId} was altered: amount (got ${JSON.stringify(amount)})`,
+    );
+  }
+  const rates = new UsdRates(policy.usd ?? DEFAULT_USD);
+  const toldRates = told?.rates.filter(([, rate]) => parseToldSpent('amount', rate) !== undefined) ?? [];
+  // Each counts: the worker alone knows the anchors of its journal.
+  const anchors = new Map(toldRates.map(([currency, rate]) => [currency, { rate, at: now }]));
+  rates.update(toldRates, anchors, { now, wallNow: now });
+  const known = rates.worthOf(paymentId, amount, now);
+  const worth = known.kind === 'known' ? known : { kind: 'unknown' as const, reason: UNKNOWN_RATE };
+  const decision = decide(
+    policy,
+    { paymentId, amount, addressTo, signer: signed?.key },
+    {
+      ...{ now, wallNow: now, worth, isListed, window: toWindows(told), addressSeenAt: undefined },
+      ...{ approvedBy: approvals.approvedBy, rejectedBy: approvals.rejectedBy },
+      stranger: keyring && findStranger(signed?.requestedBy, keyring.keys),
+    },
+  );
+  const unverified = verified?.kind === 'refused' ? verified.message : undefined;
+  return { decision, approvals, unverified, unknown: [...findUnknown(policy, decision, worth.kind === 'known', told)] };
+}
+
+/** A window as the worker told of it; one of which it told nothing is empty. */
+function toWindows(told: ToldByWorker | undefined): (rule: string, bucket: string) => WindowView {
+  return (rule, bucket) => {
+    const usage = told?.windows.find((each) => each.rule === rule);
+    const spent = usage?.buckets.find((each) => each.bucket === bucket)?.spent;
+    const sum = usage && spent !== undefined ? parseToldSpent(usage.unit, spent) : undefined;
+    // Nobody told when there is room again.
+    return sum === undefined ? EMPTY_WINDOW : { sum: () => sum, freeAt: () => undefined, ahead: 0n };
+  };
+}
+
+/** Never looked at: without a signature that is what the verdict says. */
+const UNSIGNED = { issuedAt: '', expiresAt: '' };
+
+function count(
+  { payoutId, approvals = [], signed }: Payout,
+  { platformId, approvalsExpireAfterMs: lifetimeMs }: Policy,
+  verified: IntentVerdict,
+  keyring: BoundKeyring,
+  now: number,
+): ApprovalCount {
+  if (verified.kind === 'refused') return NO_APPROVALS;
+  const { intentHash: intent, signer } = verified;
+  const about = { platformId, payoutId, intent, signedBy: signer.person, requestedBy: signed?.requestedBy };
+  return countApprovals(about, approvals, { keyring, lifetimeMs, now });
+}
+
+function* findUnknown(
+  { rules }: Policy,
+  { all }: Decision,
+  isWorthKnown: boolean,
+  told: ToldByWorker | undefined,
+): Generator<string> {
+  const asked = rules.filter(({ name }) => all.some(({ rule }) => rule === name));
+  if (asked.some(({ cap }) => cap?.withinMs !== undefined)) {
+    yield told === undefined
+      ? 'what was spent: every window counts as empty here'
+      : `what was spent since the worker told it at ${new Date(told.at).toISOString()}, and who waits before it`;
+  }
+  if (asked.some(({ over }) => over.kind === 'cool_down')) {
+    yield 'when its address was first seen: it counts as seen now';
+  }
+  if (!isWorthKnown && asked.some(({ cap, when }) => cap?.unit === 'usd' || when.usdAbove !== undefined)) {
+    yield 'what it is worth in dollars: rules in dollars let it wait here';
+  }
+}

@@ -1,0 +1,113 @@
+import { followSignals, isAborted, type Clock } from '../../clock.js';
+import type { KeyFinder, Keyring } from '../keys/keyring.js';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { SendJournal } from '../../journal/send-journal.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import type { PolicyReport } from '../../ledger/policy-report.js';
+import type { SenderLedger } from '../../ledger/sender-ledger.js';
+import type { Logger } from '../../logger.js';
+import type { OutboxRelay } from '../../queues/outbox-relay.js';
+import type { SendAuthority } from '../../worker/sender/send-authority.js';
+import type { HeldPayouts } from './hold-source.js';
+import { HoldWatch } from './hold-watch.js';
+import { asksForDollars, keepRates } from './keep-rates.js';
+import { reportPolicy } from './report-policy.js';
+import { PolicyAuthority, type PolicyInForce } from './policy-authority.js';
+
+export interface AccountPolicyOptions {
+  readonly platformId: number;
+  readonly current: PolicyInForce;
+  readonly signatures?: SendAuthority | undefined;
+  readonly keyring?: (KeyFinder & Pick<Keyring, 'keys'>) | undefined;
+  readonly journal: SendJournal;
+  readonly ledger: Pick<PayoutLedger, 'change'>;
+  readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
+  readonly source: HeldPayouts;
+  /** Keeps what is told to people. */
+  readonly writeReport: (report: PolicyReport) => Promise<void>;
+  readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
+  readonly gateway: Pick<GatewayClient, 'currencies'>;
+  readonly clock: Clock;
+  /** For how long a request may be on its way after it was journaled, ms. */
+  readonly doubtMs: number;
+  /** See `UsdRates`. */
+  readonly rateMoveEveryMs?: number | undefined;
+  readonly logger: Logger;
+}
+
+const RETRY_MS = 1_000;
+/** A journal's lines are held until they are taken. */
+const REMEMBER_EVERY_MS = 60_000;
+
+/** An account's policy at work: it judges each send, and keeps what it holds up to date. */
+export class AccountPolicy {
+  readonly authority: PolicyAuthority;
+  readonly #options: AccountPolicyOptions;
+  readonly #watch: HoldWatch;
+  #hasLease = false;
+  /** Since when this process asks for rates, wall clock, ms. */
+  #asksSince = 0;
+
+  constructor(options: AccountPolicyOptions) {
+    this.#options = options;
+    const authority = (this.authority = new PolicyAuthority(options));
+    this.#watch = new HoldWatch({ ...options, authority });
+  }
+
+  /**
+   * This process has the lease: learns what others spent and hold, however long Redis is unavailable. Nothing may be sent
+   * before.
+   */
+  async takeOver(end: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    this.#hasLease = true;
+    while (!isAborted(end)) {
+      try {
+        await this.#watch.takeOver();
+        return;
+      } catch (error) {
+        logger.warn(
+          { error: (error as Error).message },
+          'what was spent cannot be read yet; nothing is sent without it',
+        );
+        await clock.sleep(RETRY_MS, end);
+      }
+    }
+  }
+
+  /** Runs until the signal is aborted. */
+  async keep(given: AbortSignal): Promise<void> {
+    // One of its own for its loops: Node warns of a signal with more than ten listeners.
+    const { signal: end } = followSignals(given);
+    const { current, gateway, journal, clock, logger } = this.#options;
+    const { rates } = this.authority;
+    this.#asksSince = clock.wallNow();
+    const policy = (): PolicyInForce['policy'] => current.policy;
+    const { writeReport: write } = this.#options;
+    await Promise.all([
+      this.#watch.run(end),
+      keepRates({ rates, journal, policy, gateway, clock, logger }, end),
+      reportPolicy({ describe: () => this.#describe(), write, clock, logger }, end),
+    ]);
+    this.#hasLease = false;
+  }
+
+  #describe(): PolicyReport {
+    const { clock, current } = this.#options;
+    const { usage, hash, rates } = this.authority;
+    const { oldestAt } = rates;
+    const ratesAt = oldestAt === undefined ? null : clock.wallNow() - (clock.now() - oldestAt);
+    const isMissing = ratesAt === null && asksForDollars(current.policy);
+    const ratesMissingSince = isMissing ? this.#asksSince : null;
+    return { hash, at: clock.wallNow(), rules: usage, held: this.#watch.held, ratesAt, ratesMissingSince };
+  }
+
+  /** While another process has the lease: remembers what that spends, until the signal is aborted. */
+  async standBy(end: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!isAborted(end)) {
+      if (!this.#hasLease) this.authority.standBy();
+      await clock.sleep(REMEMBER_EVERY_MS, end);
+    }
+  }
+}

@@ -1,0 +1,214 @@
+import { isAborted, type Clock } from '../../clock.js';
+import type { SendJournal } from '../../journal/send-journal.js';
+import type { Hold } from '../../ledger/hold.js';
+import type { HeldFor, Payout } from '../../ledger/payout.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import type { SenderLedger } from '../../ledger/sender-ledger.js';
+import type { Logger } from '../../logger.js';
+import type { OutboxRelay } from '../../queues/outbox-relay.js';
+import { releaseHeld } from './release-held.js';
+import type { PolicyAuthority } from './policy-authority.js';
+import type { HeldPayouts } from './hold-source.js';
+
+export interface HoldWatchOptions {
+  readonly authority: PolicyAuthority;
+  readonly source: HeldPayouts;
+  readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
+  readonly ledger: Pick<PayoutLedger, 'change'>;
+  readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
+  readonly journal: Pick<SendJournal, 'noteSeen'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** How many payouts a rule holds. */
+export interface HeldCount {
+  readonly rule: string;
+  readonly reason: string;
+  readonly count: number;
+}
+
+const EVERY_MS = 1_000;
+/** How many payouts are judged at once: some 30 ms. */
+const BATCH = 100;
+
+/**
+ * Keeps what the policy holds true: what it lets pass is released, and what it will not let pass is held before its turn, so
+ * that persons may approve it meanwhile. Runs in the process that sends. Never decides whether a payout is sent: the sender
+ * asks the policy again.
+ */
+export class HoldWatch {
+  readonly #options: HoldWatchOptions;
+  /** Up to where the queue was judged early. */
+  #cursor: string | undefined;
+  /** Up to where it was looked for what others hold. */
+  #heldCursor: string | undefined;
+  #hash = '';
+  /** Payouts that are held, by rule and verdict: of the pages of the present round, and of the round before. */
+  #counting = new Map<string, HeldCount>();
+  #counted: readonly HeldCount[] = [];
+
+  constructor(options: HoldWatchOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Learns what others spent and hold. Nothing may be sent before it has resolved.
+   * @throws RedisUnavailableError
+   */
+  async takeOver(): Promise<void> {
+    const { authority, senderLedger } = this.#options;
+    authority.takeOver(await senderLedger.readSpends());
+    // The lines have to stand before anything is sent; the others are looked at beside the sends.
+    await this.#readHeld(({ reason }) => reason === 'wait');
+  }
+
+  /** What is held, as it was found last. */
+  get held(): readonly HeldCount[] {
+    return this.#counted;
+  }
+
+  /** Runs until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    while (!isAborted(signal)) {
+      try {
+        await this.check();
+      } catch (error) {
+        logger.warn({ error: (error as Error).message }, 'what the policy holds could not be checked, will try again');
+      }
+      await clock.sleep(EVERY_MS, signal);
+    }
+  }
+
+  /** @throws RedisUnavailableError; Error when the journal cannot be written */
+  async check(): Promise<void> {
+    const { authority, journal, clock } = this.#options;
+    authority.catchUp();
+    if (authority.hash !== this.#hash) await this.#readHeld(() => true);
+    await this.#judgeMarked();
+    for (const payoutId of authority.findDue(BATCH)) await this.#judge(payoutId);
+    for (const line of authority.findFronts()) await this.#serve(line);
+    await this.#findUnknown();
+    if (authority.hasEarlyRules) await this.#judgeQueued();
+    await authority.keepRejections();
+    const addresses = authority.takeUnseen();
+    if (addresses.length > 0) await journal.noteSeen({ at: clock.wallNow(), addresses });
+  }
+
+  /** Judges what is held, in the order in which it was held: so the lines form in that order. */
+  async #readHeld(isWanted: (held: HeldFor) => boolean): Promise<void> {
+    const { authority, source } = this.#options;
+    const { hash } = authority;
+    for (let after: string | undefined; ;) {
+      const { payouts, next } = await source.held(after, BATCH);
+      for (const payout of payouts) {
+        if (payout.held?.kind === 'policy' && isWanted(payout.held)) await this.#judgeHeld(payout);
+      }
+      if (next === undefined) break;
+      after = next;
+    }
+    this.#cursor = undefined;
+    this.#hash = hash;
+  }
+
+  /** Something was said about these payouts: an approval, or a rejection. */
+  async #judgeMarked(): Promise<void> {
+    const { source } = this.#options;
+    const payoutIds = await source.marked(BATCH);
+    // First: what is said from now on marks it again.
+    await source.unmark(payoutIds);
+    for (const payoutId of payoutIds) await this.#judge(payoutId);
+  }
+
+  /** A process that did not know yet that it had lost the lease may have held some: a page each time, from the first on. */
+  async #findUnknown(): Promise<void> {
+    const { authority, source } = this.#options;
+    const { payouts, next } = await source.held(this.#heldCursor, BATCH);
+    for (const payout of payouts) {
+      if (payout.held?.kind !== 'policy') continue;
+      this.#countHeld(payout.held);
+      if (!authority.knows(payout.payoutId)) await this.#judgeHeld(payout);
+    }
+    this.#heldCursor = next;
+    if (next !== undefined) return;
+    this.#counted = [...this.#counting.values()];
+    this.#counting = new Map();
+  }
+
+  #countHeld({ rule = '', reason }: HeldFor): void {
+    const key = `${rule} ${reason}`;
+    const count = (this.#counting.get(key)?.count ?? 0) + 1;
+    this.#counting.set(key, { rule, reason, count });
+  }
+
+  /** Releases from the front of a line on, for as long as there is room. */
+  async #serve(line: readonly string[]): Promise<void> {
+    let judged = 0;
+    for (const payoutId of line) {
+      if (judged === BATCH || !(await this.#judge(payoutId))) return;
+      judged += 1;
+    }
+  }
+
+  /** @returns whether the next in line may be looked at: this one is free to go, or gone */
+  async #judge(payoutId: string): Promise<boolean> {
+    const { source, authority } = this.#options;
+    const payout = await source.read(payoutId);
+    // Free to go since the last time: it keeps its room.
+    if (payout?.state === 'queued') return true;
+    if (payout?.state === 'held' && payout.held?.kind === 'policy') return this.#judgeHeld(payout);
+    authority.leave(payoutId);
+    return true;
+  }
+
+  async #judgeHeld(payout: Payout): Promise<boolean> {
+    const permit = this.#options.authority.permit(payout);
+    if (permit.kind === 'granted') {
+      await releaseHeld(this.#options, payout.payoutId, 'the policy lets it pass');
+      return true;
+    }
+    const { hold } = permit;
+    // The policy goes on holding it: a lack of this journal alone holds nothing in bulk.
+    if (hold.reason === 'before_birth') return false;
+    if (!isSameHold(payout.held, hold)) await this.#hold(payout, hold);
+    return false;
+  }
+
+  async #hold({ payoutId, attempt }: Payout, hold: Hold): Promise<void> {
+    const { authority, senderLedger } = this.#options;
+    await authority.keepRejections();
+    await senderLedger.holdPayout(payoutId, attempt, hold);
+  }
+
+  /** Looks at payouts that were queued since, a part at a time. */
+  async #judgeQueued(): Promise<void> {
+    const { authority, source, logger } = this.#options;
+    const { payouts, next } = await source.queued(this.#cursor, BATCH);
+    for (const payout of payouts) {
+      const hold = authority.judgeEarly(payout);
+      if (hold === undefined) continue;
+      await this.#hold(payout, hold);
+      logger.info({ payoutId: payout.payoutId, rule: hold.rule, reason: hold.message }, 'payout held by the policy');
+    }
+    this.#cursor = next;
+  }
+}
+
+/** What its wording says of sums changes all the time: that alone is not worth a write. */
+function isSameHold(one: HeldFor | undefined, other: HeldFor): boolean {
+  if (one === undefined) return false;
+  const isSameEnd =
+    one.until === undefined || other.until === undefined
+      ? one.until === other.until
+      : Math.abs(Date.parse(one.until) - Date.parse(other.until)) < 2_000;
+  const [had, has] = [one.needs, other.needs];
+  return (
+    isSameEnd &&
+    one.kind === other.kind &&
+    one.reason === other.reason &&
+    one.rule === other.rule &&
+    had?.by === has?.by &&
+    had?.persons === has?.persons
+  );
+}

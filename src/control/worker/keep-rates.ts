@@ -1,0 +1,71 @@
+import { isAborted, type Clock } from '../../clock.js';
+import { DEFAULT_USD, type Policy } from '../policy/policy.js';
+import type { UsdRates } from '../policy/usd-rates.js';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { SendJournal } from '../../journal/send-journal.js';
+import type { Logger } from '../../logger.js';
+import { parseCurrencies } from '../../worker/gateway-facts/parse-currencies.js';
+
+export interface KeepRatesOptions {
+  readonly rates: UsdRates;
+  readonly journal: Pick<SendJournal, 'rateAnchors' | 'noteRates'>;
+  /** The policy that counts now. */
+  readonly policy: () => Policy;
+  readonly gateway: Pick<GatewayClient, 'currencies'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** At the most; more often where the policy takes rates for old sooner, or payouts would wait between two queries. */
+const FETCH_EVERY_MS = 5 * 60_000;
+/** A query that failed is repeated after this time: payouts wait for it. */
+const RETRY_MS = 10_000;
+/** How often it is looked whether the policy asks for dollars by now. */
+const CHECK_EVERY_MS = 1_000;
+
+/**
+ * Fetches rates in dollars from the gateway until the signal is aborted, for as long as the policy asks for any. Those that are
+ * cached in Redis are for people to read: who can write there could set them.
+ */
+export async function keepRates(options: KeepRatesOptions, signal: AbortSignal): Promise<void> {
+  const { policy, clock, logger } = options;
+  let fetchAt = -Infinity;
+  let reported: string | undefined;
+  while (!isAborted(signal)) {
+    if (asksForDollars(policy()) && clock.now() >= fetchAt) {
+      try {
+        await fetchRates(options);
+        // A currency whose rate was named once waits for the second.
+        fetchAt = clock.now() + (options.rates.isUnconfirmed ? RETRY_MS : fetchEveryMs(policy()));
+        reported = undefined;
+      } catch (error) {
+        const { message } = error as Error;
+        if (message !== reported)
+          logger.warn({ error: message }, 'rates in dollars could not be fetched; payouts wait');
+        reported = message;
+        fetchAt = clock.now() + RETRY_MS;
+      }
+    }
+    await clock.sleep(CHECK_EVERY_MS, signal);
+  }
+}
+
+async function fetchRates({ gateway, rates, journal, clock }: KeepRatesOptions): Promise<void> {
+  const currencies = parseCurrencies(await gateway.currencies());
+  const known = currencies.flatMap(({ paymentId, usdRate }) =>
+    usdRate === undefined ? [] : [[paymentId, usdRate] as const],
+  );
+  if (known.length === 0) throw new Error('/currencies: no item has a rate that is understood');
+  const wallNow = clock.wallNow();
+  const moved = rates.update(known, journal.rateAnchors, { now: clock.now(), wallNow });
+  if (moved.size > 0) await journal.noteRates({ at: wallNow, usd: Object.fromEntries(moved) });
+}
+
+function fetchEveryMs({ usd = DEFAULT_USD }: Policy): number {
+  return Math.min(FETCH_EVERY_MS, Math.max(RETRY_MS, usd.maxAgeMs / 2));
+}
+
+/** Whether a rule needs to know what a payout is worth in dollars. */
+export function asksForDollars({ rules }: Policy): boolean {
+  return rules.some(({ when, cap }) => when.usdAbove !== undefined || cap?.unit === 'usd');
+}

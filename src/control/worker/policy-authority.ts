@@ -1,0 +1,311 @@
+import type { Clock } from '../../clock.js';
+import { countApprovals, type ApprovalCount } from '../approvals/count-approvals.js';
+import type { KeyFinder, Keyring } from '../keys/keyring.js';
+import { findStranger } from '../keys/person.js';
+import { decide, type Decision, type PolicySubject, type UsdWorth, type Verdict } from '../policy/decide.js';
+import { DEFAULT_USD, type Policy, type PolicyRule } from '../policy/policy.js';
+import type { SpendEvent } from '../policy/spend-event.js';
+import { UsdRates } from '../policy/usd-rates.js';
+import { walletAndTagKey } from '../../gateway/wallet.js';
+import type { RejectionNote, SignedSend } from '../../journal/journal-line.js';
+import type { SendJournal } from '../../journal/send-journal.js';
+import type { Hold } from '../../ledger/hold.js';
+import type { RuleUsage } from '../../ledger/policy-report.js';
+import type { Payout } from '../../ledger/payout.js';
+import type { CurrentPolicy } from '../policy/current-policy.js';
+import type { SendAuthority, SendPermit } from '../../worker/sender/send-authority.js';
+import { describeUsage } from './describe-usage.js';
+import { Spending } from './spending.js';
+import { toHold } from './to-hold.js';
+import { WaitingLines, type FrontOfLine } from './waiting-lines.js';
+
+/** A policy as it was read last: its parts change together. */
+export type PolicyInForce = Pick<CurrentPolicy, 'policy' | 'hash' | 'isListed' | 'longestWindowMs'>;
+
+export interface PolicyAuthorityOptions {
+  readonly platformId: number;
+  /** The policy as it was read last. */
+  readonly current: PolicyInForce;
+  /** Judges signatures first; undefined where nothing has to be signed. */
+  readonly signatures?: SendAuthority | undefined;
+  /** Whose approvals count; undefined where none do. */
+  readonly keyring?: (KeyFinder & Pick<Keyring, 'keys'>) | undefined;
+  readonly journal: Pick<SendJournal, 'takeSpends' | 'seenAt' | 'rejectionOf' | 'noteRejected'>;
+  readonly clock: Pick<Clock, 'now' | 'wallNow'>;
+  /** For how long a request may be on its way after it was journaled, ms. */
+  readonly doubtMs: number;
+  /** See `UsdRates`. */
+  readonly rateMoveEveryMs?: number | undefined;
+}
+
+/** Grants what the policy lets leave. It only holds: nothing here cancels a payout. */
+export class PolicyAuthority implements SendAuthority {
+  readonly #options: PolicyAuthorityOptions;
+  readonly #spending: Spending;
+  readonly #lines = new WaitingLines();
+  readonly #keepMs: number;
+  readonly rates: UsdRates;
+  /** What belongs together of the policy that was read last. */
+  #loaded: Omit<PolicyInForce, 'longestWindowMs'>;
+  /** When what is held without waiting in a line is to be judged again, monotonic, ms. */
+  readonly #due = new Map<string, number>();
+  /** Addresses that were seen first since {@link takeUnseen}. */
+  #unseen = new Set<string>();
+  /** Rejections that the journal does not have yet, by intent. */
+  readonly #unkept = new Map<string, RejectionNote>();
+
+  constructor(options: PolicyAuthorityOptions) {
+    const { current, clock, doubtMs } = options;
+    this.#options = options;
+    this.#loaded = snapshot(current);
+    this.rates = new UsdRates(this.#loaded.policy.usd ?? DEFAULT_USD, options.rateMoveEveryMs);
+    this.#keepMs = current.longestWindowMs + doubtMs;
+    this.#spending = new Spending({ clock, doubtMs, keepMs: this.#keepMs }, this.#world);
+  }
+
+  /** The hash of the policy that counts. */
+  get hash(): string {
+    this.#useCurrent();
+    return this.#loaded.hash;
+  }
+
+  /** What counts in the windows of the policy. */
+  get usage(): RuleUsage[] {
+    this.#useCurrent();
+    this.catchUp();
+    return describeUsage(this.#loaded.policy, this.#spending, this.#lines, this.#options.clock.now());
+  }
+
+  /** Whether a rule can be judged before it is a payout's turn. */
+  get hasEarlyRules(): boolean {
+    return this.#loaded.policy.rules.some(isEarly);
+  }
+
+  /**
+   * This process has the lease: what others spent counts too.
+   * @param ledger - a witness that anybody may have altered: of spends that the journal has, it is not asked
+   */
+  takeOver(ledger: readonly SpendEvent[]): void {
+    this.#take('by wall clock');
+    const idOf = (event: SpendEvent): string => (event.kind === 'begun' ? event.spend.id : event.id);
+    const known = new Set(ledger.map(idOf).filter((id) => this.#spending.has(id)));
+    this.#spending.take(
+      ledger.filter((event) => !known.has(idOf(event))),
+      'by wall clock',
+    );
+    this.#lines.clear();
+    this.#due.clear();
+  }
+
+  /** Another process has the lease: remembers what it spends. Call it now and then. */
+  standBy(): void {
+    this.#take('by wall clock');
+  }
+
+  /** Takes what this process has spent since. Call it often: a spend grows old from the first call after its answer. */
+  catchUp(): void {
+    this.#take('now');
+  }
+
+  #take(placing: 'by wall clock' | 'now'): void {
+    const events = this.#options.journal.takeSpends();
+    this.#spending.take(events, placing);
+    for (const event of events) if (event.kind === 'begun') this.leave(event.spend.payoutId);
+  }
+
+  /** The lines whose first payout has room by now, each from its front on, and a few others in turn: those may be gone. */
+  findFronts(): string[][] {
+    this.#useCurrent();
+    const now = this.#options.clock.now();
+    const hasRoom = ({ rule, bucket, value }: FrontOfLine): boolean => {
+      const { unknown, sum } = this.#spending.view(rule, bucket);
+      const limit = this.#loaded.policy.rules.find(({ name }) => name === rule)?.cap?.limit ?? 0n;
+      return unknown === undefined && sum(now) + value <= limit;
+    };
+    return this.#lines.take(hasRoom, OTHER_FRONTS);
+  }
+
+  /** Payouts that are held, wait in no line, and are to be judged again by now. @param limit - the most of them */
+  findDue(limit: number): string[] {
+    const now = this.#options.clock.now();
+    const due: string[] = [];
+    for (const [payoutId, at] of this.#due) {
+      if (due.length === limit) break;
+      if (at <= now) due.push(payoutId);
+    }
+    return due;
+  }
+
+  /** Whether it is known when a payout that is held is to be judged again. */
+  knows(payoutId: string): boolean {
+    return this.#lines.has(payoutId) || this.#due.has(payoutId);
+  }
+
+  /** A payout is neither queued nor held any more. */
+  leave(payoutId: string): void {
+    this.#lines.leave(payoutId);
+    this.#due.delete(payoutId);
+  }
+
+  /**
+   * Why a payout could not be sent however much room there was; undefined where nothing is known against it yet. So that
+   * persons can approve it while it waits for its turn.
+   */
+  judgeEarly(payout: Payout): Hold | undefined {
+    const permit = this.#options.signatures?.permit(payout) ?? { kind: 'granted' };
+    if (permit.kind === 'refused') return undefined;
+    const { policy } = this.#loaded;
+    const early = { ...policy, uncovered: 'send', rules: policy.rules.filter(isEarly) } as const;
+    const { verdict } = this.#decide(early, payout, permit.signed).decision;
+    if (verdict.kind === 'send' || (verdict.kind === 'wait' && verdict.until === undefined)) return undefined;
+    this.#remember(payout.payoutId, verdict);
+    return toHold(verdict);
+  }
+
+  /** When is a payout to be judged again? Of approvals, and of another policy, the worker hears in other ways. */
+  #remember(payoutId: string, verdict: Verdict): void {
+    const { clock } = this.#options;
+    const until = verdict.kind === 'send' ? undefined : verdict.until;
+    const comesByItself = verdict.kind === 'wait' ? !this.#lines.has(payoutId) : until !== undefined;
+    if (!comesByItself) {
+      this.#due.delete(payoutId);
+      return;
+    }
+    const waitMs = until === undefined ? AGAIN_MS : Math.max(0, until - clock.wallNow());
+    this.#due.set(payoutId, clock.now() + waitMs);
+  }
+
+  /** Addresses that are to be noted as seen; each is returned once. */
+  takeUnseen(): string[] {
+    const unseen = [...this.#unseen];
+    this.#unseen = new Set();
+    return unseen;
+  }
+
+  async keepRejections(): Promise<void> {
+    for (const [intent, note] of this.#unkept) {
+      await this.#options.journal.noteRejected(note);
+      this.#unkept.delete(intent);
+    }
+  }
+
+  permit(payout: Payout): SendPermit {
+    const permit = this.#options.signatures?.permit(payout) ?? { kind: 'granted' };
+    if (permit.kind === 'refused') {
+      this.leave(payout.payoutId);
+      return permit;
+    }
+    this.#useCurrent();
+    this.catchUp();
+    // It may be sent once more: its earlier attempts paid nothing.
+    if (payout.attempt > 0) this.#spending.releasePayout(payout.payoutId);
+    const { decision, approvals, worth } = this.#decide(this.#loaded.policy, payout, permit.signed);
+    this.#keepInLine(payout.payoutId, decision);
+    const { verdict } = decision;
+    this.#remember(payout.payoutId, verdict);
+    if (verdict.kind !== 'send') return { kind: 'refused', hold: toHold(verdict) };
+    const { hash: policy } = this.#loaded;
+    const judged = {
+      policy,
+      ...(worth.kind === 'known' ? { usd: worth.micros.toString() } : {}),
+      ...(approvals.counted.length === 0 ? {} : { approvals: approvals.counted }),
+    };
+    return { ...permit, counted: { judged, keepMs: this.#keepMs } };
+  }
+
+  #decide(policy: Policy, payout: Payout, signed: SignedSend | undefined): Judgement {
+    const { clock, journal, keyring } = this.#options;
+    const { payoutId, paymentId, amount, addressTo } = payout;
+    const subject: PolicySubject = { paymentId, amount, addressTo, signer: signed?.key };
+    const approvals = this.#countApprovals(payout, signed);
+    const now = clock.now();
+    const worth = this.rates.worthOf(paymentId, amount, now);
+    const address = walletAndTagKey(addressTo);
+    const addressSeenAt = journal.seenAt(address);
+    if (addressSeenAt === undefined && this.#asksForNewAddresses) this.#unseen.add(address);
+    const { isListed } = this.#loaded;
+    const decision = decide(policy, subject, {
+      ...{ now, wallNow: clock.wallNow(), worth, addressSeenAt, isListed },
+      window: (rule, bucket) => ({
+        ...this.#spending.view(rule, bucket),
+        ahead: this.#lines.ahead(rule, bucket, payoutId),
+      }),
+      approvedBy: approvals.approvedBy,
+      rejectedBy: approvals.rejectedBy,
+      // As it was signed.
+      stranger: keyring && findStranger(payout.signed?.requestedBy, keyring.keys),
+    });
+    return { decision, approvals, worth };
+  }
+
+  /** Free to go, it keeps its place until it is sent; held for another reason, it keeps nobody waiting. */
+  #keepInLine(payoutId: string, { verdict, all }: Decision): void {
+    if (verdict.kind === 'wait') this.#lines.stand(payoutId, all);
+    else if (verdict.kind !== 'send') this.#lines.leave(payoutId);
+  }
+
+  #countApprovals({ payoutId, approvals = [], signed: stored }: Payout, signed: SignedSend | undefined): ApprovalCount {
+    const { platformId, keyring, clock, journal } = this.#options;
+    if (keyring === undefined || signed === undefined) return NO_APPROVALS;
+    const signedBy = keyring.find(signed.key)?.person ?? '';
+    // As it was signed.
+    const requestedBy = stored?.requestedBy;
+    const { intent, issuedAt } = signed;
+    const payout = { platformId, payoutId, intent, signedBy, requestedBy };
+    const [lifetimeMs, now] = [this.#loaded.policy.approvalsExpireAfterMs, clock.wallNow()];
+    const count = countApprovals(payout, approvals, { keyring, lifetimeMs, now });
+    const kept = journal.rejectionOf({ payoutId, intent, issuedAt });
+    if (count.rejection !== undefined) {
+      const { by, expiresAt } = count.rejection;
+      const note = { payoutId, intent, issuedAt, by, expiresAt: Date.parse(expiresAt) };
+      if (note.expiresAt > (kept?.expiresAt ?? 0)) this.#unkept.set(intent, note);
+    }
+    if (kept === undefined || kept.expiresAt <= now) return count;
+    return { ...count, rejectedBy: count.rejectedBy ?? keyring.find(kept.by)?.person ?? kept.by };
+  }
+
+  get #asksForNewAddresses(): boolean {
+    return this.#loaded.policy.rules.some(({ when }) => when.isAddressNew === true);
+  }
+
+  #useCurrent(): void {
+    const { current } = this.#options;
+    if (current.policy === this.#loaded.policy) return;
+    this.#loaded = snapshot(current);
+    this.rates.use(this.#loaded.policy.usd ?? DEFAULT_USD);
+    this.#spending.use(this.#world);
+    // Rules may have other names now; who waits comes back in the order in which it was held.
+    this.#lines.clear();
+  }
+
+  get #world(): ConstructorParameters<typeof Spending>[1] {
+    const { policy, isListed } = this.#loaded;
+    const worthOf = (paymentId: number, amount: string): UsdWorth =>
+      this.rates.worthOf(paymentId, amount, this.#options.clock.now());
+    return { policy, isListed, worthOf };
+  }
+}
+
+/** What the rules say of a payout, and what they were told. */
+interface Judgement {
+  readonly decision: Decision;
+  readonly approvals: ApprovalCount;
+  readonly worth: UsdWorth;
+}
+
+const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
+
+function snapshot({ policy, hash, isListed }: PolicyInForce): Omit<PolicyInForce, 'longestWindowMs'> {
+  return { policy, hash, isListed };
+}
+
+/** Whether the answer of a rule does not depend on what else is sent until the payout's turn, or on the hour. */
+function isEarly({ cap, hours }: PolicyRule): boolean {
+  return cap?.withinMs === undefined && hours === undefined;
+}
+
+/** What waits and does not say until when is judged again after this time. */
+const AGAIN_MS = 30_000;
+
+/** How many lines without room are looked at each time: their first payout may have been cancelled. */
+const OTHER_FRONTS = 20;

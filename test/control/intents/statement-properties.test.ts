@@ -1,0 +1,177 @@
+import { createPublicKey } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { ACT_NAMES, formatAct, type Act } from '../../../src/control/approvals/act.js';
+import { signText, verifyText } from '../../../src/control/keys/ed25519.js';
+import { formatIntent, type Intent } from '../../../src/control/intents/intent.js';
+import { formatReceipt, type Receipt } from '../../../src/control/intents/receipt.js';
+import { StatementError } from '../../../src/control/intents/statement.js';
+import { testKey } from '../support/keys.js';
+
+/** What a forger would put into a value: names and signs of other lines, text that looks equal. */
+const spice = fc.constantFrom(
+  '=',
+  '=amount=',
+  'amount',
+  'é',
+  'e\u0301',
+  '💸',
+  ' ',
+  '\\n',
+  '%0A',
+  '0',
+  '1',
+  '.',
+  'symbol=',
+);
+const line = fc
+  .array(fc.oneof(spice, fc.string({ unit: 'grapheme' })), { maxLength: 4 })
+  .map((parts) => parts.join(''));
+const value = line.filter((text) => !/[\p{Cc}\u2028\u2029\p{Surrogate}]/u.test(text));
+const filled = value.filter((text) => text !== '');
+const optional = fc.option(filled, { nil: undefined });
+const number = fc.maxSafeNat();
+
+const intents: fc.Arbitrary<Intent> = fc.record({
+  audience: optional,
+  platformId: number,
+  payoutId: value,
+  paymentId: number,
+  amount: value,
+  addressTo: value,
+  symbol: optional,
+  reference: optional,
+  metadata: fc.option(value, { nil: undefined }),
+  notBefore: optional,
+  requestedBy: optional,
+  issuedAt: value,
+  expiresAt: value,
+});
+const acts: fc.Arbitrary<Act> = fc.record({
+  audience: optional,
+  act: fc.constantFrom(...ACT_NAMES),
+  payoutId: value,
+  intent: value,
+  attempt: fc.option(number, { nil: undefined }),
+  reason: value,
+  by: value,
+  at: value,
+  expiresAt: value,
+});
+const receipts: fc.Arbitrary<Receipt> = fc.record({
+  audience: optional,
+  payoutId: value,
+  intent: value,
+  state: value,
+  attempt: number,
+  txhash: value,
+  at: value,
+});
+
+const PLATFORM = 4242;
+const kinds = [
+  ['intent', intents, (fields: unknown) => formatIntent(fields as Intent)],
+  ['act', acts, (fields: unknown) => formatAct(PLATFORM, fields as Act)],
+  ['receipt', receipts, (fields: unknown) => formatReceipt(PLATFORM, fields as Receipt)],
+] as const;
+const privateKey = testKey(1);
+const publicKey = createPublicKey(privateKey);
+const isEqual = (one: object, other: object): boolean =>
+  Object.keys(one).every((field) => Reflect.get(one, field) === Reflect.get(other, field));
+
+describe.each(kinds)('the bytes of an %s', (_, arbitrary, format) => {
+  const fields = arbitrary as fc.Arbitrary<object>;
+
+  it('change with every field, and the signature with them', () => {
+    fc.assert(
+      fc.property(fields, fields, (one, other) => {
+        const [text, signature] = [format(one), signText(format(one), privateKey)];
+        expect(verifyText(text, signature, publicKey)).toBe(true);
+        for (const field of Object.keys(one)) {
+          const altered: object = { ...one, [field]: Reflect.get(other, field) as unknown };
+          if (isEqual(one, altered)) continue;
+          expect(format(altered)).not.toBe(text);
+          expect(verifyText(format(altered), signature, publicKey)).toBe(false);
+        }
+      }),
+    );
+  });
+
+  it('are never those of another one', () => {
+    fc.assert(
+      fc.property(fields, fields, (one, other) => {
+        expect(Buffer.from(format(one)).equals(Buffer.from(format(other)))).toBe(isEqual(one, other));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('say in every case of a version the same number of lines, of which each names its field', () => {
+    fc.assert(
+      fc.property(fields, fields, (one, another) => {
+        const other = { ...another, audience: Reflect.get(one, 'audience') as unknown };
+        const names = (text: string): string[] => text.split('\n').map((entry) => entry.split('=', 1)[0] ?? '');
+        expect(names(format(one))).toEqual(names(format(other)));
+      }),
+    );
+  });
+
+  it('do not exist where a value is more than one line, or has no bytes of its own', () => {
+    const bad = fc.constantFrom(
+      ...[
+        '\n',
+        '\r',
+        '\u0000',
+        '\t',
+        '\u001f',
+        '\u007f',
+        '\u0085',
+        '\u009f',
+        '\u2028',
+        '\u2029',
+        '\ud800',
+        '\udfff',
+        '\udc00\ud800',
+      ],
+    );
+    fc.assert(
+      fc.property(fields, bad, value, value, (one, character, before, behind) => {
+        for (const [field, given] of Object.entries(one)) {
+          if (typeof given !== 'string' || field === 'metadata') continue;
+          expect(() => format({ ...one, [field]: before + character + behind })).toThrow(StatementError);
+        }
+      }),
+    );
+  });
+});
+
+it('an optional field that is there and empty is no intent: its bytes would be those of one without it', () => {
+  const intent = {
+    platformId: 1,
+    payoutId: 'a',
+    paymentId: 6,
+    amount: '1',
+    addressTo: 'w',
+    issuedAt: '',
+    expiresAt: '',
+  };
+  for (const field of ['symbol', 'reference', 'notBefore', 'requestedBy']) {
+    expect(() => formatIntent({ ...intent, [field]: '' })).toThrow(new StatementError(field, 'must not be empty'));
+  }
+  expect(formatIntent({ ...intent, metadata: '' })).not.toBe(formatIntent(intent));
+});
+
+it('no text is of two types', () => {
+  fc.assert(
+    fc.property(intents, acts, receipts, (intent, act, receipt) => {
+      const texts = [formatIntent(intent), formatAct(PLATFORM, act), formatReceipt(PLATFORM, receipt)];
+      const signatures = texts.map((text) => signText(text, privateKey));
+      texts.forEach((text, index) => {
+        signatures.forEach((signature, other) => {
+          expect(verifyText(text, signature, publicKey)).toBe(index === other);
+        });
+      });
+    }),
+    { numRuns: 20 },
+  );
+});

@@ -1,0 +1,121 @@
+import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
+import type { Payout } from '../../../src/ledger/payout.js';
+import type { SpendEvent } from '../../../src/control/policy/spend-event.js';
+import { PolicyAuthority, type PolicyAuthorityOptions } from '../../../src/control/worker/policy-authority.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
+
+export const PLATFORM_ID = 4242;
+export const DOUBT_MS = 10_000;
+
+/** Time that a test lets pass. */
+export class TestClock {
+  wallOffsetMs = Date.UTC(2030, 0, 1);
+  #now = 5_000_000;
+
+  now(): number {
+    return this.#now;
+  }
+
+  wallNow(): number {
+    return Math.round(this.#now) + this.wallOffsetMs;
+  }
+
+  pass(ms: number): void {
+    this.#now += ms;
+  }
+}
+
+/** A policy with these rules. */
+export function policyOf(...rules: readonly object[]): Policy {
+  return parsePolicy({ version: '1', platformId: String(PLATFORM_ID), default: 'send', rules });
+}
+
+/** A policy as the worker has it, which a test can exchange. */
+export class TestPolicy {
+  readonly longestWindowMs = 86_400_000;
+  readonly isListed = (): boolean => false;
+
+  policy: Policy;
+
+  constructor(policy: Policy) {
+    this.policy = policy;
+  }
+
+  get hash(): string {
+    return `hash of ${this.policy.rules.map(({ name }) => name).join(' ')}`;
+  }
+}
+
+/** A worker's policy, its journal and what it sends. */
+export class PolicyRig {
+  readonly clock: TestClock;
+  readonly current: TestPolicy;
+  /** The file, which outlives a process. */
+  readonly lines: MemoryJournal['lines'] = [];
+  journal!: MemoryJournal;
+  authority!: PolicyAuthority;
+  readonly #options: Partial<PolicyAuthorityOptions>;
+  #sends = 0;
+
+  constructor(clock: TestClock, policy: Policy, options: Partial<PolicyAuthorityOptions> = {}) {
+    this.clock = clock;
+    this.current = new TestPolicy(policy);
+    this.#options = options;
+    this.restart();
+  }
+
+  /** A process begins, and takes over. @param ledger - what Redis says was spent */
+  restart(ledger: readonly SpendEvent[] = []): void {
+    const { clock, current } = this;
+    this.journal = new MemoryJournal('j', this.lines);
+    const about = { platformId: PLATFORM_ID, journal: this.journal, clock, doubtMs: DOUBT_MS };
+    this.authority = new PolicyAuthority({ ...about, current: current, ...this.#options });
+    this.authority.takeOver(ledger);
+  }
+
+  payout(payoutId: string, amount: string, given: Partial<Payout> = {}): Payout {
+    const at = new Date(this.clock.wallNow()).toISOString();
+    return {
+      ...{
+        payoutId,
+        paymentId: 6,
+        amount,
+        addressTo: `wallet-${payoutId}`,
+        state: 'queued',
+        attempt: 0,
+        requeueCount: 0,
+      },
+      ...{ createdAt: at, updatedAt: at, history: [] },
+      ...given,
+    };
+  }
+
+  /** What the policy says of it: `send`, or its verdict and why. */
+  ask(payout: Payout): string {
+    const permit = this.authority.permit(payout);
+    return permit.kind === 'granted' ? 'send' : `${permit.hold.reason}: ${permit.hold.message}`;
+  }
+
+  /** Begins a send. @returns tells what came of it; undefined where the policy does not let it pass */
+  async begin(
+    payout: Payout,
+  ): Promise<((outcome: 'accepted' | 'rejected' | 'unknown' | 'not_sent') => void) | undefined> {
+    const permit = this.authority.permit(payout);
+    if (permit.kind === 'refused') return undefined;
+    const { payoutId, paymentId, amount, addressTo } = payout;
+    const send = { payoutId, attempt: payout.attempt + 1, token: `t${(this.#sends += 1)}` };
+    const { journal, clock } = this;
+    await journal.bind({ ledgerId: 'l', epoch: 1, sends: 0, token: '' });
+    const request = { paymentId, amount, addressTo };
+    const [at, after] = [clock.wallNow(), { sends: 0, token: '' }];
+    await journal.append({
+      ...{ ...send, epoch: 1, sends: 1, after, request, at },
+      ...(permit.counted && { judged: permit.counted.judged }),
+    });
+    this.authority.catchUp();
+    return (kind) => {
+      journal.noteOutcome(send, { kind, txhash: 'tx', message: 'no', reason: 'no answer' }, clock.wallNow());
+      this.authority.catchUp();
+    };
+  }
+}
