@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { InvalidConfigError } from './errors.js';
+import { audienceField, baseUrlField } from './fields.js';
 import type { PartialSettings, Setting, Settings } from './setting.js';
 import { ACCOUNT_SETTINGS } from './settings.js';
 
@@ -36,4 +38,36 @@ export const partialAccountSettingsSchema = z
 export function completeSettings(settings: PartialAccountSettings): AccountSettings {
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
   return { ...DEFAULT_ACCOUNT_SETTINGS, ...Object.fromEntries(given) };
+}
+
+/** What names the environment of an account. */
+export interface AudienceSource {
+  readonly platformId: number;
+  /** @defaultValue the gateway's URL and the account */
+  readonly audience?: string | undefined;
+  readonly baseUrl?: string | undefined;
+}
+
+/**
+ * The environment of an account: what the setting says, else the gateway's URL in its one spelling and the account.
+ * @throws InvalidConfigError that names what to set
+ */
+export function audienceOf({ platformId, audience, baseUrl }: AudienceSource): string {
+  if (audience !== undefined) return checkAudience(audience, 'is not valid');
+  const url = baseUrlField.safeParse(baseUrl);
+  if (!url.success)
+    throw audienceError(
+      "is required, or GATEWAY_BASE_URL: which environment is signed for. `payouts doctor` on the worker's host shows it",
+    );
+  return checkAudience(`${url.data}#${platformId}`, 'is required, because GATEWAY_BASE_URL is too long for a default');
+}
+
+function checkAudience(text: string, otherwise: string): string {
+  const parsed = audienceField.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw audienceError(`${otherwise}: it ${parsed.error.issues[0]?.message ?? ''} (got ${JSON.stringify(text)})`);
+}
+
+function audienceError(message: string): InvalidConfigError {
+  return new InvalidConfigError([{ field: 'PAYOUT_AUDIENCE', message }]);
 }

@@ -3,9 +3,9 @@ export { PayoutProducer, type PayoutProducerOptions } from './producer/payout-pr
 export type { BulkEnqueue, BulkResult, EnqueuedPayout } from './producer/enqueue-results.js';
 export type { SigningKeyOption } from './control/keys/signing-key-option.js';
 export type { AccountConnectionOptions } from './queues/open-ledger.js';
-export type { Approval, ApprovalDecision, SignedApproval } from './control/approvals/approval.js';
-export type { IntentSignature, StoredSignature } from './control/intents/signed-payout.js';
-export type { StoredReceipt } from './control/intents/receipt.js';
+export type { Approval, ApprovalDecision, SignedApproval } from './ledger/control-record.js';
+export type { IntentSignature, StoredSignature } from './ledger/control-record.js';
+export type { StoredReceipt } from './ledger/control-record.js';
 export { PayoutOperator, type PayoutOperatorOptions } from './operator/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/set-pause.js';

@@ -1,4 +1,4 @@
-import type { RateAnchor, SpendEvent } from '../control/policy/spend-event.js';
+import type { RateAnchor, SpendEvent } from '../ledger/spend-event.js';
 import { parseWallet, walletAndTagKey } from '../gateway/wallet.js';
 import type {
   CompleteNote,

@@ -1,5 +1,4 @@
 import type { JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
-import type { IntentProof } from '../control/intents/signed-payout.js';
 import type { WithdrawRequest } from '../gateway/withdraw-gateway.js';
 
 /**
@@ -157,6 +156,24 @@ export interface JudgedSend {
   readonly usd?: string | undefined;
   /** Hashes of the approvals that counted. */
   readonly approvals?: readonly string[] | undefined;
+}
+
+/**
+ * What a verifier of a send needs beside the payment and its times in ms, so that the statement can be made again without the
+ * payout's record.
+ */
+export interface IntentProof {
+  readonly signature: string;
+  /** Undefined where it names none. */
+  readonly audience?: string | undefined;
+  /** The times as they were signed, where that is not how `toISOString` writes them. */
+  readonly issuedAt?: string | undefined;
+  readonly expiresAt?: string | undefined;
+  /** SHA-256, hexadecimal. */
+  readonly metadataHash?: string | undefined;
+  readonly requestedBy?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly notBefore?: string | undefined;
 }
 
 /** The verified intent of a send. Hashes are SHA-256, hexadecimal; times are wall clock, ms. */

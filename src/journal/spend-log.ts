@@ -1,4 +1,4 @@
-import type { SpendEvent } from '../control/policy/spend-event.js';
+import type { SpendEvent } from '../ledger/spend-event.js';
 import { identify, type OutcomeLine, type SendLine } from './journal-line.js';
 
 /** What a journal's lines say of money that was spent, kept until it is taken. */

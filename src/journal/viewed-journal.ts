@@ -1,4 +1,4 @@
-import type { RateAnchor, SpendEvent } from '../control/policy/spend-event.js';
+import type { RateAnchor, SpendEvent } from '../ledger/spend-event.js';
 import type { SendAttempt } from '../ledger/sender-ledger.js';
 import type { JournaledLedger, JournalEntry, JournalPeer, RejectionNote, SignedIntent } from './journal-line.js';
 import type { JournalView } from './journal-view.js';

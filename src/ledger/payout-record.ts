@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { StoredReceipt } from '../control/intents/receipt.js';
-import type { IntentSignature, StoredSignature } from '../control/intents/signed-payout.js';
-import { parseApprovals } from './approval-fields.js';
+import { parseApprovals, parseReceipt, parseSignature, toSignatureFields } from './control-record.js';
 import { parseHistoryEntry } from './history-entry.js';
 import { parseHeldField } from './hold.js';
 import { type HistoryEntry, type NewPayout, type Payout, type ValidPayout, UnreadableRecordError } from './payout.js';
@@ -22,45 +20,6 @@ export function toRecordFields(payout: Omit<NewPayout, 'payoutId'>): string[] {
     ...(requestedBy === undefined ? [] : ['requestedBy', requestedBy]),
     ...(signed === undefined ? [] : toSignatureFields(signed)),
   ];
-}
-
-/** A value of over 64 bytes would make Redis store the whole record at twice its size: a long one takes more fields. */
-const LONGEST_VALUE = 64;
-const PARTS = ['', 'Rest', 'Rest2', 'Rest3', 'Rest4'] as const;
-
-/** What the record has under a name, in as many fields as it needs: `sig`, `sigRest` and so on. All are ASCII. */
-function inParts(name: string, text: string): string[] {
-  return PARTS.flatMap((suffix, index) => {
-    const part = text.slice(index * LONGEST_VALUE, (index + 1) * LONGEST_VALUE);
-    return part === '' ? [] : [`${name}${suffix}`, part];
-  });
-}
-
-function joinParts(record: PayoutRecord, name: string): string | undefined {
-  return record[name] === undefined ? undefined : PARTS.map((suffix) => record[`${name}${suffix}`] ?? '').join('');
-}
-
-function toSignatureFields({ key, signature, audience = '', issuedAt, expiresAt }: IntentSignature): string[] {
-  return ['key', key, ...inParts('sig', signature), 'iat', issuedAt, 'exp', expiresAt, ...inParts('aud', audience)];
-}
-
-function parseSignature(record: PayoutRecord): StoredSignature | undefined {
-  const { key, iat = '', exp = '', metadata, requestedBy } = record;
-  const [signature, audience] = [joinParts(record, 'sig'), joinParts(record, 'aud')];
-  if (key === undefined || signature === undefined) return undefined;
-  return { key, signature, issuedAt: iat, expiresAt: exp, metadata, requestedBy, ...(audience && { audience }) };
-}
-
-/** The receipt as fields: `KEY SIGNATURE AUDIENCE`. Its time is that of the change, which the history has. */
-export function toReceiptFields({ key, signature, audience }: StoredReceipt): string[] {
-  return inParts('receipt', [key, signature, ...(audience === undefined ? [] : [audience])].join(' '));
-}
-
-function parseReceipt(record: PayoutRecord, at: string): StoredReceipt | undefined {
-  const text = joinParts(record, 'receipt');
-  if (text === undefined) return undefined;
-  const [key = '', signature = '', audience] = text.split(' ');
-  return { key, at, signature, ...(audience && { audience }) };
 }
 
 /** A reply of HGETALL inside a script: field, value, field, value, … */

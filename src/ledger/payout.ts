@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { amountField, payoutIdField, personField, toProblem, wholeNumberField } from '../fields.js';
-import type { SignedApproval } from '../control/approvals/approval.js';
-import type { StoredReceipt } from '../control/intents/receipt.js';
-import type { IntentSignature, StoredSignature } from '../control/intents/signed-payout.js';
+import type { SignedApproval, IntentSignature, StoredSignature, StoredReceipt } from './control-record.js';
 import { addressToField, paymentIdField, symbolField } from '../gateway/payment-fields.js';
 import { addSignatureProblems, signatureFields, takeSignature } from './signature-input.js';
 import type { PayoutState } from './states.js';

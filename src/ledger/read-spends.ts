@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Spend, SpendEvent } from '../control/policy/spend-event.js';
+import type { Spend, SpendEvent } from './spend-event.js';
 import { amountField } from '../fields.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 

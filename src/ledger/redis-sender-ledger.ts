@@ -1,4 +1,4 @@
-import type { SpendEvent } from '../control/policy/spend-event.js';
+import type { SpendEvent } from './spend-event.js';
 import type { SentOutcome } from '../gateway/withdraw-gateway.js';
 import { findForgottenSends } from './adopt-ledger.js';
 import { prepareWrite, type Confirmation } from './confirm-write.js';

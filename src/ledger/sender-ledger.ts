@@ -1,4 +1,4 @@
-import type { Spend, SpendEvent } from '../control/policy/spend-event.js';
+import type { Spend, SpendEvent } from './spend-event.js';
 import type { SentOutcome } from '../gateway/withdraw-gateway.js';
 import type { Hold } from './hold.js';
 import type { Payout } from './payout.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { IntentSignature } from '../control/intents/signed-payout.js';
+import type { IntentSignature } from './control-record.js';
 import { audienceField, keyNameField } from '../fields.js';
 
 /** The signature of a payout that was signed before it is enqueued, as `payouts sign` adds it to the payout's fields. */

@@ -1,4 +1,4 @@
-import type { StoredReceipt } from '../control/intents/receipt.js';
+import type { StoredReceipt } from './control-record.js';
 import { ConflictError, NotFoundError } from '../errors.js';
 import { formatAlternatives } from '../format.js';
 import type { ScriptRejection } from './script-rejection.js';

@@ -1,4 +1,4 @@
-import { audienceOf } from '../control/keys/audience.js';
+import { audienceOf } from '../account-settings.js';
 import type { ActSigner } from '../control/approvals/act-signer.js';
 import { ClosedError, InvalidInputError } from '../errors.js';
 import type { StatusGateway } from '../gateway/gateway.js';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { systemClock } from '../clock.js';
-import { audienceOf, openAudience } from '../control/keys/audience.js';
+import { openAudience } from '../control/keys/audience.js';
+import { audienceOf } from '../account-settings.js';
 import { readKeyringFile } from '../control/keys/keyring-file.js';
 import { parseSigningKey, type SigningKeyOption } from '../control/keys/signing-key-option.js';
 import { ClosedError, InvalidConfigError } from '../errors.js';

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { Telemetry } from 'bullmq';
-import { completeSettings, type PartialAccountSettings } from '../account-settings.js';
+import { completeSettings, type PartialAccountSettings, audienceOf } from '../account-settings.js';
 import { PayoutArchive } from '../archive/payout-archive.js';
 import { checkSettings } from '../check-settings.js';
 import { systemClock, type Clock } from '../clock.js';
-import { audienceOf, openAudience } from '../control/keys/audience.js';
+import { openAudience } from '../control/keys/audience.js';
 import type { SigningKey } from '../control/keys/signing-key-file.js';
 import type { SigningKeyOption } from '../control/keys/signing-key-option.js';
 import { InvalidConfigError, type Problem } from '../errors.js';

@@ -1,5 +1,5 @@
 import type { ReceiptSigner } from '../control/intents/receipt-signer.js';
-import type { StoredReceipt } from '../control/intents/receipt.js';
+import type { StoredReceipt } from '../ledger/control-record.js';
 import { ConflictError, NotFoundError } from '../errors.js';
 import { isSameTxhash, txhashField } from '../fields.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';

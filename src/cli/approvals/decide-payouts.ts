@@ -1,4 +1,5 @@
-import { formatApproval, type ApprovalDecision } from '../../control/approvals/approval.js';
+import { formatApproval } from '../../control/approvals/approval.js';
+import type { ApprovalDecision } from '../../ledger/control-record.js';
 import { makeApproval, signApproval } from '../../control/approvals/approval-signer.js';
 import { isAborted } from '../../clock.js';
 import { StoppedError } from '../../errors.js';

@@ -1,4 +1,4 @@
-import type { SignedApproval } from '../../control/approvals/approval.js';
+import type { SignedApproval } from '../../ledger/control-record.js';
 import { formatCount, formatDuration, formatTimeUtc } from '../../format.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';

@@ -1,4 +1,4 @@
-import type { Spend } from '../../control/policy/spend-event.js';
+import type { Spend } from '../../ledger/spend-event.js';
 import { identify, type JournalEntry } from '../../journal/journal-line.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited, scanPayoutIds, type AuditedRecord } from '../../ledger/read-audited.js';

@@ -1,5 +1,5 @@
 import type { BoundKeyring } from '../../control/keys/keyring.js';
-import type { Spend } from '../../control/policy/spend-event.js';
+import type { Spend } from '../../ledger/spend-event.js';
 import { verifyReceipt } from '../../control/intents/verify-receipt.js';
 import { isSameTxhash } from '../../fields.js';
 import type { JournalEntry } from '../../journal/journal-line.js';

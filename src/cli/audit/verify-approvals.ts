@@ -1,4 +1,5 @@
-import { hashApproval, type SignedApproval } from '../../control/approvals/approval.js';
+import { hashApproval } from '../../control/approvals/approval.js';
+import type { SignedApproval } from '../../ledger/control-record.js';
 import { countApprovals, type ApprovalCount } from '../../control/approvals/count-approvals.js';
 import type { BoundKeyring } from '../../control/keys/keyring.js';
 import { StatementError } from '../../control/intents/statement.js';

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { KeyFinder } from '../../control/keys/keyring.js';
-import { intentOf, type StoredSignature } from '../../control/intents/signed-payout.js';
+import { intentOf } from '../../control/intents/signed-payout.js';
+import type { StoredSignature } from '../../ledger/control-record.js';
 import { verifyIntent, type IntentVerdict } from '../../control/intents/verify-intent.js';
 import { NotVerifiedError } from '../../errors.js';
 import type { Payout } from '../../ledger/payout.js';

@@ -1,6 +1,7 @@
 import { systemClock } from '../../clock.js';
 import { readConfig, type Environment } from '../../config.js';
-import { audienceOf, openAudience, type Audience } from '../../control/keys/audience.js';
+import { openAudience, type Audience } from '../../control/keys/audience.js';
+import { audienceOf } from '../../account-settings.js';
 
 /**
  * For which environment the environment's account signs.

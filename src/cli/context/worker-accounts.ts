@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { partialAccountSettingsSchema } from '../../account-settings.js';
+import { partialAccountSettingsSchema, audienceOf } from '../../account-settings.js';
 import { mayReadOpenSecrets, readConfig, readSettings, type Environment } from '../../config.js';
-import { audienceOf } from '../../control/keys/audience.js';
 import { InvalidConfigError } from '../../errors.js';
 import { toProblem } from '../../fields.js';
 import { readSecretFile } from '../../trusted-file.js';

@@ -1,4 +1,4 @@
-import type { SignedApproval } from '../../control/approvals/approval.js';
+import type { SignedApproval } from '../../ledger/control-record.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { JudgedApproval } from '../../control/approvals/approvable-payout.js';
 

@@ -1,4 +1,4 @@
-import type { ApprovalDecision, SignedApproval } from './approval.js';
+import type { ApprovalDecision, SignedApproval } from '../../ledger/control-record.js';
 import { LONGEST_APPROVAL_MS } from './approval-signer.js';
 import { countApprovals, hasAsked, type ApprovedPayout } from './count-approvals.js';
 import type { BoundKeyring, KeyringKey } from '../keys/keyring.js';

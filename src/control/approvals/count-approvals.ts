@@ -1,4 +1,5 @@
-import { formatApproval, hashApproval, type SignedApproval } from './approval.js';
+import { formatApproval, hashApproval } from './approval.js';
+import type { SignedApproval } from '../../ledger/control-record.js';
 import type { KeyFinder } from '../keys/keyring.js';
 import { namesPerson } from '../keys/person.js';
 import { StatementError } from '../intents/statement.js';

@@ -1,7 +1,8 @@
 import type { Clock } from '../../clock.js';
 import { signText } from '../keys/ed25519.js';
 import { formatIntent } from './intent.js';
-import { intentOf, type IntentSignature, type SignedFields, type StoredSignature } from './signed-payout.js';
+import { intentOf, type SignedFields } from './signed-payout.js';
+import type { IntentSignature, StoredSignature } from '../../ledger/control-record.js';
 import type { SigningKey } from '../keys/signing-key-file.js';
 
 /** How long an intent holds where nothing else was said, in ms; a worker accepts no longer time. */

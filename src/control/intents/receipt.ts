@@ -1,5 +1,6 @@
+import type { StoredReceipt, StoredSignature } from '../../ledger/control-record.js';
 import { hashIntent } from './intent.js';
-import { intentOf, type SignedFields, type StoredSignature } from './signed-payout.js';
+import { intentOf, type SignedFields } from './signed-payout.js';
 import { formatStatement } from './statement.js';
 
 /** What a worker signs of a payout that came into its last state: only a worker of the keyring can say so. */
@@ -15,18 +16,6 @@ export interface Receipt {
   readonly txhash: string;
   /** ISO 8601, UTC. */
   readonly at: string;
-}
-
-/** A receipt as a payout carries it; what it is over is in the payout itself. */
-export interface StoredReceipt {
-  /** The environment for which it is signed; undefined where an earlier version signed it. */
-  readonly audience?: string | undefined;
-  /** The name of the worker's key in the keyring. */
-  readonly key: string;
-  /** ISO 8601, UTC: when the payout came into the state, as the worker's clock says. */
-  readonly at: string;
-  /** base64url, 86 characters. */
-  readonly signature: string;
 }
 
 /** The states that a worker signs: how the payment itself ended. The others are an operator's or the application's word. */

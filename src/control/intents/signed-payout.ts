@@ -1,26 +1,7 @@
+import type { IntentProof } from '../../journal/journal-line.js';
+import type { StoredSignature } from '../../ledger/control-record.js';
 import type { Intent } from './intent.js';
 import { hashText } from './statement.js';
-
-/** What a producer's signature adds to a payout. */
-export interface IntentSignature {
-  /** The name of the key in the keyring. */
-  readonly key: string;
-  /** base64url, 86 characters. */
-  readonly signature: string;
-  /** ISO 8601, UTC, with milliseconds. */
-  readonly issuedAt: string;
-  readonly expiresAt: string;
-  /** The person on whose request the producer signed. */
-  readonly requestedBy?: string | undefined;
-  /** The environment for which it is signed; undefined where an earlier version signed it. */
-  readonly audience?: string | undefined;
-}
-
-/** A signature as a ledger has it. */
-export interface StoredSignature extends IntentSignature {
-  /** The text of the payout's metadata: the JSON that was signed, to the byte. */
-  readonly metadata?: string | undefined;
-}
 
 /** The fields of a payout that are signed, as they are sent. */
 export interface SignedFields {
@@ -45,24 +26,6 @@ export function intentOf(
     ...{ audience, platformId, payoutId, paymentId, amount, addressTo, symbol, reference, metadata, notBefore },
     ...{ requestedBy, issuedAt, expiresAt },
   };
-}
-
-/**
- * What a verifier of a send needs beside the payment and its times in ms, so that the statement can be made again without the
- * payout's record.
- */
-export interface IntentProof {
-  readonly signature: string;
-  /** Undefined where it names none. */
-  readonly audience?: string | undefined;
-  /** The times as they were signed, where that is not how `toISOString` writes them. */
-  readonly issuedAt?: string | undefined;
-  readonly expiresAt?: string | undefined;
-  /** SHA-256, hexadecimal. */
-  readonly metadataHash?: string | undefined;
-  readonly requestedBy?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly notBefore?: string | undefined;
 }
 
 /** The times of an intent, wall clock, ms. */

@@ -3,7 +3,7 @@ import { formatIntent, type Intent } from './intent.js';
 import { keyNameField } from '../../fields.js';
 import { judgeAudience } from '../keys/audience.js';
 import { isSignedBy, type KeyFinder, type KeyringKey } from '../keys/keyring.js';
-import type { IntentSignature } from './signed-payout.js';
+import type { IntentSignature } from '../../ledger/control-record.js';
 import { hashText, parseStatementTime, StatementError } from './statement.js';
 
 /** How far the clock of who signed may be ahead, in ms. */

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { signedApprovalSchema, type SignedApproval } from '../approvals/approval.js';
+import { signedApprovalSchema, type SignedApproval, toApprovalField } from '../../ledger/control-record.js';
 import { ConflictError, InvalidInputError, NotFoundError } from '../../errors.js';
 import { keyNameField, parseInput, payoutIdField } from '../../fields.js';
-import { toApprovalField } from '../../ledger/approval-fields.js';
 import { toLine } from '../../ledger/payout.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { parseRejection, type ScriptRejection } from '../../ledger/script-rejection.js';

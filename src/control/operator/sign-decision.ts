@@ -1,6 +1,7 @@
 import { signAct, type ActSigner } from '../approvals/act-signer.js';
 import { hashIntent } from '../intents/intent.js';
-import { intentOf, type StoredSignature } from '../intents/signed-payout.js';
+import { intentOf } from '../intents/signed-payout.js';
+import type { StoredSignature } from '../../ledger/control-record.js';
 import { StatementError } from '../intents/statement.js';
 import { ConflictError } from '../../errors.js';
 import type { Actor } from '../../ledger/actor.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SignedApproval } from '../approvals/approval.js';
+import type { SignedApproval } from '../../ledger/control-record.js';
 import { InvalidInputError, NotVerifiedError } from '../../errors.js';
 import { parseInput } from '../../fields.js';
 import { parseActor } from '../../ledger/actor.js';

@@ -4,7 +4,7 @@ import type { KeyFinder, Keyring } from '../keys/keyring.js';
 import { findStranger } from '../keys/person.js';
 import { decide, type Decision, type PolicySubject, type UsdWorth, type Verdict } from '../policy/decide.js';
 import { DEFAULT_USD, type Policy, type PolicyRule } from '../policy/policy.js';
-import type { SpendEvent } from '../policy/spend-event.js';
+import type { SpendEvent } from '../../ledger/spend-event.js';
 import { UsdRates } from '../policy/usd-rates.js';
 import { walletAndTagKey } from '../../gateway/wallet.js';
 import type { RejectionNote, SignedSend } from '../../journal/journal-line.js';

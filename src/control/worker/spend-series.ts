@@ -8,7 +8,7 @@ import {
   type WindowView,
 } from '../policy/decide.js';
 import type { Cap, Policy, PolicyRule } from '../policy/policy.js';
-import type { Spend } from '../policy/spend-event.js';
+import type { Spend } from '../../ledger/spend-event.js';
 import { SpendingLog, type LoggedSpend } from '../policy/spending-log.js';
 
 /** What windows ask of a policy beside its rules. */

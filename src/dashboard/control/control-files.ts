@@ -1,5 +1,6 @@
 import { systemClock } from '../../clock.js';
-import { audienceOf, openAudience, type Audience } from '../../control/keys/audience.js';
+import { openAudience, type Audience } from '../../control/keys/audience.js';
+import { audienceOf } from '../../account-settings.js';
 import { readKeyringFile } from '../../control/keys/keyring-file.js';
 import type { BoundKeyring, Keyring } from '../../control/keys/keyring.js';
 import { readPolicyFile, type LoadedPolicy } from '../../control/policy/policy-file.js';

@@ -1,5 +1,5 @@
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
-import type { SignedApproval } from '../../control/approvals/approval.js';
+import type { SignedApproval } from '../../ledger/control-record.js';
 import { NotVerifiedError } from '../../errors.js';
 import { readApprovalReasons, toReasonKey } from '../../control/operator/approval-reasons.js';
 import type { Currency } from '../../ledger/gateway-facts.js';

@@ -1,4 +1,4 @@
-import { APPROVAL_DECISIONS, type ApprovalDecision } from '../../control/approvals/approval.js';
+import { APPROVAL_DECISIONS, type ApprovalDecision } from '../../ledger/control-record.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { pairsToRecord } from '../../ledger/payout-record.js';
 import { isPayoutState, type PayoutState } from '../../ledger/states.js';

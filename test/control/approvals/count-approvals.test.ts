@@ -1,10 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  formatApproval,
-  signedApprovalSchema,
-  type Approval,
-  type SignedApproval,
-} from '../../../src/control/approvals/approval.js';
+import { formatApproval } from '../../../src/control/approvals/approval.js';
+import { signedApprovalSchema, type Approval, type SignedApproval } from '../../../src/ledger/control-record.js';
 import {
   countApprovals,
   type ApprovalCount,

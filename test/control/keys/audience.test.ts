@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { audienceOf, judgeAudience, openAudience } from '../../../src/control/keys/audience.js';
+import { judgeAudience, openAudience } from '../../../src/control/keys/audience.js';
+import { audienceOf } from '../../../src/account-settings.js';
 import { InvalidConfigError } from '../../../src/errors.js';
 
 describe('audienceOf', () => {

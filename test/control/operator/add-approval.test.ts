@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { SignedApproval } from '../../../src/control/approvals/approval.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { ConflictError, InvalidInputError, NotFoundError } from '../../../src/errors.js';
 import { readActivity } from '../../../src/ledger/activity.js';
 import { addApproval, MAX_APPROVALS } from '../../../src/control/operator/add-approval.js';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { explainPayout, type Explanation, type ToldByWorker } from '../../../src/control/operator/explain-payout.js';
-import { formatApproval, type Approval, type SignedApproval } from '../../../src/control/approvals/approval.js';
+import { formatApproval } from '../../../src/control/approvals/approval.js';
+import type { Approval, SignedApproval } from '../../../src/ledger/control-record.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { hashIntent } from '../../../src/control/intents/intent.js';

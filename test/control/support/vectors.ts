@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { formatAct, type Act } from '../../../src/control/approvals/act.js';
-import { formatApproval, type Approval } from '../../../src/control/approvals/approval.js';
+import { formatApproval } from '../../../src/control/approvals/approval.js';
+import type { Approval } from '../../../src/ledger/control-record.js';
 import { formatIntent, type Intent } from '../../../src/control/intents/intent.js';
 import { formatReceipt, type Receipt } from '../../../src/control/intents/receipt.js';
 import type { StatementType } from '../../../src/control/intents/statement.js';

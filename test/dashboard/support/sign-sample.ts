@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatApproval, type SignedApproval } from '../../../src/control/approvals/approval.js';
+import { formatApproval } from '../../../src/control/approvals/approval.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import { hashIntent } from '../../../src/control/intents/intent.js';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { SignedApproval } from '../../../src/control/approvals/approval.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { MAX_APPROVALS } from '../../../src/control/operator/add-approval.js';
 import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
 import type { LedgerSnapshot } from './ledger-snapshot.js';

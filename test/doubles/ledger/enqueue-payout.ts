@@ -1,4 +1,4 @@
-import type { StoredSignature } from '../../../src/control/intents/signed-payout.js';
+import type { StoredSignature } from '../../../src/ledger/control-record.js';
 import type { NewPayout, Payout } from '../../../src/ledger/payout.js';
 import { FINAL_STATES, UNSENT_STATES, type PayoutState } from '../../../src/ledger/states.js';
 import type { LedgerSnapshot } from './ledger-snapshot.js';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/clock.js';
-import type { SignedApproval } from '../../../src/control/approvals/approval.js';
-import type { SpendEvent } from '../../../src/control/policy/spend-event.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
+import type { SpendEvent } from '../../../src/ledger/spend-event.js';
 import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
 import {
   cameBackOlder,

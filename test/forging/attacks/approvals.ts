@@ -1,5 +1,5 @@
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
-import type { SignedApproval } from '../../../src/control/approvals/approval.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import type { Target } from '../support/attack.js';
 import { DAY_MS, signAct, signApproval, type KeyName } from '../support/signers.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { SignedApproval } from '../../../src/control/approvals/approval.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { begin, HOLD, nextBegin, takeLease, type GetRig } from './ledger-rig.js';
 
 /** What a ledger keeps of what persons say. It verifies nothing: who reads it does. */

@@ -1,5 +1,5 @@
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
-import type { SignedApproval } from '../../../src/control/approvals/approval.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import type { StateChange } from '../../../src/ledger/state-change.js';
 import type { Hold } from '../../../src/ledger/hold.js';
 import type { NewPayout } from '../../../src/ledger/payout.js';

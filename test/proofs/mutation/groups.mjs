@@ -14,6 +14,7 @@ export const groups = {
     mutate: [
       'src/ledger/payout.ts',
       'src/ledger/payout-record.ts',
+      'src/ledger/control-record.ts',
       'src/ledger/payout-ledger.ts',
       'src/ledger/state-change.ts',
     ],

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { SignedApproval } from '../../../src/control/approvals/approval.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { RedisUnavailableError } from '../../../src/errors.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';

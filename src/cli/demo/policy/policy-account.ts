@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeApproval, signApproval, APPROVAL_LIFETIME_MS } from '../../../control/approvals/approval-signer.js';
-import type { ApprovalDecision } from '../../../control/approvals/approval.js';
+import type { ApprovalDecision } from '../../../ledger/control-record.js';
 import { signText } from '../../../control/keys/ed25519.js';
 import { systemClock } from '../../../clock.js';
 import { openAudience } from '../../../control/keys/audience.js';

@@ -1,4 +1,5 @@
-import { formatApproval, type SignedApproval } from '../../../../src/control/approvals/approval.js';
+import { formatApproval } from '../../../../src/control/approvals/approval.js';
+import type { SignedApproval } from '../../../../src/ledger/control-record.js';
 import { signText } from '../../../../src/control/keys/ed25519.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { WorkerLedger } from '../ledger-link.js';

@@ -1,8 +1,5 @@
-import {
-  formatApproval,
-  type ApprovalDecision,
-  type SignedApproval,
-} from '../../../../src/control/approvals/approval.js';
+import { formatApproval } from '../../../../src/control/approvals/approval.js';
+import type { ApprovalDecision, SignedApproval } from '../../../../src/ledger/control-record.js';
 import { signText } from '../../../../src/control/keys/ed25519.js';
 import { hashIntent } from '../../../../src/control/intents/intent.js';
 import { intentOf } from '../../../../src/control/intents/signed-payout.js';

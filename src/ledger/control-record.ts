@@ -1,0 +1,152 @@
+import { z } from 'zod';
+
+/**
+ * What control of money keeps in the record of a payout: the signature of its producer, what approvers say, and the receipt of
+ * its end. The ledger stores and returns it, and believes none of it: control verifies.
+ */
+
+/** A payout's Redis hash. */
+type StoredFields = Readonly<Record<string, string>>;
+
+/** What a producer's signature adds to a payout. */
+export interface IntentSignature {
+  /** The name of the key in the keyring. */
+  readonly key: string;
+  /** base64url, 86 characters. */
+  readonly signature: string;
+  /** ISO 8601, UTC, with milliseconds. */
+  readonly issuedAt: string;
+  readonly expiresAt: string;
+  /** The person on whose request the producer signed. */
+  readonly requestedBy?: string | undefined;
+  /** The environment for which it is signed; undefined where an earlier version signed it. */
+  readonly audience?: string | undefined;
+}
+
+/** A signature as a ledger has it. */
+export interface StoredSignature extends IntentSignature {
+  /** The text of the payout's metadata: the JSON that was signed, to the byte. */
+  readonly metadata?: string | undefined;
+}
+
+/** What an approver may say of a payout. */
+export const APPROVAL_DECISIONS = ['approve', 'reject'] as const;
+/** What an approver says of a payout: that it may be paid, or that it is not to be. */
+export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number];
+
+/** One person's word about exactly one intent: this address, amount and currency. */
+export interface Approval {
+  /** The environment; undefined where a version before the line signed it. */
+  readonly audience?: string | undefined;
+  readonly payoutId: string;
+  /** The hash of the intent. */
+  readonly intent: string;
+  readonly decision: ApprovalDecision;
+  /** The name of the key. */
+  readonly by: string;
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  readonly expiresAt: string;
+}
+
+/** An approval with its signature: base64url of Ed25519, or the armoured text of `ssh-keygen -Y sign`. */
+export interface SignedApproval extends Approval {
+  readonly signature: string;
+}
+
+/** Far longer than any value; messages show some. */
+const value = z.string().max(300);
+
+/** A signed approval as it is stored and sent, in JSON. */
+export const signedApprovalSchema = z.strictObject({
+  audience: value.exactOptional(),
+  payoutId: value,
+  intent: value,
+  decision: z.enum(APPROVAL_DECISIONS),
+  by: value,
+  at: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+  signature: z.string().max(4_096),
+});
+
+/** A receipt as a payout carries it; what it is over is in the payout itself. */
+export interface StoredReceipt {
+  /** The environment for which it is signed; undefined where an earlier version signed it. */
+  readonly audience?: string | undefined;
+  /** The name of the worker's key in the keyring. */
+  readonly key: string;
+  /** ISO 8601, UTC: when the payout came into the state, as the worker's clock says. */
+  readonly at: string;
+  /** base64url, 86 characters. */
+  readonly signature: string;
+}
+
+/** A value of over 64 bytes would make Redis store the whole record at twice its size: a long one takes more fields. */
+const LONGEST_VALUE = 64;
+const PARTS = ['', 'Rest', 'Rest2', 'Rest3', 'Rest4'] as const;
+
+/** What the record has under a name, in as many fields as it needs: `sig`, `sigRest` and so on. All are ASCII. */
+function inParts(name: string, text: string): string[] {
+  return PARTS.flatMap((suffix, index) => {
+    const part = text.slice(index * LONGEST_VALUE, (index + 1) * LONGEST_VALUE);
+    return part === '' ? [] : [`${name}${suffix}`, part];
+  });
+}
+
+function joinParts(record: StoredFields, name: string): string | undefined {
+  return record[name] === undefined ? undefined : PARTS.map((suffix) => record[`${name}${suffix}`] ?? '').join('');
+}
+
+export function toSignatureFields({ key, signature, audience = '', issuedAt, expiresAt }: IntentSignature): string[] {
+  return ['key', key, ...inParts('sig', signature), 'iat', issuedAt, 'exp', expiresAt, ...inParts('aud', audience)];
+}
+
+export function parseSignature(record: StoredFields): StoredSignature | undefined {
+  const { key, iat = '', exp = '', metadata, requestedBy } = record;
+  const [signature, audience] = [joinParts(record, 'sig'), joinParts(record, 'aud')];
+  if (key === undefined || signature === undefined) return undefined;
+  return { key, signature, issuedAt: iat, expiresAt: exp, metadata, requestedBy, ...(audience && { audience }) };
+}
+
+/** The receipt as fields: `KEY SIGNATURE AUDIENCE`. Its time is that of the change, which the history has. */
+export function toReceiptFields({ key, signature, audience }: StoredReceipt): string[] {
+  return inParts('receipt', [key, signature, ...(audience === undefined ? [] : [audience])].join(' '));
+}
+
+export function parseReceipt(record: StoredFields, at: string): StoredReceipt | undefined {
+  const text = joinParts(record, 'receipt');
+  if (text === undefined) return undefined;
+  const [key = '', signature = '', audience] = text.split(' ');
+  return { key, at, signature, ...(audience && { audience }) };
+}
+
+/** What the fields of a record begin with that hold approvals; the name of the key follows. */
+const FIELD = 'approval:';
+
+/** An approval as the record has it. The same approval is the same text. */
+export function toApprovalField(approval: SignedApproval): string {
+  const { audience, payoutId, intent, decision, by, at, expiresAt, signature } = approval;
+  return JSON.stringify({ audience, payoutId, intent, decision, by, at, expiresAt, signature });
+}
+
+/**
+ * The approvals of a record, in the order in which they were signed. Anybody may have put them there: what is no approval, or
+ * names another key than its field, is left out, so each key has one at most.
+ */
+export function parseApprovals(record: StoredFields): SignedApproval[] {
+  const approvals: SignedApproval[] = [];
+  for (const field in record) {
+    if (!field.startsWith(FIELD)) continue;
+    const parsed = signedApprovalSchema.safeParse(parseJson(record[field] ?? ''));
+    if (parsed.success && field === `${FIELD}${parsed.data.by}`) approvals.push(parsed.data);
+  }
+  return approvals.sort((a, b) => Date.parse(a.at) - Date.parse(b.at) || (a.by < b.by ? -1 : 1));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
