@@ -122,13 +122,40 @@ function describe(
   const [found] = symbol.declarations ?? [];
   if (found === undefined) throw new Error(`${symbol.name} has no declaration`);
   const node = ts.isVariableDeclaration(found) ? found.parent.parent : found;
-  const text = withoutPrivate(node.getText());
+  const text = withoutPrivate(declare(node, checker));
   const alias = ts.isTypeAliasDeclaration(node) ? inSource : undefined;
   return {
     name: symbol.name,
     comment: renderComment(symbol, checker),
     declaration: alias === undefined ? text : (expandAlias(alias, text, sourceChecker) ?? text),
   };
+}
+
+/** The text of a declaration. One that extends another of the same name, which users do not get, is shown with its members. */
+function declare(node: ts.Node, checker: ts.TypeChecker): string {
+  const base = ts.isClassDeclaration(node) || ts.isInterfaceDeclaration(node) ? findNamesake(node, checker) : undefined;
+  if (base === undefined) return node.getText();
+  const { heritageClauses: [clause] = [], members } = node as typeof base;
+  const own = new Set(members.map(nameOf));
+  const inherited = [...base.members].filter((member) => !own.has(nameOf(member)));
+  const all = [...members, ...inherited].map((member) => member.getFullText()).join('');
+  const above = base.heritageClauses?.map((each) => ` ${each.getText()}`).join('') ?? '';
+  const head = node.getText().split('{', 1)[0] ?? '';
+  return `${head.replace(` ${clause?.getText() ?? ''}`, above)}{${all}\n}`;
+}
+
+function findNamesake(
+  node: ts.ClassDeclaration | ts.InterfaceDeclaration,
+  checker: ts.TypeChecker,
+): ts.ClassDeclaration | ts.InterfaceDeclaration | undefined {
+  const extended = node.heritageClauses?.[0]?.types[0];
+  const found = extended && checker.getTypeAtLocation(extended).symbol.declarations?.[0];
+  const isKnown = found !== undefined && (ts.isClassDeclaration(found) || ts.isInterfaceDeclaration(found));
+  return isKnown && found.name?.text === node.name?.text ? found : undefined;
+}
+
+function nameOf(member: ts.ClassElement | ts.TypeElement): string {
+  return member.name?.getText() ?? ts.SyntaxKind[member.kind];
 }
 
 /** A type that is derived from a schema or a constant, as what it comes to. @returns undefined where it is no such type */

@@ -1,12 +1,12 @@
 /** The public names of the package, one by one. */
-export { PayoutProducer, type PayoutProducerOptions } from './producer/payout-producer.js';
+export { PayoutProducer, type PayoutProducerOptions } from './control/payout-producer.js';
 export type { BulkEnqueue, BulkResult, EnqueuedPayout } from './producer/enqueue-results.js';
 export type { SigningKeyOption } from './control/keys/signing-key-option.js';
 export type { AccountConnectionOptions } from './queues/open-ledger.js';
 export type { Approval, ApprovalDecision, SignedApproval } from './ledger/control-record.js';
 export type { IntentSignature, StoredSignature } from './ledger/control-record.js';
 export type { StoredReceipt } from './ledger/control-record.js';
-export { PayoutOperator, type PayoutOperatorOptions } from './operator/payout-operator.js';
+export { PayoutOperator, type PayoutOperatorOptions } from './control/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/set-pause.js';
 export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-ledger.js';

@@ -1,5 +1,4 @@
 import { DEFAULT_ACCOUNT_SETTINGS } from '../account-settings.js';
-import type { ActSigner } from '../control/approvals/act-signer.js';
 import { ConflictError, InvalidInputError, PayoutError } from '../errors.js';
 import type { Actor } from '../ledger/actor.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
@@ -14,9 +13,9 @@ import {
   type AdoptionLedger,
   type AdoptionPlan,
 } from './adoption.js';
+import type { DecisionSigner } from './decision-signer.js';
 import { openJournals, readJournals } from './open-journals.js';
 import { redisAdoptionLedger } from './redis-adoption-ledger.js';
-import { signAccountAct } from '../control/operator/sign-decision.js';
 
 /** Which journals an adoption reads, and what it gives up. */
 export interface AdoptLedgerOptions {
@@ -48,7 +47,7 @@ export async function adoptLedger(
   { ledger: payouts, clock }: LedgerAccess,
   { journalDirs, giveUp = [], inFlightMaxMs = DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs, review }: AdoptLedgerOptions,
   actor: Actor,
-  signer?: ActSigner,
+  signer?: DecisionSigner,
 ): Promise<AdoptLedgerResult> {
   const { platformId } = payouts.connection;
   const ledger = redisAdoptionLedger(payouts);
@@ -57,7 +56,7 @@ export async function adoptLedger(
   if (plan.reasons.length === 0) return { plan, adoption: undefined };
   await review?.(plan);
   if (!isComplete(plan)) throw incompleteError(plan);
-  const act = await signAccountAct(signer, 'adopt', payouts, actor);
+  const act = await signer?.signAccountAct(payouts.connection, 'adopt', actor);
   const opened = await openJournals(journalDirs, platformId);
   try {
     const at = clock.wallNow();

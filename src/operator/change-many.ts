@@ -1,11 +1,10 @@
-import type { ActSigner } from '../control/approvals/act-signer.js';
 import { ConflictError, NotFoundError } from '../errors.js';
 import type { Actor } from '../ledger/actor.js';
 import { changePayouts, type ChangedPayout, type ManyChanges } from '../ledger/change-payouts.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { readPayouts } from '../ledger/payout-queries.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
-import { signResend } from '../control/operator/sign-decision.js';
+import type { DecisionSigner } from './decision-signer.js';
 
 /**
  * Carries out one decision about many payouts, in one short script. Those that are queued by it get their jobs; the jobs of
@@ -18,7 +17,7 @@ export async function changeManyPayouts(
   { ledger, openQueues }: LedgerAccess,
   change: ManyChanges,
   actor: Actor,
-  signer?: ActSigner,
+  signer?: DecisionSigner,
 ): Promise<(Error | undefined)[]> {
   const { relay } = await openQueues();
   const errors =
@@ -40,7 +39,7 @@ async function changeSigned(
   ledger: PayoutLedger,
   { from, to, payouts }: ManyChanges,
   actor: Actor,
-  signer: ActSigner,
+  signer: DecisionSigner,
 ): Promise<(Error | undefined)[]> {
   const read = await readPayouts(
     ledger.connection,
@@ -57,7 +56,8 @@ async function changeSigned(
     }
     try {
       // One by one: a hardware key is touched for each.
-      const act = payout.attempt === 0 ? '' : await signResend(signer, ledger, payout, { from, attempt }, actor);
+      const act =
+        payout.attempt === 0 ? '' : await signer.signResend(ledger.connection, payout, { from, attempt }, actor);
       signed.push({ index, payoutId, attempt: payout.attempt, act });
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;

@@ -1,5 +1,4 @@
 import { audienceOf } from '../account-settings.js';
-import type { ActSigner } from '../control/approvals/act-signer.js';
 import { ClosedError, InvalidInputError } from '../errors.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import { parseActor, type Actor } from '../ledger/actor.js';
@@ -7,10 +6,10 @@ import type { Payout } from '../ledger/payout.js';
 import { cancelPayout } from '../queues/cancel-payout.js';
 import { openLedger, type LedgerAccess, type AccountConnectionOptions } from '../queues/open-ledger.js';
 import { adoptLedger, type AdoptLedgerOptions, type AdoptLedgerResult } from './adopt-ledger.js';
+import type { DecisionSigner } from './decision-signer.js';
 import { requeuePayout } from './requeue-payout.js';
 import { resolvePayout, type DecidedPayout, type Resolution } from './resolve-payout.js';
 import { setPause, type PauseState } from './set-pause.js';
-import { signAccountAct } from '../control/operator/sign-decision.js';
 
 /** Which account an operator decides about, and how it reaches Redis and the gateway. */
 export interface PayoutOperatorOptions extends AccountConnectionOptions {
@@ -19,41 +18,26 @@ export interface PayoutOperatorOptions extends AccountConnectionOptions {
    * closed. @defaultValue none: a txhash is taken unchecked only
    */
   readonly gateway?: StatusGateway | undefined;
-  /**
-   * Signs `retry`, `resolve` as not sent, `resume` and `adoptLedger`: workers with a keyring send again only what an
-   * operator signed. See `openActSigner`. @defaultValue none: nothing is signed
-   */
-  readonly signer?: ActSigner | undefined;
 }
 
 /** An account that is open already, and stays open: for the commands of this package. */
-interface SharedAccount {
+export interface SharedAccount {
   readonly account: LedgerAccess;
   readonly gateway?: StatusGateway | undefined;
-  readonly signer?: ActSigner | undefined;
 }
 
-/**
- * What an operator may do to an account: decide about payouts that are `unknown`, `rejected` or `held`, cancel, pause, resume, and
- * adopt a ledger that forgot sends. The `payouts` commands do the same through it. Every change is recorded with the actor's
- * name and reason. It needs no running worker, and every call but an adoption fails within seconds when Redis is
- * unavailable. With a `signer`, what the signer throws ends a call before anything is changed.
- * @example
- * const operator = new PayoutOperator({ platformId, redisUrl });
- * await operator.retry('invoice-77', { by: 'ann', reason: 'balance topped up' });
- * await operator.close();
- */
+/** Decides about an account. The public class of this name adds control of money. */
 export class PayoutOperator {
   readonly #account: LedgerAccess;
   readonly #gateway: StatusGateway | undefined;
-  readonly #signer: ActSigner | undefined;
+  readonly #signer: DecisionSigner | undefined;
   readonly #closeAccount: () => Promise<void>;
   #closing: Promise<void> | undefined;
 
   /** @throws InvalidConfigError when the options cannot be used */
-  constructor(options: PayoutOperatorOptions | SharedAccount) {
+  constructor(options: PayoutOperatorOptions | SharedAccount, signer?: DecisionSigner) {
     this.#gateway = options.gateway;
-    this.#signer = options.signer;
+    this.#signer = signer;
     if ('account' in options) {
       this.#account = options.account;
       this.#closeAccount = async () => Promise.resolve();
@@ -183,7 +167,7 @@ export class PayoutOperator {
   async resume(actor: Actor): Promise<PauseState> {
     const { ledger } = this.#use();
     const parsed = parseActor(actor);
-    return setPause(ledger, 'resume', parsed, await signAccountAct(this.#signer, 'resume', ledger, parsed));
+    return setPause(ledger, 'resume', parsed, await this.#signer?.signAccountAct(ledger.connection, 'resume', parsed));
   }
 
   /**
@@ -214,7 +198,7 @@ export class PayoutOperator {
     const { ledger } = this.#use();
     const { platformId } = ledger.connection;
     const [named, parsed] = [audienceOf({ platformId, audience }), parseActor(actor)];
-    return ledger.bind(named, parsed, await signAccountAct(this.#signer, 'adopt', ledger, parsed));
+    return ledger.bind(named, parsed, await this.#signer?.signAccountAct(ledger.connection, 'adopt', parsed));
   }
 
   /** Ends the connection that the operator opened. Safe to call twice; never waits for a Redis that is unavailable. */

@@ -1,10 +1,9 @@
-import type { ActSigner } from '../control/approvals/act-signer.js';
 import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
-import { signResend } from '../control/operator/sign-decision.js';
+import type { DecisionSigner } from './decision-signer.js';
 
 /** The payout, the state that it is in, and the attempt, where a later one is not meant. */
 export interface Requeue {
@@ -26,7 +25,7 @@ export async function requeuePayout(
   { ledger, openQueues }: LedgerAccess,
   requeue: Requeue,
   actor: Actor,
-  signer?: ActSigner,
+  signer?: DecisionSigner,
 ): Promise<Payout> {
   const { relay } = await openQueues();
   const { payoutId, from, attempt } = requeue;
@@ -42,10 +41,10 @@ async function sign(
   ledger: PayoutLedger,
   requeue: Requeue,
   actor: Actor,
-  signer: ActSigner,
+  signer: DecisionSigner,
 ): Promise<{ readonly act?: string; readonly attempt?: number }> {
   const payout = await ledger.require(requeue.payoutId);
   // One without any attempt, held or made unknown by an adoption, needs nobody's word.
   if (payout.attempt === 0 && requeue.unpaidAttempt === undefined) return {};
-  return { act: await signResend(signer, ledger, payout, requeue, actor), attempt: payout.attempt };
+  return { act: await signer.signResend(ledger.connection, payout, requeue, actor), attempt: payout.attempt };
 }

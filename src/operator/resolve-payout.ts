@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { ActSigner } from '../control/approvals/act-signer.js';
 import { InvalidConfigError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import type { StatusGateway } from '../gateway/gateway.js';
@@ -7,6 +6,7 @@ import type { Actor } from '../ledger/actor.js';
 import type { Payout } from '../ledger/payout.js';
 import { wrongStateError } from '../ledger/state-change.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
+import type { DecisionSigner } from './decision-signer.js';
 import { requeuePayout } from './requeue-payout.js';
 import { verifyTransaction } from './verify-transaction.js';
 
@@ -47,7 +47,7 @@ export interface DecidedPayout {
  */
 export async function resolvePayout(
   account: LedgerAccess,
-  { gateway, signer }: { readonly gateway: StatusGateway | undefined; readonly signer: ActSigner | undefined },
+  { gateway, signer }: { readonly gateway: StatusGateway | undefined; readonly signer: DecisionSigner | undefined },
   decided: DecidedPayout,
   resolution: Resolution,
   actor: Actor,

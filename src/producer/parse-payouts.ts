@@ -2,7 +2,7 @@ import { InvalidInputError, type Problem } from '../errors.js';
 import { parseInput } from '../fields.js';
 import { payoutInputSchema, type NewPayout, type PayoutInput } from '../ledger/payout.js';
 import { checkRecipient, type RecipientRule } from './check-recipient.js';
-import type { PayoutSigner } from '../control/intents/payout-signer.js';
+import type { PayoutSigner } from './producer-control.js';
 
 /** Checks what is given to be enqueued or signed. @throws InvalidInputError naming field, rule and value */
 export function parsePayout(input: unknown, rule: RecipientRule): NewPayout {
@@ -18,7 +18,7 @@ export function parsePayout(input: unknown, rule: RecipientRule): NewPayout {
 export function parsePayouts(
   inputs: readonly PayoutInput[],
   rule: RecipientRule,
-  signer: PayoutSigner | undefined,
+  signer: Pick<PayoutSigner, 'check'> | undefined,
 ): NewPayout[] {
   return checkEach(inputs, (input) => {
     const payout = parsePayout(input, rule);

@@ -5,7 +5,7 @@ import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { AcceptedPayouts } from '../queues/outbox-relay.js';
 import { EnqueueGroups } from './enqueue-groups.js';
 import { JobLane } from './job-lane.js';
-import type { PayoutSigner } from '../control/intents/payout-signer.js';
+import type { PayoutSigner } from './producer-control.js';
 
 /** Large enough to make round trips cheap, small enough to leave Redis time for others. */
 export const CHUNK_SIZE = 1_000;
@@ -57,7 +57,7 @@ export class PayoutIntake {
    */
   async *enqueueChunks(
     chunks: Iterable<readonly NewPayout[]> | AsyncIterable<readonly NewPayout[]>,
-    signer: PayoutSigner | undefined,
+    signer: Pick<PayoutSigner, 'sign'> | undefined,
   ): AsyncGenerator<EnqueueResult[]> {
     let jobless: AcceptedPayouts | undefined;
     let [before, delivered] = [Promise.resolve(), Promise.resolve()];

@@ -1,10 +1,5 @@
 import { z } from 'zod';
-import { systemClock } from '../clock.js';
-import { openAudience } from '../control/keys/audience.js';
-import { audienceOf } from '../account-settings.js';
-import { readKeyringFile } from '../control/keys/keyring-file.js';
-import { parseSigningKey, type SigningKeyOption } from '../control/keys/signing-key-option.js';
-import { ClosedError, InvalidConfigError } from '../errors.js';
+import { ClosedError } from '../errors.js';
 import { parseInput, txhashField } from '../fields.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
 import { readGatewayFacts, type Currency } from '../ledger/gateway-facts.js';
@@ -22,31 +17,11 @@ import type { PayoutEvent, PayoutEventName } from './events/payout-events.js';
 import { checkRecipient, needsCurrencies } from './check-recipient.js';
 import { checkEach, parsePayout, parsePayouts } from './parse-payouts.js';
 import { inChunks, PayoutIntake } from './payout-intake.js';
-import { PayoutSigner } from '../control/intents/payout-signer.js';
-import { ReceiptVerifier } from '../control/intents/receipt-verifier.js';
+import type { ProducerControl } from './producer-control.js';
 import { waitForPayout } from './wait-for-payout.js';
 
-/** Which account a producer enqueues for, how it reaches Redis, and how it signs. */
+/** Which account a producer enqueues for, how it reaches Redis, and what it refuses. */
 export interface PayoutProducerOptions extends AccountConnectionOptions {
-  /**
-   * Signs every payout that is enqueued, so that a worker with a keyring (`PAYOUT_KEYS_FILE`) sends it.
-   * @defaultValue payouts are not signed
-   */
-  readonly signingKey?: SigningKeyOption | undefined;
-  /**
-   * The environment whose worker is to pay, as its `PAYOUT_AUDIENCE` names it; by default that is `GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID`,
-   * and `payouts doctor` shows it. Required with `signingKey` and `keysFile`. Never read it from Redis: who can write there
-   * would have a payout of staging paid in production.
-   */
-  readonly audience?: string | undefined;
-  /** Until when receipts of earlier versions count, which name no environment: ISO 8601. @defaultValue they never count */
-  readonly acceptUnboundUntil?: string | undefined;
-  /**
-   * The file of the keyring (`PAYOUT_KEYS_FILE`): with it every payout that is returned as `completed` or `failed` says in
-   * {@link Payout.verified} whether a worker of the keyring signed just that.
-   * @defaultValue nothing is verified: what Redis says is believed
-   */
-  readonly keysFile?: string | undefined;
   /**
    * Whether `enqueue` and `enqueueMany` refuse an address whose checksum is wrong (`PAYOUT_CHECK_ADDRESSES`).
    * @defaultValue true
@@ -79,14 +54,10 @@ const cancelSchema = z.strictObject({
 
 const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at least 0') });
 
-/**
- * What application code uses to pay out: enqueue, look up, wait, cancel. It needs Redis and no secret key; the worker
- * signs and sends. Every call fails within seconds when Redis is unavailable, and works again when Redis is back.
- */
+/** Enqueues, looks up, waits and cancels. The public class of this name adds control of money. */
 export class PayoutProducer {
   readonly #account: LedgerAccess;
-  readonly #signer: PayoutSigner | undefined;
-  readonly #verifier: ReceiptVerifier | undefined;
+  readonly #control: ProducerControl | undefined;
   readonly #checksums: boolean;
   #currencies: readonly Currency[] = [];
   #readCurrenciesAt = 0;
@@ -95,19 +66,11 @@ export class PayoutProducer {
   #opening: Promise<PayoutIntake> | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @throws InvalidConfigError when the options, or the keyring, cannot be used */
-  constructor(options: PayoutProducerOptions) {
-    const { signingKey, keysFile, audience, acceptUnboundUntil, checkAddresses = true, ...connection } = options;
-    // Before anything is opened that had to be closed again.
-    const key = signingKey === undefined ? undefined : parseSigningKey(signingKey, 'signingKey');
-    const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'keysFile');
+  /** @throws InvalidConfigError when the options cannot be used */
+  constructor({ checkAddresses = true, ...connection }: PayoutProducerOptions, control?: ProducerControl) {
     this.#checksums = checkAddresses;
-    const { platformId, clock = systemClock } = options;
-    const named = (key ?? keyring) === undefined ? '' : requireAudience({ platformId, audience });
+    this.#control = control;
     this.#account = openLedger(connection);
-    this.#signer = key && new PayoutSigner({ key, platformId, audience: named, clock });
-    this.#verifier =
-      keyring && new ReceiptVerifier(platformId, keyring.for(openAudience(named, acceptUnboundUntil, clock)));
   }
 
   /**
@@ -126,7 +89,7 @@ export class PayoutProducer {
     const payout = parsePayout(input, { checksums: this.#checksums });
     const intake = await this.#openIntake();
     this.#checkCurrency(payout);
-    return toEnqueuedPayout(await intake.enqueue(this.#signer?.sign(payout) ?? payout));
+    return toEnqueuedPayout(await intake.enqueue(this.#control?.sign(payout) ?? payout));
   }
 
   /**
@@ -138,13 +101,13 @@ export class PayoutProducer {
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
     this.#use();
-    const payouts = parsePayouts(inputs, { checksums: this.#checksums }, this.#signer);
+    const payouts = parsePayouts(inputs, { checksums: this.#checksums }, this.#control);
     const intake = await this.#openIntake();
     checkEach(payouts, (payout) => {
       this.#checkCurrency(payout);
     });
     const results: EnqueueResult[] = [];
-    for await (const chunk of intake.enqueueChunks(inChunks(payouts), this.#signer)) results.push(...chunk);
+    for await (const chunk of intake.enqueueChunks(inChunks(payouts), this.#control)) results.push(...chunk);
     return toBulkEnqueue(results);
   }
 
@@ -287,18 +250,11 @@ export class PayoutProducer {
   }
 
   #verified(payout: Payout): Payout {
-    return this.#verifier?.mark(payout) ?? payout;
+    return this.#control?.mark(payout) ?? payout;
   }
 
   #use(): LedgerAccess {
     if (this.#closed.signal.aborted) throw new ClosedError('Producer is closed; create a new one');
     return this.#account;
   }
-}
-
-function requireAudience({ platformId, audience }: Pick<PayoutProducerOptions, 'platformId' | 'audience'>): string {
-  if (audience !== undefined) return audienceOf({ platformId, audience });
-  const message =
-    "is required with signingKey and keysFile: the worker's PAYOUT_AUDIENCE, by default GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID (`payouts doctor` shows it)";
-  throw new InvalidConfigError([{ field: 'audience', message }]);
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { RedisUnavailableError } from '../../src/errors.js';
 import { checkDurability } from '../../src/ledger/redis-durability.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
 import { findFreePort } from '../../src/local-redis.js';
 import { newPlatformId } from '../support/account.js';

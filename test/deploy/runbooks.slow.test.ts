@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/clock.js';
 import { createGatewayClient } from '../../src/gateway/gateway-client.js';
 import { silentLogger } from '../../src/logger.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { until } from '../support/until.js';
 import { RunbookHost } from './support/runbook-host.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { findFreePort } from '../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';

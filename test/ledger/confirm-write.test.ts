@@ -5,7 +5,7 @@ import { KnownReplicas } from '../../src/ledger/known-replicas.js';
 import { connectLedger, type LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
 import { startMasterWithReplica, type MasterWithReplica } from '../support/replicated-redis.js';
 import { newPlatformId } from '../support/account.js';

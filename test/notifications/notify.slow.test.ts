@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { NOTIFY_GROUP, readNotificationLag } from '../../src/ledger/notification-lag.js';
 import { findFreePort } from '../../src/local-redis.js';
 import type { Notification } from '../../src/notifications/notification.js';
-import { PayoutOperator } from '../../src/operator/payout-operator.js';
+import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { payoutInput } from '../producer/support/payout-input.js';
 import { testRedisUrl } from '../support/account.js';
@@ -175,7 +175,7 @@ it('shows neither its secret nor the path of its URL in log, metrics or Redis', 
 });
 
 async function enqueue(payoutId: string): Promise<void> {
-  const { PayoutProducer } = await import('../../src/producer/payout-producer.js');
+  const { PayoutProducer } = await import('../../src/control/payout-producer.js');
   const producer = new PayoutProducer({ platformId: account.platformId, redisUrl: testRedisUrl() });
   await producer.enqueue(payoutInput({ payoutId }));
   await producer.close();

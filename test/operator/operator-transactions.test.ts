@@ -4,7 +4,7 @@ import { ConflictError, InvalidConfigError, InvalidInputError, TransactionMismat
 import { GatewayUnavailableError } from '../../src/gateway/errors.js';
 import { createGatewayClient, type GatewayClient } from '../../src/gateway/gateway-client.js';
 import { silentLogger } from '../../src/logger.js';
-import { PayoutOperator } from '../../src/operator/payout-operator.js';
+import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { testRedisUrl } from '../support/account.js';
 import { aPayout } from '../ledger/support/a-payout.js';

@@ -8,7 +8,7 @@ import {
   RedisUnavailableError,
   UnsupportedFormatError,
 } from '../../src/errors.js';
-import { PayoutOperator } from '../../src/operator/payout-operator.js';
+import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
 

@@ -7,7 +7,8 @@ import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readSenderView } from '../../src/ledger/read-sender-view.js';
 import { changeManyPayouts } from '../../src/operator/change-many.js';
 import { openActSigner } from '../../src/control/keys/open-act-signer.js';
-import { PayoutOperator } from '../../src/operator/payout-operator.js';
+import { SignedDecisions } from '../../src/control/operator/sign-decision.js';
+import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
 import { keyringOf, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { openTestKeys, type TestKey, type TestKeys } from '../control/support/key-files.js';
@@ -168,7 +169,12 @@ describe('a signed decision about many payouts', () => {
     const access = openLedger({ platformId: account.platformId, redisUrl: testRedisUrl() });
     const signer = openActSigner({ audience: TEST_AUDIENCE, keyFile: key.file, keyring: keyringOf(entry) });
     const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'bare' }, { payoutId: 'nobody' }, { payoutId: 'q' }];
-    const errors = await changeManyPayouts(access, { from: 'rejected', to: 'queued', payouts }, ANN, signer);
+    const errors = await changeManyPayouts(
+      access,
+      { from: 'rejected', to: 'queued', payouts },
+      ANN,
+      new SignedDecisions(signer),
+    );
     await access.close();
     expect(errors.map((error) => error?.message.split(':')[0])).toEqual([
       undefined,
@@ -193,7 +199,7 @@ describe('a signed decision about many payouts', () => {
       sign: async () => Promise.reject(new Error('asked to sign')),
     };
     const change = { from: 'rejected', to: 'cancelled', payouts: [{ payoutId: 'p' }] } as const;
-    expect(await changeManyPayouts(access, change, ANN, signer)).toEqual([undefined]);
+    expect(await changeManyPayouts(access, change, ANN, new SignedDecisions(signer))).toEqual([undefined]);
     await access.close();
   });
 });

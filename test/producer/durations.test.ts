@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LONGEST_TIMER_MS } from '../../src/clock.js';
 import { InvalidInputError } from '../../src/errors.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { closeRedis, connectRedis, duplicateForWaiting } from '../../src/redis.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/clock.js';
 import { ConflictError, RedisUnavailableError } from '../../src/errors.js';
 import { startLocalRedis } from '../../src/local-redis.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import type { RedisClient } from '../../src/redis.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/logger.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';

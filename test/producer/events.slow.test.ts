@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ClosedError, InvalidInputError } from '../../src/errors.js';
 import type { EventsOptions } from '../../src/producer/events/event-group.js';
 import type { PayoutEvent } from '../../src/producer/events/payout-events.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock, type Clock } from '../../src/clock.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';
 import { silentLogger } from '../../src/logger.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { JobLane } from '../../src/producer/job-lane.js';
 import { PayoutIntake } from '../../src/producer/payout-intake.js';
 import { parsePayout } from '../../src/producer/parse-payouts.js';

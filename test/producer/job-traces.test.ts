@@ -4,7 +4,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { BullMQOtel } from 'bullmq-otel';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { openAccount, type AccountAccess } from '../../src/queues/open-account.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';

@@ -4,7 +4,7 @@ import { ClosedError, ConflictError, InvalidConfigError, InvalidInputError } fro
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import type { PayoutState } from '../../src/ledger/states.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RedisUnavailableError } from '../../src/errors.js';
 import type { Logger } from '../../src/logger.js';
 import { silentLogger } from '../../src/logger.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { connectRedis } from '../../src/redis.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { newPlatformId } from '../support/account.js';

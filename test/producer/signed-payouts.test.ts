@@ -11,7 +11,7 @@ import { InvalidConfigError, InvalidInputError } from '../../src/errors.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { payoutInputSchema, type PayoutInput } from '../../src/ledger/payout.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
-import { PayoutProducer, type PayoutProducerOptions } from '../../src/producer/payout-producer.js';
+import { PayoutProducer, type PayoutProducerOptions } from '../../src/control/payout-producer.js';
 import { PayoutSigner } from '../../src/control/intents/payout-signer.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';

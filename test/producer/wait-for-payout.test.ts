@@ -5,7 +5,7 @@ import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { PAYOUT_STATES, SETTLED_STATES } from '../../src/ledger/states.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { waitForPayout } from '../../src/producer/wait-for-payout.js';
 import { closeRedis, connectRedis } from '../../src/redis.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';

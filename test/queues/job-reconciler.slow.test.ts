@@ -6,7 +6,7 @@ import type { Queue } from 'bullmq';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { STATES_WITH_JOB } from '../../src/ledger/states.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
 import { PayoutQueues } from '../../src/queues/payout-queues.js';

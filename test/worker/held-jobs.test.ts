@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
 import { adoptJournal, SIGNING, writeKeyFiles } from '../proofs/signing.js';
 import { until } from '../support/until.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker, type PayoutWorker } from '../../src/worker/payout-worker.js';

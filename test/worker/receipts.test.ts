@@ -8,7 +8,7 @@ import { NOTIFY_GROUP } from '../../src/ledger/notification-lag.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
 import { toReceiptFields } from '../../src/ledger/control-record.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { connectRedis, closeRedis, type RedisClient } from '../../src/redis.js';
 import { runInProcess } from '../cli/support/in-process.js';
 import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';

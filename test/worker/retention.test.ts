@@ -3,7 +3,7 @@ import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
 import { silentLogger } from '../../src/logger.js';
 import { applyRetention, removeSome } from '../../src/worker/retention.js';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { testRedisUrl } from '../support/account.js';

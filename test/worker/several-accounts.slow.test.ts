@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { endAllWorkers, startWorkerProcess } from './support/worker-process.js';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { until } from '../support/until.js';
 import { expectPromisesKept, openWorld, SECRET_KEY, untilSettled, type PayoutWorld } from './support/payout-world.js';
 import { endAllWorkers, type WorkerProcess } from './support/worker-process.js';

@@ -7,7 +7,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { BullMQOtel } from 'bullmq-otel';
-import { PayoutProducer } from '../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker, type PayoutWorker } from '../../src/worker/payout-worker.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';

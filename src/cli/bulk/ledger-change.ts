@@ -1,4 +1,5 @@
 import type { ActSigner } from '../../control/approvals/act-signer.js';
+import { SignedDecisions } from '../../control/operator/sign-decision.js';
 import type { Actor } from '../../ledger/actor.js';
 import { PAYOUTS_PER_CHANGE } from '../../ledger/change-payouts.js';
 import { toLine, type Payout } from '../../ledger/payout.js';
@@ -35,9 +36,10 @@ async function changeByState(
   signer: ActSigner | undefined,
 ): Promise<(Error | undefined)[]> {
   const errors: (Error | undefined)[] = [];
+  const decisions = signer && new SignedDecisions(signer);
   for (const from of new Set(payouts.map(({ state }) => state))) {
     const group = payouts.filter(({ state }) => state === from);
-    errors.push(...(await changeManyPayouts(account, { from, to, payouts: group }, actor, signer)));
+    errors.push(...(await changeManyPayouts(account, { from, to, payouts: group }, actor, decisions)));
   }
   return errors;
 }

@@ -2,7 +2,7 @@ import { readConfig } from '../../config.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Actor } from '../../ledger/actor.js';
-import { PayoutOperator } from '../../operator/payout-operator.js';
+import { PayoutOperator } from '../../control/payout-operator.js';
 import type { Resolution } from '../../operator/resolve-payout.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import type { CliContext } from '../context/cli-context.js';

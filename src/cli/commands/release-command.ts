@@ -3,7 +3,7 @@ import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { InvalidInputError } from '../../errors.js';
 import type { Actor } from '../../ledger/actor.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { PayoutOperator } from '../../operator/payout-operator.js';
+import type { PayoutOperator } from '../../control/payout-operator.js';
 import { addChoiceOptions, readChoice, requireIdsOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
 import { toLedgerChange } from '../bulk/ledger-change.js';
 import { runBulk, type BulkChange } from '../bulk/run-bulk.js';

@@ -6,7 +6,7 @@ import type { Actor } from '../../ledger/actor.js';
 import { addActorOptions, readActor } from '../context/actor-options.js';
 import { resolveMany } from '../bulk/resolve-many.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
-import { PayoutOperator } from '../../operator/payout-operator.js';
+import { PayoutOperator } from '../../control/payout-operator.js';
 import type { Resolution } from '../../operator/resolve-payout.js';
 import { nameFlags } from '../context/name-flags.js';
 import {

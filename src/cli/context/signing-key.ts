@@ -1,7 +1,7 @@
 import { mayReadOpenSecrets, readConfig, type Environment } from '../../config.js';
 import { readSigningKey, type SigningKey } from '../../control/keys/signing-key-file.js';
 import { InvalidConfigError } from '../../errors.js';
-import type { PayoutProducerOptions } from '../../producer/payout-producer.js';
+import type { PayoutProducerOptions } from '../../control/payout-producer.js';
 import { readAudience } from './audience.js';
 
 const FILE = 'PAYOUT_SIGNING_KEY_FILE';

@@ -1,5 +1,5 @@
 import type { ActSigner } from '../../control/approvals/act-signer.js';
-import { PayoutOperator } from '../../operator/payout-operator.js';
+import { PayoutOperator } from '../../control/payout-operator.js';
 import { readAccountOptions } from './account-options.js';
 import type { CliContext } from './cli-context.js';
 import { nameFlags } from './name-flags.js';

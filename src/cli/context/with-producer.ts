@@ -1,4 +1,4 @@
-import { PayoutProducer, type PayoutProducerOptions } from '../../producer/payout-producer.js';
+import { PayoutProducer, type PayoutProducerOptions } from '../../control/payout-producer.js';
 import { readAccountOptions } from './account-options.js';
 import type { CliContext } from './cli-context.js';
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { isAborted, systemClock } from '../../clock.js';
-import type { PayoutProducer } from '../../producer/payout-producer.js';
+import type { PayoutProducer } from '../../control/payout-producer.js';
 import type { DemoWorker } from './demo-worker.js';
 import type { PayoutBoard } from './payout-board.js';
 

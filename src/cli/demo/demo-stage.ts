@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { connectLedger, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { findFreePort, type LocalRedis } from '../../local-redis.js';
-import { PayoutProducer } from '../../producer/payout-producer.js';
+import { PayoutProducer } from '../../control/payout-producer.js';
 import { closeRedis, connectRedis } from '../../redis.js';
 import type { Sandbox } from '../../sandbox/index.js';
 import { DEMO_PLATFORM_ID } from './demo-account.js';

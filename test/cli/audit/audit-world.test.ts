@@ -9,7 +9,7 @@ import { toChainedLines } from '../../../src/journal/line-chain.js';
 import { readItems } from '../../../src/journal/read-journal.js';
 import { connectLedger, type LedgerConnection } from '../../../src/ledger/ledger-connection.js';
 import { readWorkers } from '../../../src/ledger/workers.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { closeRedis, connectRedis } from '../../../src/redis.js';
 import { openTestKeys, writeKeyring, type TestKeys } from '../../control/support/key-files.js';

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { NOTIFY_GROUP } from '../../../src/ledger/notification-lag.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { aPayout } from '../../ledger/support/a-payout.js';

@@ -3,7 +3,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { createPayoutWorker } from '../../../src/worker/payout-worker.js';
 import { until } from '../../support/until.js';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { Queue } from 'bullmq';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { createPayoutWorker } from '../../../src/worker/payout-worker.js';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ENDPOINTS } from '../../../src/gateway/endpoints.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';
 

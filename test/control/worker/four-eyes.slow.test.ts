@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { systemClock } from '../../../src/clock.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { openTestKeys, type TestKeys } from '../support/key-files.js';
 import { launchChromium } from '../../dashboard/support/launch-chromium.js';
 import { openDashboard, type RunningDashboard } from '../../dashboard/support/running-dashboard.js';

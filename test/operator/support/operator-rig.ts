@@ -1,5 +1,5 @@
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { PayoutOperator } from '../../../src/operator/payout-operator.js';
+import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import { PayoutQueues } from '../../../src/queues/payout-queues.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { aPayout } from '../../ledger/support/a-payout.js';

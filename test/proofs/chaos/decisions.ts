@@ -1,6 +1,6 @@
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import type { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import type { PayoutProducer } from '../../../src/control/payout-producer.js';
 import type { Payment } from '../../../src/sandbox/payment-book.js';
 import type { Operator } from './operator.js';
 

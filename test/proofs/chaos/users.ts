@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { RedisUnavailableError } from '../../../src/errors.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
 import type { Payment } from '../../../src/sandbox/payment-book.js';
 import { SIGNING, UNSIGNED } from '../signing.js';

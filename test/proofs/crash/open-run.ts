@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LocalRedis } from '../../../src/local-redis.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { SIGNING } from '../signing.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { PayoutOperator } from '../../../src/operator/payout-operator.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutOperator } from '../../../src/control/payout-operator.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { adoptJournal, keepsPause, OPERATOR, UNSIGNED, writeKeyFiles } from '../signing.js';
 
 const ACTOR = { by: 'ann', reason: 'crash points' };

@@ -3,7 +3,7 @@ import { changePayouts } from '../../../src/ledger/change-payouts.js';
 import { LedgerKeys } from '../../../src/ledger/keys.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { systemClock } from '../../../src/clock.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { addressOf, amountOf, PLATFORM_ID } from '../chaos/account.js';
 import { passes } from './mishaps.js';

@@ -4,7 +4,7 @@ import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { systemClock } from '../../../src/clock.js';
 import { createGatewayClient, type GatewayClient } from '../../../src/gateway/gateway-client.js';
 import { silentLogger } from '../../../src/logger.js';
-import { PayoutOperator } from '../../../src/operator/payout-operator.js';
+import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import { findFreePort } from '../../../src/local-redis.js';
 import { runCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';

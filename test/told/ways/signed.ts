@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { ForgedAccount } from '../../forging/support/forged-account.js';
 import { until } from '../../support/until.js';

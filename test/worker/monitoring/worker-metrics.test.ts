@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { callWatcher } from '../../../src/failsafe.js';
 import { openAccount } from '../../../src/queues/open-account.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 import { testRedisUrl } from '../../support/account.js';
 import { startOwnRedis } from '../support/own-redis.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startLocalRedis } from '../../../src/local-redis.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';
 

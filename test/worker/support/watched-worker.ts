@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach } from '@jest/globals';
 import type { Logger } from '../../../src/logger.js';
-import { PayoutProducer } from '../../../src/producer/payout-producer.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createPayoutWorker, type AccountOptions, type PayoutWorker } from '../../../src/worker/payout-worker.js';

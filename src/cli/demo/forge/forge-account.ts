@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Payout } from '../../../ledger/payout.js';
 import { connectLedger, type LedgerConnection } from '../../../ledger/ledger-connection.js';
 import { findFreePort } from '../../../local-redis.js';
-import { PayoutProducer } from '../../../producer/payout-producer.js';
+import { PayoutProducer } from '../../../control/payout-producer.js';
 import { closeRedis, connectRedis } from '../../../redis.js';
 import type { Payment } from '../../../sandbox/index.js';
 import { createEnvironment, type DemoGround } from '../demo-ground.js';

@@ -11,7 +11,7 @@ import { addApproval } from '../../../control/operator/add-approval.js';
 import type { Payout } from '../../../ledger/payout.js';
 import { verifyApprovable } from '../../../control/approvals/approvable-payout.js';
 import { openAccount } from '../../../queues/open-account.js';
-import { PayoutProducer } from '../../../producer/payout-producer.js';
+import { PayoutProducer } from '../../../control/payout-producer.js';
 import type { Payment } from '../../../sandbox/index.js';
 import { createEnvironment, type DemoGround } from '../demo-ground.js';
 import { adoptJournal, makeKeys, type DemoApprover } from '../demo-keys.js';
