@@ -138,10 +138,12 @@ function declare(node: ts.Node, checker: ts.TypeChecker): string {
   const { heritageClauses: [clause] = [], members } = node as typeof base;
   const own = new Set(members.map(nameOf));
   const inherited = [...base.members].filter((member) => !own.has(nameOf(member)));
-  const all = [...members, ...inherited].map((member) => member.getFullText()).join('');
+  const all = [...members, ...inherited]
+    .map((member) => member.getFullText())
+    .filter((text) => !/^\s*protected /.test(text));
   const above = base.heritageClauses?.map((each) => ` ${each.getText()}`).join('') ?? '';
   const head = node.getText().split('{', 1)[0] ?? '';
-  return `${head.replace(` ${clause?.getText() ?? ''}`, above)}{${all}\n}`;
+  return `${head.replace(` ${clause?.getText() ?? ''}`, above)}{${all.join('')}\n}`;
 }
 
 function findNamesake(

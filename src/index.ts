@@ -45,12 +45,9 @@ export { connectRedis, type RedisClient, type RedisRole } from './redis.js';
 export type { Clock } from './clock.js';
 export { createLogger } from './create-logger.js';
 export { silentLogger, type Logger } from './logger.js';
-export {
-  createPayoutWorker,
-  PayoutWorker,
-  type AccountOptions,
-  type PayoutWorkerOptions,
-} from './worker/payout-worker.js';
+export { createPayoutWorker, PayoutWorker } from './control/payout-worker.js';
+export type { AccountOptions } from './worker/payout-worker.js';
+export type { PayoutWorkerOptions } from './control/payout-worker.js';
 export { DEFAULT_ACCOUNT_SETTINGS, type AccountSettings } from './account-settings.js';
 export type { AccountStatus } from './worker/account-status.js';
 export type { AccountWorker } from './worker/account-worker.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { completeSettings, DEFAULT_ACCOUNT_SETTINGS } from '../src/account-settings.js';
-import { createPayoutWorker, type AccountOptions, type PayoutWorkerOptions } from '../src/worker/payout-worker.js';
+import type { AccountOptions } from '../src/worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorkerOptions } from '../src/control/payout-worker.js';
 
 const SECRET_KEY = 'k-never-shown-0123456789';
 

@@ -23,6 +23,9 @@ export interface IntentSignature {
   readonly audience?: string | undefined;
 }
 
+/** What is wrong with a signature where somebody altered or forged something; other faults come about in good faith too. */
+export const TAMPERING_FAULTS = ['fields', 'wrong_role', 'bad_signature'] as const;
+
 /** A signature as a ledger has it. */
 export interface StoredSignature extends IntentSignature {
   /** The text of the payout's metadata: the JSON that was signed, to the byte. */

@@ -7,22 +7,17 @@ import type { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { JournalHead, SenderLedger } from '../ledger/sender-ledger.js';
 import { tellJournalHead, type ToldHead } from '../ledger/tell-of-control.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
+import type { SendControl } from './account-control.js';
 import type { AccountPart } from './account-part.js';
 import type { AccountWorkerOptions } from './account-worker-options.js';
 import { doActiveWork } from './active-work.js';
 import type { JobWorkerContext } from './job-worker.js';
-import type { AccountPolicy } from '../control/worker/account-policy.js';
-import { HoldSource } from '../control/worker/hold-source.js';
-import { openAccountPolicy } from '../control/worker/open-account-policy.js';
-import { releaseAdopted } from '../control/worker/release-held.js';
 import { KeptPause } from './sender/kept-pause.js';
 import { keptIntervalMs, Pacer } from './sender/pacer.js';
-import type { SendAuthority } from './sender/send-authority.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
 import { SenderLoop, type SenderLoopOptions } from './sender/sender-loop.js';
 import type { SenderStatus } from './sender/sender-status.js';
 import { followJournal } from './sharing/follow-journal.js';
-import { SignedAuthority } from '../control/worker/signed-authority.js';
 import { JournalHeadTeller } from './tell-journal-head.js';
 
 export interface AccountSendingOptions extends AccountWorkerOptions {
@@ -48,7 +43,7 @@ export class AccountSending {
   readonly #options: AccountSendingOptions;
   readonly #pacer: Pacer;
   readonly #pause: KeptPause | undefined;
-  readonly #policy: AccountPolicy | undefined;
+  readonly #control: SendControl | undefined;
   readonly #heads: JournalHeadTeller;
   readonly #loopOptions: Omit<SenderLoopOptions, 'ledger' | 'stop'>;
   #loop: SenderLoop | undefined;
@@ -58,20 +53,19 @@ export class AccountSending {
 
   constructor(options: AccountSendingOptions) {
     this.#options = options;
-    const { platformId, clock, gateway, keyring, journal, ledger, senderLedger, relay, work, logger } = options;
+    const { clock, gateway, control, journal, ledger, senderLedger, relay, work, logger } = options;
     const intervalMs = keptIntervalMs(options.settings.intervalMs, gateway.capabilities.minWithdrawGapMs);
     const settings = { ...options.settings, intervalMs };
     this.#pacer = new Pacer({ clock, intervalMs, inFlightMaxMs: settings.inFlightMaxMs });
     const doubtMs = GUARD_MS + settings.inFlightMaxMs;
-    const signatures = keyring && new SignedAuthority({ platformId, keyring, journal, clock, doubtMs });
+    this.#control = control?.open({ journal, ledger, senderLedger, relay, gateway, doubtMs });
+    const authority = this.#control?.resumeAuthority;
     const { observer } = work;
     this.#pause =
-      signatures &&
-      new KeptPause({ clock, ledger: senderLedger, journal, authority: signatures, settings, observer, logger });
-    this.#policy = openAccountPolicy({ ...options, current: options.policy, relay, signatures, doubtMs });
+      authority && new KeptPause({ clock, ledger: senderLedger, journal, authority, settings, observer, logger });
     const tell = async (head: JournalHead): Promise<void> => tellJournalHead(ledger.connection, head);
     this.#heads = new JournalHeadTeller({ journal, tell, clock, logger });
-    this.#loopOptions = this.#describeLoop(settings, this.#policy?.authority ?? signatures);
+    this.#loopOptions = this.#describeLoop(settings);
   }
 
   /** The next send is allowed from then on, on the clock's scale. */
@@ -92,9 +86,9 @@ export class AccountSending {
     return this.#holdsLease;
   }
 
-  /** While another process has the lease: remembers what that spends, until the signal is aborted. */
+  /** Runs beside the turns, until the signal is aborted. */
   async standBy(end: AbortSignal): Promise<void> {
-    await this.#policy?.standBy(end);
+    await this.#control?.standBy(end);
   }
 
   /** Another process with the same journal works for the account. */
@@ -123,10 +117,8 @@ export class AccountSending {
     await this.#heads.tellLast();
   }
 
-  #describeLoop(
-    settings: SenderLoopOptions['settings'],
-    authority: SendAuthority | undefined,
-  ): Omit<SenderLoopOptions, 'ledger' | 'stop'> {
+  #describeLoop(settings: SenderLoopOptions['settings']): Omit<SenderLoopOptions, 'ledger' | 'stop'> {
+    const authority = this.#control?.authority;
     const { clock, audience, gateway, judgement, journal, ledger, senderLedger, relay, logger } = this.#options;
     return {
       clock,
@@ -151,26 +143,13 @@ export class AccountSending {
     };
   }
 
-  /** What a worker held one by one whose journal was not adopted, as those of the version before did. */
-  async #releaseAdopted(end: AbortSignal): Promise<void> {
-    const { keyring, journal, ledger, logger } = this.#options;
-    if (keyring === undefined || journal.bornAt > 0) return;
-    const source = new HoldSource(ledger.connection);
-    try {
-      await releaseAdopted({ ...this.#options, source }, () => end.aborted);
-    } catch (error) {
-      logger.warn({ error: (error as Error).message }, 'could not release what waited for the adoption of the journal');
-    }
-  }
-
   async #workWith(active: ActiveSender, end: AbortSignal): Promise<void> {
     const { jobs, ledger, relay, gateway, settings, work } = this.#options;
     this.#holdsLease = true;
     this.#leases += 1;
     work.beginSending();
     try {
-      await this.#policy?.takeOver(end);
-      const releasing = this.#releaseAdopted(end);
+      await this.#control?.takeOver(end);
       const telling = this.#heads.keep(end);
       await doActiveWork(
         {
@@ -186,13 +165,13 @@ export class AccountSending {
           gateway,
           balanceEveryMs: settings.balanceEveryMs,
           currenciesEveryMs: settings.currenciesEveryMs,
-          policy: this.#policy,
+          control: this.#control,
           pauseOnUnexplainedDrop: settings.pauseOnUnexplainedDrop,
         },
         active,
         end,
       );
-      await Promise.all([telling, releasing]);
+      await telling;
     } finally {
       this.#holdsLease = false;
       work.endSending();

@@ -2,15 +2,13 @@ import type { Telemetry } from 'bullmq';
 import type { AccountSettings } from '../account-settings.js';
 import type { PayoutArchive } from '../archive/payout-archive.js';
 import type { Clock } from '../clock.js';
-import type { SigningKey } from '../control/keys/signing-key-file.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { Confirmation } from '../ledger/confirm-write.js';
 import type { Logger } from '../logger.js';
 import type { RedisClient } from '../redis.js';
+import type { AccountControl } from './account-control.js';
 import type { AccountPart } from './account-part.js';
-import type { AccountKeyring } from '../control/keys/current-keyring.js';
-import type { CurrentPolicy } from '../control/policy/current-policy.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 import type { RedisClocks } from './redis-clocks.js';
 import type { RedisJudgement } from './redis-watch.js';
@@ -46,14 +44,10 @@ export interface AccountWorkerOptions {
   readonly journalDays: number;
   /** Has payouts before retention removes them; undefined where they are gone then. */
   readonly archive?: PayoutArchive | undefined;
-  /** Whose signatures count; undefined where the ledger alone decides what is sent. */
-  readonly keyring?: AccountKeyring | undefined;
   /** The environment: what the worker signs names it, and the ledger is bound to it. */
   readonly audience: string;
-  /** What may leave the account; undefined where everything may. */
-  readonly policy?: CurrentPolicy | undefined;
-  /** Signs final states; undefined where they are not signed. */
-  readonly receiptKey?: SigningKey | undefined;
+  /** Undefined where the ledger alone decides what is sent. */
+  readonly control?: AccountControl | undefined;
   readonly clock: Clock;
   /** Its observer measures the account's work. */
   readonly work: RecentWork;

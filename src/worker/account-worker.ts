@@ -1,5 +1,5 @@
+import { hostname } from 'node:os';
 import { followSignals, isAborted, untilAborted } from '../clock.js';
-import { ReceiptSigner } from '../control/intents/receipt-signer.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
@@ -7,19 +7,18 @@ import type { ToldHead } from '../ledger/tell-of-control.js';
 import { WatchedLedger } from '../ledger/watched-ledger.js';
 import { openAccount, type AccountAccess } from '../queues/open-account.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
+import type { KeyringFacts, PolicyFacts } from './account-control.js';
 import { CurrentPart, type AccountPart } from './account-part.js';
 import { AccountSending } from './account-sending.js';
 import type { AccountStatus } from './account-status.js';
 import type { AccountWorkerOptions } from './account-worker-options.js';
-import type { CurrentKeyring } from '../control/keys/current-keyring.js';
-import type { CurrentPolicy } from '../control/policy/current-policy.js';
 import { describeWorker } from './describe-worker.js';
 import type { JobWorkerContext } from './job-worker.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 import { openJournalPatiently } from './open-journal-patiently.js';
 import type { RedisJudgement } from './redis-watch.js';
 import { repairClockJumps } from './repair-clock-jump.js';
-import { reportAccount } from './report-account.js';
+import { reportWorker } from './report-worker.js';
 import type { AccountFitness } from './sharing/hold-down.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
@@ -106,13 +105,13 @@ export class AccountWorker {
   }
 
   /** Whose signatures count, the same for all its accounts; undefined where the ledger alone decides what is sent. */
-  get keyring(): Pick<CurrentKeyring, 'keys' | 'reloadTrouble'> | undefined {
-    return this.#options.keyring?.current;
+  get keyring(): KeyringFacts | undefined {
+    return this.#options.control?.keyring;
   }
 
   /** What may leave the account; undefined where everything may. */
-  get policy(): Pick<CurrentPolicy, 'reloadTrouble' | 'hash'> | undefined {
-    return this.#options.policy;
+  get policy(): PolicyFacts | undefined {
+    return this.#options.control?.policy;
   }
 
   /** Where the send journal ended when this process told it last; undefined while it does not send. */
@@ -146,12 +145,11 @@ export class AccountWorker {
   }
 
   async #poll(end: AbortSignal): Promise<void> {
-    const { gateway, settings, platformId, audience, keyring, clock, receiptKey: key } = this.#options;
+    const { gateway, settings, audience, control } = this.#options;
     const { pollMinMs, pollMaxMs, pollRate } = settings;
     const context = { ...this.#jobWorkerContext, audience, ledger: this.#polledLedger, gateway };
     if (!(await this.#isOurs(end))) return;
-    const receipts = key && new ReceiptSigner({ key, platformId, audience, keyring, clock });
-    const statusJobs = new StatusJobs({ ...context, receipts, pollMinMs, pollMaxMs, pollRate });
+    const statusJobs = new StatusJobs({ ...context, receipts: control?.receipts, pollMinMs, pollMaxMs, pollRate });
     await untilAborted(end);
     await statusJobs.close();
     this.work.endPolling();
@@ -173,7 +171,9 @@ export class AccountWorker {
   }
 
   async #report(): Promise<void> {
-    const { clock, policy, logger } = this.#options;
+    const { clock, control, logger } = this.#options;
+    const { connection } = this.ledger;
+    const name = `${hostname()}:${process.pid}`;
     const startedAt = clock.wallNow();
     const describe = (): ReturnType<typeof describeWorker> | undefined => {
       const { status, work, journalHead } = this;
@@ -181,7 +181,10 @@ export class AccountWorker {
       if (this.part === 'rest' && status.role === 'standby') return undefined;
       return describeWorker({ status, work, opensAt: this.#sending?.opensAt, startedAt, journalHead, clock });
     };
-    await reportAccount({ connection: this.ledger.connection, policy, describe, clock, logger }, this.#over.signal);
+    await Promise.all([
+      reportWorker({ connection, name, describe, clock, logger }, this.#over.signal),
+      control?.report(connection, name, this.#over.signal),
+    ]);
   }
 
   async #repairClockJumps(): Promise<void> {

@@ -6,7 +6,7 @@ import type { OutboxRelay } from '../queues/outbox-relay.js';
 import { keepGatewayFacts } from './gateway-facts/keep-gateway-facts.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { applyRetention, type RetentionOptions } from './retention.js';
-import type { AccountPolicy } from '../control/worker/account-policy.js';
+import type { SendControl } from './account-control.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
 import { keepStatistics } from './statistics/keep-statistics.js';
 import type { SendGap } from './statistics/counters.js';
@@ -27,8 +27,7 @@ export interface ActiveWorkOptions
   readonly currenciesEveryMs: number;
   /** The gaps between writes that were measured since this was asked last. */
   readonly takeGaps: () => readonly SendGap[];
-  /** Keeps what the policy holds up to date; undefined without a policy. */
-  readonly policy?: Pick<AccountPolicy, 'keep'> | undefined;
+  readonly control?: Pick<SendControl, 'keep'> | undefined;
   /** Whether a balance that falls without a payout that explains it stops the account. */
   readonly pauseOnUnexplainedDrop: boolean;
 }
@@ -38,7 +37,7 @@ export interface ActiveWorkOptions
  * Resolves when the signal was aborted and the send in progress has its response.
  */
 export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSender, end: AbortSignal): Promise<void> {
-  const { clock, ledger, queues, relay, retentionDays, policy, observer } = options;
+  const { clock, ledger, queues, relay, retentionDays, control, observer } = options;
   const { logger } = active;
   const { connection } = ledger;
   const jobs = new WithdrawJobs({ ...options, active, logger });
@@ -56,7 +55,7 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
       },
       end,
     ),
-    ...(policy === undefined ? [] : [policy.keep(end)]),
+    ...(control === undefined ? [] : [control.keep(end)]),
     ...(retentionDays === undefined
       ? []
       : [applyRetention({ ...options, connection, retentionDays, statistics, logger }, end)]),

@@ -4,9 +4,6 @@ import { completeSettings, type PartialAccountSettings, audienceOf } from '../ac
 import { PayoutArchive } from '../archive/payout-archive.js';
 import { checkSettings } from '../check-settings.js';
 import { systemClock, type Clock } from '../clock.js';
-import { openAudience } from '../control/keys/audience.js';
-import type { SigningKey } from '../control/keys/signing-key-file.js';
-import type { SigningKeyOption } from '../control/keys/signing-key-option.js';
 import { InvalidConfigError, type Problem } from '../errors.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
@@ -17,13 +14,10 @@ import { failsafeTelemetry } from '../queues/failsafe-telemetry.js';
 import { closeRedis, connectRedis } from '../redis.js';
 import type { PartialSettings, Settings } from '../setting.js';
 import { ACCOUNT_SETTINGS, WORKER_SETTINGS, type ACCOUNT_IDENTITY } from '../settings.js';
+import type { OpenControl, WorkerControl } from './account-control.js';
 import { AccountWorker } from './account-worker.js';
 import type { WorkerConfirmations, WorkerConnections } from './account-worker-options.js';
-import { CurrentKeyring } from '../control/keys/current-keyring.js';
-import type { CurrentPolicy } from '../control/policy/current-policy.js';
 import { RecentWork } from './monitoring/recent-work.js';
-import { openPolicies } from '../control/policy/open-policies.js';
-import { openReceiptKey } from '../control/keys/receipt-key.js';
 import { RedisClocks } from './redis-clocks.js';
 import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
 import { requireDurableRedis } from './require-durable-redis.js';
@@ -39,19 +33,6 @@ export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTI
   /** The folder of the send journals, on a disk that outlives the process. */
   readonly journalDir: string;
   readonly accounts: readonly AccountOptions[];
-  /**
-   * The file of the keyring: with it nothing is sent that no producer of the keyring signed, see docs/control.md.
-   * @defaultValue the ledger alone decides what is sent
-   */
-  readonly keysFile?: string | undefined;
-  /** Until when signatures of earlier versions count, which name no environment: ISO 8601. @defaultValue they never count */
-  readonly acceptUnboundUntil?: string | undefined;
-  /**
-   * Signs the final states `completed` and `failed`, so that a producer with the keyring need not believe Redis, see docs/control.md.
-   * In the keyring the key has the role `worker`.
-   * @defaultValue final states are not signed
-   */
-  readonly receiptKey?: SigningKeyOption | undefined;
   /** What it, the observers or the telemetry throw is counted, and changes nothing. @defaultValue a logger that says nothing */
   readonly logger?: Logger;
   readonly clock?: Clock;
@@ -61,50 +42,44 @@ export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTI
   readonly telemetry?: Telemetry;
 }
 
-/** Sends and follows the payouts of one account or several, each on its own, in one process. */
+/** Sends and follows the payouts of accounts. The public class of this name adds control of money. */
 export class PayoutWorker {
   readonly accounts: readonly AccountWorker[];
   readonly #connections: WorkerConnections;
   readonly #watch: RedisWatch | undefined;
   readonly #redisClocks: RedisClocks;
-  readonly #keyring: CurrentKeyring | undefined;
-  readonly #policies: readonly CurrentPolicy[];
+  readonly #control: WorkerControl | undefined;
   /** Undefined with one account: its processes all stand by for it. */
   readonly #sharing: AccountSharing | undefined;
   #stopping: Promise<void> | undefined;
 
-  private constructor(
+  protected constructor(
     connections: WorkerConnections,
     accounts: readonly AccountWorker[],
     watch: RedisWatch | undefined,
     redisClocks: RedisClocks,
-    keyring: CurrentKeyring | undefined,
-    policies: readonly CurrentPolicy[],
+    control: WorkerControl | undefined,
     sharing: AccountSharing | undefined,
   ) {
     this.#connections = connections;
     this.accounts = accounts;
     this.#watch = watch;
     this.#redisClocks = redisClocks;
-    this.#keyring = keyring;
-    this.#policies = policies;
+    this.#control = control;
     this.#sharing = sharing;
   }
 
-  /**
-   * Checks Redis; waits for one that is unavailable.
-   * @param signal - ends the waiting
-   * @throws InvalidConfigError when a setting breaks its rule, the keyring, the key or a policy cannot be used, or Redis may forget what was sent
-   * @throws StoppedError when the signal ended the waiting
-   */
-  static async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
+  /** @throws as the public class, and what `openControl` throws */
+  static async create(
+    options: PayoutWorkerOptions,
+    signal: AbortSignal,
+    openControl?: OpenControl,
+  ): Promise<PayoutWorker> {
     requireValid(options);
     const { redisUrl = WORKER_SETTINGS.redisUrl.default, clock = systemClock } = options;
     const { allowVolatileRedis = WORKER_SETTINGS.allowVolatileRedis.default } = options;
     const logger = failsafeLogger(options.logger ?? silentLogger);
-    const keyring = readKeyring(options, logger);
-    const receiptKey = openReceiptKey(options.receiptKey, { keyring, logger, clock });
-    const policies = openPolicies(options.accounts, { keyring, clock, logger });
+    const control = openControl?.({ logger, clock });
     const connections: WorkerConnections = {
       commands: connectRedis(redisUrl, 'commands', logger),
       sender: connectRedis(redisUrl, 'sender', logger),
@@ -124,9 +99,7 @@ export class PayoutWorker {
       const accounts = options.accounts.map((account) =>
         openAccount(account, {
           options,
-          keyring,
-          policies,
-          receiptKey,
+          control,
           connections,
           confirmations,
           judgement,
@@ -143,7 +116,7 @@ export class PayoutWorker {
         clock,
         logger,
       });
-      return new PayoutWorker(connections, accounts, watch, redisClocks, keyring, [...policies.values()], sharing);
+      return new this(connections, accounts, watch, redisClocks, control, sharing);
     } catch (error) {
       await closeAll(connections);
       throw error;
@@ -160,7 +133,7 @@ export class PayoutWorker {
    * used is logged as an error and shown at /readyz, and the former keyring still counts.
    */
   reloadKeys(): void {
-    this.#keyring?.reload();
+    this.#control?.reloadKeys();
   }
 
   /**
@@ -168,7 +141,7 @@ export class PayoutWorker {
    * One that cannot be used is logged as an error and shown at /readyz, and the former policy still counts.
    */
   reloadPolicies(): void {
-    for (const policy of this.#policies) policy.reload();
+    this.#control?.reloadPolicies();
   }
 
   /** Ends every account in good order: no new send, responses in progress are awaited, the leases released. */
@@ -184,24 +157,6 @@ export class PayoutWorker {
     await this.#redisClocks.stop();
     await closeAll(this.#connections);
   }
-}
-
-/**
- * Starts a worker inside an application.
- * @example
- * const worker = await createPayoutWorker({ accounts: [{ platformId, baseUrl, secretKey }], journalDir: './data/journal' });
- * process.once('SIGTERM', () => void worker.stop());
- * @param signal - ends the waiting for a Redis that is unavailable at the start
- * @throws InvalidConfigError when a setting breaks its rule, or Redis may forget what was sent
- * @throws StoppedError when the signal ended the waiting
- */
-export async function createPayoutWorker(
-  options: PayoutWorkerOptions,
-  signal: AbortSignal = new AbortController().signal,
-): Promise<PayoutWorker> {
-  const worker = await PayoutWorker.create(options, signal);
-  worker.start();
-  return worker;
 }
 
 function requireValid(options: PayoutWorkerOptions): void {
@@ -221,20 +176,9 @@ function requireValid(options: PayoutWorkerOptions): void {
   if (problems.length > 0) throw new InvalidConfigError(problems);
 }
 
-/** @throws InvalidConfigError when the file is missing, not trusted, or makes no sense */
-function readKeyring({ keysFile }: PayoutWorkerOptions, logger: Logger): CurrentKeyring | undefined {
-  if (keysFile === undefined) {
-    logger.warn({}, 'PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself; see docs/control.md');
-    return undefined;
-  }
-  return new CurrentKeyring(keysFile, logger);
-}
-
 interface OpenAccountContext {
   readonly options: PayoutWorkerOptions;
-  readonly keyring: CurrentKeyring | undefined;
-  readonly policies: ReadonlyMap<number, CurrentPolicy>;
-  readonly receiptKey: SigningKey | undefined;
+  readonly control: WorkerControl | undefined;
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
   readonly judgement: RedisJudgement;
@@ -244,20 +188,21 @@ interface OpenAccountContext {
 }
 
 function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
-  const { options, keyring, policies, receiptKey, connections, confirmations, judgement, redisClocks, clock } = context;
-  const { journalDays = WORKER_SETTINGS.journalDays.default, archiveDir, acceptUnboundUntil } = options;
+  const { options, connections, confirmations, judgement, redisClocks, clock } = context;
+  const { journalDays = WORKER_SETTINGS.journalDays.default, archiveDir } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
   const settings = completeSettings(given);
   const audience = audienceOf(account);
   const logger = context.logger.child({ platformId });
+  const control = context.control?.of({ platformId, audience, logger });
   const work = new RecentWork(clock, openObserver(platformId, options.observe));
   const openJournal = async (): Promise<FileSendJournal> =>
     FileSendJournal.open({
       dir: options.journalDir,
       platformId,
       keepDays: journalDays,
-      holdsUnsigned: keyring !== undefined,
-      holdsSpends: policies.has(platformId),
+      holdsUnsigned: control?.heldLines.unsigned === true,
+      holdsSpends: control?.heldLines.spends === true,
       onSynced: (durationMs) => {
         work.observer.journalSynced(durationMs);
       },
@@ -279,9 +224,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
     settings,
     part: isShared(options.accounts) ? 'rest' : 'send',
     audience,
-    keyring: keyring?.for(openAudience(audience, acceptUnboundUntil, clock)),
-    policy: policies.get(platformId),
-    receiptKey,
+    control,
     connections,
     confirmations,
     judgement,

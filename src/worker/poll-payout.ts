@@ -1,4 +1,3 @@
-import type { ReceiptSigner } from '../control/intents/receipt-signer.js';
 import type { StoredReceipt } from '../ledger/control-record.js';
 import { ConflictError, NotFoundError } from '../errors.js';
 import { isSameTxhash, txhashField } from '../fields.js';
@@ -8,6 +7,7 @@ import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
+import type { ReceiptSigner } from './account-control.js';
 
 export interface PollOptions {
   readonly ledger: Pick<PayoutLedger, 'get' | 'change'>;

@@ -1,8 +1,8 @@
 import { DelayedError, type Job } from 'bullmq';
-import type { ReceiptSigner } from '../control/intents/receipt-signer.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
+import type { ReceiptSigner } from './account-control.js';
 import { ExpectedEndError } from './expected-end-error.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';

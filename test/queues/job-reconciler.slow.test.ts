@@ -13,7 +13,7 @@ import { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { startSandbox } from '../../src/sandbox/index.js';
-import { createPayoutWorker } from '../../src/worker/payout-worker.js';
+import { createPayoutWorker } from '../../src/control/payout-worker.js';
 import { until } from '../support/until.js';
 
 const platformId = 7;

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
-import { createPayoutWorker, type PayoutWorker } from '../../src/worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorker } from '../../src/control/payout-worker.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import { until } from '../support/until.js';
 

@@ -9,7 +9,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { BullMQOtel } from 'bullmq-otel';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
-import { createPayoutWorker, type PayoutWorker } from '../../src/worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorker } from '../../src/control/payout-worker.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 
 const SECRET_KEY = 'k-telemetry';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Logger } from '../../src/logger.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startHealthServer } from '../../src/worker/monitoring/health-server.js';
-import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../src/worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../src/control/payout-worker.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 import {
   loggerWithThrowingChildren,

@@ -9,7 +9,7 @@ import {
   type HealthServer,
   type HealthServerOptions,
 } from '../../worker/monitoring/health-server.js';
-import { createPayoutWorker, type PayoutWorker } from '../../worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorker } from '../../control/payout-worker.js';
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import type { CliContext } from '../context/cli-context.js';
 import { exitNow, outliveHangup } from '../context/stop-signal.js';

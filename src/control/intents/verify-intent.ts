@@ -3,7 +3,7 @@ import { formatIntent, type Intent } from './intent.js';
 import { keyNameField } from '../../fields.js';
 import { judgeAudience } from '../keys/audience.js';
 import { isSignedBy, type KeyFinder, type KeyringKey } from '../keys/keyring.js';
-import type { IntentSignature } from '../../ledger/control-record.js';
+import { TAMPERING_FAULTS, type IntentSignature } from '../../ledger/control-record.js';
 import { hashText, parseStatementTime, StatementError } from './statement.js';
 
 /** How far the clock of who signed may be ahead, in ms. */
@@ -11,21 +11,16 @@ export const CLOCK_TOLERANCE_MS = 5 * 60 * 1000;
 
 /** Why a signature does not count, as one word. */
 export type SignatureFault =
+  | (typeof TAMPERING_FAULTS)[number]
   | 'unsigned'
   | 'wrong_audience'
   | 'no_audience'
-  | 'fields'
   | 'unknown_key'
-  | 'wrong_role'
   | 'revoked_key'
   | 'key_not_valid'
-  | 'bad_signature'
   | 'issued_in_future'
   | 'expired'
   | 'lifetime';
-
-/** What somebody altered or forged; the other faults come about in good faith too. */
-export const TAMPERING_FAULTS: ReadonlySet<SignatureFault> = new Set(['fields', 'wrong_role', 'bad_signature']);
 
 export type IntentVerdict =
   | { readonly kind: 'verified'; readonly intentHash: string; readonly signer: KeyringKey }
@@ -114,5 +109,5 @@ function judgeTimes({ issuedAt, expiresAt }: Intent, now: number): IntentVerdict
 }
 
 function refuse(fault: SignatureFault, message: string): IntentVerdict {
-  return { kind: 'refused', fault, message, isTampering: TAMPERING_FAULTS.has(fault) };
+  return { kind: 'refused', fault, message, isTampering: TAMPERING_FAULTS.some((known) => known === fault) };
 }

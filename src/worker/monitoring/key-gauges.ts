@@ -1,13 +1,11 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { CurrentKeyring } from '../../control/keys/current-keyring.js';
+import type { KeyringFacts } from '../account-control.js';
 
 /**
  * Makes the gauges of a keyring: when its keys end, and whether it could be read again.
  * @returns what brings it up to date; a key that is revoked, or has no end, is left out
  */
-export function createKeyGauges(
-  registry: Registry,
-): (keyring: Pick<CurrentKeyring, 'keys' | 'reloadTrouble'> | undefined) => void {
+export function createKeyGauges(registry: Registry): (keyring: KeyringFacts | undefined) => void {
   const notAfter = new Gauge({
     name: 'payouts_key_not_after_timestamp_seconds',
     help: 'When a key of the keyring ends (seconds since 1970), unless it is revoked: what it signs from then on does not count.',

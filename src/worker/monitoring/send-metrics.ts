@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { TAMPERING_FAULTS } from '../../control/intents/verify-intent.js';
+import { TAMPERING_FAULTS } from '../../ledger/control-record.js';
 import { STATES_WITH_JOB } from '../../ledger/states.js';
 import { QUEUE_NAMES } from '../../queues/payout-queues.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';

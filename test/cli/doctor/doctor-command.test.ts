@@ -2,7 +2,7 @@ import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { createPayoutWorker } from '../../../src/worker/payout-worker.js';
+import { createPayoutWorker } from '../../../src/control/payout-worker.js';
 import { until } from '../../support/until.js';
 import { useDoctor } from '../support/doctor-rig.js';
 

@@ -4,7 +4,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import { createPayoutWorker } from '../../../src/worker/payout-worker.js';
+import { createPayoutWorker } from '../../../src/control/payout-worker.js';
 import { until } from '../../support/until.js';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Queue } from 'bullmq';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { openAccount } from '../../../src/queues/open-account.js';
-import { createPayoutWorker } from '../../../src/worker/payout-worker.js';
+import { createPayoutWorker } from '../../../src/control/payout-worker.js';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';
 import { until } from '../../support/until.js';
 

@@ -7,7 +7,7 @@ import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
-import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
 import { ForgedAccount } from './forged-account.js';
 import { writeKeyring } from '../../control/support/key-files.js';
 import { keyringEntries } from './signers.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { startHealthServer, type HealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
-import { createPayoutWorker, type PayoutWorker } from '../../../src/worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
 import { until } from '../../support/until.js';
 import { openSharedAccounts, type SharedAccounts } from '../support/shared-accounts.js';
 import { readMetric } from '../support/watched-worker.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { systemClock, type Clock } from '../../../src/clock.js';
-import { createPayoutWorker, type PayoutWorker } from '../../../src/worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { openWorld, type PayoutWorld } from '../support/payout-world.js';
 import { until } from '../../support/until.js';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { systemClock, type Clock } from '../../../src/clock.js';
 import { silentLogger, type Logger } from '../../../src/logger.js';
-import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
 import { adoptJournal } from '../../proofs/signing.js';
 import { until } from '../../support/until.js';
 import { openSharedAccounts, type SharedAccounts } from '../support/shared-accounts.js';

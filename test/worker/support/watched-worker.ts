@@ -6,7 +6,8 @@ import type { Logger } from '../../../src/logger.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
-import { createPayoutWorker, type AccountOptions, type PayoutWorker } from '../../../src/worker/payout-worker.js';
+import type { AccountOptions } from '../../../src/worker/payout-worker.js';
+import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 
 /** A worker in this process with its health server, a gateway and a producer. */

@@ -1,0 +1,84 @@
+import type { Logger } from '../logger.js';
+import type { OpenControl } from '../worker/account-control.js';
+import { PayoutWorker as Worker, type PayoutWorkerOptions as WorkerOptions } from '../worker/payout-worker.js';
+import { openAudience } from './keys/audience.js';
+import { CurrentKeyring } from './keys/current-keyring.js';
+import { openReceiptKey } from './keys/receipt-key.js';
+import type { SigningKeyOption } from './keys/signing-key-option.js';
+import { openPolicies } from './policy/open-policies.js';
+import { MoneyControl } from './worker/money-control.js';
+
+/** The accounts of a worker, and what they share. */
+export interface PayoutWorkerOptions extends WorkerOptions {
+  /**
+   * The file of the keyring: with it nothing is sent that no producer of the keyring signed, see docs/control.md.
+   * @defaultValue the ledger alone decides what is sent
+   */
+  readonly keysFile?: string | undefined;
+  /** Until when signatures of earlier versions count, which name no environment: ISO 8601. @defaultValue they never count */
+  readonly acceptUnboundUntil?: string | undefined;
+  /**
+   * Signs the final states `completed` and `failed`, so that a producer with the keyring need not believe Redis, see docs/control.md.
+   * In the keyring the key has the role `worker`.
+   * @defaultValue final states are not signed
+   */
+  readonly receiptKey?: SigningKeyOption | undefined;
+}
+
+/** Sends and follows the payouts of one account or several, each on its own, in one process. */
+export class PayoutWorker extends Worker {
+  /**
+   * Checks Redis; waits for one that is unavailable.
+   * @param signal - ends the waiting
+   * @throws InvalidConfigError when a setting breaks its rule, the keyring, the key or a policy cannot be used, or Redis may forget what was sent
+   * @throws StoppedError when the signal ended the waiting
+   */
+  static override async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
+    return super.create(options, signal, controlOf(options));
+  }
+}
+
+/**
+ * Starts a worker inside an application.
+ * @example
+ * const worker = await createPayoutWorker({ accounts: [{ platformId, baseUrl, secretKey }], journalDir: './data/journal' });
+ * process.once('SIGTERM', () => void worker.stop());
+ * @param signal - ends the waiting for a Redis that is unavailable at the start
+ * @throws InvalidConfigError when a setting breaks its rule, or Redis may forget what was sent
+ * @throws StoppedError when the signal ended the waiting
+ */
+export async function createPayoutWorker(
+  options: PayoutWorkerOptions,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<PayoutWorker> {
+  const worker = await PayoutWorker.create(options, signal);
+  worker.start();
+  return worker;
+}
+
+function controlOf({ keysFile, receiptKey: key, acceptUnboundUntil, accounts }: PayoutWorkerOptions): OpenControl {
+  return ({ logger, clock }) => {
+    const keyring = readKeyring(keysFile, logger);
+    const receiptKey = openReceiptKey(key, { keyring, logger, clock });
+    const policies = openPolicies(accounts, { keyring, clock, logger });
+    return {
+      of: (account) =>
+        new MoneyControl({
+          ...{ ...account, receiptKey, clock },
+          keyring: keyring?.for(openAudience(account.audience, acceptUnboundUntil, clock)),
+          policy: policies.get(account.platformId),
+        }),
+      reloadKeys: () => keyring?.reload(),
+      reloadPolicies: () => {
+        for (const policy of policies.values()) policy.reload();
+      },
+    };
+  };
+}
+
+/** @throws InvalidConfigError when the file is missing, not trusted, or makes no sense */
+function readKeyring(keysFile: string | undefined, logger: Logger): CurrentKeyring | undefined {
+  if (keysFile !== undefined) return new CurrentKeyring(keysFile, logger);
+  logger.warn({}, 'PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself; see docs/control.md');
+  return undefined;
+}
