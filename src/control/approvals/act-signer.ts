@@ -1,8 +1,8 @@
 import { InvalidInputError, NotVerifiedError } from '../../errors.js';
-import { serializeAct, formatAct, type Act } from './act.js';
+import { StatementError } from '../intents/statement.js';
 import type { Keyring, KeyringKey } from '../keys/keyring.js';
 import { isSameKey, type SshKey } from '../keys/ssh-key.js';
-import { StatementError } from '../intents/statement.js';
+import { serializeAct, formatAct, type Act } from './act.js';
 import { ACT_LIFETIME_MS } from './verify-act.js';
 
 /** A key of an operator or an approver: its name in the keyring, and a way to sign with it, such as a file, an agent or a hardware key. */

@@ -1,11 +1,11 @@
+import { ConflictError, NotVerifiedError } from '../../errors.js';
 import type { ApprovalDecision, SignedApproval } from '../../ledger/control-record.js';
-import { LONGEST_APPROVAL_MS } from './approval-signer.js';
-import { countApprovals, hasAsked, type ApprovedPayout } from './count-approvals.js';
-import type { BoundKeyring, KeyringKey } from '../keys/keyring.js';
+import type { Payout } from '../../ledger/payout.js';
 import { intentOf } from '../intents/signed-payout.js';
 import { verifyIntent } from '../intents/verify-intent.js';
-import { ConflictError, NotVerifiedError } from '../../errors.js';
-import type { Payout } from '../../ledger/payout.js';
+import type { BoundKeyring, KeyringKey } from '../keys/keyring.js';
+import { LONGEST_APPROVAL_MS } from './approval-signer.js';
+import { countApprovals, hasAsked, type ApprovedPayout } from './count-approvals.js';
 
 /** A payout whose signature was verified just now, and what an approval of it is about. */
 export interface ApprovablePayout {

@@ -1,6 +1,6 @@
+import type { Approval, SignedApproval } from '../../ledger/control-record.js';
 import type { ActSigner } from './act-signer.js';
 import { formatApproval } from './approval.js';
-import type { Approval, SignedApproval } from '../../ledger/control-record.js';
 
 /** How long an approval holds where nothing else was said, in ms: as long as a policy lets one hold by default. */
 export const APPROVAL_LIFETIME_MS = 24 * 60 * 60 * 1000;

@@ -1,9 +1,9 @@
-import { formatApproval, hashApproval } from './approval.js';
 import type { SignedApproval } from '../../ledger/control-record.js';
-import type { KeyFinder } from '../keys/keyring.js';
-import { namesPerson } from '../keys/person.js';
 import { StatementError } from '../intents/statement.js';
 import { verifySigner } from '../intents/verify-signer.js';
+import type { KeyFinder } from '../keys/keyring.js';
+import { namesPerson } from '../keys/person.js';
+import { formatApproval, hashApproval } from './approval.js';
 
 /** About which payout approvals have to be, and whose do not count. */
 export interface ApprovedPayout {

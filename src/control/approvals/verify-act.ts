@@ -1,7 +1,7 @@
-import { formatAct, type Act, type SignedAct } from './act.js';
-import type { KeyFinder } from '../keys/keyring.js';
 import { hashText, StatementError } from '../intents/statement.js';
 import { verifySigner } from '../intents/verify-signer.js';
+import type { KeyFinder } from '../keys/keyring.js';
+import { formatAct, type Act, type SignedAct } from './act.js';
 
 /** How long an act holds where nothing else was said, in ms, and at most. */
 export const ACT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;

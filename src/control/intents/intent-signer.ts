@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.js';
+import type { IntentSignature, StoredSignature } from '../../ledger/control-record.js';
 import { signText } from '../keys/ed25519.js';
+import type { SigningKey } from '../keys/signing-key-file.js';
 import { formatIntent } from './intent.js';
 import { intentOf, type SignedFields } from './signed-payout.js';
-import type { IntentSignature, StoredSignature } from '../../ledger/control-record.js';
-import type { SigningKey } from '../keys/signing-key-file.js';
 
 /** How long an intent holds where nothing else was said, in ms; a worker accepts no longer time. */
 export const INTENT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;

@@ -1,8 +1,8 @@
 import type { Clock } from '../../clock.js';
-import { IntentSigner, INTENT_LIFETIME_MS, type IntentSignerOptions } from './intent-signer.js';
-import { StatementError } from './statement.js';
 import { InvalidInputError } from '../../errors.js';
 import type { NewPayout } from '../../ledger/payout.js';
+import { IntentSigner, INTENT_LIFETIME_MS, type IntentSignerOptions } from './intent-signer.js';
+import { StatementError } from './statement.js';
 
 /** Signs payouts in the form in which they are stored. */
 export class PayoutSigner {

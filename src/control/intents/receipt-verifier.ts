@@ -1,7 +1,7 @@
+import type { Payout } from '../../ledger/payout.js';
 import type { KeyFinder } from '../keys/keyring.js';
 import { hasReceipt } from './receipt.js';
 import { verifyReceipt, type ReceiptVerdict } from './verify-receipt.js';
-import type { Payout } from '../../ledger/payout.js';
 
 /** Says of payouts as the ledger has them whether a worker signed their final state. */
 export class ReceiptVerifier {

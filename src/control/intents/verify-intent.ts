@@ -1,9 +1,9 @@
-import { INTENT_LIFETIME_MS } from './intent-signer.js';
-import { formatIntent, type Intent } from './intent.js';
 import { keyNameField } from '../../fields.js';
+import { TAMPERING_FAULTS, type IntentSignature } from '../../ledger/control-record.js';
 import { judgeAudience } from '../keys/audience.js';
 import { isSignedBy, type KeyFinder, type KeyringKey } from '../keys/keyring.js';
-import { TAMPERING_FAULTS, type IntentSignature } from '../../ledger/control-record.js';
+import { INTENT_LIFETIME_MS } from './intent-signer.js';
+import { formatIntent, type Intent } from './intent.js';
 import { hashText, parseStatementTime, StatementError } from './statement.js';
 
 /** How far the clock of who signed may be ahead, in ms. */

@@ -1,8 +1,8 @@
 import { keyNameField } from '../../fields.js';
+import type { StoredReceipt } from '../../ledger/control-record.js';
 import { judgeAudience } from '../keys/audience.js';
 import { isSignedBy, type KeyFinder, type KeyringKey } from '../keys/keyring.js';
 import { formatReceipt, receiptOf, type PaidPayout } from './receipt.js';
-import type { StoredReceipt } from '../../ledger/control-record.js';
 import { parseStatementTime, StatementError } from './statement.js';
 
 /** What a reader of the ledger finds: a payout, the state that it is said to be in, and the receipt. */

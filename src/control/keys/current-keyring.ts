@@ -1,8 +1,8 @@
-import { readKeyringFile } from './keyring-file.js';
-import type { Audience } from './audience.js';
-import type { KeyFinder, Keyring, KeyringKey } from './keyring.js';
 import { InvalidConfigError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
+import type { Audience } from './audience.js';
+import { readKeyringFile } from './keyring-file.js';
+import type { KeyFinder, Keyring, KeyringKey } from './keyring.js';
 
 const FIELD = 'PAYOUT_KEYS_FILE';
 

@@ -1,7 +1,7 @@
 import { parse, YAMLParseError } from 'yaml';
 import { InvalidConfigError } from '../../errors.js';
-import { Keyring } from './keyring.js';
 import { readTrustedFile } from '../../trusted-file.js';
+import { Keyring } from './keyring.js';
 
 /**
  * Reads a keyring, YAML or JSON.

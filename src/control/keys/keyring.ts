@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { keyNameField, personField, toProblem } from '../../fields.js';
 import { InvalidConfigError, type Problem } from '../../errors.js';
+import { keyNameField, personField, toProblem } from '../../fields.js';
 import type { Audience } from './audience.js';
 import { bytesOf, publicKeyOf, verifyText } from './ed25519.js';
 import { findLookAlikes, personIdField } from './person.js';

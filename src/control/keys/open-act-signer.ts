@@ -2,13 +2,13 @@ import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { systemClock, type Clock } from '../../clock.js';
+import { InvalidInputError } from '../../errors.js';
+import { audienceField, keyNameField, parseInput } from '../../fields.js';
 import { findSigningKey, type ActSigner, type DecidingRole } from '../approvals/act-signer.js';
 import { signText } from './ed25519.js';
 import { isSignedBy, parsePublicKey, type Keyring } from './keyring.js';
 import { readSigningKey } from './signing-key-file.js';
 import type { SshKey } from './ssh-key.js';
-import { InvalidInputError } from '../../errors.js';
-import { audienceField, keyNameField, parseInput } from '../../fields.js';
 import { signWithSsh } from './ssh-signer.js';
 
 /** Where the key of an operator, or an approver, is, and what it is called. One of `keyFile` and `sshKeyFile`. */

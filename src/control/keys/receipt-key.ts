@@ -1,11 +1,11 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Clock } from '../../clock.js';
+import { InvalidConfigError } from '../../errors.js';
+import type { Logger } from '../../logger.js';
 import { bytesOf } from './ed25519.js';
 import type { Keyring } from './keyring.js';
 import type { SigningKey } from './signing-key-file.js';
 import { parseSigningKey, type SigningKeyOption } from './signing-key-option.js';
-import { InvalidConfigError } from '../../errors.js';
-import type { Logger } from '../../logger.js';
 
 export interface ReceiptKeyContext {
   /** undefined where the worker has none; nothing can be compared then. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { signedApprovalSchema, type SignedApproval, toApprovalField } from '../../ledger/control-record.js';
 import { ConflictError, InvalidInputError, NotFoundError } from '../../errors.js';
 import { keyNameField, parseInput, payoutIdField } from '../../fields.js';
-import { toLine } from '../../ledger/payout.js';
+import { signedApprovalSchema, type SignedApproval, toApprovalField } from '../../ledger/control-record.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import { toLine } from '../../ledger/payout.js';
 import { parseRejection, type ScriptRejection } from '../../ledger/script-rejection.js';
 
 /** The most keys that may approve or reject one payout. */

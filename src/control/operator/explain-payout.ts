@@ -1,17 +1,17 @@
-import { countApprovals, type ApprovalCount } from '../approvals/count-approvals.js';
-import type { BoundKeyring } from '../keys/keyring.js';
-import { decide, type Decision, type WindowView } from '../policy/decide.js';
-import { findStranger } from '../keys/person.js';
-import type { LoadedPolicy } from '../policy/policy-file.js';
-import { DEFAULT_USD, type Policy } from '../policy/policy.js';
-import { parseToldSpent } from '../policy/told-spent.js';
-import { UsdRates } from '../policy/usd-rates.js';
-import { intentOf } from '../intents/signed-payout.js';
-import { verifyIntent, type IntentVerdict } from '../intents/verify-intent.js';
 import { NotVerifiedError } from '../../errors.js';
 import { amountField } from '../../fields.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/policy-report.js';
+import { countApprovals, type ApprovalCount } from '../approvals/count-approvals.js';
+import { intentOf } from '../intents/signed-payout.js';
+import { verifyIntent, type IntentVerdict } from '../intents/verify-intent.js';
+import type { BoundKeyring } from '../keys/keyring.js';
+import { findStranger } from '../keys/person.js';
+import { decide, type Decision, type WindowView } from '../policy/decide.js';
+import type { LoadedPolicy } from '../policy/policy-file.js';
+import { DEFAULT_USD, type Policy } from '../policy/policy.js';
+import { parseToldSpent } from '../policy/told-spent.js';
+import { UsdRates } from '../policy/usd-rates.js';
 
 /** What a host that sends nothing can say of a payout: what the policy decides, and what it did not know. */
 export interface Explanation {

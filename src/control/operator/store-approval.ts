@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import type { SignedApproval } from '../../ledger/control-record.js';
 import { InvalidInputError, NotVerifiedError } from '../../errors.js';
 import { parseInput } from '../../fields.js';
 import { parseActor } from '../../ledger/actor.js';
-import { addApproval, parseApproval } from './add-approval.js';
+import type { SignedApproval } from '../../ledger/control-record.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { Payout } from '../../ledger/payout.js';
 import {
@@ -12,6 +11,7 @@ import {
   type ApprovablePayout,
   type ApprovalView,
 } from '../approvals/approvable-payout.js';
+import { addApproval, parseApproval } from './add-approval.js';
 
 /** An approval or a rejection that was signed elsewhere. */
 export interface UploadedApproval {

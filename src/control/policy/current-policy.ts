@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.js';
+import { InvalidConfigError, type Problem } from '../../errors.js';
+import type { Logger } from '../../logger.js';
 import type { Keyring } from '../keys/keyring.js';
 import { formatSpan } from './format-span.js';
 import { readPolicyFile, type LoadedPolicy } from './policy-file.js';
 import type { Policy } from './policy.js';
-import { InvalidConfigError, type Problem } from '../../errors.js';
-import type { Logger } from '../../logger.js';
 
 const FIELD = 'PAYOUT_POLICY_FILE';
 const DAY_MS = 86_400_000;

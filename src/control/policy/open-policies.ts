@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.js';
-import type { Keyring } from '../keys/keyring.js';
 import { InvalidConfigError, type Problem } from '../../errors.js';
 import type { Logger } from '../../logger.js';
+import type { Keyring } from '../keys/keyring.js';
 import { CurrentPolicy } from './current-policy.js';
 
 /**

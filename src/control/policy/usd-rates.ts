@@ -1,7 +1,7 @@
 import { fromUnits, toUnits } from '../../decimal.js';
+import type { RateAnchor } from '../../ledger/spend-event.js';
 import type { UsdWorth } from './decide.js';
 import type { UsdSettings } from './policy.js';
-import type { RateAnchor } from '../../ledger/spend-event.js';
 import { worthInMicros } from './usd.js';
 
 interface Rate {

@@ -1,5 +1,4 @@
 import { followSignals, isAborted, type Clock } from '../../clock.js';
-import type { KeyFinder, Keyring } from '../keys/keyring.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
@@ -8,11 +7,12 @@ import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import type { OutboxRelay } from '../../queues/outbox-relay.js';
 import type { SendAuthority } from '../../worker/sender/send-authority.js';
+import type { KeyFinder, Keyring } from '../keys/keyring.js';
 import type { HeldPayouts } from './hold-source.js';
 import { HoldWatch } from './hold-watch.js';
 import { asksForDollars, keepRates } from './keep-rates.js';
-import { reportPolicy } from './report-policy.js';
 import { PolicyAuthority, type PolicyInForce } from './policy-authority.js';
+import { reportPolicy } from './report-policy.js';
 
 export interface AccountPolicyOptions {
   readonly platformId: number;

@@ -1,7 +1,7 @@
 import { fromUnits } from '../../decimal.js';
+import type { RuleUsage } from '../../ledger/policy-report.js';
 import type { Cap, Policy } from '../policy/policy.js';
 import { formatMicros } from '../policy/usd.js';
-import type { RuleUsage } from '../../ledger/policy-report.js';
 import type { Spending } from './spending.js';
 import type { WaitingLines } from './waiting-lines.js';
 

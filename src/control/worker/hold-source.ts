@@ -1,6 +1,6 @@
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import { findFault, type Payout } from '../../ledger/payout.js';
 import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
+import { findFault, type Payout } from '../../ledger/payout.js';
 
 /** Where the worker finds what the policy holds, or may hold. */
 export type HeldPayouts = Pick<HoldSource, 'read' | 'held' | 'queued' | 'marked' | 'unmark'>;

@@ -1,14 +1,14 @@
 import { isAborted, type Clock } from '../../clock.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Hold } from '../../ledger/hold.js';
-import type { HeldFor, Payout } from '../../ledger/payout.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import type { HeldFor, Payout } from '../../ledger/payout.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
 import type { OutboxRelay } from '../../queues/outbox-relay.js';
-import { releaseHeld } from './release-held.js';
-import type { PolicyAuthority } from './policy-authority.js';
 import type { HeldPayouts } from './hold-source.js';
+import type { PolicyAuthority } from './policy-authority.js';
+import { releaseHeld } from './release-held.js';
 
 export interface HoldWatchOptions {
   readonly authority: PolicyAuthority;

@@ -1,10 +1,10 @@
 import { isAborted, type Clock } from '../../clock.js';
-import { DEFAULT_USD, type Policy } from '../policy/policy.js';
-import type { UsdRates } from '../policy/usd-rates.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Logger } from '../../logger.js';
 import { parseCurrencies } from '../../worker/gateway-facts/parse-currencies.js';
+import { DEFAULT_USD, type Policy } from '../policy/policy.js';
+import type { UsdRates } from '../policy/usd-rates.js';
 
 export interface KeepRatesOptions {
   readonly rates: UsdRates;

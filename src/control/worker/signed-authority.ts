@@ -1,9 +1,4 @@
 import type { Clock } from '../../clock.js';
-import { parseAct, type SignedAct } from '../approvals/act.js';
-import type { KeyFinder } from '../keys/keyring.js';
-import { intentOf, proofOf } from '../intents/signed-payout.js';
-import { verifyAct } from '../approvals/verify-act.js';
-import { verifyIntent } from '../intents/verify-intent.js';
 import type { SignedSend } from '../../journal/journal-line.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Hold } from '../../ledger/hold.js';
@@ -15,6 +10,11 @@ import type {
   ResumeVerdict,
   SendAuthority,
 } from '../../worker/sender/send-authority.js';
+import { parseAct, type SignedAct } from '../approvals/act.js';
+import { verifyAct } from '../approvals/verify-act.js';
+import { intentOf, proofOf } from '../intents/signed-payout.js';
+import { verifyIntent } from '../intents/verify-intent.js';
+import type { KeyFinder } from '../keys/keyring.js';
 
 export interface SignedAuthorityOptions {
   readonly platformId: number;

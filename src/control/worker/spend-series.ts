@@ -1,3 +1,4 @@
+import type { Spend } from '../../ledger/spend-event.js';
 import {
   bucketOf,
   matches,
@@ -8,7 +9,6 @@ import {
   type WindowView,
 } from '../policy/decide.js';
 import type { Cap, Policy, PolicyRule } from '../policy/policy.js';
-import type { Spend } from '../../ledger/spend-event.js';
 import { SpendingLog, type LoggedSpend } from '../policy/spending-log.js';
 
 /** What windows ask of a policy beside its rules. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js';
-import type { WindowView } from '../policy/decide.js';
 import type { Spend, SpendEvent } from '../../ledger/spend-event.js';
+import type { WindowView } from '../policy/decide.js';
 import type { LoggedSpend } from '../policy/spending-log.js';
 import { SpendSeries, type HeldSpend, type RuleWindow, type SpendingWorld } from './spend-series.js';
 

@@ -1,5 +1,5 @@
-import type { Verdict } from '../policy/decide.js';
 import type { Hold } from '../../ledger/hold.js';
+import type { Verdict } from '../policy/decide.js';
 
 /** A verdict as the payout's record has it. */
 export function toHold(verdict: Exclude<Verdict, { kind: 'send' }>): Hold {
