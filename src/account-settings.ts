@@ -4,37 +4,34 @@ import { audienceField, baseUrlField } from './fields.js';
 import type { PartialSettings, Setting, Settings } from './setting.js';
 import { ACCOUNT_SETTINGS } from './settings.js';
 
-/** The settings of an account as a program gives them: types, defaults and rules, all from the table in `settings.ts`. */
-
 /**
- * From asking to begin a send until its first byte, in ms. A process that was stopped for longer must not write. Redis's
- * disk and replicas have as long to keep a write.
+ * Limit from asking to begin a send until its first byte, in ms. A process stopped for longer must not write. Redis's
+ * disk and replicas have the same time to keep a write.
  */
 export const GUARD_MS = 1_000;
 
 type Table = typeof ACCOUNT_SETTINGS;
 
-/** How an account is paced and followed. Times in ms. */
+/** How an account is paced and polled. Times in ms. */
 export type AccountSettings = Settings<Table>;
 
-/** Settings that may be left out, also by saying `undefined`. */
+/** Settings that may be missing or `undefined`. */
 export type PartialAccountSettings = PartialSettings<Table>;
 
 const ROWS: readonly (readonly [name: string, row: Setting])[] = Object.entries(ACCOUNT_SETTINGS);
 
-/** The settings of an account without any of its own. */
+/** The default settings of an account. */
 export const DEFAULT_ACCOUNT_SETTINGS = Object.fromEntries(
   ROWS.flatMap(([name, row]) => ('default' in row ? [[name, row.default]] : [])),
 ) as unknown as AccountSettings;
 
 type Rules = { readonly [Name in keyof Table]: Table[Name]['rule'] };
 
-/** Checks each setting by itself; `checkSettings` also finds those that contradict each other. */
+/** Checks each setting alone; `checkSettings` also finds contradictions. */
 export const partialAccountSettingsSchema = z
   .object(Object.fromEntries(ROWS.map(([name, { rule }]) => [name, rule])) as unknown as Rules)
   .partial();
 
-/** Fills in the defaults. */
 export function completeSettings(settings: PartialAccountSettings): AccountSettings {
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
   return { ...DEFAULT_ACCOUNT_SETTINGS, ...Object.fromEntries(given) };

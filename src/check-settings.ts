@@ -3,8 +3,8 @@ import { toProblem } from './fields.js';
 import type { Setting, SettingTable } from './setting.js';
 
 /**
- * The invalid options, by their names in code. Values that may hold a secret are not shown.
- * @param options - options that the table does not have are ignored; undefined means that the option is absent
+ * The invalid options, by their names in code. Possible secrets are not shown.
+ * @param options - unknown options are ignored; undefined counts as absent
  */
 export function checkSettings(table: SettingTable, options: object): Problem[] {
   const values: Readonly<Record<string, unknown>> = { ...options };
@@ -21,7 +21,7 @@ function checkSetting(name: string, { rule, secret, hidden = secret }: Setting, 
 
 /**
  * Settings that contradict each other.
- * @param valueOf - the value of a setting, undefined where it is not known
+ * @param valueOf - a setting's value, undefined if unknown
  * @param nameOf - what the user calls a setting
  */
 export function findContradictions(

@@ -6,29 +6,27 @@ import type { Setting, SettingTable, SettingValue } from './setting.js';
 import { SETTINGS } from './settings.js';
 
 /**
- * The environment, read in one place. Each command names the variables that it needs; every problem is reported at
- * once; what comes back is frozen. `settings/` has each variable with its rule and default.
+ * Reads the environment. Each command names the variables that it needs. Every problem is reported at once, and the
+ * result is frozen. `settings/` has each variable with its rule and default.
  */
 
 type Row = (typeof SETTINGS)[keyof typeof SETTINGS];
 
-/** A variable's name in the environment. */
 export type VariableName = Row['variable'];
 
 const ROWS: readonly Setting[] = Object.values(SETTINGS);
 
 const ROW_OF = Object.fromEntries(ROWS.map((row) => [row.variable, row])) as Readonly<Record<VariableName, Setting>>;
 
-/** The values of the named variables, under the variables' own names. */
 export type Config<Name extends VariableName> = {
   readonly [Key in Name]: SettingValue<Extract<Row, { readonly variable: Key }>>;
 };
 
-/** `process.env`, or a replacement for it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the named variables. For secrets, `NAME_FILE` may name a file that holds the value (one trailing line break is dropped).
+ * Reads the named variables. A secret's value may be in the file that `NAME_FILE` names (one trailing line break is
+ * dropped).
  * @throws InvalidConfigError with every problem; secret values are never shown
  */
 export function readConfig<Name extends VariableName>(
@@ -42,10 +40,7 @@ export function readConfig<Name extends VariableName>(
   return Object.freeze(Object.fromEntries(values)) as Config<Name>;
 }
 
-/**
- * Reads every setting of a table, under the names that the library's options have.
- * @throws InvalidConfigError as {@link readConfig}
- */
+/** By the library's option names. @throws InvalidConfigError see {@link readConfig} */
 export function readSettings<Table extends SettingTable>(
   table: Table,
   environment: Environment,
@@ -55,7 +50,6 @@ export function readSettings<Table extends SettingTable>(
   return Object.fromEntries(rows.map(([name, { variable }]) => [name, values.get(variable)])) as never;
 }
 
-/** The values by variable; those that are absent are left out. */
 function readRows(rows: readonly Setting[], environment: Environment): Map<string, unknown> {
   const problems: Problem[] = [];
   const values = new Map<string, unknown>();
@@ -90,7 +84,7 @@ function readRow(row: Setting, environment: Environment): RowResult {
   return { problem: { field: variable, message: hidden ? broken : `${broken} (got "${text}")` } };
 }
 
-/** An empty variable is what docker-compose makes of one that is not set. */
+/** docker-compose turns an unset variable into an empty one. */
 function readText(
   { variable, secret }: Setting,
   environment: Environment,
@@ -107,12 +101,12 @@ function readText(
   }
 }
 
-/** Whether a secret's file may be one that every user of the machine can read. Anything but `true` forbids it. */
+/** Whether every user of the machine may read a secret's file. Anything but `true` forbids it. */
 export function mayReadOpenSecrets(environment: Environment): boolean {
   return environment[SETTINGS.allowReadableSecrets.variable] === 'true';
 }
 
-/** A variable is text: what is to be a number or a flag becomes one, then its rule decides. */
+/** Converts the text to a number or flag if needed; then the rule decides. */
 function toValue(rule: z.ZodType, text: string): unknown {
   if (rule instanceof z.ZodNumber) return /^\d{1,15}$/.test(text) ? Number(text) : NaN;
   if (rule instanceof z.ZodBoolean) return text === 'true' || (text === 'false' ? false : text);

@@ -3,12 +3,12 @@ import { failsafeLogger, type Logger } from './logger.js';
 import { toPlainLog } from './plain-text.js';
 import { createStderrWriter } from './stderr-writer.js';
 
-/** Names under which a secret could be logged by mistake; pino replaces their values. */
+/** pino replaces the values of these names, in case a secret is logged by mistake. */
 const SECRET_FIELDS = ['secretKey', 'hash', 'password', 'authorization', '*.secretKey', '*.hash', '*.password'];
 
 /**
- * A pino logger that writes JSON lines to stderr (stdout belongs to a command's result). It writes synchronously: the last
- * line before a crash is the one that matters. A line that cannot be written is lost and counted; it throws nothing.
+ * A pino logger that writes JSON lines to stderr (stdout is for a command's result). It writes synchronously, because
+ * the last line before a crash matters most. A line that cannot be written is lost and counted; nothing throws.
  * @param level - pino level name, e.g. `info`
  */
 export function createLogger(level: string): Logger {

@@ -1,4 +1,4 @@
-/** What can be wrong, as one word a program can branch on. */
+/** What is wrong, as one word a program can branch on. */
 export type ErrorCode =
   | 'INVALID_INPUT'
   | 'INVALID_CONFIG'
@@ -25,7 +25,7 @@ export class PayoutError extends Error {
   }
 }
 
-/** One thing that is wrong with an input: which field, and which rule it breaks. */
+/** A field of an input, and the rule it breaks. */
 export interface Problem {
   readonly field: string;
   readonly message: string;
@@ -58,9 +58,9 @@ export class NotFoundError extends PayoutError {
   }
 }
 
-/** The state that is there does not allow what was asked. The message says what was found and what would be allowed. */
+/** The present state does not allow the request. The message says what was found and what is allowed. */
 export class ConflictError extends PayoutError {
-  /** The names of the fields that differ, where the conflict is one of data. */
+  /** The fields that differ, if the data conflicts. */
   readonly fields: readonly string[];
 
   constructor(message: string, fields: readonly string[] = []) {
@@ -69,45 +69,49 @@ export class ConflictError extends PayoutError {
   }
 }
 
-/** A transaction is not the payment of the payout that it was given for, or the gateway does not know it. Nothing was changed. */
+/** The transaction is not the payout's payment, or the gateway does not know it. Nothing was changed. */
 export class TransactionMismatchError extends ConflictError {}
 
-/** A signature, or an approval, is missing or does not count. The message says which check failed. Nothing was changed. */
+/**
+ * A signature or an approval is missing or does not count. The message says which check failed. Nothing was changed.
+ */
 export class NotVerifiedError extends PayoutError {
   constructor(message: string) {
     super('NOT_VERIFIED', message);
   }
 }
 
-/** Redis did not respond in time or could not be reached. What was asked may or may not have happened; asking again is safe. */
+/** Redis did not respond in time or could not be reached. The outcome is unknown; asking again is safe. */
 export class RedisUnavailableError extends PayoutError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('REDIS_UNAVAILABLE', message, options);
   }
 }
 
-/** The ledger, or a send journal, was written by a newer version of this package, which alone can read it. Nothing was changed. */
+/**
+ * A newer version of this package wrote the ledger or a send journal, and only that can read it. Nothing was changed.
+ */
 export class UnsupportedFormatError extends PayoutError {
   constructor(message: string) {
     super('UNSUPPORTED_FORMAT', message);
   }
 }
 
-/** Something that was waited for did not happen in the time that was given. */
+/** The awaited event did not happen in time. */
 export class WaitTimeoutError extends PayoutError {
   constructor(message: string) {
     super('TIMEOUT', message);
   }
 }
 
-/** The object was closed and cannot be used any more. */
+/** The object is closed. */
 export class ClosedError extends PayoutError {
   constructor(message: string) {
     super('CLOSED', message);
   }
 }
 
-/** The operator said no, or stopped it half-way. The message says what was done until then. */
+/** The operator declined, or stopped half-way. The message says what was already done. */
 export class StoppedError extends PayoutError {
   constructor(message: string) {
     super('STOPPED', message);

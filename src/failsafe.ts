@@ -1,6 +1,6 @@
 /**
- * Calls of what only watches: loggers, observers, telemetry. An application brings these, and disks fill up under them.
- * None of them may cost the response to a withdrawal, so what they throw ends here, and is counted.
+ * Calls an application's loggers, observers and telemetry. They may fail, for example on a full disk. None may cost the
+ * response to a withdrawal, so their errors end here and are counted.
  */
 
 export type Watcher = 'logger' | 'observer' | 'telemetry';
@@ -8,20 +8,20 @@ export type Watcher = 'logger' | 'observer' | 'telemetry';
 const failures: Record<Watcher, number> = { logger: 0, observer: 0, telemetry: 0 };
 const lastFailedAt = new Map<Watcher, number>();
 
-/** How many calls have failed since the process started. */
+/** Failed calls since the process started. */
 export function watcherFailures(watcher: Watcher): number {
   return failures[watcher];
 }
 
-/** For how long no call has failed, in ms; undefined when none ever did. */
+/** Time since the last failed call, in ms; undefined if none ever failed. */
 export function sinceWatcherFailureMs(watcher: Watcher): number | undefined {
   const at = lastFailedAt.get(watcher);
   return at === undefined ? undefined : performance.now() - at;
 }
 
 /**
- * Makes one call of a watcher; never throws. A promise that it returns is not waited for, and may reject.
- * @param fallback - takes the place of what the call would have returned
+ * Calls a watcher; never throws. A returned promise is not awaited, and may reject.
+ * @param fallback - the result if the call fails
  */
 export function callWatcher<Result>(watcher: Watcher, call: () => Result, fallback: Result): Result {
   const count = (): void => {
@@ -38,7 +38,6 @@ export function callWatcher<Result>(watcher: Watcher, call: () => Result, fallba
   }
 }
 
-/** The named methods of a watcher, none of which throws. For methods that return nothing. */
 export function failsafeMethods<Target extends object, Name extends keyof Target & string>(
   watcher: Watcher,
   target: Target,

@@ -4,8 +4,8 @@ import { LONGEST_TIMER_MS } from './clock.js';
 import { InvalidInputError, type Problem } from './errors.js';
 
 /**
- * The rules of single fields, each in one place, so that no part of the program accepts what another refuses. What only
- * this gateway requires of a payment is in src/gateway/payment-fields.ts.
+ * Rules of single fields, shared so that no part of the program accepts what another refuses. Rules of this gateway
+ * only are in src/gateway/payment-fields.ts.
  */
 
 const MAX_INTEGER_DIGITS = 30;
@@ -13,8 +13,8 @@ const MAX_DECIMAL_PLACES = 18;
 const AMOUNT_PATTERN = new RegExp(`^(0|[1-9]\\d{0,${MAX_INTEGER_DIGITS - 1}})(\\.\\d{1,${MAX_DECIMAL_PLACES}})?$`);
 
 /**
- * An amount as a decimal string: digits, at most 18 decimal places, more than 0, no sign and no exponent.
- * Trailing zeros after the point are dropped, so that equal amounts are equal strings.
+ * An amount as a decimal string: digits, at most 18 decimal places, more than 0, no sign and no exponent. Trailing
+ * zeros after the point are dropped, so that equal amounts are equal strings.
  */
 export const amountField = z
   .string({ error: 'must be a decimal string such as "12.5" (a number would lose digits)' })
@@ -24,7 +24,7 @@ export const amountField = z
         ? 'has a comma, which may stand before decimals or between thousands: write it with a point for decimals alone, such as "1234.5"'
         : `must be a decimal string such as "12.5": up to ${MAX_INTEGER_DIGITS} digits, then at most ${MAX_DECIMAL_PLACES} decimal places, no sign, no exponent`,
   })
-  // Before the zeros are dropped: an error shows the amount as it was given.
+  // Before the zeros are dropped, so that an error shows the amount as given.
   .refine((text) => !/^0(\.0+)?$/.test(text), 'must be more than 0')
   .transform(dropTrailingZeros);
 
@@ -32,41 +32,38 @@ function dropTrailingZeros(amount: string): string {
   return amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount;
 }
 
-/** A whole number within bounds, named in every error. */
 export function wholeNumberField(lowest: number, highest = Number.MAX_SAFE_INTEGER): z.ZodNumber {
   const bounds = highest === Number.MAX_SAFE_INTEGER ? `of at least ${lowest}` : `from ${lowest} to ${highest}`;
   const rule = `must be a whole number ${bounds}`;
   return z.int(rule).min(lowest, rule).max(highest, rule);
 }
 
-/** A time in whole ms that a timer can wait. */
+/** Whole ms that a timer can wait. */
 export function millisecondsField(lowest: number): z.ZodNumber {
   return wholeNumberField(lowest, LONGEST_TIMER_MS);
 }
 
-/** The id of a merchant account of the gateway. */
 export const platformIdField = z.int({ error: 'must be a whole number' }).positive('must be more than 0');
 
-/** What programs and spreadsheets write instead of a value that they do not have. */
+/** What programs and spreadsheets write for a missing value. */
 const NOTHING = [
   ...['null', 'nil', 'none', 'nan', 'undefined', 'unknown', 'empty', 'void', 'missing', 'n/?a', 'false', 'true'],
   // MySQL writes `\N`, a German spreadsheet `#NV`.
   ...['inf(inity)?', '#(null|ref|value|name|div/0|num|nv|n/d|bezug|wert|zahl|valeur|nom)', '\\\\n'],
 ];
 
-/** One of the words, also in brackets or quotes. */
 function isOnly(words: readonly string[]): RegExp {
   return new RegExp(`^[-._?*#!"'()<>[\\]{}]*(${words.join('|')})[-._?*#!"'()<>[\\]{}]*$`, 'i');
 }
 
 const ONLY_NOTHING = isOnly([...NOTHING, '']);
 
-/** Whether a text stands for no value: a word such as "none", or punctuation alone. */
+/** Whether a text means "no value": a word such as "none", or only punctuation. */
 export function isNothing(text: string): boolean {
   return ONLY_NOTHING.test(text);
 }
 
-/** What programs write instead of a transaction that they do not have; zeros alone as well. */
+/** What programs write for a missing transaction, including zeros alone. */
 const NO_TRANSACTION = isOnly([
   ...NOTHING,
   ...[
@@ -82,21 +79,20 @@ const NO_TRANSACTION = isOnly([
   ],
 ]);
 
-/** A transaction's identifier, as the gateway returned it. */
 export const txhashField = z
   .string({ error: 'must be a string' })
   .regex(/^[\u0021-\u007e]{1,256}$/, 'must be 1 to 256 printable characters without spaces')
   .refine((text) => text === '' || !NO_TRANSACTION.test(text), 'must be a real txhash, not "null", "0" or the like');
 
 /**
- * One key for a transaction in all its spellings. The case of a hexadecimal txhash means nothing, and some write `0x` in
- * front of it; Base58 and Base64 keep their case. Fewer than 32 digits without `0x` may be an id of another kind.
+ * One key for all spellings of a transaction. Case and a leading `0x` are ignored in a hexadecimal txhash. Base58 and
+ * Base64 keep their case. Fewer than 32 digits without `0x` may be an id of another kind.
  */
 export function txhashKey(txhash: string): string {
   return hexDigits(txhash)?.toLowerCase() ?? txhash;
 }
 
-/** Under what a transaction may stand in an index: first its key, then what versions before the key wrote. */
+/** The possible index entries of a transaction: its key, then the form of versions before the key. */
 export function txhashSpellings(txhash: string): string[] {
   if (hexDigits(txhash) === undefined) return [txhash];
   const key = txhashKey(txhash);
@@ -111,36 +107,36 @@ function hexDigits(txhash: string): string | undefined {
   return /^(?:0x(?=.)|(?=.{32}))([0-9a-f]+)$/i.exec(txhash)?.[1];
 }
 
-/** The name of a signing key, which records and statements carry. */
 export const keyNameField = z
   .string({ error: 'must be a string' })
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/, 'must be 1 to 32 of A-Z a-z 0-9 . _ - and begin with a letter or digit');
 
-/** For which environment something is signed. It is compared to the byte, stored with each payout, and shown. */
+/** The environment of a signature. It is compared to the byte, stored with each payout, and shown. */
 export const audienceField = z
   .string({ error: 'must be a string' })
   .regex(/^[\u0021-\u007e]{1,200}$/, 'must be 1 to 200 printable characters of ASCII without spaces');
 
-/** A person in a keyring, and whom a producer names as requesting. It is signed, so it is one line of well-formed text. */
+/**
+ * A person in a keyring, or the requester that a producer names. It is signed, so it is one line of well-formed text.
+ */
 export const personField = z
   .string({ error: 'must be a string' })
   .regex(/^[^\p{Cc}\p{Surrogate}\u2028\u2029]{1,64}$/u, 'must be 1 to 64 characters on one line')
   .refine((text) => text.trim() === text && text !== '', 'must not begin or end with spaces');
 
-/** The caller's own key of a payout. */
 export const payoutIdField = z
   .string({ error: 'must be a string' })
   .regex(/^[A-Za-z0-9+/=\-:.,_]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - : . , _');
 
 /**
- * Where the gateway is: https, or http on this machine only, because neither the signed request nor the unsigned response
- * may cross a network in the clear. A path is kept; a slash at its end is dropped.
+ * The gateway's address: https, or http on this machine only, because neither request nor response may cross a network
+ * in the clear. A path is kept; its trailing slash is dropped.
  */
 export const baseUrlField = z.string({ error: 'must be a string' }).transform((text, context) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const problem = baseUrlProblem(url);
   if (url !== undefined && problem === undefined) return url.href.replace(/\/+$/, '');
-  // A URL may contain a password, so only the part that never does is shown.
+  // A URL may contain a password, so only the origin is shown.
   context.issues.push({ code: 'custom', message: problem ?? 'is not usable', input: url?.origin ?? 'no URL' });
   return z.NEVER;
 });
@@ -152,7 +148,10 @@ function baseUrlProblem(url: URL | undefined): string | undefined {
   return undefined;
 }
 
-/** Where a webhook is posted: https, or http on this machine only. Path and query may hold a token, so nothing of it is shown. */
+/**
+ * The address of a webhook: https, or http on this machine only. Path and query may hold a token, so nothing of it is
+ * shown.
+ */
 export const webhookUrlField = z.string({ error: 'must be a string' }).superRefine((text, context) => {
   const message = webhookUrlProblem(URL.canParse(text) ? new URL(text) : undefined);
   if (message !== undefined) context.addIssue({ code: 'custom', message });
@@ -175,7 +174,7 @@ const SHOWN_VALUE_LENGTH = 80;
 
 /**
  * Checks a caller's data.
- * @returns the data as the schema returns it (trailing zeros dropped, defaults filled in)
+ * @returns the schema's result (trailing zeros dropped, defaults filled in)
  * @throws InvalidInputError naming every field that breaks a rule, the rule, and the value
  */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
@@ -184,7 +183,7 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   throw new InvalidInputError(parsed.error.issues.map(toProblem));
 }
 
-/** A zod issue as a field and a sentence. Values are shown: never use it for data that may contain a secret. */
+/** A zod issue as a field and a sentence. It shows values: never use it for data that may contain a secret. */
 export function toProblem(issue: z.core.$ZodIssue): Problem {
   const field = issue.path.length === 0 ? 'input' : issue.path.join('.');
   if (issue.code === 'unrecognized_keys') return { field: issue.keys.join(', '), message: 'is not a known field' };

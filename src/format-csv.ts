@@ -4,20 +4,19 @@ import { lastMessage, type Payout } from './ledger/payout.js';
 
 export interface CsvOptions {
   /**
-   * For spreadsheets: a text that they would run as a formula gets an apostrophe in front, which `payouts import` takes off
-   * again. @defaultValue true
+   * Puts an apostrophe before a text that a spreadsheet would run as a formula; `payouts import` removes it.
+   * @defaultValue true
    */
   readonly safe?: boolean;
 }
 
 const FIELDS = [...Object.values(CSV_COLUMNS), ...Object.values(RESULT_COLUMNS)];
 
-/** The header line: the columns of `payouts import`, then those of the result. */
 export function formatCsvHeader(): string {
   return stringify([[...CSV_COLUMN_NAMES, ...RESULT_CSV_COLUMNS]]);
 }
 
-/** Payouts as lines of CSV. The address stays whole, as the ledger has it: one with a colon need not end with a tag. */
+/** The address stays whole, as the ledger has it: one with a colon need not end with a tag. */
 export function formatCsvRows(payouts: readonly Payout[], { safe = true }: CsvOptions = {}): string {
   return stringify(
     payouts.map((payout) => {

@@ -1,8 +1,8 @@
-/** How values are written for operators: the same on the command line, in the demo and on the dashboard. */
+/** Formats values for operators: the command line, the demo and the dashboard. */
 
 const SHOWN_ENDS = 6;
 
-/** A long address or txhash by both its ends, by which operators compare them. A destination tag stays whole. */
+/** Shortens an address or txhash to both its ends, which operators compare. A destination tag stays whole. */
 export function shorten(text: string): string {
   const [address = '', ...tag] = text.split(':');
   const isShort = address.length <= 2 * SHOWN_ENDS + 1;
@@ -14,7 +14,7 @@ export function formatAlternatives(names: readonly string[]): string {
   return names.join(', ').replace(/, ([^,]*)$/, ' or $1');
 }
 
-/** The currency as `id/symbol`: the id says in what is paid, the symbol in what the account is kept. */
+/** The currency as `id/symbol`: the payment's currency id, and the account's symbol. */
 export function formatCurrency({
   paymentId,
   symbol,
@@ -25,22 +25,21 @@ export function formatCurrency({
   return symbol === undefined ? String(paymentId) : `${paymentId}/${symbol}`;
 }
 
-/** A state's name in a sentence or a heading. Where it can be typed into a command, it stays as it is. */
+/** A state's name for a sentence or a heading. In commands it stays unformatted. */
 export function formatState(state: string): string {
   return state.replaceAll('_', ' ');
 }
 
-/** An ISO time to the second, in UTC; for use under a heading that names the time zone. */
+/** An ISO time to the second, in UTC, for a heading that names the time zone. */
 export function formatTime(iso: string): string {
   return iso.replace('T', ' ').replace(/(\.\d+)?Z$/, '');
 }
 
-/** As {@link formatTime}, with the time zone. */
 export function formatTimeUtc(iso: string): string {
   return `${formatTime(iso)} UTC`;
 }
 
-/** A duration or an age in its two largest units, such as `3 h 20 min`. @param ms - milliseconds, 0 or more */
+/** A duration in its two largest units, such as `3 h 20 min`. @param ms - milliseconds, 0 or more */
 export function formatDuration(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
@@ -55,17 +54,16 @@ export function formatMs(ms: number): string {
   return `${Math.floor(ms)} ms`;
 }
 
-/** A number of things: `1 payout`, `2 payouts`. */
+/** `1 payout`, `2 payouts`. */
 export function formatCount(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
-/** A short time in seconds, to a tenth. */
 export function formatSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** An amount with the currency's name: `77 USDT (TRC-20)`, or `77 (payment_id 6)` where the name is not known. */
+/** `77 USDT (TRC-20)`, or `77 (payment_id 6)` for an unknown name. */
 export function formatMoney(
   amount: string,
   paymentId: number,

@@ -6,32 +6,32 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 
-/** A Redis server of one's own, for demonstrations and tests. */
+/** A private Redis server for demonstrations and tests. */
 export interface LocalRedis {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
   /** The folder of its append-only file. */
   readonly dir: string;
-  /** Ends the server and, where the folder was made for it, removes that too. Safe to call twice. */
+  /** Ends the server and removes a temporary folder. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** Where a local Redis stores its data, and what it is started with. */
+/** Options of a local Redis. */
 export interface LocalRedisOptions {
-  /** An existing folder for the data; without it a temporary one is made and removed at the end. */
+  /** An existing folder for the data. @defaultValue a temporary one, removed at the end */
   readonly dir?: string;
-  /** A fixed port; without it a free one is taken. */
+  /** @defaultValue a free port */
   readonly port?: number;
-  /** More command-line settings, e.g. `['--maxmemory', '100mb']`. They win over the settings for safe payouts. */
+  /** More command-line settings, e.g. `['--maxmemory', '100mb']`. They override the settings for safe payouts. */
   readonly args?: readonly string[];
   /** The server's environment variables. @defaultValue this process's own */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 /**
- * The settings that payouts need: every write is on disk before Redis replies, and nothing is evicted. The last one, which Redis 7
- * calls hash-max-listpack-value, keeps records with a long txhash at half the memory.
+ * Settings that payouts need: every write is on disk before Redis replies, and nothing is evicted. The last one
+ * (hash-max-listpack-value in Redis 7) halves the memory of records with a long txhash.
  */
 const SAFE_SETTINGS = {
   appendonly: 'yes',
@@ -45,15 +45,15 @@ const SAFE_SETTINGS = {
 const READY_WITHIN_MS = 10_000;
 const STOPPED_WITHIN_MS = 5_000;
 
-/** A free port may be taken by another process before Redis has it. */
+/** Another process may take a free port before Redis does. */
 const PORT_ATTEMPTS = 5;
 const PORT_TAKEN = 'Address already in use';
 
 /**
  * Starts `redis-server` on loopback with the settings that payouts need.
  *
- * The server ends with `stop()`, and by itself when this process ends in any other way than SIGKILL.
- * @throws Error when `redis-server` is not installed or does not become ready
+ * The server ends with `stop()`, and when this process ends, except by SIGKILL.
+ * @throws Error if `redis-server` is not installed or does not become ready
  */
 export async function startLocalRedis(options: LocalRedisOptions = {}): Promise<LocalRedis> {
   if (options.port !== undefined) return start(options.port, options);
@@ -95,7 +95,7 @@ function spawnRedis(dir: string, port: number, { args = [], environment }: Local
   );
 }
 
-/** Another process may have taken the port first: the server is ours only when it names our child's process id. */
+/** Another process may have taken the port first: the server is ours only if it names our child's process id. */
 async function waitUntilReady(child: ChildProcess, port: number): Promise<number> {
   let output = '';
   let failure: Error | undefined;
@@ -121,7 +121,7 @@ async function readProcessId(port: number): Promise<number | undefined> {
     lazyConnect: true,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
-    // A connection that was refused would otherwise keep the process alive for seconds.
+    // A refused connection would otherwise keep the process alive for seconds.
     disconnectTimeout: 10,
   });
   redis.on('error', () => undefined);

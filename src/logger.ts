@@ -1,6 +1,6 @@
 import { callWatcher, failsafeMethods } from './failsafe.js';
 
-/** What the code logs with: four levels and children with bound fields, so that pino or any look-alike fits. */
+/** The logger interface: four levels, and children with bound fields. pino and look-alikes fit. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -9,7 +9,7 @@ export interface Logger {
   child(fields: object): Logger;
 }
 
-/** A logger that says nothing. */
+/** Logs nothing. */
 export const silentLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
@@ -21,8 +21,8 @@ export const silentLogger: Logger = {
 const FAILSAFE = new WeakSet<Logger>();
 
 /**
- * The same logger, but it and its children never throw: every function that is given a logger from outside takes it like
- * this. Of a child that cannot be made, the parent takes the place.
+ * The same logger, but it and its children never throw. Every function wraps a logger from outside with it. If a child
+ * cannot be made, its parent is used.
  */
 export function failsafeLogger(logger: Logger): Logger {
   if (FAILSAFE.has(logger)) return logger;

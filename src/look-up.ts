@@ -3,34 +3,32 @@ import { lookup, type LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { within } from './clock.js';
 
-/** For how long answers are used, in ms. */
 export interface Lasting {
-  /** Without asking again. */
+  /** Ms without asking again. */
   readonly freshMs: number;
-  /** While it is asked again, however long that takes. */
+  /** Ms during another look-up, however long. */
   readonly keptMs: number;
 }
 
-/** A gateway with a slow name is found at once, and one that moved within half a minute. */
+/** Finds a gateway with a slow name at once, and one that moved within half a minute. */
 const OF_GATEWAY: Lasting = { freshMs: 30_000, keptMs: 10 * 60_000 };
 
-/** A Redis that failed over is found at once. What the attempt before had no time to wait for counts for the next one. */
+/** Finds a Redis that failed over at once. An answer that came too late for one attempt counts for the next one. */
 const OF_REDIS: Lasting = { freshMs: 5_000, keptMs: 0 };
 
-/** A look-up without an answer is forgotten then, so that the next connection asks again. */
+/** A look-up without an answer is then forgotten, so that the next connection asks again. */
 const ANSWER_WITHIN_MS = 60_000;
 
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
 interface KnownName {
   readonly addresses: readonly LookupAddress[];
-  /** On the clock's scale. */
   readonly at: number;
 }
 
 /**
- * The addresses of names: one look-up a name at a time, which all who wait share and nobody has to wait for twice. A
- * connection that is given up leaves none behind.
+ * The addresses of names. One look-up a name at a time serves all waiting connections. A connection that gives up
+ * leaves no look-up of its own behind.
  */
 export class Names {
   readonly #resolve: Resolve;
@@ -44,19 +42,18 @@ export class Names {
     this.#now = now;
   }
 
-  /** @throws the error of the look-up */
   async find(host: string, { freshMs, keptMs }: Lasting = OF_GATEWAY): Promise<readonly LookupAddress[]> {
     const known = this.#known.get(host);
     const ageMs = known === undefined ? Infinity : this.#now() - known.at;
     if (known !== undefined && ageMs < freshMs) return known.addresses;
     const asked = this.#ask(host);
     if (known === undefined || ageMs >= keptMs) return asked;
-    // The next connection has the answer.
+    // The next connection uses the answer.
     asked.catch(() => undefined);
     return known.addresses;
   }
 
-  /** A connection to it failed: the next one asks where it is now. */
+  /** Call after a failed connection: the next one looks the name up again. */
   forget(host: string): void {
     this.#known.delete(host);
   }
@@ -76,7 +73,7 @@ export class Names {
   }
 }
 
-/** As the process itself does. It takes one of the few threads until there is an answer. */
+/** Node's look-up. It occupies one of the few threads until there is an answer. */
 export const resolveHere: Resolve = async (host) =>
   new Promise((resolve, reject) => {
     lookup(host, { all: true }, (error, addresses) => {
@@ -86,8 +83,8 @@ export const resolveHere: Resolve = async (host) =>
   });
 
 /**
- * Runs in a process of its own, with many threads. It ends with its parent, not by a signal that a terminal or systemd sends
- * to both: the parent may need it for its last send. SIGUSR1 would open Node's inspector.
+ * Runs in a process of its own, with many threads. It ends with its parent, not by a signal that a terminal or systemd
+ * sends to both: the parent may need it for its last send. SIGUSR1 would open Node's inspector.
  */
 const HELPER = `
 process.env.UV_THREADPOOL_SIZE = '256';
@@ -107,9 +104,8 @@ interface HelperReply {
 }
 
 /**
- * Looks names up without making one wait for another. libuv looks up two at a time in a whole process: two that take ten
- * seconds each would hold up every account, and Redis. So the process itself looks up one; what comes meanwhile is looked up by
- * a helper, which ends when nothing is left.
+ * Looks names up in parallel. libuv looks up only two at a time, so two slow names would delay every account, and
+ * Redis. The process itself looks up one; a helper process looks up the others, and ends when idle.
  */
 export class SpreadResolver {
   readonly #here: Resolve;
@@ -169,7 +165,6 @@ export class SpreadResolver {
   }
 }
 
-/** All connections of the process share what is known: gateways, Redis. */
 export const names = new Names(new SpreadResolver().resolve);
 
 function lookUpFor(lasting: Lasting): LookupFunction {
@@ -190,6 +185,6 @@ function lookUpFor(lasting: Lasting): LookupFunction {
   };
 }
 
-/** In place of `dns.lookup`, for Node's `connect` and agents. */
+/** Replaces `dns.lookup` in Node's `connect` and agents. */
 export const lookUpGateway = lookUpFor(OF_GATEWAY);
 export const lookUpRedis = lookUpFor(OF_REDIS);

@@ -1,24 +1,23 @@
-/** What a terminal acts on instead of showing it, or shows at another place. */
+/** Characters that a terminal obeys instead of showing, or shows at another place. */
 const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/gu;
 const UNSHOWN_IN_LINES = new RegExp(`(?!\\n)${UNSHOWN.source}`, 'gu');
 
-/** An escape of JSON whose character may be one of them; what else follows a backslash stays with it. */
+/** A JSON escape that may stand for one of them. Other escapes are matched whole. */
 const JSON_ESCAPE = /\\(?:([bfr]|u[0-9a-f]{4})|.)/gi;
 
 /**
- * A text that others wrote, for a terminal, on one line. Anybody who writes to Redis could otherwise put in what rewrites the
- * verified line above it: characters that are not shown stand there as `\u{1b}`.
+ * Untrusted text for a terminal, on one line. Text from Redis could otherwise rewrite the verified line above it.
+ * Invisible characters become `\u{1b}`.
  */
 export function toPlainText(text: string): string {
   return text.replace(UNSHOWN, toEscape);
 }
 
-/** The same, but its line breaks stay. */
 export function toPlainLines(text: string): string {
   return text.replace(UNSHOWN_IN_LINES, toEscape);
 }
 
-/** A value as one line of JSON that is the same value to every reader, and moves nothing on a terminal. */
+/** A value as one line of JSON, equal for every reader and harmless to a terminal. */
 export function toJsonLine(value: unknown): string {
   const units = (character: string): string => {
     const codes = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
@@ -28,8 +27,8 @@ export function toJsonLine(value: unknown): string {
 }
 
 /**
- * A line of JSON for people: a viewer such as pino-pretty undoes the escapes of JSON, so a character that is not shown is the
- * text `\u{1b}` in the value itself. Line breaks and tabs, as stack traces have, stay.
+ * A JSON log line for people. A viewer such as pino-pretty undoes JSON escapes, so an invisible character becomes the
+ * text `\u{1b}` in the value itself. Line breaks and tabs, as in stack traces, stay.
  */
 export function toPlainLog(line: string): string {
   const plain = line.replace(JSON_ESCAPE, (escape: string, code?: string) => {

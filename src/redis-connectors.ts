@@ -4,8 +4,8 @@ import { AbstractConnector, SentinelConnector, type RedisOptions } from 'ioredis
 import { lookUpRedis } from './look-up.js';
 
 /**
- * Connects to one Redis, whose name it looks up with all others of the process. That of ioredis leaves a look-up behind each
- * time it gives up: where one takes longer than an attempt to connect, each waits for all before it, and none ever connects.
+ * Connects to one Redis, with the process's shared look-ups. ioredis's own connector leaves a look-up behind each time
+ * it gives up. If one takes longer than an attempt to connect, each waits for all before it, and none ever connects.
  */
 export class NamedConnector extends AbstractConnector {
   readonly #options: RedisOptions;
@@ -32,8 +32,8 @@ export class NamedConnector extends AbstractConnector {
 /**
  * Finds the master through Sentinel, also while a failover is announced.
  *
- * The connector of ioredis listens for failovers until the next connection stands, and ends what it finds: news that comes
- * while it asks for the master again would end the client for good, without another attempt.
+ * ioredis's connector listens for failovers until the next connection is made, and ends what it finds. News during its
+ * next question would end the client for good.
  */
 export class SteadySentinelConnector extends SentinelConnector {
   constructor(options: unknown) {
@@ -41,7 +41,7 @@ export class SteadySentinelConnector extends SentinelConnector {
   }
 
   override async connect(...args: Parameters<SentinelConnector['connect']>): ReturnType<SentinelConnector['connect']> {
-    // Stops listening; the connection itself is gone already.
+    // Stops listening; the connection is already gone.
     this.disconnect();
     return super.connect(...args);
   }

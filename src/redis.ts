@@ -8,17 +8,17 @@ import { NamedConnector, SteadySentinelConnector } from './redis-connectors.js';
 export type RedisClient = Redis | Cluster;
 
 /**
- * What a connection is for, since each use wants another way to fail.
+ * The purpose of a connection, which determines how it fails.
  *
- * - `commands`: an application or an operator waits for the reply: fail within seconds, and say so.
- * - `sender`: a command that was sent once must never be sent again behind the sender's back.
+ * - `commands`: an application or an operator waits: fail within seconds, with an error.
+ * - `sender`: never send a command again behind the sender's back.
  * - `queue`: BullMQ's workers, which wait for Redis as long as it takes.
  */
 export type RedisRole = 'commands' | 'sender' | 'queue';
 
 const COMMAND_TIMEOUT_MS = 5_000;
 
-/** After this time without a reply, in ms, a connection is reopened: it may have fallen silent without having ended. */
+/** A connection without a reply for this time, in ms, is reopened: it may be silently dead. */
 const SOCKET_TIMEOUT_MS = 10_000;
 
 const ROLE_OPTIONS: Record<RedisRole, Omit<RedisOptions, 'replyMapping'>> = {
@@ -49,7 +49,6 @@ const DISCONNECT_WITHIN_MS = 250;
 
 const QUIT_WITHIN_MS = 1_000;
 
-/** Where `REDIS_URL` points. */
 export type RedisTarget =
   | { readonly kind: 'single'; readonly node: Node; readonly login: Login }
   | { readonly kind: 'sentinel'; readonly nodes: Node[]; readonly masterName: string; readonly login: Login }
@@ -71,13 +70,13 @@ const ADDRESS = /^redis(s)?(-sentinel|-cluster)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)(
 const HIGHEST_PORT = 65_535;
 
 /**
- * Reads a Redis address. `rediss…` speaks TLS.
+ * Parses a Redis address. `rediss…` uses TLS.
  *
  * - `redis://[user:password@]host:port[/db]`
  * - `redis-sentinel://[user:password@]host:port,host:port/masterName[/db]`
  * - `redis-cluster://[user:password@]host:port,host:port`
  *
- * @throws TypeError with what is wrong; no part of the address is shown, since each may be a piece of the password
+ * @throws TypeError with the problem, but no part of the address, since each may be a piece of the password
  */
 export function parseRedisUrl(url: string): RedisTarget {
   if (!/^rediss?(-sentinel|-cluster)?:\/\//.test(url)) {
@@ -140,8 +139,8 @@ function parseDatabase(text: string): number {
 }
 
 /**
- * Opens a connection. It reconnects by itself until it is closed with `quit()` or `disconnect()`.
- * @throws TypeError when the address cannot be read
+ * Opens a connection. It reconnects by itself until `quit()` or `disconnect()`.
+ * @throws TypeError if the address is invalid
  */
 export function connectRedis(url: string, role: RedisRole, logger: Logger = silentLogger): RedisClient {
   const target = parseRedisUrl(url);
@@ -163,7 +162,7 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
         ...login,
         sentinels: nodes,
         name: masterName,
-        // A demoted master must not be written to until its connection happens to break.
+        // Detects a demoted master, which must not be written to until its connection happens to break.
         failoverDetector: true,
         Connector: SteadySentinelConnector,
         sentinelRetryStrategy: reconnectDelay,
@@ -177,7 +176,7 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
         redisOptions: { ...options, ...target.login },
         clusterRetryStrategy: options.retryStrategy,
         enableOfflineQueue: options.enableOfflineQueue ?? true,
-        // Without it ioredis sends a command whose connection broke once more, whether or not it was carried out.
+        // Otherwise ioredis repeats a command whose connection broke, whether or not it was carried out.
         ...(options.autoResendUnfulfilledCommands === false ? { retryDelayOnFailover: 0 } : {}),
         // With TLS the certificate is for the name, not for the address that the cluster announces.
         ...(target.login.tls === undefined
@@ -191,7 +190,7 @@ function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMappi
   }
 }
 
-/** ioredis lets a command wait without a limit while no server of a cluster is known; its `commandTimeout` counts only from there. */
+/** ioredis lets a command wait forever while no server of a cluster is known; its `commandTimeout` starts only then. */
 class BoundedCluster extends Cluster {
   override sendCommand(...args: Parameters<Cluster['sendCommand']>): unknown {
     const limitMs = this.options.redisOptions?.commandTimeout;
@@ -201,8 +200,8 @@ class BoundedCluster extends Cluster {
 }
 
 /**
- * Opens another connection like this one for commands that wait in Redis: on a shared one they would hold up all others.
- * @param waitMs - the longest time for which a command waits
+ * Opens another connection like this one for blocking commands, which would delay all others on a shared one.
+ * @param waitMs - the longest wait of a command
  */
 export function duplicateForWaiting(client: RedisClient, waitMs: number): RedisClient {
   const options = {
@@ -211,7 +210,7 @@ export function duplicateForWaiting(client: RedisClient, waitMs: number): RedisC
   };
   const duplicate =
     client instanceof Cluster ? client.duplicate([], { redisOptions: options }) : client.duplicate(options);
-  // The commands on it fail, and their callers report it.
+  // Commands on it fail, and their callers report it.
   duplicate.on('error', () => undefined);
   return duplicate;
 }
@@ -220,7 +219,7 @@ function reconnectDelay(attempt: number): number {
   return Math.min(RECONNECT_MIN_MS * 2 ** Math.min(attempt, 10), RECONNECT_MAX_MS);
 }
 
-/** ioredis repeats the same error at every attempt; one line for each outage is enough. */
+/** ioredis repeats the same error at every attempt; this logs one line for each outage. */
 function logConnectionTrouble(client: RedisClient, role: RedisRole, logger: Logger): void {
   let unavailable = false;
   client.on('error', (error: Error) => {
@@ -233,11 +232,10 @@ function logConnectionTrouble(client: RedisClient, role: RedisRole, logger: Logg
   });
 }
 
-/** Replies of a Redis that is there but cannot work now; every other error reply is a mistake of ours. */
+/** Replies of a present Redis that cannot work now. Every other error reply is a bug of ours. */
 const UNAVAILABLE_REPLY =
   /^(?:(?:LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|OOM|MISCONF|BUSY|NOREPLICAS|UNBLOCKED|NOAUTH|WRONGPASS|NOPERM)\b|ERR max number of clients)/;
 
-/** The errors of ioredis that have a name of their own: the connection ended, or no server of a cluster responds. */
 const CONNECTION_ERROR_NAMES = new Set([
   'AbortError',
   'InterruptError',
@@ -245,18 +243,16 @@ const CONNECTION_ERROR_NAMES = new Set([
   'ClusterAllFailedError',
 ]);
 
-/** What ioredis says, as a plain Error, of a connection that is not there, ended, or does not respond. */
 const CONNECTION_ERROR_MESSAGE =
   /^(?:Connection is (?:closed|aborted|discarded)|Command timed out|Socket timeout|connect ETIMEDOUT|Stream isn't writeable|All sentinels are unreachable|None of startup nodes|Node is disconnected|Cluster (?:is ended|is disconnect|isn't ready)|Too many Cluster redirections|Unknown RESP type)/;
 
-/** Codes of the system and of TLS for a connection that was not made, or broke. */
 const CONNECTION_ERROR_CODE =
   /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_|ENOTFOUND|EADDRNOTAVAIL|EPROTO|ERR_TLS_|ERR_SSL_|ERR_SOCKET_|ERR_STREAM_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /**
- * Turns a failed Redis call into this project's error, so that callers need not know ioredis.
- * @returns a RedisUnavailableError for connection trouble, timeouts and a Redis that cannot work now; other errors, such as a
- * wrong type or a script's own, unchanged
+ * Converts a failed Redis call into this project's error, so that callers need not know ioredis.
+ * @returns a RedisUnavailableError for connection trouble, timeouts and a Redis that cannot work now; other errors,
+ * such as a wrong type or a script's own, unchanged
  */
 export function toRedisError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof PayoutError || !isUnavailable(error)) return error;
@@ -268,28 +264,27 @@ export function toRedisError(error: unknown): unknown {
 
 function isUnavailable(error: Error): boolean {
   if (error.name === 'ReplyError') return UNAVAILABLE_REPLY.test(error.message);
-  // Errors that only a mistake in a program makes; Node gives some of them codes as well.
+  // Errors of bugs only; Node gives some of them codes as well.
   if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return false;
   if (CONNECTION_ERROR_NAMES.has(error.name) || CONNECTION_ERROR_MESSAGE.test(error.message)) return true;
   const { code, syscall } = error as NodeJS.ErrnoException;
   return syscall === 'connect' || (typeof code === 'string' && CONNECTION_ERROR_CODE.test(code));
 }
 
-/** ioredis speaks of its own options where a command found no connection. */
+/** Without a connection, ioredis's message is about its own options. */
 function describeTrouble(error: Error): string {
   const isUnconnected =
     error.name === 'MaxRetriesPerRequestError' || error.message.startsWith("Stream isn't writeable");
   return isUnconnected ? 'no connection' : error.message;
 }
 
-/** Connections that were closed: the copies that BullMQ made of them, which share their options, end as well. */
+/** Closed connections. BullMQ's copies share their options, and end with them. */
 const closed = new WeakSet<RedisClient>();
 
-/** Closes a connection without waiting for an unavailable Redis. */
 export async function closeRedis(client: RedisClient): Promise<void> {
   closed.add(client);
   if (client.status === 'ready') {
-    // A Redis that hangs does not respond to QUIT either.
+    // A hanging Redis does not respond to QUIT either.
     await within(
       QUIT_WITHIN_MS,
       client.quit().catch(() => undefined),

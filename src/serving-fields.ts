@@ -1,12 +1,10 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
-/** The rules of settings that only the dashboard reads. */
-
 const PLACEHOLDER = '{txhash}';
 
 /**
- * Block explorers as `payment_id=https://…/{txhash}`, separated by commas.
+ * `payment_id=https://…/{txhash}`, separated by commas.
  * @returns the templates by payment_id
  */
 export const explorersField = z.string({ error: 'must be a string' }).transform((text, context) => {

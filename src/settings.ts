@@ -5,9 +5,9 @@ import { NOTIFY_SETTINGS } from './settings/notify.js';
 import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from './settings/worker.js';
 
 /**
- * Every setting, one row each, in the table of who reads it (`settings/`): its name in code and in the accounts file (the
- * key), its variable, its rule, its default. The option types of the library, the reading of the environment and of the
- * accounts file, `docs/configuration.md` and `.env.example` derive from these rows; the comment of a row is its line in the
+ * Every setting, one row each, in its reader's table (`settings/`): the key is its name in code and in the accounts
+ * file. Each row has its variable, rule and default. The library's option types, the reading of environment and
+ * accounts file, `docs/configuration.md` and `.env.example` derive from these rows. A row's comment is its line in the
  * docs. After a change: `npm run docs`.
  */
 
@@ -22,7 +22,7 @@ export {
   WORKER_SETTINGS,
 };
 
-/** What programs do not pass as options: only the `payouts` command reads it. */
+/** Only the `payouts` command reads these; they are no options of programs. */
 export const COMMAND_SETTINGS = {
   ...WORKER_COMMAND_SETTINGS,
   ...SECRET_SETTINGS,
@@ -31,5 +31,4 @@ export const COMMAND_SETTINGS = {
   ...NOTIFY_SETTINGS,
 } as const;
 
-/** All rows. */
 export const SETTINGS = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS, ...WORKER_SETTINGS, ...COMMAND_SETTINGS } as const;

@@ -2,25 +2,24 @@ import { writeSync } from 'node:fs';
 
 const STDERR = 2;
 
-/** A reader that lets a pipe fill up is waited for, but not for long: what stands still meanwhile is the whole process. */
+/** Waits for a reader that lets a pipe fill up, but not for long, because the whole process waits. */
 const BUSY_TRIES = 10;
 const BUSY_WAIT_MS = 5;
 
-/** Takes whole lines, each with its line break, as pino wants its destination. */
 export interface LineWriter {
-  /** @throws Error when the line could not be written whole: a full disk, a reader that is gone */
+  /** @throws Error if the line was not written whole: a full disk, a reader that is gone */
   write(line: string): void;
 }
 
 /**
- * Writes lines to stderr, each at once and on its own. Of pino's own destination a failed line stays in memory, with all
- * that come after it, and its error ends a process that does not listen for it.
- * @param writeBytes - stands in for the system call in tests
+ * Writes each line to stderr at once. pino's own destination keeps a failed line and all later ones in memory. Its
+ * error ends a process without a listener.
+ * @param writeBytes - replaces the system call in tests
  */
 export function createStderrWriter(
   writeBytes: (bytes: Uint8Array) => number = (bytes) => writeSync(STDERR, bytes),
 ): LineWriter {
-  /** Part of a line was written and its end was not: the next one must not continue it. */
+  /** Part of a line was written without its end, so the next line must not continue it. */
   let isTorn = false;
   return {
     write(line) {
@@ -36,7 +35,7 @@ export function createStderrWriter(
   };
 }
 
-/** A pipe that does not block says EAGAIN while it is full. */
+/** A full non-blocking pipe fails with EAGAIN. */
 function writePatiently(writeBytes: (bytes: Uint8Array) => number, bytes: Uint8Array): number {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -2,29 +2,27 @@ import { readFileSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Files that decide: what may be done, and with which secret. As sshd does, such a file is used only if nobody but root and
- * the user of this process can write it, or put another in its place.
+ * Files with permissions or secrets. As in sshd, such a file is used only if no one but root and the process's user can
+ * write or replace it.
  */
 
 const WRITE_BY_OTHERS = 0o022;
-/** A group may read: so a mounted secret, or a key of mode 0640, gets to a service that is not root. */
+/** A group may read, so that a mounted secret or a key of mode 0640 works for a service that is not root. */
 const OPEN_TO_ALL = 0o006;
 const STICKY = 0o1000;
 const ROOT = 0;
 
-/**
- * Reads such a file.
- * @throws Error that says why it is not trusted, and what to do
- */
+/** @throws Error that says why the file is not trusted, and what to do */
 export function readTrustedFile(path: string): string {
   return readTrustedBytes(path).toString('utf8');
 }
 
 /**
- * Reads a file that holds a secret, which moreover not every user of the machine may read. One trailing line break is dropped.
- * @param mayBeOpen - asks nothing of owners and modes: in a container there are no other users, and mounts have the owners of
- * the host
- * @throws Error that says why it cannot be used, never with its content
+ * Reads a secret's file, which must also not be readable by every user of the machine. One trailing line break is
+ * dropped.
+ * @param mayBeOpen - skips the checks of owners and modes: a container has no other users, and mounts have the host's
+ * owners
+ * @throws Error with the reason, never with its content
  */
 export function readSecretFile(path: string, mayBeOpen: boolean): string {
   try {
@@ -46,7 +44,9 @@ function isStream(path: string): boolean {
   return !statSync(path).isFile();
 }
 
-/** One that was handed over is nobody else's. One with a name in a folder that others can write may be theirs. */
+/**
+ * A descriptor that was handed over belongs to this process. A name in a folder that others can write may be theirs.
+ */
 function readStream(path: string): Buffer {
   const target = findTarget(path);
   for (const folder of new Set([...foldersOf(path), ...foldersOf(target ?? path)])) checkFolder(folder);
@@ -66,12 +66,12 @@ function findTarget(path: string): string | undefined {
 
 /**
  * As {@link readTrustedFile}, to the byte.
- * @param forbidden - bits of the file's mode that it may not have either
+ * @param forbidden - additional mode bits that it must not have
  */
 export function readTrustedBytes(path: string, forbidden = 0): Buffer {
   try {
     const target = realpathSync(path);
-    // The folders of a link too, and those above: who can write one can put another folder or link in place of what is in it.
+    // Includes a link's folders and those above: who can write one can replace what is in it.
     for (const folder of new Set([...foldersOf(path), ...foldersOf(target)])) checkFolder(folder);
     const stats = statSync(target);
     checkOpen(target, stats, forbidden);
@@ -99,7 +99,7 @@ function checkOpen(path: string, { mode }: Stats, forbidden: number): void {
   throw new Error(`is open to every user of this machine (mode ${showMode(mode, 0o777)}): run \`chmod o-rw ${path}\``);
 }
 
-/** Windows has neither owners nor modes of this kind. */
+/** Windows has no such owners and modes. */
 function checkOwner(path: string, { uid, mode }: Stats, forbidden: number): void {
   const self = process.getuid?.();
   if (self === undefined) return;

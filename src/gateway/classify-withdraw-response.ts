@@ -2,23 +2,21 @@ import { ENDPOINTS } from './endpoints.js';
 import { parseResponse, type RawResponse } from './response.js';
 import type { SentOutcome, WithdrawRequest } from './withdraw-gateway.js';
 
-/** What a complete response to `/withdraw` means. */
 export interface WithdrawClassification {
   readonly outcome: SentOutcome;
-  /** The API's names of the fields in which an acceptance repeats the request differently. */
+  /** The API's names of fields in which an acceptance differs from the request. */
   readonly differing: readonly string[];
 }
 
 /**
  * Decides what a response to `/withdraw` means; never throws.
  *
- * Both wrong decisions cost money: after "rejected" an operator may send it again, "accepted" ends the doubt about it. So
- * only a response without any contradiction is believed:
+ * Both wrong decisions cost money: an operator may repeat a "rejected" payout, and "accepted" ends all doubt. So only a
+ * response without contradiction is believed:
  *
- * - `result` 1 with a usable txhash is accepted at any HTTP status but 1xx, 3xx and 408, 5xx as well: it can then be followed by its
- *   txhash, and is never sent again.
- * - `result` 1 without one is unknown.
- * - a failure that nevertheless carries a txhash is unknown.
+ * - `result` 1 with a usable txhash is accepted at any status but 1xx, 3xx and 408, even 5xx. It can be followed by its
+ *   txhash and is never sent again.
+ * - `result` 1 without a txhash, or a failure with one, is unknown.
  */
 export function classifyWithdrawResponse(raw: RawResponse, request: WithdrawRequest): WithdrawClassification {
   const httpStatus = raw.status;

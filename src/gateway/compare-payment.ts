@@ -2,10 +2,8 @@ import type { PaymentStatus } from './gateway.js';
 import { isSameAddress } from './wallet.js';
 import type { WithdrawRequest } from './withdraw-gateway.js';
 
-/** What identifies a payment. */
 type PaymentField = 'paymentId' | 'addressTo' | 'amount';
 
-/** A field in which the gateway's status of a transaction differs from the payout. */
 export interface PaymentDifference {
   readonly field: PaymentField;
   /** Undefined if the gateway left it out, which contradicts nothing. */
@@ -13,7 +11,6 @@ export interface PaymentDifference {
   readonly expected: string | number;
 }
 
-/** Compares the gateway's status of a transaction with the payout whose transaction it should be. */
 export function comparePayment(
   status: Pick<PaymentStatus, PaymentField | 'isAmountNumber'>,
   payment: Pick<WithdrawRequest, PaymentField>,
@@ -38,8 +35,8 @@ export function describeDifferences(differences: readonly PaymentDifference[]): 
 }
 
 /**
- * Amounts are compared as strings: both are normalised decimals. Only a JSON number may have been a float at the gateway, which
- * PHP writes with all its 17 digits: `12.300000000000001` is the float of `12.3`.
+ * Compares normalised decimals as strings. Only a JSON number may have been a float, which PHP writes with 17 digits:
+ * `12.300000000000001` is the float of `12.3`.
  * @param isNumber - whether the gateway wrote a JSON number
  */
 export function isSameAmount(actual: string, expected: string, isNumber: boolean): boolean {

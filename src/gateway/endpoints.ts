@@ -9,23 +9,16 @@ import { parseText, parseWholeNumber, present, toPlainValue } from './response-f
 import type { ResponseFields } from './response.js';
 import { isSameAddress } from './wallet.js';
 
-/**
- * The table of the gateway's endpoints (docs/gateway-api.md#endpoints): what each takes, in which order it signs that, and
- * what a success returns.
- */
-
-/** One endpoint. `Shape` is the request under this package's names, `Result` what a success returns. */
+/** `Shape` is the request under this package's names, `Result` the content of a success. */
 export interface Endpoint<Shape extends z.ZodRawShape, Result> {
-  /** Below the base URL, without a slash. */
   readonly path: string;
   /**
-   * The order of the fields in the signed payload, under the API's names; `hash` follows unsigned.
+   * The signing order, under the API's names; `hash` follows unsigned.
    * @see docs/gateway-api.md#authentication
    */
   readonly signedFields: readonly WireName<(keyof Shape & string) | 'platformId'>[];
-  /** What a caller gives; the account adds `platform_id` and `hash`. */
   readonly request: z.ZodObject<Shape, z.core.$strict>;
-  /** @throws GatewayInvalidResponseError when a field that the caller needs is missing or not as documented */
+  /** @throws GatewayInvalidResponseError if a needed field is missing or not as documented */
   readonly parseResult: (fields: ResponseFields, request: z.output<z.ZodObject<Shape>>) => Result;
 }
 
@@ -37,34 +30,31 @@ type WireName<Name extends string> = Name extends `${infer Head}${infer Tail}`
 /** 0 in progress, 1 completed, 2 error: docs/gateway-api.md#transaction-states. */
 export type Approve = 0 | 1 | 2;
 
-/** How far a transaction is, as `/transactionstatus` returns it. */
+/** Progress of a transaction, from `/transactionstatus`. */
 export interface TransactionStatus {
   readonly txhash: string;
   readonly approve: Approve;
   readonly paymentId?: number;
   readonly addressTo?: string;
-  /** Decimal strings, every digit kept. */
   readonly amount?: string;
-  /** The response has the amount as a JSON number, so that its last digits may be those of a float. */
+  /** The amount was a JSON number, so its last digits may be those of a float. */
   readonly isAmountNumber?: true;
   readonly fee?: string;
 }
 
-/** Where deposits go. */
+/** The address for deposits. */
 export interface PaymentWallet {
   readonly address: string;
-  /** For Ripple XRP and the TON network. */
   readonly destinationTag?: string;
 }
 
-/** A currency as the gateway lists it. Its fields are not defined (docs/gateway-api.md#open-points), so all are kept. */
+/** A currency of the gateway's list. Its fields are undefined (docs/gateway-api.md#open-points), so all are kept. */
 export type Currency = Readonly<Record<string, unknown>>;
 
-/** A success of `/withdraw`. */
 export interface WithdrawResult {
-  /** Undefined where the response has none that names a transaction. */
+  /** Undefined if the response names no transaction. */
   readonly txhash: string | undefined;
-  /** The API's names of the fields that repeat the request differently. For a warning only: the money has moved. */
+  /** Fields that differ from the request, by the API's names. For a warning only: the money has moved. */
   readonly differing: readonly string[];
 }
 
@@ -142,7 +132,7 @@ export const ENDPOINTS = {
   }),
 } as const;
 
-/** The name of an endpoint in {@link ENDPOINTS}; a sandbox counts its calls and plans its faults by it. */
+/** The name of an endpoint in {@link ENDPOINTS}. A sandbox counts calls and plans faults by it. */
 export type EndpointName = keyof typeof ENDPOINTS;
 
 /** @example payment_id becomes paymentId */
@@ -150,12 +140,11 @@ export function toPackageName(wireName: string): string {
   return wireName.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Only infers the row's types. */
 function endpoint<Shape extends z.ZodRawShape, Result>(row: Endpoint<Shape, Result>): Endpoint<Shape, Result> {
   return row;
 }
 
-/** A field that is not in the response differs in nothing. */
+/** A missing field does not differ. */
 function differing(name: string, fields: ResponseFields, isSame: (value: unknown) => boolean): string[] {
   const value = fields[name] ?? undefined;
   return value === undefined || isSame(value) ? [] : [name];

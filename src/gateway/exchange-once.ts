@@ -7,7 +7,6 @@ import type { GuardedSocket } from './guarded-socket.js';
 import { postForm } from './post-form.js';
 import type { RawResponse } from './response.js';
 
-/** How one exchange over a prepared connection ended. */
 export type Exchange =
   | { readonly kind: 'responded'; readonly response: RawResponse; readonly durationMs: number }
   | { readonly kind: 'not_sent'; readonly reason: string }
@@ -23,9 +22,9 @@ export interface ExchangeOptions {
 }
 
 /**
- * Posts a form over a prepared connection, and uses the connection up; never rejects.
+ * Posts a form over a prepared connection, once; never rejects.
  *
- * `not_sent` or `lost` is decided by what the socket did, not by the error.
+ * The socket's state decides between `not_sent` and `lost`, not the error.
  */
 export async function exchangeOnce(socket: GuardedSocket, options: ExchangeOptions): Promise<Exchange> {
   const { url, body, timeoutMs, mayWrite, clock } = options;
@@ -38,13 +37,13 @@ export async function exchangeOnce(socket: GuardedSocket, options: ExchangeOptio
     return true;
   });
 
-  // Two turns of the event loop include one poll for everything that has already reached this machine. A connection
-  // that the gateway closed while the caller wrote to its disk is detected here, while it is still harmless.
+  // Two turns include one poll for everything that has reached this machine. This detects a connection that the gateway
+  // closed during the caller's disk write, before it does harm.
   await nextTurn();
   await nextTurn();
 
-  // Node's HTTP code drops a request whose response switches protocols (HTTP 101): it closes the socket and reports
-  // nothing. A closed socket therefore ends the wait in any case, one turn later, when any complete response was delivered.
+  // Node drops a request whose response switches protocols (HTTP 101): it closes the socket and reports nothing. So a
+  // closed socket ends the wait, one turn after any complete response.
   const gone = new AbortController();
   socket.once('close', () =>
     setImmediate(() => {
@@ -69,12 +68,11 @@ export async function exchangeOnce(socket: GuardedSocket, options: ExchangeOptio
   }
 }
 
-/** An agent with this one connection and no other. */
 function agentFor(socket: GuardedSocket, url: string): http.Agent {
   const agent = url.startsWith('https:') ? new https.Agent() : new http.Agent();
-  // The agent of either protocol accepts any stream as a connection; TLS, if any, is already done.
+  // Agents of both protocols accept any stream as a connection. TLS, if any, is already done.
   agent.createConnection = () => {
-    // A connection that is already closed emits no second event, and the HTTP code would wait for it without end.
+    // A closed connection emits no second event, so the HTTP code would wait forever.
     if (!socket.usable) throw socket.errored ?? new Error('the connection was already used or closed');
     return socket;
   };

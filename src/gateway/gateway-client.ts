@@ -12,13 +12,13 @@ import { createWithdrawConnection } from './withdraw-connection.js';
 import type { WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './withdraw-gateway.js';
 
 /**
- * The payment gateway's HTTP API (docs/gateway-api.md) as one object: this folder's entrance.
+ * The gateway's HTTP API (docs/gateway-api.md) as one object.
  *
- * `/withdraw` moves money and cannot be called twice, so its outcome is a value that includes how certain it is. The other
- * four are queries, and throw.
+ * `/withdraw` moves money and cannot be repeated, so its outcome is a value with its certainty. The other four are
+ * queries, and throw.
  */
 
-/** Where the gateway is, for which account, and how long to wait. */
+/** The gateway's address, the account and the time limits. */
 export interface GatewayClientOptions {
   /** https, or http on loopback only; a path is kept. */
   readonly baseUrl: string;
@@ -28,52 +28,33 @@ export interface GatewayClientOptions {
   readonly timeoutMs?: number;
   /** For a response to `/withdraw`, from the first byte written. @defaultValue 60000 */
   readonly withdrawTimeoutMs?: number;
-  /** For preparing a withdrawal's connection: DNS, TCP and TLS together. @defaultValue 10000 */
+  /** For DNS, TCP and TLS of a withdrawal together. @defaultValue 10000 */
   readonly connectTimeoutMs?: number;
-  /** PEM certificates of the authorities to trust instead of the system's. */
+  /** PEM certificates to trust instead of the system's. */
   readonly ca?: string;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
-/** The gateway's endpoints as methods: query calls, and connections for a withdrawal each. */
+/**
+ * The queries throw {@link InvalidInputError} if a request breaks a rule (nothing was sent), {@link
+ * GatewayRejectedError}, {@link GatewayUnavailableError} or {@link GatewayInvalidResponseError}.
+ */
 export interface GatewayClient extends Gateway {
   /**
-   * Connects, signs and sends at once, outside of any queue and its pace; never rejects.
-   * Two of these less than a second apart block the account.
+   * Connects, signs and sends at once, outside of any queue and its pace; never rejects. Two of these less than a
+   * second apart block the account.
    */
   withdraw(request: WithdrawRequest): Promise<WithdrawOutcome>;
-  /**
-   * How far a transaction is, in the API's own terms; `getStatus` returns it in the worker's.
-   * @throws InvalidInputError when the request breaks a rule of the API; nothing was sent
-   * @throws GatewayRejectedError when the gateway responds that the call failed
-   * @throws GatewayUnavailableError when no complete response came
-   * @throws GatewayInvalidResponseError when the response is not as documented
-   */
+  /** Progress of a transaction, in the API's terms; `getStatus` returns it in the worker's. */
   transactionStatus(request: { readonly txhash: string }): Promise<TransactionStatus>;
-  /**
-   * The deposit address of a currency for one of the platform's own identifiers.
-   * @throws InvalidInputError when the request breaks a rule of the API; nothing was sent
-   * @throws GatewayRejectedError when the gateway responds that the call failed
-   * @throws GatewayUnavailableError when no complete response came
-   * @throws GatewayInvalidResponseError when the response is not as documented
-   */
+  /** The deposit address of a currency for one of the platform's own identifiers. */
   getPaymentWallet(request: { readonly paymentId: number; readonly orderId: string }): Promise<PaymentWallet>;
-  /**
-   * The supported currencies with their USD rates, every field as it came.
-   * @throws GatewayRejectedError when the gateway responds that the call failed
-   * @throws GatewayUnavailableError when no complete response came
-   * @throws GatewayInvalidResponseError when the response is not as documented
-   */
+  /** The supported currencies with their USD rates, every field as it came. */
   currencies(): Promise<Currency[]>;
-  /**
-   * The balance as it came: its structure is not defined (docs/gateway-api.md#open-points).
-   * @throws GatewayRejectedError when the gateway responds that the call failed
-   * @throws GatewayUnavailableError when no complete response came
-   * @throws GatewayInvalidResponseError when the response is not as documented
-   */
+  /** The balance as it came: its structure is undefined (docs/gateway-api.md#open-points). */
   balance(): Promise<unknown>;
-  /** Closes the connections that are kept for queries. Withdrawals under way are not cut off. */
+  /** Closes the idle query connections. Withdrawals under way continue. */
   close(): void;
 }
 
@@ -90,10 +71,7 @@ const optionsSchema = z.object({
   connectTimeoutMs: millisecondsField(1).default(10_000),
 });
 
-/**
- * Creates a client for one account.
- * @throws InvalidInputError when the base URL, the platform id or a time is not usable
- */
+/** @throws InvalidInputError if the base URL, the platform id or a time is not usable */
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
   const { clock } = options;
   const logger = failsafeLogger(options.logger);

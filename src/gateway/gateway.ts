@@ -1,8 +1,8 @@
 import type { WithdrawGateway } from './withdraw-gateway.js';
 
 /**
- * A payment gateway as the worker needs it. An implementation for another gateway replaces the rest of this folder, its
- * field rules (payment-fields.ts) included.
+ * A payment gateway as the worker needs it. Another gateway replaces the rest of this folder, including its field rules
+ * (payment-fields.ts).
  */
 export interface Gateway extends WithdrawGateway, StatusGateway {
   readonly capabilities: GatewayCapabilities;
@@ -11,17 +11,16 @@ export interface Gateway extends WithdrawGateway, StatusGateway {
 /** The gateway as status polling sees it. */
 export interface StatusGateway {
   /**
-   * How far a payment is.
-   * @param txhash - as the withdrawal's acceptance named it
-   * @throws InvalidInputError when the txhash names no transaction
-   * @throws GatewayRejectedError when the gateway does not know the transaction
-   * @throws GatewayUnavailableError when no complete response came
-   * @throws GatewayInvalidResponseError when the response is not as documented
+   * Progress of a payment.
+   * @param txhash - from the withdrawal's acceptance
+   * @throws InvalidInputError if the txhash names no transaction
+   * @throws GatewayRejectedError if the gateway does not know the transaction
+   * @throws GatewayUnavailableError, GatewayInvalidResponseError
    */
   getStatus(txhash: string): Promise<PaymentStatus>;
 }
 
-/** How far a payment is, with the payment's details as far as the gateway returns them. */
+/** Progress of a payment, with the details that the gateway returns. */
 export interface PaymentStatus {
   /** `paid` and `failed` are final. */
   readonly kind: 'pending' | 'paid' | 'failed';
@@ -29,13 +28,13 @@ export interface PaymentStatus {
   readonly addressTo?: string;
   /** Decimal strings, every digit kept. */
   readonly amount?: string;
-  /** The gateway wrote the amount as a JSON number: one of the same double is equal to it. */
+  /** The amount was a JSON number: one of the same double is equal to it. */
   readonly isAmountNumber?: true;
   readonly fee?: string;
 }
 
-/** What the gateway allows. */
+/** The limits of the gateway. */
 export interface GatewayCapabilities {
-  /** The shortest time between the arrivals of two withdrawals, in ms of the gateway's clock. */
+  /** Minimum time between the arrivals of two withdrawals, in ms of the gateway's clock. */
   readonly minWithdrawGapMs: number;
 }

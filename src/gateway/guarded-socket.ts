@@ -5,11 +5,11 @@ import type { OpenSocket } from './open-socket.js';
 type Callback = (error?: Error | null) => void;
 
 /**
- * A connected socket that writes nothing before it has obtained permission, and then allows exactly one exchange.
+ * A connected socket that writes nothing before it has permission, and then allows one exchange.
  *
- * axios and Node's HTTP code run some microtasks and ticks between "send" and the first byte. Therefore permission
- * is requested here, in the same synchronous step as the write to the real socket, and `written` is set in that step
- * too: it alone records whether a byte may have left. Error codes do not (ECONNRESET fits both).
+ * axios and Node run microtasks and ticks between "send" and the first byte. So permission is requested here, in the
+ * same synchronous step as the real write. `written` is set in that step too: it alone records whether a byte may have
+ * left. Error codes do not (ECONNRESET fits both).
  */
 export class GuardedSocket extends Duplex {
   readonly #socket: OpenSocket;
@@ -20,7 +20,7 @@ export class GuardedSocket extends Duplex {
   constructor(socket: OpenSocket) {
     super();
     this.#socket = socket;
-    // Before the exchange and after the HTTP code has released it, there is no other listener.
+    // Before the exchange and after its release by the HTTP code, there is no other listener.
     this.on('error', () => undefined);
     const { stream } = socket;
     stream.on('data', (chunk: Buffer) => {
@@ -36,22 +36,21 @@ export class GuardedSocket extends Duplex {
     if (stream.destroyed) this.destroy(new Error('the connection was closed'));
   }
 
-  /** True while it is open, unused, and nothing was received. */
+  /** Open, unused, and nothing received. */
   get usable(): boolean {
     return !this.#written && !this.destroyed && this.#socket.stream.writable;
   }
 
-  /** True from the moment at which the first byte was handed to the real socket. */
   get written(): boolean {
     return this.#written;
   }
 
-  /** @param guard - called once, directly before the first byte; if it returns false, nothing is written and this is destroyed */
+  /** @param guard - called once, directly before the first byte; false writes nothing and destroys this socket */
   allowWrite(guard: () => boolean): void {
     this.#guard = guard;
   }
 
-  /** Node's HTTP code calls it on every socket; the time limit of the exchange is not an idle timeout. */
+  /** Node's HTTP code calls it on every socket. The exchange has its own time limit, not an idle timeout. */
   setTimeout(): this {
     return this;
   }
@@ -92,7 +91,7 @@ export class GuardedSocket extends Duplex {
     }
   }
 
-  /** Head and body are written as one piece. */
+  /** Writes head and body as one piece. */
   override _writev(chunks: { chunk: Buffer }[], callback: Callback): void {
     this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), 'binary', callback);
   }
@@ -101,10 +100,10 @@ export class GuardedSocket extends Duplex {
     this.#socket.stream.end(callback);
   }
 
-  /** After an error, a TCP reset drops what is still in the system's buffers, so it cannot arrive later. */
+  /** After an error, a TCP reset drops the system's buffers, so nothing can arrive later. */
   override _destroy(error: Error | null, callback: Callback): void {
     const { stream, transport } = this.#socket;
-    // A TLS socket cannot be reset, only the TCP socket below it.
+    // Only the TCP socket below a TLS socket can be reset.
     if (error !== null && this.#written) transport.resetAndDestroy();
     stream.destroy();
     callback(error);

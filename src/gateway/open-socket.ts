@@ -5,22 +5,19 @@ import { lookUpGateway, names } from '../look-up.js';
 import { describeFailure, GatewayUnavailableError } from './errors.js';
 
 export interface OpenSocket {
-  /** What is written to and read from: the TLS socket, or the TCP socket itself. */
   readonly stream: Socket;
-  /** The TCP socket below. */
   readonly transport: Socket;
 }
 
 export interface OpenSocketOptions {
   /** For name resolution, TCP and TLS together. */
   readonly connectTimeoutMs: number;
-  /** PEM certificates to trust instead of the system's. */
   readonly ca?: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Connects to the host of a URL, for https up to the end of the verified TLS handshake; sends nothing else.
+ * Connects to the host of a URL, for https including the verified TLS handshake. Sends nothing else.
  * @throws GatewayUnavailableError
  */
 export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: OpenSocketOptions): Promise<OpenSocket> {
@@ -66,7 +63,7 @@ export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: Ope
   }
 }
 
-/** An error event without a listener would end the process; the socket is destroyed by it anyway. */
+/** An error event without a listener would end the process. The error destroys the socket anyway. */
 function neverThrow<AnySocket extends Socket>(socket: AnySocket): AnySocket {
   return socket.on('error', () => undefined);
 }

@@ -1,14 +1,13 @@
 import { z } from 'zod';
 
 /**
- * The rules of this gateway for the fields of a payment, as docs/gateway-api.md#fields gives them. Client, ledger and
- * sandbox check them here, so that none accepts what another refuses. Rules that every gateway shares are in src/fields.ts.
+ * This gateway's rules for payment fields (docs/gateway-api.md#fields). Client, ledger and sandbox share them, so that
+ * none accepts what another refuses. Rules of every gateway are in src/fields.ts.
  */
 
 const MAX_ADDRESS_LENGTH = 256;
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
-/** The currency's id, `payment_id` in docs/gateway-api.md#fields. */
 export const paymentIdField = z
   .int({ error: 'must be a whole number, the currency id that the gateway lists under /currencies' })
   .positive('must be more than 0');
@@ -23,17 +22,15 @@ export const addressToField = z
   .refine(hasPlainAddress, 'must be an address without spaces, or address:destinationTag')
   .refine((text) => !text.endsWith(':'), 'ends with a colon, but no destination tag follows');
 
-/** Only the destination tag, which users choose, may contain spaces and letters beyond ASCII. */
+/** Only the destination tag, which users choose, may contain spaces and non-ASCII letters. */
 function hasPlainAddress(text: string): boolean {
   return /^[\u0021-\u0039\u003b-\u007e]+$/.test(text.split(':', 1)[0] ?? '');
 }
 
-/** The currency in which the account was created. */
 export const symbolField = z
   .string({ error: 'must be a string' })
   .regex(/^[A-Z]{3}$/, 'must be exactly 3 uppercase letters, such as USD');
 
-/** The platform's own identifier of a deposit. */
 export const orderIdField = z
   .string({ error: 'must be a string' })
   .regex(/^[A-Za-z0-9+/=\-:.,]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 + / = - : . ,');

@@ -2,14 +2,14 @@ import { isLosslessNumber } from 'lossless-json';
 
 const NUMBER_PATTERN = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
 
-/** Far beyond every amount. A response can contain megabytes of digits, or demand them by an exponent of a few bytes. */
+/** Far beyond every amount. A response can contain megabytes of digits, or demand them by a short exponent. */
 const MAX_LENGTH = 400;
 const MAX_EXPONENT = 400;
 
 /**
- * Parses a number of the gateway, which may send numbers or numeric strings, as its exact plain decimal digits:
- * `1e-8` becomes `0.00000001`, `12.50` becomes `12.5`. Never through a float, which would change long amounts.
- * @param value - a string, or a number as lossless-json gives it
+ * The exact plain decimal digits of a number or numeric string: `1e-8` becomes `0.00000001`, `12.50` becomes `12.5`. A
+ * float would change long amounts.
+ * @param value - a string, or a number from lossless-json
  * @returns undefined if it is not a number
  */
 export function parseDecimal(value: unknown): string | undefined {
@@ -24,7 +24,7 @@ function toPlainDecimal(text: string): string | undefined {
   if (sign === undefined || whole === undefined || Math.abs(exponent) > MAX_EXPONENT) return undefined;
 
   const digits = '0'.repeat(Math.max(0, -exponent)) + whole + fraction + '0'.repeat(Math.max(0, exponent));
-  // The zeros on both sides leave room for the point to move; surplus zeros are cut off below.
+  // Zeros on both sides leave room to move the point; surplus zeros are cut off below.
   const point = Math.max(0, -exponent) + whole.length + exponent;
   const wholeDigits = digits.slice(0, point).replace(/^0+/, '') || '0';
   const fractionDigits = digits.slice(point).replace(/0+$/, '');

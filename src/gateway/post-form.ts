@@ -3,17 +3,15 @@ import axios from 'axios';
 import { MAX_RESPONSE_BYTES, type RawResponse } from './response.js';
 import { describeFailure } from './errors.js';
 
-// A separate instance: interceptors and defaults that an application sets on the global axios do not affect it.
+// A separate instance, so that an application's interceptors and defaults for axios do not apply.
 const http = axios.create();
 
 /**
- * Posts a signed form, once, and returns the complete response as bytes.
+ * Posts a signed form once and returns the complete response as bytes.
  *
- * No redirects (a 307 would be posted again), no proxies from the environment, no decompression and no parsing by
- * axios, which accepts cut-off gzip and broken text.
- * @param agent - where the connection comes from
- * @param signal - aborts the call
- * @throws Error when no complete response came; it contains nothing of the request
+ * No redirects (a 307 would post again), no proxies from the environment. axios neither decompresses nor parses,
+ * because it accepts cut-off gzip and broken text.
+ * @throws Error without any content of the request, if no complete response came
  */
 export async function postForm(url: string, body: string, agent: Agent, signal?: AbortSignal): Promise<RawResponse> {
   try {

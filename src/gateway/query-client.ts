@@ -20,7 +20,6 @@ import { parseResponse, type RawResponse } from './response.js';
 export interface QueryClientOptions {
   readonly baseUrl: string;
   readonly sign: RequestSigner;
-  /** For the whole call, connecting included. */
   readonly timeoutMs: number;
   readonly ca?: string;
   readonly logger: Logger;
@@ -29,19 +28,19 @@ export interface QueryClientOptions {
 
 export interface QueryClient {
   /**
-   * @returns the result of a successful response
-   * @throws InvalidInputError when the request breaks a rule; nothing was sent
-   * @throws GatewayRejectedError, GatewayUnavailableError, GatewayInvalidResponseError
+   * @throws InvalidInputError if the request breaks a rule and was not sent; GatewayRejectedError,
+   * GatewayUnavailableError, GatewayInvalidResponseError
    */
   call<Shape extends z.ZodRawShape, Result>(
     endpoint: Endpoint<Shape, Result>,
     request: z.input<z.ZodObject<Shape>>,
   ): Promise<Result>;
-  /** Closes the connections that are kept open for the next call. */
   close(): void;
 }
 
-/** Calls the endpoints that move no money. They may be called again, so connections are kept and failures are exceptions. */
+/**
+ * Calls the endpoints that move no money. They may be repeated, so connections are kept and failures are exceptions.
+ */
 export function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: QueryClientOptions): QueryClient {
   const agent = baseUrl.startsWith('https:')
     ? new https.Agent({

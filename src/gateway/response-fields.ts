@@ -1,9 +1,9 @@
 import { isLosslessNumber } from 'lossless-json';
 import { parseDecimal } from './plain-decimal.js';
 
-/** The fields of a response. Their types are not defined (docs/gateway-api.md#open-points): numbers and numeric strings are accepted. */
+/** Field types are undefined (docs/gateway-api.md#open-points), so numbers and numeric strings are accepted. */
 
-/** A non-empty text; a number counts by its digits, because destination tags often come as numbers. */
+/** A non-empty text. A number counts by its digits, because destination tags often come as numbers. */
 export function parseText(value: unknown): string | undefined {
   if (isLosslessNumber(value)) return value.value;
   return typeof value === 'string' && value !== '' ? value : undefined;
@@ -14,7 +14,7 @@ export function parseWholeNumber(value: unknown): number | undefined {
   return Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** A value as it came, except for numbers that JavaScript cannot represent: those become strings of their exact digits. */
+/** The plain value. Numbers that JavaScript cannot represent become strings of their exact digits. */
 export function toPlainValue(value: unknown): unknown {
   if (isLosslessNumber(value)) return toPlainNumber(value.value);
   if (Array.isArray(value)) return value.map(toPlainValue);
@@ -28,7 +28,7 @@ function toPlainNumber(text: string): number | string {
   return parseDecimal(String(Number(text))) === exact ? Number(text) : exact;
 }
 
-/** One property, or none if there is no value: `exactOptionalPropertyTypes` tells the two apart. */
+/** One property, or none without a value, as `exactOptionalPropertyTypes` requires. */
 export function present<Name extends string, Value>(name: Name, value: Value | undefined): { [Key in Name]?: Value } {
   return (value === undefined ? {} : { [name]: value }) as { [Key in Name]?: Value };
 }

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { isLosslessNumber, parse } from 'lossless-json';
 import { parseDecimal } from './plain-decimal.js';
 
-/** One HTTP response, complete, as it came over the wire. A response that was cut off never gets this far. */
+/** One complete HTTP response as it came. A cut-off response never gets this far. */
 export interface RawResponse {
   readonly status: number;
   readonly contentEncoding: string;
@@ -12,24 +12,23 @@ export interface RawResponse {
 /** A JSON object whose numbers are lossless-json's, so that they keep every digit. */
 export type ResponseFields = Readonly<Record<string, unknown>>;
 
-/** What a response says. `unclear`: it is not the gateway's, or has a shape to which the API gives no meaning. */
+/** `unclear`: not the gateway's response, or a shape without a meaning in the API. */
 export type ParsedResponse =
   | { readonly kind: 'succeeded'; readonly fields: ResponseFields }
   | { readonly kind: 'failed'; readonly message: string; readonly fields: ResponseFields }
   | { readonly kind: 'unclear'; readonly reason: string };
 
-/** The largest response that is read, compressed or not. */
 export const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
 const MAX_MESSAGE_LENGTH = 500;
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 
 /**
- * Tells success from failure; never throws.
+ * Distinguishes success from failure; never throws.
  *
- * A redirect and a 408 mean that something before the gateway responded, whatever the body says. So does a 5xx without
- * `result`. With a `result` the gateway itself responded, and the HTTP status, which the API leaves open, decides nothing.
- * A `result` that is `true`, an object or an array is no failure to rely on, so it stays unclear.
+ * A redirect, a 408, and a 5xx without `result` come from something before the gateway, whatever the body says. With a
+ * `result` the gateway itself responded. The API leaves the HTTP status open, so it then decides nothing. A `result` of
+ * `true`, an object or an array is no reliable failure, so it stays unclear.
  * @see docs/gateway-api.md#errors
  */
 export function parseResponse(raw: RawResponse): ParsedResponse {
@@ -57,7 +56,6 @@ function unclear(reason: string): ParsedResponse {
   return { kind: 'unclear', reason };
 }
 
-/** The JSON object in the body, or why there is none. */
 function parseObject(raw: RawResponse): ResponseFields | string {
   let text: string;
   try {
@@ -66,7 +64,7 @@ function parseObject(raw: RawResponse): ResponseFields | string {
     return 'the body is not whole UTF-8 text';
   }
   try {
-    // A key that occurs twice with different values, where other parsers silently take one, is refused as well.
+    // Also rejects a key that occurs twice with different values. Other parsers silently take one.
     const value = parse(text);
     return isPlainObject(value) ? value : 'the body is not a JSON object';
   } catch {
@@ -74,7 +72,7 @@ function parseObject(raw: RawResponse): ResponseFields | string {
   }
 }
 
-/** Strict to the last byte: axios's own decompression accepts a gzip stream that was cut off. */
+/** Strict to the last byte: axios accepts a cut-off gzip stream. */
 function decompress({ contentEncoding, body }: RawResponse): Uint8Array {
   switch (contentEncoding.trim().toLowerCase()) {
     case '':
@@ -92,7 +90,7 @@ function isPlainObject(value: unknown): value is ResponseFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value);
 }
 
-/** The error text, fit for a log line and a terminal. Its type is not certain, so numbers and booleans are accepted too. */
+/** The error text, made safe for logs and terminals. Its type is uncertain, so numbers and booleans are accepted. */
 function parseMessage(value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'boolean' && !isLosslessNumber(value)) return undefined;
   const text = String(value).replace(CONTROL_CHARACTERS, ' ').trim().slice(0, MAX_MESSAGE_LENGTH).toWellFormed();

@@ -1,11 +1,10 @@
 import { createHmac } from 'node:crypto';
 
-/** The fields of a request under the API's names, in the order in which they are signed. */
 export type FormFields = Readonly<Record<string, string | number>>;
 
 /**
- * Writes fields as a form string, to the byte as PHP's `http_build_query` does: the gateway computes the signature
- * over this text, so `encodeURIComponent` (which leaves `!'()*~` as they are) or `%20` for a space would not match.
+ * Encodes fields exactly as PHP's `http_build_query`, because the gateway signs this text. `encodeURIComponent` (which
+ * leaves `!'()*~` as they are) or `%20` for a space would not match.
  * @param fields - whole numbers and well-formed strings; amounts are strings
  * @see docs/gateway-api.md#authentication
  */
@@ -26,8 +25,8 @@ function percentEncode(character: string): string {
 }
 
 /**
- * The `hash` of a request: HMAC with SHA-256 over its payload.
- * @param payload - what `encodeForm` made of the fields without `hash`
+ * HMAC with SHA-256 over the payload.
+ * @param payload - from `encodeForm`, without `hash`
  * @returns 64 lowercase hexadecimal digits
  * @see docs/gateway-api.md#authentication
  */

@@ -1,16 +1,15 @@
 import { LIMIT_EXCEEDED, OF_ONE_PAYOUT, STOP_WORDS, type StopSign } from './stop-words.js';
 
 /**
- * Decides from a response to `/withdraw` whether the account may continue to send. The API lists neither message texts nor
- * HTTP statuses of failed calls (docs/gateway-api.md#errors), so this errs on the side of stopping: a pause costs a check
- * by an operator, continuing may cost the account. What is wrong with one payout alone (balance, address, amount) is no
- * sign.
+ * Decides from a response to `/withdraw` whether the account may continue. The API lists neither messages nor HTTP
+ * statuses of failures (docs/gateway-api.md#errors), so this errs on the side of stopping. A pause costs an operator's
+ * check; continuing may cost the account. A problem of one payout (balance, address, amount) is no sign.
  */
 
 const BY_STATUS: Readonly<Record<number, StopSign>> = { 401: 'credentials', 403: 'block', 429: 'rate_limit' };
 
 /**
- * Tells whether a response is about the account rather than about one payout.
+ * Whether a response is about the account rather than one payout.
  * @param httpStatus - 401, 403 and 429 count whatever the message is
  */
 export function findStopSign(message: string, httpStatus?: number): StopSign | undefined {

@@ -1,9 +1,8 @@
 /**
- * The words with which gateways say that an account may not send, as {@link findStopSign} matches them: in lower case,
- * without accents and punctuation. `stems` match anywhere in a word; a space marks where the word begins or ends.
+ * Words by which gateways say that an account may not send, for {@link findStopSign}: lower case, without accents and
+ * punctuation. `stems` match anywhere in a word; a space marks a word's beginning or end.
  */
 
-/** What a response says of the account. */
 export type StopSign = 'block' | 'rate_limit' | 'credentials';
 
 interface StopWords {
@@ -84,7 +83,7 @@ const CREDENTIALS: StopWords = {
   english: [
     /(?<!multi )\bsignature|\bhmac\b|\bauthenticat|\bunauthenticat|\bunauthori|\bauthori[sz]ation|\bnot authori[sz]ed/,
     /\b(access|permission) denied|\bforbidden\b|\bip\b.*\bnot\b.*\b(allowed|white ?listed)/,
-    // Not of an address, which has checksums and public keys, and not of a coin that is called a token.
+    // Not of an address, which has checksums and public keys, and not of a coin called a token.
     /\b(wrong|invalid|bad|incorrect|expired|revoked|missing) (platform )?(sign|key|hash|secret|credential)s?\b/,
     /(?<!(tx|transaction|public) )\b(sign|hash|key|secret|credentials?) ((is|are|was|has|does|do|not|been|check|verification) )*(wrong|invalid|bad|incorrect|expired|revoked|missing|mismatch|match|valid|error|failed)/,
     /\b(api|secret|access|private) key\b|\b(api|access|auth) token\b/,
@@ -111,7 +110,6 @@ const CREDENTIALS: StopWords = {
   ],
 };
 
-/** The first kind with a match counts. */
 export const STOP_WORDS: readonly (readonly [StopSign, StopWords])[] = [
   ['block', BLOCK],
   ['rate_limit', RATE_LIMIT],

@@ -3,70 +3,68 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { base58, base58xrp, bech32, bech32m } from '@scure/base';
 
 /**
- * Which wallet an address names. One wallet has many spellings, and one spelling may hold a destination tag as well. Whatever
- * compares addresses asks here, and chooses whether the tag counts: `walletKey` or `walletAndTagKey`.
+ * Which wallet an address names. A wallet has many spellings, and an address may include a destination tag. Every
+ * comparison of addresses uses `walletKey` or `walletAndTagKey`, to decide whether the tag counts.
  */
 
 export type WalletFamily = 'ton' | 'cashaddr' | 'bech32' | 'base58' | 'evm' | 'hex' | 'xrp';
 
 export interface Wallet {
-  /** How it is written; undefined if no family has this form, or if a tag follows what has none. */
+  /** The address format. Undefined if no family has this form, or if a tag follows a family without tags. */
   readonly family: WalletFamily | undefined;
-  /** One text for each wallet, whatever its spelling, without a tag. It is itself a spelling of the wallet. */
+  /** One text for each wallet, without a tag. It is itself a spelling of the wallet. */
   readonly key: string;
   /** The destination tag; of XRP without leading zeros. */
   readonly tag: string | undefined;
-  /** What is wrong with it, if its form names its family: the end of a sentence that begins with the address. */
+  /** The problem, if the form names the family: the end of a sentence that begins with the address. */
   readonly problem?: string | undefined;
 }
 
-/** An address without a tag. */
 type Untagged = Omit<Wallet, 'tag'> & { readonly tag?: string | undefined };
 
 /**
- * Reads an address as it is sent, with its tag. What no family knows is its own spelling. It never throws.
+ * Parses an address with its tag; never throws. An unknown form is its own key.
  * @param addressTo - see docs/gateway-api.md#fields
  */
 export function parseWallet(addressTo: string): Wallet {
   return parse(addressTo, true);
 }
 
-/** @param isChecked - whether checksums are asked for that change no key: they take most of the time */
+/** @param isChecked - whether to verify checksums that change no key, which takes most of the time */
 function parse(addressTo: string, isChecked: boolean): Wallet {
   const [address, tag] = splitTag(addressTo);
   const untagged = parseUntagged(address, isChecked);
   const { family, key, problem } = untagged;
   if (tag === undefined) return { family, key, tag: untagged.tag, problem };
-  // An X-address already says which tag belongs to it, or that there is none.
+  // An X-address already includes its tag, or states that there is none.
   if (family === 'xrp' && address !== key) return { family: undefined, key, tag: `${untagged.tag ?? ''}:${tag}` };
   if (family === 'xrp') return { family, key, tag: tag.replace(/^0+(?=\d+$)/, ''), problem };
   if (family === 'ton') return { family, key, tag, problem };
   return { family: undefined, key, tag };
 }
 
-/** An address, and what follows its colon. The colon of a CashAddr or of raw TON begins no tag. */
+/** Splits at the colon before a tag. The colon of a CashAddr or of raw TON begins no tag. */
 export function splitTag(addressTo: string): readonly [address: string, tag: string | undefined] {
   const colon = addressTo.indexOf(':', OWN_COLON.exec(addressTo)?.[0].length ?? 0);
   return colon === -1 ? [addressTo, undefined] : [addressTo.slice(0, colon), addressTo.slice(colon + 1)];
 }
 
-/** For what must count one wallet once, whatever the tag: caps and deny lists. */
+/** Ignores the tag: for caps and deny lists. */
 export function walletKey(addressTo: string): string {
   return parse(addressTo, false).key;
 }
 
-/** For what must know the very recipient: allow lists, and addresses that were seen. */
+/** Includes the tag: for allow lists and seen addresses. */
 export function walletAndTagKey(addressTo: string): string {
   const { key, tag } = parse(addressTo, false);
   return tag === undefined ? key : `${key}:${tag}`;
 }
 
-/** Whether two addresses name one wallet, and one tag of it. */
 export function isSameAddress(one: string, other: string): boolean {
   return one === other || walletAndTagKey(one) === walletAndTagKey(other);
 }
 
-/** The networks whose addresses have the form of CashAddr, with the network of the same wallets. */
+/** CashAddr prefixes, with the network that has the same wallets. */
 const CASH_PREFIXES = new Map([
   ['bitcoincash', 'bitcoincash'],
   ['simpleledger', 'bitcoincash'],
@@ -80,13 +78,13 @@ const CASH_PREFIXES = new Map([
   ['kaspatest', 'kaspatest'],
 ]);
 
-/** What a colon follows that begins no tag: the prefix of a CashAddr, and the workchain of raw TON, also with digits missing. */
+/** Texts before a colon that begins no tag: a CashAddr prefix, or raw TON's workchain, even with digits missing. */
 const OWN_COLON = new RegExp(
   String.raw`^(?:(?:${[...CASH_PREFIXES.keys()].join('|')}):|[-+]?\d{1,3}:(?=[0-9a-f]{48,80}(?::|$)))`,
   'i',
 );
 
-/** What a bech32 address of these begins with is nothing else, so that a wrong letter or a missing one is an error. */
+/** An address with such a beginning can be nothing else, so a wrong or missing letter is an error. */
 const KNOWN_BECH32 = /^(bc|tb|bcrt|ltc|tltc|ltcmweb|addr|addr_test|stake|cosmos|osmo|bnb)1[a-z0-9]{6,}$/i;
 /** Of any other prefix. Liquid has another checksum, and Nano's letters may look like this. */
 const LIKELY_BECH32 = new RegExp(
@@ -114,10 +112,10 @@ function parseUntagged(text: string, isChecked: boolean): Untagged {
   );
 }
 
-/** What begins and is about as long as an address of these, with letters that none has, too many of them or too few. */
+/** Such a beginning and about this length, but with letters that no such address has, or too many or too few. */
 const BROKEN_BECH32 = /^(?=.*[^a-z0-9])(bc|tb|bcrt|ltc|tltc|ltcmweb|addr|addr_test|stake|cosmos|osmo|bnb)1[!-~]{25,}$/i;
 const BROKEN_EVM = /^0x[!-~]{36,44}$/i;
-/** Addresses of Polkadot and Kusama, which are Base58, and hexadecimal digits may begin alike; those of Arweave are shorter. */
+/** Base58 addresses (Polkadot, Kusama) and hexadecimal digits may begin alike; Arweave's are shorter. */
 const BROKEN_TON = /^(?![0-9a-f]+$|[1-9A-HJ-NP-Za-km-z]+$)[EUk0][Qf][!-~]{43,50}$/;
 
 function findBroken(text: string): Untagged | undefined {
@@ -160,7 +158,7 @@ function parseTon(text: string): Untagged | undefined {
   if (hash !== undefined) {
     const isWhole = hash.length === 64 && Number(workchain) >= -128 && Number(workchain) < 128;
     if (!isWhole) return wrong('ton', text, 'is a raw TON address of other digits than a workchain and 64');
-    // Adding 0 makes -0 one with 0.
+    // Adding 0 turns -0 into 0.
     return { family: 'ton', key: `${Number(workchain) + 0}:${hash.toLowerCase()}` };
   }
   if (!/^[EUk0][Q-Za-f][\w+/-]{46}$/.test(text)) return undefined;
@@ -171,7 +169,7 @@ function parseTon(text: string): Untagged | undefined {
   return { family: 'ton', key: `${bytes.readInt8(1)}:${bytes.toString('hex', 2, 34)}` };
 }
 
-/** The form for sending to a TON wallet that may not exist yet. @param key - as {@link parseWallet} gives it */
+/** The form for a TON wallet that may not exist yet. @param key - from {@link parseWallet} */
 export function friendlyTon(key: string): string {
   const [workchain, hash = ''] = key.split(':');
   const bytes = Buffer.from(`5100${hash}0000`, 'hex');
@@ -228,7 +226,7 @@ const CASH_GENERATORS = [0x98f2bc8e61, 0x79b76d99e2, 0xf33e5fb3c4, 0xae2eabe2a8,
   low: generator % 2 ** 32,
 }));
 
-/** The 40 bits as two halves, which are many times faster than a bigint. */
+/** The 40 bits as two halves, many times faster than a bigint. */
 function cashChecksum(prefix: string, symbols: readonly number[]): bigint {
   let [high, low] = [0, 1];
   for (const symbol of [...Array.from(prefix, (letter) => letter.charCodeAt(0) & 31), 0, ...symbols]) {
@@ -249,7 +247,7 @@ function parseBech32(text: string): Untagged | undefined {
   const lower = text.toLowerCase();
   const isMixed = text !== lower && text !== text.toUpperCase();
   const isKnown = KNOWN_BECH32.test(text);
-  // Base58 often looks like a word of it in mixed case, and the codec takes long to refuse one.
+  // Base58 often looks like bech32 in mixed case, and the codec is slow to reject it.
   const isCoded = /^[!-9;-~]+1[02-9ac-hj-np-z]{6,}$/.test(lower) && (!isMixed || isKnown || LIKELY_BECH32.test(text));
   const isRight = isCoded && hasBech32Checksum(lower);
   if (isRight) {
@@ -264,7 +262,7 @@ function parseBech32(text: string): Untagged | undefined {
 
 function hasBech32Checksum(lower: string): boolean {
   const isFormer = bech32.decodeUnsafe(lower, false) !== undefined;
-  // Bitcoin's first version has the one checksum, all later ones the other. What confuses them pays nobody.
+  // Bitcoin's first version has one checksum, all later ones the other. A mix-up pays no one.
   const [, version] = /^(?:bc|tb|bcrt|ltc|tltc|rltc)1(.)/.exec(lower) ?? [];
   if (version !== undefined) return isFormer === (version === 'q') && (isFormer || isBech32m(lower));
   return isFormer || isBech32m(lower);
@@ -274,7 +272,7 @@ function isBech32m(lower: string): boolean {
   return bech32m.decodeUnsafe(lower, false) !== undefined;
 }
 
-/** Base58 is its own spelling but of XRP, which has two. */
+/** Base58 is its own spelling, except XRP, which has two. */
 function parseBase58(text: string, isChecked: boolean): Untagged | undefined {
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,60}$/.test(text)) return undefined;
   if (/^r.{24,34}$/.test(text)) {
@@ -292,7 +290,7 @@ function parseBase58(text: string, isChecked: boolean): Untagged | undefined {
   return isBase58(text) ? { family: 'base58', key: text } : undefined;
 }
 
-/** Bytes with a checksum, or 32 bytes without one, such as Solana's. Tron's may begin with `TB1`, as a word of bech32 does. */
+/** Bytes with a checksum, or 32 bytes without one, such as Solana's. Tron's may begin with `TB1`, like bech32. */
 function isBase58(text: string): boolean {
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,60}$/.test(text)) return false;
   const bytes = base58.decode(text);
@@ -311,7 +309,6 @@ function parseXAddress(text: string): Untagged | undefined {
   return { family: 'xrp', key, tag: hasTag ? String(bytes.readUInt32LE(23)) : undefined };
 }
 
-/** The bytes before a checksum of base58check; undefined if it is wrong. */
 function decodeChecked(decoded: Uint8Array): Buffer | undefined {
   const bytes = Buffer.from(decoded);
   const body = bytes.subarray(0, -4);

@@ -11,7 +11,6 @@ import type { RequestSigner } from './request-signer.js';
 import type { SentOutcome, WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './withdraw-gateway.js';
 
 export interface WithdrawCallOptions {
-  /** Of the endpoint. */
   readonly url: string;
   readonly sign: RequestSigner;
   readonly withdrawTimeoutMs: number;
@@ -19,7 +18,6 @@ export interface WithdrawCallOptions {
   readonly clock: Clock;
 }
 
-/** Wraps a connected socket as a connection for one withdrawal. */
 export function createWithdrawConnection(openSocket: OpenSocket, options: WithdrawCallOptions): WithdrawConnection {
   const socket = new GuardedSocket(openSocket);
   let used = false;
@@ -41,7 +39,7 @@ export function createWithdrawConnection(openSocket: OpenSocket, options: Withdr
       }
     },
     close() {
-      // A withdrawal that is under way owns the socket: cutting it off would lose its response.
+      // A withdrawal under way owns the socket: closing would lose its response.
       if (!used) socket.destroy();
       used = true;
     },
@@ -57,14 +55,14 @@ async function withdrawOnce(
   const { path, signedFields, request: schema } = ENDPOINTS.withdraw;
   const checked = schema.safeParse(request);
   if (!checked.success) {
-    // Only the names: an outcome's reason is logged, and the values include an address.
+    // Names only: an outcome's reason is logged, and the values include an address.
     const fields = checked.error.issues.map((issue) => issue.path.join('.') || 'request');
     return { kind: 'not_sent', reason: `the request breaks the gateway's rules for ${fields.join(', ')}` };
   }
   const { body, redact } = sign(signedFields, checked.data);
   const exchange = await exchangeOnce(socket, { url, body, timeoutMs: withdrawTimeoutMs, mayWrite, clock });
   const finding = classify(exchange, checked.data, redact);
-  // Only once the outcome is certain: a logger that throws must not change it.
+  // Log only once the outcome is certain: a logger that throws must not change it.
   logCall(logger.child({ requestId: randomUUID(), endpoint: path }), exchange, finding);
   return finding.outcome;
 }

@@ -1,6 +1,4 @@
-/** Sending: one prepared connection for one withdrawal, and its outcome as a value. */
-
-/** What to pay to whom. Amounts are decimal strings. */
+/** A payment. Amounts are decimal strings. */
 export interface WithdrawRequest {
   readonly paymentId: number;
   readonly amount: string;
@@ -23,26 +21,26 @@ export type SentOutcome = Timed &
   );
 
 interface Timed {
-  /** From the first byte written to the end of the exchange, in ms; absent in an outcome read from a journal. */
+  /** From the first byte written to the end of the exchange, in ms; absent in an outcome from a journal. */
   readonly durationMs?: number;
 }
 
 interface Responded {
-  /** Absent if no complete response came, and in an outcome read from a journal. */
+  /** Absent without a complete response, and in an outcome from a journal. */
   readonly httpStatus?: number;
 }
 
-/** What is known after a withdrawal. `not_sent`: not one byte of the request was written; sending it later is safe. */
+/** The outcome of a withdrawal. `not_sent`: not one byte was written; sending it later is safe. */
 export type WithdrawOutcome = { readonly kind: 'not_sent'; readonly reason: string } | (SentOutcome & Required<Timed>);
 
-/** A connection (TCP, and TLS where it applies) prepared for exactly one withdrawal. */
+/** A connection (TCP, and TLS if used) prepared for exactly one withdrawal. */
 export interface WithdrawConnection {
-  /** True while it is open and nothing has been received. A response that comes before the request is not ours. */
+  /** Open, and nothing received. A response before the request is not ours. */
   readonly usable: boolean;
   /**
    * Signs and sends the request, which uses the connection up. Never rejects.
    *
-   * `mayWrite` is called synchronously, directly before the first byte is handed to the socket, in the same turn of the
+   * Calls `mayWrite` synchronously, directly before the first byte is handed to the socket, in the same turn of the
    * event loop. If it returns false, or the connection is no longer usable, the outcome is `not_sent`.
    */
   withdraw(request: WithdrawRequest, options: { readonly mayWrite: () => boolean }): Promise<WithdrawOutcome>;
@@ -54,12 +52,12 @@ export interface WithdrawConnection {
 export interface WithdrawGateway {
   /**
    * Prepares a connection.
-   * @throws GatewayUnavailableError when it cannot be made (DNS, refused, TLS, connect timeout, aborted by the signal)
+   * @throws GatewayUnavailableError if DNS, TCP, TLS or the time limit fails, or the signal aborts
    */
   openConnection(signal: AbortSignal): Promise<WithdrawConnection>;
   /**
-   * Asks for something that moves no money, to learn whether the gateway responds at all. A refusal is a response.
-   * @throws GatewayUnavailableError when it does not, or the signal was aborted
+   * Makes a call that moves no money, to learn whether the gateway responds. A refusal is a response.
+   * @throws GatewayUnavailableError if it does not, or the signal aborts
    */
   probe(signal: AbortSignal): Promise<void>;
 }

@@ -36,41 +36,42 @@ import { readItems } from './read-journal.js';
 import type { SendJournal } from './send-journal.js';
 import { ViewedJournal } from './viewed-journal.js';
 
-/** About 27,000 sends with their outcomes, 17,000 where they are signed. */
+/** About 27,000 sends with their outcomes, or 17,000 signed ones. */
 const ROTATE_AT_BYTES = 16 * 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The disk has this many looks, one after the other, to answer. Not one time limit: a process that was stopped itself looks on. */
+/**
+ * The disk gets this many checks in a row to answer. A single time limit would also count the time this process was
+ * stopped.
+ */
 const STALL_LOOKS = 20;
 const STALL_LOOK_MS = 250;
 
-/** Says whether the caller waits no longer. */
 type IsGivenUp = () => boolean;
 
 export interface FileSendJournalOptions {
-  /** The folder, made where it is missing. */
   readonly dir: string;
   readonly platformId: number;
-  /** Files that were full are kept for this many days, for an adoption to read. @defaultValue as long as they are there */
+  /** Days for which full files are kept, for an adoption to read. @defaultValue forever */
   readonly keepDays?: number;
   /**
-   * Payouts have to be signed: of sends without a signature all are known that a valid intent may have.
-   * @defaultValue false
+   * Payouts must be signed. The journal then also holds unsigned sends that may have a valid intent. @defaultValue
+   * false
    */
   readonly holdsUnsigned?: boolean;
-  /** There is a policy: what was spent is known. @defaultValue false */
+  /** There is a policy, so the journal holds spends. @defaultValue false */
   readonly holdsSpends?: boolean;
-  /** Told how long each write of a send took to be on disk, in ms. */
+  /** Called with the duration (ms) of each write of a send. */
   readonly onSynced?: (durationMs: number) => void;
-  /** Told when an outcome could not be noted. */
+  /** Called with the error if an outcome cannot be written. */
   readonly onTrouble?: (error: Error) => void;
 }
 
 /**
- * The send journal as a file of JSON lines, each send on disk (fsync) before its first byte leaves.
+ * The send journal as a file of JSON lines. Each send is on disk (fsync) before its first byte leaves.
  *
- * One process at a time writes it, the one that holds the lease; single lines are appended, so a process that lost the
- * lease a moment ago can do no harm to them.
+ * Only the process that holds the lease writes. Single lines are appended, so a process that has just lost the lease
+ * does no harm.
  */
 export class FileSendJournal extends ViewedJournal implements SendJournal {
   readonly #path: string;
@@ -79,11 +80,11 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   readonly #onTrouble: (error: Error) => void;
   readonly #reader: JournalReader;
   #file: FileHandle | undefined;
-  /** What others had added was read when the file was opened again: it counts as theirs until `reload`. */
+  /** Reopening read lines of others. They count as unread until `reload`. */
   #hasOthers = false;
   #mustReopen = false;
   #isStalled = false;
-  /** Writes are serialized, those of outcomes too, for which nobody waits. */
+  /** Serializes all writes, also unawaited outcomes. */
   #queue: Promise<unknown> = Promise.resolve();
 
   private constructor(options: FileSendJournalOptions) {
@@ -97,9 +98,9 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   /**
-   * Opens the journal of an account and reads it; where there is none, makes one.
-   * @throws UnsupportedFormatError; Error when the folder or the file cannot be read and written, or a line other than a
-   * torn last one makes no sense
+   * Opens and reads the journal of an account, or creates it.
+   * @throws UnsupportedFormatError; Error if a file cannot be read or written, or a line other than a torn last one is
+   * invalid
    */
   static async open(options: FileSendJournalOptions): Promise<FileSendJournal> {
     await makeFolder(options.dir);
@@ -133,7 +134,6 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     return this.#reader.view;
   }
 
-  /** See {@link readItems}. */
   items(): AsyncGenerator<JournalItem> {
     return readItems(this.#path);
   }
@@ -177,14 +177,14 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
       await this.#write(send, isGivenUp);
       this.#onSynced(performance.now() - startedAt);
       const { size = 0, inode } = this.#reader.place ?? {};
-      // A process that has not heard of the next file must not set that aside in turn.
+      // A process that does not know the next file yet must not rotate that one.
       if (size > ROTATE_AT_BYTES && (await findPresent(this.#path))?.ino === inode) await this.#rotate();
     });
   }
 
   noteOutcome({ payoutId, attempt, token }: SendAttempt, outcome: JournaledOutcome, at: number): void {
     const line = { payoutId, attempt, token, outcome, at };
-    // Behind a send that hangs as well: a send that is written late is followed by what came of it.
+    // Even behind a hanging send: a late send is followed by its outcome.
     this.#queue = this.#queue
       .then(async () => this.#write(line))
       .catch((error: unknown) => {
@@ -203,7 +203,6 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
-      // The process that added to it may have begun a new file: the next write opens the present one.
       this.#mustReopen = true;
       await this.#reader.catchUp();
       this.#hasOthers = false;
@@ -226,8 +225,8 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 
   /**
-   * Does one thing after the other, and waits for each while the disk answers. What was not written by then never is; a system
-   * call that hangs may yet take effect.
+   * Runs one task at a time and waits while the disk answers. After that, no further step begins, but a hanging system
+   * call may still take effect.
    */
   async #inTurn<Result>(work: (isGivenUp: IsGivenUp) => Promise<Result>): Promise<Result> {
     if (this.#isStalled) throw this.#stalled();
@@ -264,14 +263,14 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     this.#file = undefined;
     const before = this.#reader.place && { ...this.#reader.place };
     await this.#reader.catchUp();
-    // The process that set the full file aside was interrupted before the next one was made.
+    // A crash came between the rotation and the new file.
     if ((await findPresent(this.#path)) === undefined)
       await this.#create(this.view.journalId ?? (await formerId(this.#path)));
     this.#file = await this.#openPresent();
     const { inode, size } = this.#reader.place ?? {};
     if (before !== undefined && (before.inode !== inode || before.size !== size)) this.#hasOthers = true;
     this.#mustReopen = false;
-    // A file of a former format is chained from here on; what stands before is kept as it is.
+    // From here on, a file of a former format is chained. Its earlier lines stay as they are.
     if (!this.#reader.isChained) {
       const journalId = this.view.journalId ?? (await formerId(this.#path));
       await this.#write(headerOf(journalId, this.view.control));
@@ -279,7 +278,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     await this.#removeOld();
   }
 
-  /** Opens the file that was read last, and reads what was added since: what is written next follows what was read. */
+  /** Opens the present file and reads what was added, so that the next line follows all lines read. */
   async #openPresent(): Promise<FileHandle> {
     for (;;) {
       const file = await openForAppending(this.#path);
@@ -290,12 +289,11 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
         await file.close();
         throw error;
       }
-      // Another process set it aside at this moment.
       await file.close();
     }
   }
 
-  /** Removes the files that were kept long enough. Until when they reached is on disk before they are gone. */
+  /** Removes files older than the retention. Their latest expiry is on disk before they are gone. */
   async #removeOld(): Promise<void> {
     const old = await this.#retention.findOld(Date.now());
     if (old.length === 0) return;
@@ -332,17 +330,16 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     }
   }
 
-  /** Starts a new file; the full one stays beside it. */
   async #rotate(): Promise<void> {
     const full = this.#reader.place && { ...this.#reader.place };
-    // The next header repeats what an operator's command has noted in this file just now.
+    // The next header repeats what an operator's command has just added to this file.
     await this.#reader.catchUp();
     await this.#file?.close();
     this.#file = undefined;
     await setAside(this.#path);
     await this.#create(this.journalId);
     const setAsideFile = (await listFiles(this.#path)).find(({ inode }) => inode === full?.inode);
-    // A process that adds to the old file from now on finds that it is not the present one any more.
+    // A process that appends to the old file from now on sees that it is no longer the present one.
     if (setAsideFile?.size !== full?.size) this.#hasOthers = true;
     await this.#reader.catchUp();
     await this.#open();

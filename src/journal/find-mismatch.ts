@@ -2,9 +2,7 @@ import type { KnownJournal, SenderLedger, SenderView } from '../ledger/sender-le
 import { wasSent } from './journal-view.js';
 import type { ReadableJournal } from './send-journal.js';
 
-/** A contradiction between a send journal and the ledger. */
 export interface LedgerMismatch {
-  /** Which of the two lacks something. */
   readonly kind: 'ledger' | 'journal';
   readonly reason: string;
 }
@@ -12,8 +10,8 @@ export interface LedgerMismatch {
 const COMPARED_SENDS = 100;
 
 /**
- * What a journal says now. It is compared with a ledger that is read after it: what another process sends in between is in
- * the ledger then, and must not be in the journal, of which another part of this process may read more at any time.
+ * A copy of what the journal says now. The ledger is read afterwards, so it also knows sends made in between. The live
+ * journal may gain those sends at any time, and must not be compared.
  */
 export function snapshotJournal(journal: ReadableJournal): ReadableJournal {
   const { journalId, ledger, peers } = journal;
@@ -22,9 +20,9 @@ export function snapshotJournal(journal: ReadableJournal): ReadableJournal {
 }
 
 /**
- * Compares a journal with the ledger that is there. They agree only if each knows the other's last sends by their
- * identity; equal numbers prove nothing.
- * @returns why this ledger must not be sent from, or undefined when the two agree
+ * Compares a journal with the ledger. They agree only if each knows the other's last sends by identity: equal counts
+ * prove nothing.
+ * @returns why this ledger must not be sent from, or undefined
  * @throws RedisUnavailableError
  */
 export async function findMismatch(
@@ -35,7 +33,7 @@ export async function findMismatch(
   const known = journal.ledger;
   if (known === undefined) return undefined;
   const [forgotten] = await ledger.findForgottenSends(journal.lastSends(COMPARED_SENDS).filter(wasSent));
-  // Another ledger that knows all that this journal has, and as many sends, was adopted with a copy of it.
+  // A different ledger with all sends of this journal, and the same count, was adopted with a copy of it.
   const isOther = known.ledgerId !== view.ledgerId;
   if (isOther && forgotten === undefined && view.sendCount >= known.sends) return undefined;
   if (isOther) {
@@ -61,12 +59,11 @@ export async function findMismatch(
   };
 }
 
-/** The journals of a host that have sends. The ledger notes the entry before the one that is being written. */
+/** The ledger stores the entry before the current one. */
 export function findOwnJournals({ journals, lastJournalId }: SenderView, host: string): readonly KnownJournal[] {
   return journals.filter((known) => known.host === host && (known.sends > 0 || known.journalId === lastJournalId));
 }
 
-/** What is wrong where the journal in a folder is empty and the ledger knows others of this host. */
 export function describeLostJournal(own: readonly KnownJournal[], dir: string): string {
   const known = own.map(({ journalId, dir: place }) => (place === '' ? journalId : `${journalId} in ${place}`));
   return `the ledger knows a journal of this host that has sends (${known.join(', ')}), but in ${dir} it is missing or empty`;

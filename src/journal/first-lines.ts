@@ -2,12 +2,11 @@ import type { ControlView } from './control-view.js';
 import { JOURNAL_FORMAT, type HeaderLine, type JournalLine } from './journal-line.js';
 import type { JournalView } from './journal-view.js';
 
-/** The header that a journal would be given now, with what must outlive the files that are removed. */
 export function headerOf(journalId: string, control: ControlView): HeaderLine {
   return { v: JOURNAL_FORMAT, journalId, ...control.marksAt(Date.now()) };
 }
 
-/** What a new file begins with: it repeats what is true of the whole journal, because the files before it may be gone one day. */
+/** Repeats the state of the whole journal, because earlier files may be removed. */
 export function firstLines(journalId: string, { ledger, control }: JournalView): JournalLine[] {
   return [
     headerOf(journalId, control),

@@ -5,22 +5,20 @@ import { basename, dirname, join } from 'node:path';
 import { TORN_MARK } from './parse-line.js';
 
 /**
- * The files of one account's journal: `<platformId>.journal`, to which lines are appended, and beside it those that were
- * full before it, `<platformId>.journal.1` the oldest.
+ * The files of one account's journal: lines are appended to `<platformId>.journal`; full files are beside it,
+ * `<platformId>.journal.1` the oldest.
  */
 
-/** One of the files, as it was when the folder was listed. */
 export interface JournalFile {
   readonly path: string;
   readonly inode: number;
   readonly size: number;
-  /** Wall clock, ms: when it was last written to. */
+  /** Wall clock, ms. */
   readonly changedAt: number;
 }
 
 type ListedFile = Pick<JournalFile, 'path' | 'inode'>;
 
-/** Addresses and amounts stand in it. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
@@ -33,19 +31,18 @@ export async function makeFolder(dir: string): Promise<void> {
 }
 
 /**
- * The files, the oldest first; the present one, where there is one, is the last. All are of one moment: another process may
- * set the present one aside meanwhile.
+ * Lists the files of one moment, oldest first, although another process may rotate meanwhile. The present file is the
+ * last.
  */
 export async function listFiles(path: string): Promise<JournalFile[]> {
   for (;;) {
     const former = await findFormer(path);
     const files = await Promise.all([...former, path].map(describe));
-    // One that was set aside in between has neither its former name nor, in the list, its new one.
+    // A file that was rotated meanwhile has left its old name, and its new name is not in the list.
     if ((await findFormer(path)).at(-1) === former.at(-1)) return files.filter((file) => file !== undefined);
   }
 }
 
-/** The paths of the files that were full, the oldest first. */
 async function findFormer(path: string): Promise<string[]> {
   const prefix = `${basename(path)}.`;
   return (await readNames(dirname(path)))
@@ -74,7 +71,6 @@ async function describe(path: string): Promise<JournalFile | undefined> {
   }
 }
 
-/** The present file as it is now; undefined where there is none. */
 export async function findPresent(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path);
@@ -84,10 +80,7 @@ export async function findPresent(path: string): Promise<Stats | undefined> {
   }
 }
 
-/**
- * A file that is a link would be replaced when it is full, and what it points to would be forgotten.
- * @throws Error when it is one
- */
+/** Rotation would replace a link and lose its target. */
 export async function refuseLink(path: string): Promise<void> {
   const isLink = await lstat(path).then(
     (found) => found.isSymbolicLink(),
@@ -101,8 +94,8 @@ export async function refuseLink(path: string): Promise<void> {
 }
 
 /**
- * Makes a file with its first lines, whole or not at all, also where another process makes it at the same time.
- * @returns false when it already exists
+ * Creates a file with its first lines, all or nothing, also if another process creates it at the same time.
+ * @returns false if it already exists
  */
 export async function createFile(path: string, lines: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}.new`;
@@ -122,13 +115,10 @@ export async function createFile(path: string, lines: string): Promise<boolean> 
   return true;
 }
 
-/**
- * Opens the present file for appending; it must be there. A last line that a crash tore is ended with a mark.
- * @throws Error
- */
+/** The file must exist. A last line torn by a crash gets a mark. */
 export async function openForAppending(path: string): Promise<FileHandle> {
   await refuseLink(path);
-  // Read access too: the line that a crash tore must be told from a whole one. Without making the file where it is gone.
+  // Reading is needed to recognise a torn line. A missing file must not be created.
   const file = await open(path, constants.O_RDWR | constants.O_APPEND);
   try {
     await endTornLine(file);
@@ -149,7 +139,6 @@ async function endTornLine(file: FileHandle): Promise<void> {
   if (last.toString() !== '\n') await file.write(`${TORN_MARK}\n`);
 }
 
-/** Moves the present file, which is full, beside the one that follows. */
 export async function setAside(path: string): Promise<void> {
   const former = (await listFiles(path)).filter((file) => file.path !== path);
   const newest = Number(former.at(-1)?.path.slice(path.length + 1) ?? 0);
@@ -157,7 +146,7 @@ export async function setAside(path: string): Promise<void> {
   await syncFolder(path);
 }
 
-/** A name in a folder, and that one is gone, is only safe once the folder is on disk too. @param path - of the file */
+/** A new or removed name survives a crash only once its folder is on disk. @param path - of the file */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   try {
@@ -175,9 +164,9 @@ const CHUNK_BYTES = 64 * 1024;
 const LINE_BREAK = 0x0a;
 
 /**
- * The whole lines of a file from an offset on, with the offset behind each. What stands behind the last line break is left
- * out: it is being written, or was torn by a crash before its send.
- * @param listed - is read also where it was set aside since it was listed
+ * Whole lines of a file from an offset, each with the offset behind it. Text after the last line break is left out: it
+ * is unfinished, or torn by a crash before its send.
+ * @param listed - found also if it was rotated since
  */
 export async function* readLines(listed: ListedFile, offset: number): AsyncGenerator<{ text: string; end: number }> {
   const file = await openListed(listed);
@@ -202,7 +191,7 @@ export async function* readLines(listed: ListedFile, offset: number): AsyncGener
   }
 }
 
-/** @throws Error with the code ENOENT where it was removed, or another file took its place */
+/** @throws Error with code ENOENT if the file was removed or replaced */
 async function openListed({ path, inode }: ListedFile): Promise<FileHandle> {
   for (let name: string | undefined = path; name !== undefined; name = await findName(path, inode)) {
     const file = await openIfThere(name);
@@ -213,7 +202,7 @@ async function openListed({ path, inode }: ListedFile): Promise<FileHandle> {
   throw Object.assign(new Error(`${path} was removed or replaced before it could be read`), { code: 'ENOENT' });
 }
 
-/** A file keeps its inode where it is set aside. */
+/** A rotated file keeps its inode. */
 async function findName(path: string, inode: number): Promise<string | undefined> {
   return (await listFiles(path)).find((listed) => listed.inode === inode)?.path;
 }

@@ -3,12 +3,12 @@ import { listFiles, readLines } from './journal-files.js';
 
 const ID_LENGTH = 12;
 
-/** An id for a new journal: 48 random bits in hexadecimal. */
+/** 48 random bits. */
 export function randomId(): string {
   return randomBytes(ID_LENGTH / 2).toString('hex');
 }
 
-/** The id of a journal of format 1, which stored none: every process derives the same one from its first line. */
+/** The id for a journal of format 1, which stored none. Every process derives the same id from the first line. */
 export async function formerId(path: string): Promise<string> {
   const [oldest] = await listFiles(path);
   if (oldest === undefined) return randomId();

@@ -6,14 +6,13 @@ import { hashLine, LineChain } from './line-chain.js';
 import { isTorn, parseLine, parseWrittenLine, type StoredLine } from './parse-line.js';
 import { JournalDamagedError } from './send-journal.js';
 
-/** Up to where a process has read and written: the file, its size then, and the end of its last whole line. */
+/** How far this process has read and written: the file, its size then, the end of its last whole line. */
 interface Place {
   readonly inode: number;
   size: number;
   end: number;
 }
 
-/** What was read. */
 interface Reading {
   readonly view: JournalView;
   readonly chain: LineChain;
@@ -21,10 +20,9 @@ interface Reading {
   readonly progress: { lines: number };
 }
 
-/** Sends of the last two files are known one by one. */
+/** Single sends are held for the last two files. */
 const RECENT_FILES = 2;
 
-/** Reads the files of a journal, and follows what this and other processes append to them. */
 export class JournalReader {
   readonly #path: string;
   readonly #held: HeldLines;
@@ -37,35 +35,31 @@ export class JournalReader {
     this.#reading = startReading(held, this.#progress);
   }
 
-  /** How many lines were read since it was made: while the number grows, the disk answers. */
+  /** Lines read so far. While the number grows, the disk answers. */
   get linesRead(): number {
     return this.#progress.lines;
   }
 
-  /** What the lines come to that were read or written. */
   get view(): JournalView {
     return this.#reading.view;
   }
 
-  /** Undefined before anything was read. */
   get place(): Readonly<Place> | undefined {
     return this.#reading.place;
   }
 
-  /** The lines that the next one follows, by their hashes. */
   get tips(): readonly string[] {
     return this.#reading.chain.tips;
   }
 
-  /** Whether the present file is chained by hashes: a file of a former format is not. */
   get isChained(): boolean {
     return this.#reading.chain.isChained;
   }
 
   /**
-   * Reads what was added since the last read, by any process; everything, where there was none.
-   * @throws JournalDamagedError when lines that were read before are gone, or lines were changed
-   * @throws UnsupportedFormatError; Error when the files cannot be read, or a line makes no sense
+   * Reads what any process added since the last read; at first, everything.
+   * @throws JournalDamagedError if lines read before are gone or changed
+   * @throws UnsupportedFormatError; Error if files cannot be read or a line is invalid
    */
   async catchUp(): Promise<void> {
     const files = await listFiles(this.#path);
@@ -85,19 +79,15 @@ export class JournalReader {
     }
   }
 
-  /** This process has appended bytes to the present file; they may not be on disk yet. */
+  /** The appended bytes may not be on disk yet. */
   noteWritten(bytes: number): void {
     if (this.#reading.place !== undefined) this.#reading.place.size += bytes;
   }
 
-  /**
-   * What this process appended is on disk.
-   * @param text - the line in the file, without its line break
-   * @param size - of the file then
-   */
+  /** The appended bytes are on disk. @param size - of the file then */
   noteSynced(stored: StoredLine, text: string, size: number): void {
     const { view, chain, place } = this.#reading;
-    // Where another process appended in between, its line is still to be read.
+    // If another process appended in between, its line must still be read.
     if (place?.size === size) place.end = size;
     view.note(stored.line);
     chain.add(hashLine(text), stored);
@@ -115,12 +105,12 @@ export class JournalReader {
       this.#reading.chain.trim();
     } catch (error) {
       if (!(error instanceof JournalDamagedError)) throw error;
-      // A process that was stopped for long names a line that this one has forgotten.
+      // A process that was stopped for long follows a line that this one has forgotten.
       this.#reading = await this.#readAll(files);
     }
   }
 
-  /** The file that was read before was replaced: the new ones have to hold what it held. */
+  /** The present file was replaced. The new files must contain what the old one did. */
   async #readReplaced(files: readonly JournalFile[]): Promise<void> {
     const before = this.#reading.view;
     const last = before.lastSends(1)[0];
@@ -132,10 +122,7 @@ export class JournalReader {
     this.#reading = reading;
   }
 
-  /**
-   * Of the older files only what they say of sends and acts is held; the rest is for an adoption to read. Those that say nothing
-   * that is valid still are not read.
-   */
+  /** Of older files, only sends and acts are held. Expired files are not read; an adoption reads them. */
   async #readAll(files: readonly JournalFile[]): Promise<Reading> {
     const reading = startReading(this.#held, this.#progress);
     const holdsAll = this.#held.unsigned === true || this.#held.spends === true;
@@ -143,7 +130,7 @@ export class JournalReader {
     let isSkipping = true;
     for (const [index, file] of files.entries()) {
       const isRecent = index >= recentFrom;
-      // None is left out between two: each names the one before it.
+      // Skips only from the start: each file names the one before it, so no gap is allowed.
       isSkipping &&= !isRecent && isExpired(file, now);
       if (isSkipping) {
         reading.view.control.skip(latestExpiry(file));
@@ -153,7 +140,7 @@ export class JournalReader {
       try {
         await readFile(reading, file, 0, isRecent ? 'all' : holdsAll ? 'attempts' : 'signed');
       } catch (error) {
-        // Another process has just removed the file, which was old.
+        // Another process has just removed the old file.
         if (isMissing(error) && !isRecent) return this.#readAll(await listFiles(this.#path));
         throw error;
       }
@@ -172,7 +159,7 @@ function startFile({ view, chain }: Reading): void {
   chain.startFile();
 }
 
-/** What of a file is held. Without `attempts`, an unsigned send of an old file is not. */
+/** What is held of a file. `signed` leaves out unsigned sends. */
 type Held = 'all' | 'attempts' | 'signed';
 
 async function readFile(reading: Reading, file: JournalFile, from: number, held: Held): Promise<void> {
@@ -186,7 +173,7 @@ async function readFile(reading: Reading, file: JournalFile, from: number, held:
     const place = from === 0 ? `${path}:${number}` : `${path}, byte ${position}`;
     position = end;
     if (held === 'signed' && !chain.isChained && !text.includes('"prev":')) {
-      // A former format, which knew no signatures.
+      // A former format, without signatures.
       if (!isTorn(text)) failOn(chain.add(hashLine(text), undefined), place);
       continue;
     }

@@ -5,44 +5,39 @@ import { parseLine } from './parse-line.js';
 import { INTENT_VALID_AT_MOST_MS } from './sent-attempts.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** A signed act is valid for at most this long after it was used. */
+/** The longest validity of a signed act after its use. */
 const ACT_LIFETIME_MS = 7 * DAY_MS;
-/** So much later a clock may be wrong by without an intent being taken for a new one. */
+/** Tolerance for a wrong clock: an old intent must not pass as new. */
 const GRACE_MS = DAY_MS;
 
-/** Until when (ms) an intent, or an act, may be valid that was sent with, or used, when the file was written to. */
+/** Latest expiry (ms) of any intent or act that was used up to the file's last write. */
 export function latestExpiry({ changedAt }: JournalFile): number {
   return Math.ceil(changedAt) + INTENT_VALID_AT_MOST_MS;
 }
 
-/** Whether nothing that a full file says can be valid still. @param now - wall clock, ms */
 export function isExpired(file: JournalFile, now: number): boolean {
   return latestExpiry(file) + GRACE_MS < now;
 }
 
-/** A file that may be removed. */
 export interface OldFile {
   readonly path: string;
-  /** The latest time (ms) at which an intent or an act that it names expires; of an unsigned send, may expire. */
+  /** Latest expiry (ms) of the intents and acts it names. */
   readonly expiresAt: number;
 }
 
-/** Finds the files that were kept long enough. */
 export class JournalRetention {
   readonly #path: string;
   readonly #keepMs: number;
-  /** By inode: a file that is full does not change. */
+  /** By inode. A full file does not change. */
   readonly #expiries = new Map<number, number>();
 
-  /** @param keepMs - how long a full file is kept, at least */
   constructor(path: string, keepMs: number) {
     this.#path = path;
     this.#keepMs = keepMs;
   }
 
   /**
-   * The files to be removed, from the oldest on: none is missing between two. The newest full one stays: it is read at every
-   * start.
+   * The files to remove, oldest first and without a gap. The newest full file stays, because every start reads it.
    * @param now - wall clock, ms
    */
   async findOld(now: number): Promise<OldFile[]> {
@@ -64,7 +59,7 @@ export class JournalRetention {
   }
 }
 
-/** Removes files, the oldest first. After a power cut none of them may be there still behind one that is gone: that is a gap. */
+/** Removes files, oldest first, with a folder sync after each. Otherwise a power cut could leave a gap. */
 export async function removeFiles(files: readonly OldFile[]): Promise<void> {
   for (const { path } of files) {
     await rm(path, { force: true });

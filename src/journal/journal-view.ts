@@ -9,24 +9,23 @@ import {
   type JournalPeer,
 } from './journal-line.js';
 
-/** The newest sends are held whole: with them journal and ledger are compared. */
+/** The newest sends are held whole, to compare journal and ledger. */
 const HELD_SENDS = 200;
 
-/** Attempt numbers that are looked up among the keys. Where payouts are signed, {@link SentAttempts} has the others too. */
+/** Limit of attempt numbers looked up in the keys. With signing, {@link SentAttempts} also has older ones. */
 const MAX_ATTEMPTS = 100;
 
 /**
- * What a journal's lines come to. Of the sends of the last two files it holds the keys, of the newest sends all: what is
- * older is on disk, for an adoption to read.
+ * State from a journal's lines. It holds the keys of sends in the last two files, and the newest sends whole. Older
+ * sends are on disk, for an adoption to read.
  */
 export class JournalView {
-  /** Unlike the rest, of all files that were read. */
+  /** Covers all files read, unlike the rest. */
   readonly control: ControlView;
   #journalId: string | undefined;
   #ledger: JournaledLedger | undefined;
-  /** `payoutId attempt` of what was sent, or may have been: the file before, and the present one. */
+  /** `payoutId attempt` of what was or may have been sent. */
   #keys: [former: Set<string>, present: Set<string>] = [new Set(), new Set()];
-  /** By payoutId, attempt and token, the newest last. */
   readonly #entries = new Map<string, JournalEntry>();
 
   readonly #peers = new Map<string, JournalPeer>();
@@ -35,30 +34,22 @@ export class JournalView {
     this.control = new ControlView(held);
   }
 
-  /** Undefined before the header was read. */
   get journalId(): string | undefined {
     return this.#journalId;
   }
 
-  /** Where the journal's ledger stood; undefined while the journal is bound to none. */
   get ledger(): JournaledLedger | undefined {
     return this.#ledger;
   }
 
-  /** Other journals that have sends of the same account. */
   get peers(): readonly JournalPeer[] {
     return [...this.#peers.values()];
   }
 
-  /** Whether the attempt of this number was sent, or may have been, by any sender. */
   knows(payoutId: string, attempt: number): boolean {
     return this.#isRecent(payoutId, attempt) || this.control.attempts.numbersOf(payoutId).includes(attempt);
   }
 
-  /**
-   * The numbers below `below` of the payout's attempts that were sent, or may have been, and that no act has cleared, in order:
-   * those that `SentAttempts` has of all files, others of the last two.
-   */
   unclearedAttempts(payoutId: string, below: number): readonly number[] {
     const { attempts } = this.control;
     const numbers = new Set(attempts.numbersOf(payoutId));
@@ -67,35 +58,30 @@ export class JournalView {
     }
     return (
       [...numbers]
-        // Not `<`: of a number that is none (NaN), all are below.
+        // Not `<`: if the number is NaN, all are below.
         .filter((number) => !(number >= below) && !attempts.isCleared(payoutId, number))
         .sort((one, other) => one - other)
     );
   }
 
-  /** Whether the gateway accepted this attempt, of those that `SentAttempts` has. */
   wasAccepted(payoutId: string, attempt: number): boolean {
     return this.control.attempts.wasAccepted(payoutId, attempt);
   }
 
-  /** Whether another sender journaled the attempt of the same number: it may have been sent. */
   knowsFromAnother({ payoutId, attempt, token }: SendAttempt): boolean {
     return [...this.#entries.values()].some(
       (entry) => entry.payoutId === payoutId && entry.attempt === attempt && entry.token !== token && wasSent(entry),
     );
   }
 
-  /** Whether this very attempt is among the newest entries. */
   has(attempt: SendAttempt): boolean {
     return this.#entries.has(identify(attempt));
   }
 
-  /** The newest entries, the last one at the end. */
   lastSends(limit: number): readonly JournalEntry[] {
     return [...this.#entries.values()].slice(-limit);
   }
 
-  /** The lines that follow are of a new file. */
   startFile(): void {
     this.#keys = [this.#keys[1], new Set()];
   }
@@ -123,7 +109,7 @@ export class JournalView {
     }
     if (this.#ledger === undefined) return;
     const { ledgerId, epoch, sends, token } = this.#ledger;
-    // A sender that was stopped between its begin and this line writes it late: the line of sends has gone on.
+    // A sender stopped between its begin and this line writes it late. The send counter has moved on by then.
     const line = send.sends > sends ? { sends: send.sends, token: send.token } : { sends, token };
     this.#ledger = { ledgerId, epoch: Math.max(epoch, send.epoch), ...line };
   }
@@ -137,7 +123,6 @@ export class JournalView {
   }
 }
 
-/** Whether the request of a journaled send was written, or may have been. */
 export function wasSent({ outcome }: JournalEntry): boolean {
   return outcome?.kind !== 'not_sent';
 }

@@ -111,31 +111,27 @@ const prevField = z.object({
   prev: z.union([sha256.transform((hash) => [hash]), z.array(sha256)]).exactOptional(),
 });
 
-/** How the ledger calls an attempt of format 1, which knew it by its epoch. */
+/** The ledger's name for an attempt of format 1, which had only an epoch. */
 function formerToken(epoch: number): string {
   return `e:${epoch}`;
 }
 
-/** A torn line that a later start ended with a line break is recognised by its mark. */
+/** A later start ends a torn line with this mark and a line break. */
 export const TORN_MARK = ' torn';
 
-/** Whether a line says nothing: a crash tore it, and its send was never written. */
 export function isTorn(text: string): boolean {
   return text === '' || text.endsWith(TORN_MARK);
 }
 
-/** A line as it stands in a file. */
 export interface StoredLine {
   readonly line: JournalLine;
-  /** The hashes of the lines that it follows; undefined in formats that had none. */
   readonly prev: readonly string[] | undefined;
 }
 
 /**
- * Reads one line.
- * @param place - file and line, for the error
- * @returns undefined for a line that a crash tore: its send was never written
- * @throws UnsupportedFormatError for the header of a newer format; Error for a line that makes no sense
+ * @param place - for the error
+ * @returns undefined for a torn line, whose send was never written
+ * @throws UnsupportedFormatError for a header of a newer format; Error for an invalid line
  */
 export function parseLine(text: string, place: string): StoredLine | undefined {
   if (isTorn(text)) return undefined;
@@ -157,9 +153,8 @@ export function parseLine(text: string, place: string): StoredLine | undefined {
 }
 
 /**
- * Reads a send or an outcome that its writer read back before it wrote it (see `FileSendJournal`), and that the next line
- * names by its hash: what it says need not be checked again, which takes more time than all else.
- * @throws as {@link parseLine}
+ * Parses a send or an outcome without checking it, which would take most of the time. Its writer checked it before
+ * writing (see `FileSendJournal`), and the next line names it by its hash.
  */
 export function parseWrittenLine(text: string, place: string): StoredLine | undefined {
   if (!text.startsWith(ATTEMPT_START)) return parseLine(text, place);
@@ -169,8 +164,8 @@ export function parseWrittenLine(text: string, place: string): StoredLine | unde
 }
 
 /**
- * Checks a line before it is written: one that no reader accepts, for example because Redis gave no number, would keep
- * everything after it from being read.
+ * Checks a line before it is written. An unreadable line, for example because Redis gave no number, would block
+ * everything after it.
  * @throws Error that names the line
  */
 export function requireReadable(line: JournalLine, text: string): void {
@@ -186,12 +181,12 @@ export function requireReadable(line: JournalLine, text: string): void {
 
 const ATTEMPT_START = '{"payoutId":';
 
-/** One schema is tried: to try them all takes twice as long as everything else, and a start reads every file that is kept. */
+/** Picks one schema. Trying all would double the time of a start, which reads every kept file. */
 function findSchema(json: unknown): z.ZodType<JournalLine | { readonly v: number }> {
   const fields = typeof json === 'object' && json !== null ? json : {};
   if ('outcome' in fields) return outcomeLine;
   if ('payoutId' in fields) return sendLine;
-  // A header has `complete` too: it comes before the statement.
+  // A header also has `complete`, so it is tested first.
   if ('v' in fields) return anyHeaderLine;
   if ('ledgerId' in fields) return ledgerLine;
   if ('peers' in fields) return peersLine;

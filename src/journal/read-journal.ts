@@ -5,18 +5,15 @@ import { JournalReader } from './journal-reader.js';
 import { parseLine } from './parse-line.js';
 import type { ReadableJournal } from './send-journal.js';
 
-/** A journal that is read and not written, with all that is kept of it. */
 export interface StoredJournal extends ReadableJournal {
-  /** See {@link readItems}. */
   items(): AsyncGenerator<JournalItem>;
 }
 
 /**
- * Reads the journal of an account without making, changing or locking anything.
+ * Reads the journal of an account without creating, changing or locking anything.
  * @param dir - the folder of the journals
- * @returns undefined when there is none
- * @throws UnsupportedFormatError when a newer version wrote it
- * @throws Error when it exists but cannot be read
+ * @returns undefined if there is none
+ * @throws UnsupportedFormatError if a newer version wrote it; Error if it cannot be read
  */
 export async function readJournal(dir: string, platformId: number): Promise<StoredJournal | undefined> {
   const path = journalPath(dir, platformId);
@@ -37,9 +34,8 @@ export async function readJournal(dir: string, platformId: number): Promise<Stor
 const MAX_WAITING_ITEMS = 200;
 
 /**
- * Every send that is kept, with its outcome, and what stands between them, the oldest first. Read from disk: memory holds
- * a few at a time.
- * @throws Error when a line makes no sense
+ * Every kept send with its outcome, and the lines between them, oldest first. Streams from disk.
+ * @throws Error if a line is invalid
  */
 export async function* readItems(path: string): AsyncGenerator<JournalItem> {
   const waiting = new Map<string, JournalItem>();
@@ -54,7 +50,7 @@ export async function* readItems(path: string): AsyncGenerator<JournalItem> {
         if (entry !== undefined) waiting.set(identify(line), { ...entry, outcome: line.outcome, outcomeAt: line.at });
         continue;
       }
-      // What stands between sends waits with them: the order tells which send follows which.
+      // Lines between sends wait too, because the order shows which send follows which.
       waiting.set('payoutId' in line ? identify(line) : place, line);
       for (const [key, oldest] of waiting) {
         if (waiting.size <= MAX_WAITING_ITEMS) break;

@@ -3,31 +3,30 @@ import { identify, type OutcomeLine, type SendLine } from './journal-line.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** For so long after a send its intent may be valid: for seven days, by the clock of a signer that is five minutes ahead. */
+/**
+ * The longest validity of an intent after its send: seven days, plus five minutes for a signer whose clock is ahead.
+ */
 export const INTENT_VALID_AT_MOST_MS = 7 * DAY_MS + 5 * 60 * 1000;
 
-/**
- * The attempts of a payout: mostly one, which then takes no object of its own. One that the gateway accepted is negative.
- */
+/** Attempts of a payout. The usual single one needs no array. An accepted attempt is negative. */
 type Numbers = number | readonly number[];
 
 /**
- * The attempts of all files that are kept, by payout: the signed ones, and where payouts have to be signed also those that a
- * process without keys sent, whose intents may be valid still. An attempt stays until it was proved not to be sent, until an
- * operator's act states that it paid nothing, or until its intent is long expired: an expired intent is never sent.
+ * Attempts of all kept files, by payout. It holds signed attempts. If signing is required, it also holds attempts of
+ * processes without keys whose intents may be valid. An attempt leaves if it is proved not sent, if an operator's act
+ * states that it paid nothing, or long after its intent expired. An expired intent is never sent.
  *
- * At most 86,400 sends a day are held for as long as intents last: about 100 bytes each.
+ * At most 86,400 sends a day are held for the life of an intent, about 100 bytes each.
  */
 export class SentAttempts {
-  /** By the day on which the intents expire, then by payoutId. */
+  /** By the day on which intents expire, then by payoutId. */
   readonly #days = new Map<number, Map<string, Numbers>>();
-  /** Attempts whose outcome may still turn out as not sent, with the day that they are filed under. */
+  /** Attempts whose outcome may still be "not sent", with their day. */
   readonly #undecided = new Map<string, number>();
-  /** The attempts that an act cleared, by payoutId. */
   readonly #cleared = new Map<string, Set<number>>();
   readonly #holdsUnsigned: boolean;
 
-  /** @param holdsUnsigned - without keys nothing asks for unsigned attempts of old files, and they take no room */
+  /** @param holdsUnsigned - false without keys: then nothing needs old unsigned attempts */
   constructor(holdsUnsigned = false) {
     this.#holdsUnsigned = holdsUnsigned;
   }
@@ -54,12 +53,10 @@ export class SentAttempts {
     if (outcome.kind === 'accepted') this.#replaceOne(day, attempt, [-attempt.attempt]);
   }
 
-  /** The numbers of the attempts that were sent, or may have been, also those that an act cleared. */
   numbersOf(payoutId: string): readonly number[] {
     return this.#of(payoutId).map(Math.abs);
   }
 
-  /** Whether the gateway accepted this attempt. */
   wasAccepted(payoutId: string, attempt: number): boolean {
     return this.#of(payoutId).includes(-attempt);
   }
@@ -68,12 +65,11 @@ export class SentAttempts {
     return [...this.#days.values()].flatMap((attempts) => toList(attempts.get(payoutId) ?? []));
   }
 
-  /** Whether an act stated that this attempt paid nothing. */
   isCleared(payoutId: string, attempt: number): boolean {
     return this.#cleared.get(payoutId)?.has(attempt) ?? false;
   }
 
-  /** Forgets the attempts whose intents expired until then (ms): their files are gone, and their intents are refused. */
+  /** Forgets attempts whose intents expired by then (ms). Their files are gone and their intents are refused. */
   forget(expiredUpTo: number): void {
     for (const day of this.#days.keys()) if ((day + 1) * DAY_MS <= expiredUpTo) this.#days.delete(day);
     for (const [key, day] of this.#undecided) if (!this.#days.has(day)) this.#undecided.delete(key);
@@ -84,7 +80,7 @@ export class SentAttempts {
     this.#cleared.set(payoutId, cleared.add(attempt));
   }
 
-  /** Another sender may have journaled the same number: that one stays. */
+  /** Removes one only: another sender may have journaled the same number. */
   #replaceOne(day: number, { payoutId, attempt }: SendAttempt, by: readonly number[]): void {
     const attempts = this.#days.get(day);
     const numbers = [...toList(attempts?.get(payoutId) ?? [])];

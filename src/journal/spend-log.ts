@@ -1,7 +1,6 @@
 import type { SpendEvent } from '../ledger/spend-event.js';
 import { identify, type OutcomeLine, type SendLine } from './journal-line.js';
 
-/** What a journal's lines say of money that was spent, kept until it is taken. */
 export class SpendLog {
   #events: SpendEvent[] = [];
 
@@ -17,11 +16,10 @@ export class SpendLog {
     const id = identify(line);
     const { outcome, at } = line;
     if (outcome.kind === 'accepted') this.#events.push({ kind: 'accepted', id, at });
-    // After `unknown` it counts as one without an answer does.
+    // `unknown` counts as a send without an answer.
     else if (outcome.kind !== 'unknown') this.#events.push({ kind: 'unpaid', id });
   }
 
-  /** What was noted since the last call, the oldest first. */
   take(): readonly SpendEvent[] {
     const taken = this.#events;
     this.#events = [];

@@ -24,7 +24,7 @@ type Viewed = Pick<
   | 'takeSpends'
 >;
 
-/** What a send journal says from memory: the lines that this process has read or written. */
+/** The part of a send journal that answers from memory. */
 export abstract class ViewedJournal implements Viewed {
   protected abstract get view(): JournalView;
 

@@ -9,7 +9,7 @@ import type { KnownJournal, Objection } from './sender-ledger.js';
 import { ENDED_STATES } from './transitions.js';
 import { PAYOUT_STATES, WATCHED_STATES, type PayoutState, type WatchedState } from './states.js';
 
-/** An account at a glance. The names of the fields are relied on by programs that read `payouts stats --json`. */
+/** An account at a glance. Programs that read `payouts stats --json` rely on the field names. */
 export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   readonly platformId: number;
   readonly paused: boolean;
@@ -19,11 +19,11 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   readonly pausedAt: string | null;
   /** The send journals that contradict the ledger, and why. While there is one, nothing is sent, paused or not. */
   readonly objections: readonly Objection[];
-  /** The send journals that have sends of this account, as far as the ledger knows. */
+  /** The known send journals that have sends of this account. */
   readonly journals: readonly KnownJournal[];
-  /** Payouts of which a payment was proved too late, see `lateTxhash`. */
+  /** Payouts whose payment was proved too late, see `lateTxhash`. */
   readonly latePayments: number;
-  /** Who holds the lease; null when no process ever did, or the last one gave it back. */
+  /** The lease's holder; null if no process ever had it, or the last one gave it back. */
   readonly sender: { readonly owner: string; readonly epoch: number; readonly heartbeat: number } | null;
   /** Sends begun since the ledger exists. */
   readonly sends: number;
@@ -31,21 +31,18 @@ export interface AccountStats extends Readonly<Record<PayoutState, number>> {
   readonly unknownsInARow: number;
   /** Payouts whose job has yet to be added to a queue. */
   readonly withoutJob: number;
-  /** Members among the oldest 1,000 of the outbox that this version does not understand; no payout is among them. */
+  /** Members among the outbox's oldest 1,000 that this version does not know; none is a payout. */
   readonly outboxUnreadable: number;
   /**
-   * For how long the payout that is longest in the state has been there, in ms; null when there is none. One that was put
-   * back without having been sent is `queued` since it first was.
+   * How long the oldest payout has been in the state, in ms; null if there is none. One that was put back unsent counts
+   * from when it was first `queued`.
    */
   readonly oldestAgeMs: Readonly<Record<WatchedState, number | null>>;
 }
 
 const OUTBOX_READ = 1_000;
 
-/**
- * Counts an account's payouts and reads its pause and its sender, in three round trips whatever the backlog.
- * @throws RedisUnavailableError, UnsupportedFormatError
- */
+/** Takes three round trips, whatever the backlog. @throws UnsupportedFormatError */
 export async function readAccountStats(connection: LedgerConnection): Promise<AccountStats> {
   const { keys } = connection;
   const replies = await pipelined(connection, (pipeline) => {
@@ -101,7 +98,7 @@ async function readAges(
   return Object.fromEntries(ages) as AccountStats['oldestAgeMs'];
 }
 
-/** Since when each payout is in its present state, ms since 1970. */
+/** When each payout entered its present state, ms since 1970. */
 async function readEntryTimes(
   connection: LedgerConnection,
   payoutIds: readonly string[],

@@ -1,22 +1,20 @@
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { pairsToRecord } from './payout-record.js';
 
-/** Something that an operator did, or that stopped the account by itself. */
+/** An act of an operator, or an automatic stop of the account. */
 export interface Activity {
   /** ISO 8601, UTC. */
   readonly at: string;
-  /** The operator; an approver's key; `worker` where the breaker paused the account, a journal's id where that journal objected. */
+  /** The operator, or an approver's key; `worker` for the breaker's pause, a journal's id for its objection. */
   readonly by: string;
   readonly reason: string;
-  /** One of {@link ACTIVITIES}. */
   readonly what: ActivityKind;
-  /** Absent where it is about the account, or about several payouts. */
+  /** Absent if it is about the account, or about several payouts. */
   readonly payoutId: string | undefined;
-  /** About how many payouts it is; 0 where it is about the account. */
+  /** The number of payouts; 0 if it is about the account. */
   readonly count: number;
 }
 
-/** What may have been done, with its description for operators. */
 export const ACTIVITIES = {
   paused: 'paused the account',
   resumed: 'resumed the account',
@@ -40,18 +38,16 @@ export type ActivityKind = keyof typeof ACTIVITIES;
 
 export interface ReadActivityOptions {
   readonly limit: number;
-  /** `next` of the page before. */
   readonly before?: string;
 }
 
-/** Events looked at in one call for acts of before the record: those that do not fit are for the next page. */
+/** Events searched in one call for acts older than the record; further ones are on the next page. */
 const SEARCHED_EVENTS = 5_000;
 const EVENTS_PER_READ = 1_000;
 
 /**
- * Who did what, and why, newest first: about the last 10,000 acts. What was done before this record existed is
- * taken from the event stream, as far as that is kept. There a page may be short, or empty, and still have a next one.
- * @throws RedisUnavailableError
+ * Reads about the last 10,000 acts, newest first. Older ones come from the event stream while it keeps them: a page
+ * there may be short or empty and still have a next one.
  */
 export async function readActivity(
   connection: LedgerConnection,
@@ -70,17 +66,16 @@ export async function readActivity(
   return { activities: [...activities, ...older.activities], next: older.next };
 }
 
-/** The place in the events behind which all acts are in the record. */
+/** The position in the events after which all acts are in the record. */
 async function findStart({ redis, keys }: LedgerConnection): Promise<string | undefined> {
   const [oldest] = await ask(redis.xrange(keys.activity, '-', '+', 'COUNT', 1));
   if (oldest === undefined) return undefined;
   const [id, pairs] = oldest;
   const since = pairsToRecord(pairs)['since'] || id;
-  // The event follows its act in the same script, so whatever is older by the stream's clock is not in the record.
+  // An event follows its act in one script, so older events by the stream's clock have no recorded act.
   return `${since.split('-')[0] ?? ''}-0`;
 }
 
-/** What the place of an event begins with, in a cursor. */
 const EVENT = 'event ';
 
 async function readFromEvents(
@@ -130,13 +125,11 @@ const OF_ACCOUNT: Readonly<Record<string, ActivityKind>> = {
   drop_accepted: 'drop_accepted',
 };
 
-/** By what an approver decided. */
 const OF_APPROVAL: Readonly<Record<string, ActivityKind>> = {
   'approval approve': 'approved',
   'approval reject': 'disapproved',
 };
 
-/** By the states from which and to which the payout was moved. */
 const OF_PAYOUT: Readonly<Record<string, ActivityKind>> = {
   'queued cancelled': 'cancelled',
   'rejected cancelled': 'cancelled',

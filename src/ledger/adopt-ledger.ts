@@ -10,38 +10,35 @@ import { parseRejection } from './script-rejection.js';
 import type { ForgottenSend, KnownJournal, SendAttempt } from './sender-ledger.js';
 import { isPayoutState, UNSENT_STATES, type PayoutState } from './states.js';
 
-/** A send that a journal has, with all that was sent, and what came of it where that is known. */
+/** A journaled send, with its data and its outcome, if known. */
 export interface SendToAdopt extends SendAttempt {
   readonly request: Pick<ValidPayout, 'paymentId' | 'amount' | 'addressTo' | 'symbol'>;
   readonly outcome?: Exclude<SentOutcome, { kind: 'unknown' }> | undefined;
 }
 
-/** A payout that an adoption changed, and the state into which it came. */
 export interface AdoptedPayout {
   readonly payoutId: string;
   readonly state: PayoutState;
 }
 
-/** An actor's reason for payouts that become `unknown`. */
 export interface Doubt extends Actor {
-  /** For how long their requests may still be on their way, in ms. */
+  /** How long their requests may still be on their way. */
   readonly doubtMs: number;
 }
 
-/** The ledger above everything that the journals have. */
 export interface RaisedLedger {
   readonly epoch: number;
   readonly sendCount: number;
-  /** The token of the adoption, which stands for the line of sends from here on. */
+  /** The adoption's token, which stands for the sends from here on. */
   readonly token: string;
-  /** Objections of journals that were neither read nor given up: nothing is sent while there are any. */
+  /** Objections of journals that were neither read nor given up: while there are any, nothing is sent. */
   readonly objections: number;
 }
 
-/** Sends per round trip; each is a short script of its own, or a part of one that takes Redis 2 ms. */
+/** Sends per round trip; a script takes Redis up to 2 ms. */
 const STEP = 100;
 
-/** The sends, of those given, that the ledger does not know of, in the order given. Changes nothing. */
+/** The unknown ones, in order. Changes nothing. */
 export async function findForgottenSends<Send extends SendAttempt>(
   connection: LedgerConnection,
   sends: readonly Send[],
@@ -62,10 +59,10 @@ export async function findForgottenSends<Send extends SendAttempt>(
 }
 
 /**
- * Makes the ledger know of sends that it may have forgotten. A payout comes back as what its journaled outcome says,
- * and without one as `unknown`. Doing it twice changes nothing more.
- * @returns the payouts that were changed
- * @throws RedisUnavailableError some may have been changed then, and doing it again is safe
+ * Makes the ledger know sends that it may have forgotten. A payout gets its journaled outcome, or becomes `unknown`
+ * without one. Repeating changes nothing more.
+ * @returns the changed payouts
+ * @throws RedisUnavailableError if some may have been changed; repeating is safe
  */
 export async function adoptSends(
   connection: LedgerConnection,
@@ -108,9 +105,9 @@ async function adoptSend(
 }
 
 /**
- * Turns every payout that may be sent again into `unknown`: each may be one of the sends that no journal has any more.
+ * Turns every payout that may be sent again into `unknown`: each may be a send that no journal has any more.
  * @returns how many were changed
- * @throws RedisUnavailableError doing it again is safe
+ * @throws RedisUnavailableError; repeating is safe
  */
 export async function holdSendablePayouts(connection: LedgerConnection, doubt: Doubt): Promise<number> {
   let held = 0;
@@ -127,34 +124,33 @@ async function holdPayouts(
   let [held, heldBefore] = [0, 0];
   let cursor: string | undefined;
   for (;;) {
-    // Page by page: an index may name payouts whose records somebody deleted, and these stay in it.
+    // By page, because an index may keep payouts whose records someone deleted.
     const { payoutIds, next } = await listPayoutIds(connection, { state, limit: STEP, ...(cursor && { cursor }) });
     const args = [clock.wallNow(), toLine(by), toLine(reason), Math.ceil(doubtMs)];
     const records = payoutIds.map((payoutId) => keys.payout(payoutId));
     if (records.length > 0) held += Number(await run('hold-payouts', args, records));
     cursor = next;
     if (next !== undefined) continue;
-    // One that came into the index meanwhile may have a place that was passed.
+    // A payout that entered meanwhile may be behind the cursor.
     if (held === heldBefore) return held;
     heldBefore = held;
   }
 }
 
-/** How many payouts {@link holdSendablePayouts} would change. */
 export async function countSendablePayouts({ redis, keys }: LedgerConnection): Promise<number> {
   const counts = await Promise.all(UNSENT_STATES.map(async (state) => ask(redis.zcard(keys.state(state)))));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /**
- * Raises the ledger above everything that the journals know, and ends the objections of the journals that were read or
- * are given up. To be done after {@link adoptSends} alone: from here on a worker may send.
- * @param highest - the highest epoch, and the highest number of a send, that the journals know
- * @param token - for the line of sends that begins here; unique
- * @param journals - those that were read, with their last entries, and the ids of those given up
+ * Raises the ledger above everything that the journals know. Ends the objections of journals that were read or given
+ * up. Call it after {@link adoptSends}: from here on a worker may send.
+ * @param highest - the highest epoch and send number that the journals know
+ * @param token - for the sends that begin here; unique
+ * @param journals - those read, with their last entries, and the ids of those given up
  * @param bookmarks - of {@link readBookmark}: what this ledger must still have
  * @param act - the operator's signed act, as JSON
- * @throws ConflictError when Redis came back older since a bookmark: what was found out is about another state
+ * @throws ConflictError if Redis came back older since a bookmark: the findings are about another state
  */
 export async function adoptLedger(
   { run, clock }: LedgerConnection,
@@ -185,7 +181,6 @@ export async function adoptLedger(
   return { epoch, sendCount, token, objections };
 }
 
-/** Why an adoption ends without having let anything be sent. */
 export function cameBackOlder(): ConflictError {
   return new ConflictError(
     'Redis came back older while its ledger was adopted: it was not adopted. Wait until Redis is stable, have the application enqueue again what it has open, then run the same command',
@@ -193,11 +188,7 @@ export function cameBackOlder(): ConflictError {
   );
 }
 
-/**
- * The last event of the ledger. One that came back older has lost it.
- * @returns its id; '' where there is none
- * @throws RedisUnavailableError
- */
+/** The ledger's last event, which a ledger that came back older has lost. @returns its id, or '' without one */
 export async function readBookmark({ redis, keys }: LedgerConnection): Promise<string> {
   const [last] = await ask(redis.xrevrange(keys.events, '+', '-', 'COUNT', 1));
   return last?.[0] ?? '';

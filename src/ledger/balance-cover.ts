@@ -2,23 +2,22 @@ import { fromUnits, toUnits, worthInUnits } from '../decimal.js';
 import type { Balance, Currency, GatewayFacts } from './gateway-facts.js';
 import type { CurrencySum } from './statistics.js';
 
-/** A balance, and what is queued that has to be paid from it. */
 export interface BalanceCover {
-  /** The currency's name, or the account's symbol; `account` where the gateway names neither. */
+  /** The currency's name, or the account's symbol; `account` if the gateway names neither. */
   readonly currency: string;
-  /** Decimal strings of the same unit. `queued` is undefined where it cannot be expressed in that of the balance. */
+  /** Decimal strings of one unit. `queued` is undefined if it cannot be expressed in the balance's unit. */
   readonly balance: string;
   readonly queued: string | undefined;
-  /** False only where it is known that the balance does not last. */
+  /** False only if the balance certainly does not suffice. */
   readonly isEnough: boolean;
 }
 
-/** What a balance without a currency, or in a symbol that is none of a currency, is taken for. */
+/** The assumed unit of a balance whose currency is absent or unknown. */
 const ACCOUNT_SYMBOL = 'USD';
 
 /**
- * Compares each balance with what is queued in its currency. A balance that names no currency, or `USD`, is compared with
- * the worth of everything that is queued at the gateway's own rates; without a rate for all of it, with nothing.
+ * A balance without a currency, or in `USD`, must cover the worth of everything queued, at the gateway's own rates. If
+ * a rate is missing, nothing is compared.
  */
 export function compareBalance(
   { balance, currencies }: Pick<GatewayFacts, 'balance' | 'currencies'>,
@@ -35,7 +34,6 @@ export function compareBalance(
   });
 }
 
-/** The currency's name, or the account's symbol; `account` where the gateway names neither. */
 export function nameBalance(
   { paymentId, symbol }: Pick<Balance, 'paymentId' | 'symbol'>,
   currencies: readonly Currency[],

@@ -3,19 +3,17 @@ import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
 import { compareEventIds, readEventsAfter, type StateEvent } from './state-events.js';
 import { isPayoutState } from './states.js';
 
-/** A batch, counted by state. */
 export interface BatchCounts {
   readonly total: number;
   readonly counts: StateCounts;
 }
 
-/** Counts that hold right after an event. */
 interface CountsAt {
   readonly position: string;
   readonly counts: StateCounts;
 }
 
-/** Payouts of a batch that were counted together: those up to a place in the batch, right after an event. */
+/** A part of the batch, up to a place, counted right after an event. */
 interface CountedPart {
   readonly upTo: number;
   readonly eventId: string;
@@ -23,16 +21,15 @@ interface CountedPart {
 
 /** A smaller batch is counted in some ms. */
 const KEPT_FROM = 5_000;
-/** What only the events tell is counted from the beginning once a day, in seconds. */
+/** In seconds. Once a day everything is counted anew, in case the events were incomplete. */
 const KEPT_FOR = 24 * 60 * 60;
 const EVENTS_PER_READ = 500;
-/** To follow an event costs as much as to count some payouts: a batch that is behind by more is counted from the beginning. */
+/** To follow an event costs as much as to count some payouts, so a batch that is further behind is counted anew. */
 const PAYOUTS_PER_EVENT = 8;
 
 /**
- * Counts a batch by state. The counts of a large one are kept with the event up to which they hold: the next call follows
- * the events since. Where the events do not tell everything (they are trimmed, or payouts were removed), it is counted again.
- * @throws RedisUnavailableError
+ * Keeps the counts of a large batch with their event; the next call follows the events since. If these are incomplete
+ * (trimmed, or payouts were removed), it counts again.
  */
 export async function readBatchCounts(connection: LedgerConnection, batch: string): Promise<BatchCounts> {
   const kept = await loadCounts(connection, batch);
@@ -44,7 +41,7 @@ export async function readBatchCounts(connection: LedgerConnection, batch: strin
   return countAll(connection, batch);
 }
 
-/** Counts part by part, while payouts move: what happened to a part since it was counted, the events tell. */
+/** Payouts move meanwhile; the events show what changed in a part since. */
 async function countAll(connection: LedgerConnection, batch: string): Promise<BatchCounts> {
   const parts: CountedPart[] = [];
   const counts: StateCounts = new Map();
@@ -52,7 +49,7 @@ async function countAll(connection: LedgerConnection, batch: string): Promise<Ba
   for (;;) {
     const { payoutIds, upTo } = page;
     const isLast = payoutIds.length < PAYOUTS_PER_COUNT;
-    // Together: a page that nobody waited for would end the process where it fails.
+    // In parallel: an unawaited rejection would end the process.
     const [part, next] = await Promise.all([
       countStates(connection, batch, payoutIds),
       isLast ? undefined : readPlaces(connection, batch, upTo),
@@ -86,9 +83,8 @@ async function readPlaces(
 }
 
 /**
- * Follows the events up to now.
  * @param parts - what was counted later than `from`, in the order of the batch
- * @returns undefined where the events do not lead to as many payouts as the batch has, or are too many
+ * @returns undefined if the events do not lead to the batch's number of payouts, or are too many
  */
 async function followTo(
   connection: LedgerConnection,
@@ -142,7 +138,7 @@ async function loadCounts({ redis, keys }: LedgerConnection, batch: string): Pro
   };
 }
 
-/** Somebody may have written there what is no JSON: then there is nothing. */
+/** Someone may have stored text that is not JSON: it counts as nothing. */
 function parseKept(text: string | null): unknown {
   try {
     return JSON.parse(text ?? 'null');
@@ -151,7 +147,7 @@ function parseKept(text: string | null): unknown {
   }
 }
 
-/** They are kept for the next call alone: who may only read does without. Those that expired meanwhile do not come back. */
+/** Only a cache for the next call, so a read-only user does without. Expired counts do not come back. */
 async function keepCounts(
   { redis, keys }: LedgerConnection,
   batch: string,

@@ -5,14 +5,13 @@ import { listPayoutIds } from './payout-queries.js';
 import { isPayoutState, PAYOUT_STATES, URGENT_STATES, type PayoutState } from './states.js';
 import type { CurrencySum } from './statistics.js';
 
-/** How far a batch is, in payouts and money, and what went wrong in it. */
+/** A batch's progress, in payouts and money, and its problems. */
 export interface BatchSummary {
-  /** Payouts that were counted. */
   readonly total: number;
-  /** False where the batch is larger than what is counted. */
+  /** False if the batch is larger than the count's limit. */
   readonly isWhole: boolean;
   readonly sums: Readonly<Record<PayoutState, readonly CurrencySum[]>>;
-  /** What was said of payouts that need an operator or failed; the most frequent first. */
+  /** Messages of payouts that need an operator or failed; the most frequent first. */
   readonly messages: readonly BatchMessage[];
 }
 
@@ -22,16 +21,12 @@ export interface BatchMessage {
   readonly count: number;
 }
 
-/** A batch has no counters of its own: each payout is read, and nobody waits for a page much longer. */
+/** A batch has no counters of its own: each payout is read, which takes too long for more. */
 const MOST_COUNTED = 100_000;
 const PAGE_SIZE = 1_000;
 const LISTED_MESSAGES = 20;
 
-/**
- * Counts a batch by state and currency, with exact sums.
- * @returns a total of 0 where no payout is in the batch
- * @throws RedisUnavailableError
- */
+/** The sums are exact. @returns a total of 0 for an empty batch */
 export async function readBatchSummary(connection: LedgerConnection, batch: string): Promise<BatchSummary> {
   const sums = new Map<string, { count: number; units: bigint }>();
   const messages = new Map<string, number>();

@@ -5,31 +5,29 @@ import { toLine } from './payout.js';
 import { parseRejection } from './script-rejection.js';
 import type { PayoutState } from './states.js';
 
-/** One decision about many payouts. */
 export interface ManyChanges {
   readonly from: PayoutState;
   readonly to: PayoutState;
   readonly payouts: readonly ChangedPayout[];
 }
 
-/** One payout of many. */
 export interface ChangedPayout {
   readonly payoutId: string;
-  /** The attempt that was decided about: a payout that was sent again since is left. */
+  /** The attempt that was decided about: a payout sent again since is not changed. */
   readonly attempt?: number;
-  /** The operator's signed act, as JSON: of all payouts of a call, or of none. */
+  /** The operator's signed act, as JSON: for all payouts of a call, or for none. */
   readonly act?: string;
 }
 
-/** Payouts of one script: keeps Redis busy for some 2 ms. A caller with more gives Redis time for others in between. */
+/** Keeps Redis busy for some 2 ms. A caller with more pauses in between. */
 export const PAYOUTS_PER_CHANGE = 50;
 
 /**
- * Moves payouts from one state to another, in one script, which notes them as one act of the operator. Each is checked as
- * `PayoutLedger.change` checks it; one that is refused does not hold up the others.
+ * Moves payouts in one script, as one recorded act. Each is checked like `PayoutLedger.change`; a refused one does not
+ * stop the others.
  * @param payouts - {@link PAYOUTS_PER_CHANGE} at most
- * @returns for each payout, in order, undefined where it was moved, or the NotFoundError or ConflictError that says why not
- * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+ * @returns for each payout, in order, undefined if it was moved, or the NotFoundError or ConflictError
+ * @throws RedisUnavailableError if it may or may not have happened; repeating is safe
  */
 export async function changePayouts(
   ledger: PayoutLedger,

@@ -7,17 +7,13 @@ import type { KnownReplicas } from './known-replicas.js';
 import { checkServer, type ServerReport } from './redis-durability.js';
 import { SharedWait } from './shared-wait.js';
 
-/**
- * How a write is known to be kept. `reply`: the reply of Redis is enough, for those who only read, and where an operator
- * has accepted a Redis that may forget.
- */
+/** `reply`: Redis's reply suffices, for readers, or if an operator has accepted a Redis that may forget. */
 export type Confirmation = 'reply' | WriteConfirmer;
 
-/** A write that is about to be made. */
 export interface PreparedWrite {
   /**
-   * Call it once Redis has replied. Resolves when disk and replicas keep the write.
-   * @throws RedisUnavailableError when they do not say so in time; the write may or may not be kept
+   * Call it after Redis's reply. Resolves when disk and replicas keep the write.
+   * @throws RedisUnavailableError if they do not confirm in time; the write may or may not be kept
    */
   confirm(): Promise<void>;
 }
@@ -26,7 +22,7 @@ const KEPT_BY_REPLY: PreparedWrite = { confirm: async () => Promise.resolve() };
 
 /**
  * Makes sure, before a write, that it can be confirmed after it.
- * @param key - any key of the write: in a cluster it says which server is asked
+ * @param key - any key of the write; in a cluster it selects the server
  * @throws RedisUnavailableError; nothing was written
  */
 export async function prepareWrite(confirmation: Confirmation, key: string): Promise<PreparedWrite> {
@@ -35,9 +31,8 @@ export async function prepareWrite(confirmation: Confirmation, key: string): Pro
 
 type Stream = Redis['stream'];
 
-/** What came of asking a server whether all that was written before is kept. */
 interface Kept {
-  /** `unsaid` where the server cannot tell. */
+  /** `unsaid` if the server cannot tell. */
   readonly onDisk: 'yes' | 'late' | 'unsaid';
   readonly replicas: number;
   readonly required: number;
@@ -45,17 +40,17 @@ interface Kept {
 
 export interface WriteConfirmerOptions {
   readonly redis: RedisClient;
-  /** Of the same servers; what one connection learns of their replicas holds for all of a process. */
+  /** Of the same servers, shared by all connections of the process. */
   readonly known: KnownReplicas;
-  /** Whether a server that cannot say what is on its disk confirms nothing. Else its replicas are enough. */
+  /** If true, a server that cannot report its disk confirms nothing; otherwise its replicas suffice. */
   readonly needsDisk?: boolean;
-  /** Told when a server did not confirm a write, and has to be checked before the next. */
+  /** Called if a server did not confirm a write; it must be checked before the next. */
   readonly onDoubt?: (server: Redis) => void;
 }
 
 /**
- * Confirms the writes of one connection. What is known of a server is known of the connection to it: after it broke, the
- * server behind the same address may be another one, or have other settings.
+ * Confirms the writes of one connection. A new connection to the same address may lead to another server, or to other
+ * settings.
  */
 export class WriteConfirmer {
   readonly #redis: RedisClient;
@@ -72,15 +67,12 @@ export class WriteConfirmer {
     this.#onDoubt = onDoubt;
   }
 
-  /**
-   * Asks a server for its settings and its replicas.
-   * @throws RedisUnavailableError, or what ioredis throws
-   */
+  /** @throws RedisUnavailableError, or the error of ioredis */
   async check(server: Redis): Promise<ServerReport> {
     if (server.status !== 'ready') await server.ping();
     const { stream } = server;
     const before = this.#reports.get(stream);
-    // It was asked for its disk before, which takes up to a second; each write asks again.
+    // The disk check takes up to a second and has passed before; each write repeats it.
     const syncs = before?.durability === 'waitaof' && before.problems.length === 0;
     const report = await checkServer(server, syncs);
     if (server.stream !== stream) throw new RedisUnavailableError('The connection to Redis ended while it was checked');
@@ -89,10 +81,7 @@ export class WriteConfirmer {
     return report;
   }
 
-  /**
-   * Asks a server that was checked whether all that was written on this connection is kept.
-   * @throws RedisUnavailableError when it was not checked, or what ioredis throws
-   */
+  /** Asks a checked server whether all writes on this connection are kept. @throws as {@link check} */
   async askIfKept(server: Redis): Promise<Kept> {
     const { stream } = server;
     const wait = this.#waits.get(stream) ?? new SharedWait(async () => this.#wait(server));
@@ -119,7 +108,6 @@ export class WriteConfirmer {
     };
   }
 
-  /** The server that has the key, connected and checked. */
   async #reach(key: string): Promise<Redis> {
     const known = findServer(this.#redis, key);
     if (known?.status === 'ready' && this.#reports.has(known.stream)) return known;
@@ -143,7 +131,7 @@ export class WriteConfirmer {
     throw new RedisUnavailableError(`only ${replicas} of ${required} replicas acknowledged it ${within}`);
   }
 
-  /** WAIT speaks of what was written on the same connection: a reply of another says nothing. */
+  /** WAIT covers the writes of its own connection only. */
   #requireSame(server: Redis, stream: Stream, key: string): void {
     if (server.stream === stream && findServer(this.#redis, key) === server) return;
     throw new RedisUnavailableError('the connection changed meanwhile');

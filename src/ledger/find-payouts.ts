@@ -6,49 +6,46 @@ import { readPayouts } from './payout-queries.js';
 import { readIndex, readIndexes, type IndexEntry } from './state-index.js';
 import { PAYOUT_STATES, type PayoutState } from './states.js';
 
-/** What payouts must have in common to be found; all of it, where several are given. */
+/** A payout must match all given fields. */
 export interface PayoutFilter {
   readonly state?: PayoutState | undefined;
   readonly batch?: string | undefined;
-  /** The recipient's wallet, with its destination tag or without. */
+  /** The recipient's wallet, with or without its destination tag. */
   readonly address?: string | undefined;
-  /** A part of the caller's reference, in capitals or not. */
+  /** A part of the caller's reference; case does not matter. */
   readonly reference?: string | undefined;
   /** A decimal string without trailing zeros, as `amountField` returns it. */
   readonly amount?: string | undefined;
-  /** Came into its present state at this time or later: ms since 1970. */
+  /** Entered its present state at this time or later: ms since 1970. */
   readonly since?: number | undefined;
-  /** Came into its present state before this time: ms since 1970. */
+  /** Entered its present state before this time: ms since 1970. */
   readonly until?: number | undefined;
 }
 
 export interface FindOptions {
-  /** The most payouts of a page. */
   readonly limit: number;
-  /** `next` of the page before. */
   readonly after?: string | undefined;
 }
 
 export interface FoundPayouts {
   readonly payouts: readonly Payout[];
-  /** The `after` of the next page; undefined where all were searched. */
+  /** `after` of the next page; undefined at the end. */
   readonly next: string | undefined;
-  /** How many were read for this page: it may be short, or empty, where few match, and still have a next one. */
+  /** Payouts read for this page. It may be short or empty, if few match, and still have a next one. */
   readonly searched: number;
 }
 
-/** Payouts read for one page: it lasts some 200 ms at most, and Redis is never busy with it for longer than a command. */
+/** A page takes some 200 ms at most, and keeps Redis busy for one command at a time. */
 const SEARCHED_PER_PAGE = 5_000;
 const STEP = 500;
 
-/** By how much the clocks of processes that change payouts may differ, for a search that begins in the middle. */
+/** How much the clocks of processes that change payouts may differ, for a search that begins in the middle. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
 
 /**
- * Finds payouts, those first that came into their present state last; those of a batch in the order of acceptance, the newest
- * first. There is no index of addresses, references or amounts: it reads one payout after another, a bounded number for each
- * page. A payout that changes its state between two pages may be missed, or found twice.
- * @throws RedisUnavailableError
+ * Finds payouts, the latest change of state first; those of a batch by acceptance, the newest first. Addresses,
+ * references and amounts have no index, so each page reads a bounded number of payouts. One that changes its state
+ * between two pages may be missed or found twice.
  */
 export async function findPayouts(
   connection: LedgerConnection,
@@ -77,7 +74,7 @@ export async function findPayouts(
     }
     if (entries.length < STEP) return { payouts, next: undefined, searched };
     if (batch === undefined && since !== undefined && isOlder([...found.values()], since)) {
-      // One that was put back without having been sent has its old place among the queued, and a new time.
+      // A payout that was put back unsent has its old place in the queue, and a new time.
       indexes = indexes.filter(({ sortedSet }) => sortedSet === keys.state('queued'));
       if (indexes.length === 0) return { payouts, next: undefined, searched };
     }
@@ -89,7 +86,7 @@ function idsOf(entries: readonly IndexEntry[]): string[] {
   return entries.map(({ payoutId }) => payoutId);
 }
 
-/** The next entries of several indexes, which share one counter: the highest first. */
+/** The highest places of several indexes, which share one counter. */
 async function readEntries(
   connection: LedgerConnection,
   indexes: readonly PayoutIndex[],
@@ -106,7 +103,6 @@ function isOlder(payouts: readonly Payout[], since: number): boolean {
   return payouts.every(({ updatedAt }) => Date.parse(updatedAt) < since - CLOCK_MARGIN_MS);
 }
 
-/** Whether a payout meets all of a filter. */
 export function matches(
   { state, batch, addressTo, reference, amount, updatedAt }: Payout,
   { since = -Infinity, until = Infinity, ...wanted }: PayoutFilter,
@@ -123,13 +119,13 @@ export function matches(
   );
 }
 
-/** In any spelling; without a destination tag it stands for all of them. */
+/** Without a destination tag a wallet matches all its tags. */
 function hasAddress(addressTo: string, wanted: string): boolean {
   const sought = walletAndTagKey(wanted);
   return sought === walletAndTagKey(addressTo) || (sought === walletKey(wanted) && sought === walletKey(addressTo));
 }
 
-/** Where to begin: what came into its state after `until` is passed over by halves, not one by one. */
+/** A binary search skips payouts that entered their state after `until`. */
 async function findStart(
   connection: LedgerConnection,
   indexes: readonly PayoutIndex[],
@@ -142,7 +138,7 @@ async function findStart(
   return String(Math.max(...starts) + 1);
 }
 
-/** The place of the newest payout of an index that came into it before a time; 0, where none did. */
+/** The newest payout that entered the index before a time; 0 without one. */
 async function findPlaceAt(connection: LedgerConnection, index: PayoutIndex, time: number): Promise<number> {
   const newest = async (upTo: number): Promise<IndexEntry | undefined> =>
     (await readIndex(connection, index, { after: upTo + 1, limit: 1, newestFirst: true }))[0];
@@ -150,7 +146,7 @@ async function findPlaceAt(connection: LedgerConnection, index: PayoutIndex, tim
   while (low < high) {
     const entry = await newest(Math.ceil((low + high) / 2));
     const [payout] = entry === undefined ? [] : await readPayouts(connection, [entry.payoutId]);
-    // Up to here all came before the time.
+    // Up to here all entered before the time.
     if (payout === undefined || Date.parse(payout.updatedAt) < time) low = Math.ceil((low + high) / 2);
     else high = (entry?.place ?? 0) - 1;
   }

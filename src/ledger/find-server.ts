@@ -3,24 +3,24 @@ import type { RedisClient } from '../redis.js';
 
 const SLOTS = 16_384;
 
-/** Whether Sentinels say where the master is, and fail over to a replica by themselves. */
+/** Sentinels locate the master and fail over to a replica. */
 export function isWatchedBySentinels(redis: RedisClient): boolean {
   return redis instanceof Redis && (redis.options.sentinels?.length ?? 0) > 0;
 }
 
-/** The servers that take writes, as far as this connection knows them; of a cluster all masters. */
+/** As far as this connection knows them; all masters of a cluster. */
 export function listServers(redis: RedisClient): Redis[] {
   return redis instanceof Redis ? [redis] : redis.nodes('master');
 }
 
-/** The server to which this connection sends commands for a key; undefined while it knows none. */
+/** Undefined while unknown. */
 export function findServer(redis: RedisClient, key: string): Redis | undefined {
   if (redis instanceof Redis) return redis;
   const [address] = redis.slots[slotOf(key)] ?? [];
   return redis.nodes('all').find(({ options }) => `${options.host ?? ''}:${options.port ?? ''}` === address);
 }
 
-/** The slot of a key in a Redis Cluster: CRC-16 of what stands between its first braces. */
+/** CRC-16 of the text between the key's first braces. */
 export function slotOf(key: string): number {
   const [, tag = ''] = /\{([^}]*)\}/.exec(key) ?? [];
   let crc = 0;

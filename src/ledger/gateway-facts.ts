@@ -1,22 +1,21 @@
 import { ask, type LedgerConnection } from './ledger-connection.js';
 
-/** What the gateway said last of its currencies and the account's balance. The sender caches it for those who may not ask the gateway. */
+/** The gateway's last data, cached by the sender for processes that may not query the gateway. */
 export interface GatewayFacts {
-  /** Empty while they are not known. */
+  /** Empty while unknown. */
   readonly currencies: readonly Currency[];
   /** Wall clock, ms. */
   readonly currenciesAt: number | undefined;
-  /** One for each currency, or for each symbol in which the gateway keeps accounts. Empty while it is not known. */
+  /** One for each currency, or for each symbol in which the gateway keeps accounts. Empty while unknown. */
   readonly balance: readonly Balance[];
   /** Wall clock, ms. */
   readonly balanceAt: number | undefined;
-  /** Why the last query failed; undefined where it did not. */
+  /** Why the last query failed; undefined after a success. */
   readonly failure: string | undefined;
-  /** When it failed: wall clock, ms. */
+  /** Wall clock, ms. */
   readonly failureAt: number | undefined;
 }
 
-/** A currency that the gateway pays out. */
 export interface Currency {
   readonly paymentId: number;
   /** Short, for operators, such as `USDT (TRC-20)`. */
@@ -25,7 +24,9 @@ export interface Currency {
   readonly usdRate: string | undefined;
 }
 
-/** What an account holds of a currency, named by its id or by the symbol of the account, or of both unnamed. */
+/**
+ * An account's holding of one currency, by id or by the account's symbol. Both are absent if the gateway names neither.
+ */
 export interface Balance {
   readonly paymentId: number | undefined;
   readonly symbol: string | undefined;
@@ -42,26 +43,19 @@ const NOTHING: GatewayFacts = {
   failureAt: undefined,
 };
 
-/**
- * Reads what the sender cached; without a sender so far, nothing is known.
- * @throws RedisUnavailableError
- */
+/** Empty before the first sender. */
 export async function readGatewayFacts({ redis, keys }: LedgerConnection): Promise<GatewayFacts> {
   const stored = await ask(redis.hgetall(keys.gateway));
   const parts = Object.values(stored).map((text) => JSON.parse(text) as Partial<GatewayFacts>);
   return Object.assign({}, NOTHING, ...parts) as GatewayFacts;
 }
 
-/** A part of the facts that is known at the same time as a whole. */
 export type GatewayFactsPart =
   | Pick<GatewayFacts, 'currencies' | 'currenciesAt'>
   | Pick<GatewayFacts, 'balance' | 'balanceAt'>
   | Pick<GatewayFacts, 'failure' | 'failureAt'>;
 
-/**
- * Caches what was learned, and leaves the other parts as they are.
- * @throws RedisUnavailableError
- */
+/** Leaves the other parts as they are. */
 export async function writeGatewayFacts(
   { redis, keys }: LedgerConnection,
   ...parts: readonly GatewayFactsPart[]

@@ -4,7 +4,10 @@ import { toRedisError, type RedisClient } from '../redis.js';
 import { LedgerKeys } from './keys.js';
 import { prepareScripts, type RunScript } from './scripts.js';
 
-/** What every part of the ledger works with: one account's keys on one connection. */
+/**
+ * One account's keys on one connection. Every function that takes it throws RedisUnavailableError if Redis is
+ * unavailable.
+ */
 export interface LedgerConnection {
   readonly platformId: number;
   readonly redis: RedisClient;
@@ -19,10 +22,9 @@ export function connectLedger(redis: RedisClient, platformId: number, clock: Clo
 }
 
 /**
- * Sends several commands in one round trip. In a cluster each goes its own way: while a slot moves, a pipeline would be sent
- * to the server that gets it as a whole, where keys that have yet to move read as absent.
- * @returns their replies in order
- * @throws RedisUnavailableError when Redis is unavailable; the first error of a command otherwise
+ * Sends several commands in one round trip, but not in a cluster. There a pipeline goes to one server as a whole: while
+ * a slot moves to it, keys that have not moved yet read as absent.
+ * @throws the first error of a command
  */
 export async function pipelined(
   { redis }: Pick<LedgerConnection, 'redis'>,
@@ -30,7 +32,7 @@ export async function pipelined(
 ): Promise<unknown[]> {
   const commands = record(fill);
   try {
-    // For one command no pipeline: making it copies every script that the connection knows.
+    // A single command avoids the pipeline, which copies every script of the connection.
     if (redis instanceof Cluster || commands.length === 1) {
       return await Promise.all(commands.map((command) => command(redis)));
     }
@@ -48,7 +50,6 @@ export async function pipelined(
 
 type Command = (target: RedisClient | ChainableCommander) => unknown;
 
-/** The commands that would go into a pipeline. */
 function record(fill: (pipeline: ChainableCommander) => void): Command[] {
   const commands: Command[] = [];
   const recorder: ChainableCommander = new Proxy({} as ChainableCommander, {
@@ -63,7 +64,7 @@ function record(fill: (pipeline: ChainableCommander) => void): Command[] {
   return commands;
 }
 
-/** Runs one command of a connection, with this project's error when Redis is unavailable. */
+/** Turns an unavailable Redis into RedisUnavailableError. */
 export async function ask<Reply>(command: Promise<Reply>): Promise<Reply> {
   try {
     return await command;

@@ -3,7 +3,7 @@ import type { RedisClient } from '../redis.js';
 import { ask, pipelined } from './ledger-connection.js';
 import { SHARED_KEYS } from './shared-keys.js';
 
-/** Far more than a process carries. Sharing out what somebody invents must not take the time of the sends. */
+/** Far more than a process has. Sharing invented accounts must not delay the sends. */
 const ACCOUNTS_MAX = 20_000;
 
 const platformIds = z.array(z.number()).max(ACCOUNTS_MAX);
@@ -17,36 +17,33 @@ const reportSchema = z.object({
   held: platformIds,
 });
 
-/** What a worker process tells the others of itself. */
 export interface MemberReport {
   /** Raised with every change. */
   readonly version: number;
-  /** Names the folder of its journals: processes with the same one have the same journals. */
+  /** Names the folder of its journals: processes with the same name share the journals. */
   readonly folder?: string | undefined;
-  /** The accounts that it is set up for. */
   readonly accounts: readonly number[];
-  /** Those of them that it cannot send for now. */
+  /** Accounts that it cannot send for now. */
   readonly unfit: readonly number[];
-  /** Those that it works for. */
+  /** Accounts that it works for. */
   readonly claims: readonly number[];
-  /** Those whose lease it holds. */
+  /** Accounts whose lease it holds. */
   readonly held: readonly number[];
 }
 
-/** A sign of life. Two that are equal mean that the process did nothing between them. */
+/** Two equal heartbeats mean that the process did nothing between them. */
 export interface Heartbeat {
-  /** Raised with every heartbeat. */
   readonly count: number;
   /** Of its last report. */
   readonly version: number;
 }
 
-/** What a process says that ends in good order. */
 const LEAVING = 'leaving';
 
 /**
- * The worker processes that share accounts, in Redis. It says who competes for an account, and grants nothing: only the
- * lease does. Its keys may be deleted or altered at any time.
+ * The worker processes that share accounts. It says who competes for an account and grants nothing: only the lease
+ * does. Its keys may be deleted or altered at any time. Methods throw RedisUnavailableError, or the error of Redis if
+ * it refuses.
  */
 export class MemberRegistry {
   readonly #redis: RedisClient;
@@ -59,10 +56,8 @@ export class MemberRegistry {
   }
 
   /**
-   * Gives a sign of life, and reads those of all.
-   * @returns the heartbeat of each process as it stands there, undefined for one that leaves; and whether this process was
-   * listed before
-   * @throws RedisUnavailableError; the error of Redis where it refuses
+   * Writes a heartbeat, and reads all.
+   * @returns each process's heartbeat, undefined for one that leaves; and whether this process was listed before
    */
   async exchange({ count, version }: Heartbeat): Promise<{
     readonly heartbeats: ReadonlyMap<string, string | undefined>;
@@ -75,12 +70,11 @@ export class MemberRegistry {
     return { heartbeats: new Map(heartbeats), wasListed: added === 0 };
   }
 
-  /** @throws as {@link exchange} */
   async report(report: MemberReport): Promise<void> {
     await ask(this.#redis.hset(SHARED_KEYS.memberReports, this.#id, JSON.stringify(report)));
   }
 
-  /** The reports of the processes that have one that makes sense. @throws as {@link exchange} */
+  /** Skips invalid reports. */
   async readReports(ids: readonly string[]): Promise<ReadonlyMap<string, MemberReport>> {
     if (ids.length === 0) return new Map();
     const texts = await ask(this.#redis.hmget(SHARED_KEYS.memberReports, ...ids));
@@ -91,14 +85,13 @@ export class MemberRegistry {
     return new Map(reports);
   }
 
-  /** Tells the others that this process gives its accounts up. @throws as {@link exchange} */
   async leave(): Promise<void> {
     await pipelined({ redis: this.#redis }, (pipeline) =>
       pipeline.hset(SHARED_KEYS.members, this.#id, LEAVING).hdel(SHARED_KEYS.memberReports, this.#id),
     );
   }
 
-  /** Removes processes that have ended. One that still lives lists itself again. @throws as {@link exchange} */
+  /** Removes processes that have ended. A live one lists itself again. */
   async remove(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     await pipelined({ redis: this.#redis }, (pipeline) =>
@@ -107,7 +100,7 @@ export class MemberRegistry {
   }
 }
 
-/** The version of the report that belongs to a heartbeat; undefined where it makes no sense. */
+/** Undefined if it is invalid. */
 export function versionOf(heartbeat: string): number | undefined {
   const [, version] = /^\d+ (\d+)$/.exec(heartbeat) ?? [];
   return version === undefined ? undefined : Number(version);

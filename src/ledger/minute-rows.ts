@@ -1,4 +1,4 @@
-/** How minutes stand in Redis: the fields `hour:<number>` hold those of an hour each, as rows without names. */
+/** Each field `hour:<number>` in Redis has the minutes of an hour, as rows without names. */
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -9,16 +9,16 @@ const PREFIX = 'hour:';
 export interface MinuteStatistics {
   /** Its beginning, ms. */
   readonly at: number;
-  /** Payouts that were sent, or possibly sent; one that was put back unsent is none. */
+  /** Payouts that were sent, or possibly sent, without those put back unsent. */
   readonly sent: number;
-  /** Between the writes of two sends, as their process measured it. Includes the time without anything to send. */
+  /** Between the writes of two sends of one process, including time with nothing to send. */
   readonly smallestGapMs: number | undefined;
   readonly largestGapMs: number | undefined;
-  /** Payouts that came into the state. */
+  /** Payouts that entered the state. */
   readonly completed: number;
   readonly rejected: number;
   readonly unknown: number;
-  /** Payouts that were queued at the end of the minute, or after the last event of the present one. */
+  /** Payouts queued at the end of the minute, or after the last event of the present one. */
   readonly backlog: number;
 }
 
@@ -33,14 +33,13 @@ type Row = readonly [
   backlog: number,
 ];
 
-/** The fields that hold these minutes. */
 export function toHourFields(minutes: Iterable<MinuteStatistics>): Record<string, string> {
   const hours: Record<string, Row[]> = {};
   for (const minute of minutes) (hours[`${PREFIX}${Math.floor(minute.at / HOUR_MS)}`] ??= []).push(toRow(minute));
   return Object.fromEntries(Object.entries(hours).map(([field, rows]) => [field, JSON.stringify(rows)]));
 }
 
-/** The minutes in all such fields, the oldest first. */
+/** Oldest first. */
 export function parseHourFields(fields: Readonly<Record<string, string>>): MinuteStatistics[] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(PREFIX))

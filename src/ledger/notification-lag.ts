@@ -3,13 +3,12 @@ import { ask, type LedgerConnection } from './ledger-connection.js';
 /** The group of an account's events that `payouts notify` reads. */
 export const NOTIFY_GROUP = 'payouts-notify';
 
-/** Later than this needs an operator: `payouts doctor` and `/readyz` warn, as the alert PayoutsNotificationsLate does. */
+/** A longer lag needs an operator: `payouts doctor` and `/readyz` warn, as does the alert PayoutsNotificationsLate. */
 export const NOTIFICATIONS_LATE_MS = 5 * 60_000;
 
 /**
- * For how long the oldest event waits that `payouts notify` has not handled, also while no such process runs.
- * @returns ms on the clock of Redis; 0 when it is up to date; undefined where notifications were never started
- * @throws RedisUnavailableError
+ * How long the oldest event has waited that `payouts notify` has not handled, even if no such process runs.
+ * @returns ms on the clock of Redis; 0 if there is none; undefined if notifications were never started
  */
 export async function readNotificationLag({ redis, keys }: LedgerConnection): Promise<number | undefined> {
   const lastDelivered = await readLastDelivered({ redis, keys });
@@ -40,7 +39,7 @@ async function readLastDelivered({
   return group?.get('last-delivered-id') as string | undefined;
 }
 
-/** Begins the group with what happens from now on: nobody is told the history of a ledger. It stays once it exists. */
+/** Starts the group with future events: a ledger's history is not notified. An existing group stays. */
 export async function startNotifyGroup({ redis, keys }: LedgerConnection): Promise<void> {
   try {
     await ask(redis.xgroup('CREATE', keys.events, NOTIFY_GROUP, '$', 'MKSTREAM'));

@@ -18,22 +18,21 @@ const journalSchema = z.object({
   at: z.number().catch(0),
 });
 
-/** The `objections` hash. What cannot be read stands all the same: an objection must not vanish by a typing error. */
+/** An unreadable objection stays: it must not vanish by a typing error. */
 export function parseObjections(hash: Readonly<Record<string, string>>): Objection[] {
   return inOrder(hash).map(([journalId, text]) => ({ journalId, ...objectionSchema.parse(parseJson(text)) }));
 }
 
-/** The `journals` hash. */
 export function parseJournals(hash: Readonly<Record<string, string>>): KnownJournal[] {
   return inOrder(hash).map(([journalId, text]) => ({ journalId, ...journalSchema.parse(parseJson(text)) }));
 }
 
-/** As the hashes hold it, under the journal's id. */
+/** The journal's id is the field. */
 export function toHashValue(entry: Objection | KnownJournal): string {
   return JSON.stringify({ ...entry, journalId: undefined });
 }
 
-/** Redis gives the fields of a hash in no order. */
+/** Redis returns a hash's fields in no order. */
 function inOrder(hash: Readonly<Record<string, string>>): [string, string][] {
   return Object.entries(hash).sort(([one], [other]) => (one < other ? -1 : 1));
 }

@@ -1,12 +1,12 @@
 import { payoutIdField } from '../fields.js';
 import { STATES_WITH_JOB, type StateWithJob } from './states.js';
 
-/** A payout that waits for a job, or a member that this version does not understand, as a newer one may have written it. */
+/** A payout that waits for a job, or an unknown member, perhaps of a newer version. */
 export type OutboxEntry =
   { readonly state: StateWithJob; readonly payoutId: string } | { readonly unknownMember: string };
 
 /**
- * `<state> <payoutId>`. Another id than a payout can have is not believed: of bytes that are no UTF-8 the text is that of
+ * `<state> <payoutId>`. An impossible payoutId makes the member unknown: bytes that are not UTF-8 decode to the text of
  * another member, which can never be removed.
  */
 export function parseOutboxMember(member: string): OutboxEntry {

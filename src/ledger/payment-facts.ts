@@ -2,7 +2,6 @@ import { pipelined, type LedgerConnection } from './ledger-connection.js';
 import { nextPlace, readIndex } from './state-index.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
-/** What of a payout is summed. */
 export interface PaymentFacts {
   readonly paymentId: number;
   readonly symbol: string | undefined;
@@ -10,7 +9,7 @@ export interface PaymentFacts {
   readonly amount: string;
 }
 
-/** @returns in the order asked for; undefined where there is no such payout (any more) @throws RedisUnavailableError */
+/** @returns in the order asked for; undefined if there is no such payout (any more) */
 export async function readPaymentFacts(
   connection: LedgerConnection,
   payoutIds: readonly string[],
@@ -19,13 +18,12 @@ export async function readPaymentFacts(
   return rows.map(toPaymentFacts);
 }
 
-/** What of a payout may be taken from the balance. */
+/** The part of a payout that may be debited from the balance. */
 export interface SendFacts extends PaymentFacts {
   /** A decimal string, as the gateway stated it; undefined until then. */
   readonly fee: string | undefined;
 }
 
-/** As {@link readPaymentFacts}, with the fee. @throws RedisUnavailableError */
 export async function readSendFacts(
   connection: LedgerConnection,
   payoutIds: readonly string[],
@@ -37,7 +35,7 @@ export async function readSendFacts(
   });
 }
 
-/** One page of an index, with each payout's state as its events tell it. */
+/** One page of an index, with each payout's state according to its events. */
 export interface IndexPage {
   readonly payouts: readonly {
     readonly payoutId: string;
@@ -49,10 +47,8 @@ export interface IndexPage {
 }
 
 /**
- * Reads payouts of a state, in the order of its index.
  * @param after - `next` of the page before; '' for the first
  * @param upTo - the last place; undefined for all
- * @throws RedisUnavailableError
  */
 export async function readIndexPage(
   connection: LedgerConnection,
@@ -66,7 +62,7 @@ export async function readIndexPage(
   return {
     payouts: rows.flatMap((row, index) => {
       const facts = toPaymentFacts(row);
-      // A change whose script was interrupted has not been told: `pending` is the state before it.
+      // An interrupted change has no event yet: `pending` is the state before it.
       const told = row[4] ?? row[3] ?? '';
       return facts === undefined
         ? []
@@ -90,7 +86,6 @@ async function readFields(
   return rows as Row[];
 }
 
-/** @param row - the fields `paymentId`, `symbol` and `amount` of a record */
 export function toPaymentFacts([paymentId, symbol, amount]: Row): PaymentFacts | undefined {
   if (paymentId == null || amount == null) return undefined;
   return { paymentId: Number(paymentId), symbol: symbol ?? undefined, amount };

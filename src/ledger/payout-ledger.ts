@@ -13,11 +13,10 @@ import { parseRejection } from './script-rejection.js';
 import { toChangeError, type StateChange } from './state-change.js';
 import type { PayoutState, StateWithJob } from './states.js';
 
-/** What became of one payout that was given to the ledger. */
 export type EnqueueResult =
   | { readonly kind: 'created'; readonly payoutId: string }
   | { readonly kind: 'exists'; readonly payout: Payout }
-  /** It was final and retention removed it: only its id and this state are left. */
+  /** It was final and retention removed it: only its id and this state remain. */
   | { readonly kind: 'removed'; readonly payoutId: string; readonly state: PayoutState }
   | {
       readonly kind: 'conflict';
@@ -27,30 +26,29 @@ export type EnqueueResult =
     };
 
 /**
- * Payouts per script call: each keeps Redis busy for some 30 µs, so all together for 3 ms. Not fewer, because
- * Redis waits for its disk once for each call.
+ * Each payout keeps Redis busy for some 30 µs, so a call takes 3 ms. Not fewer, because Redis waits for its disk once a
+ * call.
  */
 const PAYOUTS_PER_SCRIPT = 100;
 
-/** Payouts as the application and operators see and change them. */
+/**
+ * Payouts as the application and operators see and change them. Methods throw RedisUnavailableError. A change may then
+ * have happened; repeating it is safe.
+ */
 export class PayoutLedger {
   readonly connection: LedgerConnection;
   readonly #confirmation: Confirmation;
 
   /**
-   * @param confirmation - how changes are known to be kept before they are acknowledged. Payouts are accepted on Redis's
-   * reply in any case: an application that asks again with the same payoutId loses none.
+   * @param confirmation - how changes are known to be kept before they are acknowledged. Accepting payouts needs
+   * Redis's reply only: an application that repeats the same payoutId loses none.
    */
   constructor(connection: LedgerConnection, confirmation: Confirmation = 'reply') {
     this.connection = connection;
     this.#confirmation = confirmation;
   }
 
-  /**
-   * Accepts payouts, all of them in one round trip. One whose payoutId is there with the same data is left as it is.
-   * @returns one result for each payout, in order
-   * @throws RedisUnavailableError when Redis is unavailable; some payouts may have been accepted, and asking again is safe
-   */
+  /** Takes one round trip. A payoutId that exists with the same data is left as it is. @returns the results in order */
   async enqueue(payouts: readonly NewPayout[]): Promise<EnqueueResult[]> {
     const at = this.connection.clock.wallNow();
     const chunks = chunk(payouts, PAYOUTS_PER_SCRIPT);
@@ -67,19 +65,17 @@ export class PayoutLedger {
     return replies.flatMap((reply, index) => parseEnqueueReply(reply, chunks[index] ?? []));
   }
 
-  /** One payout with its history. */
   async get(payoutId: string): Promise<Payout | undefined> {
     return readPayout(this.connection, payoutId);
   }
 
-  /** As {@link get}. @throws NotFoundError when there is no such payout */
+  /** @throws NotFoundError */
   async require(payoutId: string): Promise<Payout> {
     const payout = await this.get(payoutId);
     if (payout === undefined) throw new NotFoundError(`Payout ${payoutId} not found`);
     return payout;
   }
 
-  /** The id of the payout that has this transaction. */
   async findByTxhash(txhash: string): Promise<string | undefined> {
     const { redis, keys } = this.connection;
     const buckets = keys.txhashBuckets(txhash);
@@ -95,12 +91,11 @@ export class PayoutLedger {
   }
 
   /**
-   * Moves a payout from one state to another.
-   * @throws NotFoundError when there is no such payout
-   * @throws ConflictError when it is in another state, was sent again since, may still be on its way to the gateway, or
-   * when the txhash belongs to another payout; nothing is changed
-   * @throws RedisUnavailableError when it may or may not have happened: asked again, it happens, or a ConflictError
-   * names the state that it led to
+   * Moves a payout from one state to another. Repeated after a lost reply, it succeeds or its ConflictError names the
+   * new state.
+   * @throws NotFoundError if there is no such payout
+   * @throws ConflictError if it is in another state, was sent again since, may still be on its way to the gateway, or
+   * the txhash is another payout's; nothing is changed
    */
   async change(change: StateChange): Promise<void> {
     const { payoutId, from, to, attempt = '', by = '', reason = '', txhash = '', fee, message, act, receipt } = change;
@@ -120,20 +115,16 @@ export class PayoutLedger {
     if (rejection !== undefined) throw toChangeError(rejection, change);
   }
 
-  /**
-   * @returns false when the account was paused already; the first reason stays
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
-   */
+  /** @returns false if the account was paused already; the first reason stays */
   async pause(by: string, reason: string): Promise<boolean> {
     const args = [this.connection.clock.wallNow(), toLine(by), toLine(reason)];
     return (await this.confirmed(async () => this.connection.run('pause-account', args))) === 1;
   }
 
   /**
-   * @param act - the operator's signed act, as JSON: kept also where the ledger knows of no pause
-   * @returns false when the account was not paused
+   * @param act - the operator's signed act, as JSON: stored even if the ledger knows of no pause
+   * @returns false if the account was not paused
    * @throws ConflictError while a send journal objects to the ledger: only an adoption ends that
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
    */
   async resume(by: string, reason: string, act = ''): Promise<boolean> {
     const { run, clock } = this.connection;
@@ -150,10 +141,9 @@ export class PayoutLedger {
   }
 
   /**
-   * Binds the ledger to another gateway: from then on its payments are of that one.
+   * Binds the ledger to another gateway, which makes its payments from then on.
    * @param act - the operator's signed act, as JSON
-   * @returns false when it was bound so before
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   * @returns false if it was bound so before
    */
   async bind(audience: string, { by, reason }: Actor, act = ''): Promise<boolean> {
     const { run, clock } = this.connection;
@@ -161,17 +151,16 @@ export class PayoutLedger {
     return (await this.confirmed(async () => run('bind-ledger', args))) === 1;
   }
 
-  /** The gateway that the ledger is bound to; undefined before the first send. @throws RedisUnavailableError */
+  /** The gateway that the ledger is bound to; undefined before the first send. */
   async readAudience(): Promise<string | undefined> {
     const { redis, keys } = this.connection;
     return (await ask(redis.hget(keys.ledger, 'audience'))) ?? undefined;
   }
 
   /**
-   * Notes that no process sends for this account, so that the first one need not wait for a sender that may still live.
-   * @returns false when it was noted before
-   * @throws ConflictError when there are traces of a sender
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+   * Records that no process sends for this account, so that the first sender need not wait for a possible other one.
+   * @returns false if it was recorded before
+   * @throws ConflictError if there are traces of a sender
    */
   async declareNew({ by, reason }: Actor): Promise<boolean> {
     const { run, clock, platformId } = this.connection;
@@ -186,9 +175,9 @@ export class PayoutLedger {
   }
 
   /**
-   * Makes a change, and returns once it is known to be kept. A rejection is confirmed too: it may tell of the same change,
-   * asked for before and not confirmed.
-   * @throws RedisUnavailableError when it may or may not have happened; what `change` throws
+   * Makes a change and resolves once it is known to be kept. A rejection is confirmed too: the same change may have
+   * been made before, unconfirmed.
+   * @throws what `change` throws
    */
   async confirmed<Reply>(change: () => Promise<Reply>): Promise<Reply> {
     const write = await prepareWrite(this.#confirmation, this.connection.keys.ledger);
@@ -197,18 +186,13 @@ export class PayoutLedger {
     return reply;
   }
 
-  /**
-   * Payouts that came into a state that needs a BullMQ job and do not have it yet, the oldest first.
-   * @param changedBefore - wall clock, ms
-   * @param skip - entries at the beginning that are left out
-   */
+  /** @param changedBefore - wall clock, ms @param skip - entries at the beginning to leave out */
   async readOutbox(limit: number, changedBefore: number, skip = 0): Promise<OutboxEntry[]> {
     const { redis, keys } = this.connection;
     const members = await ask(redis.zrange(keys.outbox, '-inf', `(${changedBefore}`, 'BYSCORE', 'LIMIT', skip, limit));
     return members.map(parseOutboxMember);
   }
 
-  /** Notes that these payouts have the job of the state. */
   async clearOutbox(state: StateWithJob, payoutIds: readonly string[]): Promise<void> {
     const { redis, keys } = this.connection;
     if (payoutIds.length === 0) return;

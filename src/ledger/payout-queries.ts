@@ -6,9 +6,9 @@ import type { PayoutState } from './states.js';
 
 /** Which payouts to list, and from where. */
 export interface ListOptions {
-  /** List by state, in the order in which the payouts came into it … */
+  /** List by state, in the order in which the payouts entered it … */
   readonly state?: PayoutState;
-  /** … or by batch, in the order in which they were accepted. One of the two. */
+  /** … or by batch, in the order of acceptance. One of the two. */
   readonly batch?: string;
   /** The most payouts of a page. @defaultValue 100 */
   readonly limit?: number;
@@ -28,8 +28,8 @@ export interface PayoutPage {
 const DEFAULT_LIMIT = 100;
 
 /**
- * Lists payouts by page. Every entry of an index has a number of its own, so no payout is skipped or shown twice while others move.
- * @throws RedisUnavailableError, UnreadableRecordError
+ * Lists payouts by page. Every index entry has its own number, so no payout is skipped or repeated while others move.
+ * @throws UnreadableRecordError
  */
 export async function listPayouts(connection: LedgerConnection, options: ListOptions): Promise<PayoutPage> {
   const { payoutIds, next } = await listPayoutIds(connection, options);
@@ -47,15 +47,15 @@ export async function listPayoutIds(
   return { payoutIds: entries.map(({ payoutId }) => payoutId), next: nextPlace(entries, limit) };
 }
 
-/** One payout with its history, or undefined. @throws RedisUnavailableError, UnreadableRecordError */
+/** @throws UnreadableRecordError */
 export async function readPayout(connection: LedgerConnection, payoutId: string): Promise<Payout | undefined> {
   const [payout] = await readPayouts(connection, [payoutId]);
   return payout;
 }
 
 /**
- * Several payouts in one round trip, in the order asked for; those that do not exist are left out.
- * @throws RedisUnavailableError, UnreadableRecordError
+ * Reads payouts in one round trip, in the order asked for; missing ones are left out.
+ * @throws UnreadableRecordError
  */
 export async function readPayouts(connection: LedgerConnection, payoutIds: readonly string[]): Promise<Payout[]> {
   return readReadable(connection, payoutIds, (error) => {
@@ -63,11 +63,7 @@ export async function readPayouts(connection: LedgerConnection, payoutIds: reado
   });
 }
 
-/**
- * As {@link readPayouts}, but one record that cannot be read keeps nobody from the others.
- * @param onUnreadable - told of each
- * @throws RedisUnavailableError
- */
+/** As {@link readPayouts}, but skips unreadable records. */
 export async function readReadable(
   connection: LedgerConnection,
   payoutIds: readonly string[],
@@ -87,7 +83,7 @@ export async function readReadable(
   });
 }
 
-/** @returns for each id its record, or Redis's error where its key holds something else */
+/** @returns for each id its record, or Redis's error if its key holds something else */
 async function readRecords(
   connection: LedgerConnection,
   payoutIds: readonly string[],
@@ -101,7 +97,7 @@ async function readRecords(
   } catch (error) {
     if (!isWrongType(error)) throw error;
   }
-  // One of them is none: each by itself, so that the others are found.
+  // One key holds something else: read each separately, to get the others.
   return Promise.all(
     payoutIds.map(async (payoutId) =>
       ask<PayoutRecord | Error>(redis.hgetall(keys.payout(payoutId))).catch((error: unknown) => {

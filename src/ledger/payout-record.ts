@@ -5,10 +5,10 @@ import { parseHeldField } from './hold.js';
 import { type HistoryEntry, type NewPayout, type Payout, type ValidPayout, UnreadableRecordError } from './payout.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
-/** How a payout stands in its Redis hash: field and value, both text. Short values keep the hash compact. */
+/** Short values keep the Redis hash compact. */
 export type PayoutRecord = Readonly<Record<string, string>>;
 
-/** The input as fields and values for Redis; what is absent takes no room. */
+/** Absent fields take no room. */
 export function toRecordFields(payout: Omit<NewPayout, 'payoutId'>): string[] {
   const { metadata, signed, requestedBy = signed?.requestedBy, ...plain } = payout;
   const fields = Object.entries(plain).flatMap(([field, value]) =>
@@ -29,10 +29,7 @@ export function pairsToRecord(pairs: readonly string[]): PayoutRecord {
   return record;
 }
 
-/**
- * Reads a stored payout.
- * @throws UnreadableRecordError
- */
+/** @throws UnreadableRecordError */
 export function parseRecord(payoutId: string, record: PayoutRecord): Payout {
   try {
     return parseFields(payoutId, record);
@@ -79,14 +76,14 @@ function parseInputFields(record: PayoutRecord): Omit<ValidPayout, 'payoutId'> {
   };
 }
 
-/** A text that is no number would never equal what begin-send reads, and its payout would be tried for good. */
+/** A text that is not a number never equals what begin-send reads, so its payout would be tried forever. */
 function parseDecisions({ decisions }: PayoutRecord): Pick<Payout, 'decisions'> {
   if (decisions === undefined) return {};
   if (!/^\d{1,15}$/.test(decisions)) throw new Error(`decisions must be a whole number (got "${decisions}")`);
   return { decisions: Number(decisions) };
 }
 
-/** What is signed is the number: of a signed payout no other text of the same number counts. */
+/** The signature covers the number: a signed payout may have no other text for it. */
 function parsePaymentId({ paymentId = '', sig }: PayoutRecord): number {
   const number = Number(paymentId);
   return sig === undefined || String(number) === paymentId ? number : NaN;
@@ -98,10 +95,9 @@ function pick<Field extends string>(record: PayoutRecord, fields: readonly Field
   ) as Partial<Record<Field, string>>;
 }
 
-/** The state before is that of the entry before. */
 function parseHistory(record: PayoutRecord): HistoryEntry[] {
   const history: HistoryEntry[] = [];
-  // What the scripts count on, and could not move without.
+  // The scripts need this to move the payout.
   const { n = '', pending = '' } = record;
   if (!/^[1-9]\d{0,14}$/.test(n)) throw new Error(`n must be a whole number of at least 1 (got "${n}")`);
   if (pending !== '') parseState(pending);
@@ -124,7 +120,7 @@ function parseState(text: string): PayoutState {
   return text;
 }
 
-/** The fields that make a payout what it is. The batch does not: the same payout may be named by a second import. */
+/** The identity of a payout. The batch is not part of it: a second import may name the same payout. */
 const IDENTITY_FIELDS = [
   'paymentId',
   'amount',
@@ -136,10 +132,9 @@ const IDENTITY_FIELDS = [
   'metadata',
 ] as const;
 
-/** The names of the fields in which the payout that is there differs from the one that was given. */
 export function differingFields(stored: PayoutRecord, given: ValidPayout): string[] {
   const there = parseInputFields(stored);
-  // As it would be stored: JSON knows no -0, for one.
+  // In the stored form, because JSON has no -0, for example.
   const wanted = parseInputFields(pairsToRecord(toRecordFields(given)));
   return IDENTITY_FIELDS.filter((field) => !isDeepStrictEqual(there[field], wanted[field]));
 }

@@ -10,7 +10,7 @@ const LOWEST_PRIORITY = 2_097_152;
 const MAX_METADATA_BYTES = 4_096;
 const MAX_LINE_LENGTH = 200;
 
-/** Free text that stays on one line: it is stored with tabs as separators and shown in tables. */
+/** One line of free text, because it is stored with tabs as separators and shown in tables. */
 export const lineField = z
   .string({ error: 'must be a string' })
   .trim()
@@ -32,7 +32,7 @@ const notBeforeField = z
 const jsonField = z.json();
 
 const metadataField = z
-  // The error of z.json itself is a plain "Invalid input", whatever it is given.
+  // z.json's own error is always a plain "Invalid input".
   .custom<z.output<typeof jsonField>>((value) => jsonField.safeParse(value).success, 'must be JSON')
   .refine(
     (value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_METADATA_BYTES,
@@ -45,7 +45,7 @@ export const priorityField = z
   .min(1, 'must be at least 1')
   .max(LOWEST_PRIORITY, `must be at most ${LOWEST_PRIORITY}`);
 
-/** What a payout is, apart from who signed it. */
+/** A payout, without its signature. */
 const payoutFields = z.strictObject({
   /** The caller's own key, 1 to 64 of `A-Z a-z 0-9 + / = - : . , _`. The same payoutId is the same payout forever. */
   payoutId: payoutIdField,
@@ -57,27 +57,27 @@ const payoutFields = z.strictObject({
   addressTo: addressToField,
   /** The currency in which the account was created, such as `USD`. */
   symbol: symbolField.optional(),
-  /** 1 is the most urgent; without one a payout goes before all that have one, in the order of arrival. */
+  /** 1 is the most urgent. Payouts without a priority go first, in the order of arrival. */
   priority: priorityField.optional(),
-  /** Not to be sent before this time. */
+  /** Do not send before this time. */
   notBefore: notBeforeField.optional(),
-  /** A line of the caller's own for operators to read, such as an invoice number. */
+  /** A line for operators, such as an invoice number. */
   reference: lineField.optional(),
-  /** JSON of the caller's own, at most 4096 bytes. */
+  /** The caller's own JSON, at most 4096 bytes. */
   metadata: metadataField.optional(),
   /** The name of a group of payouts that can be listed and counted together. */
   batch: batchField.optional(),
-  /** The person on whose request it is enqueued, as the keyring names persons. Signed, where payouts are signed. */
+  /** The person who requested it, as named in the keyring. Part of the signature, if payouts are signed. */
   requestedBy: personField.optional(),
 });
 
-/** The fields of a payout, valid and in the one form in which they are stored and signed. */
+/** A payout's fields, valid and in the form in which they are stored and signed. */
 export type ValidPayout = z.output<typeof payoutFields>;
 
-/** A payout as a producer gives it to the ledger, signed where the producer has a key. */
+/** A payout for the ledger, signed if the producer has a key. */
 export type NewPayout = ValidPayout & { readonly signed?: IntentSignature | undefined };
 
-/** What an application says of a payout; `key`, `signature`, `issuedAt` and `expiresAt` where it was signed before. */
+/** An application's input; `key`, `signature`, `issuedAt` and `expiresAt` if it was signed before. */
 export const payoutInputSchema = payoutFields
   .extend(signatureFields)
   .superRefine(addSignatureProblems)
@@ -93,12 +93,12 @@ export interface HistoryEntry {
   /** The state before; absent for the first entry. */
   readonly from?: PayoutState;
   readonly to: PayoutState;
-  /** Who made the change, where it was an operator. */
+  /** Who made the change, if it was an operator. */
   readonly by?: string;
   readonly reason?: string;
 }
 
-/** What a payout says of the check that holds it. */
+/** Why a payout is held. */
 export interface HeldFor {
   /** Which check holds it. */
   readonly kind: 'signature' | 'journal' | 'policy';
@@ -106,9 +106,9 @@ export interface HeldFor {
   readonly reason: string;
   /** For operators: what is wrong, and what to do about it. */
   readonly message: string;
-  /** The rule of the policy that holds it; `reason` is its verdict then: `refuse`, `approve` or `wait`. */
+  /** The policy rule that holds it; `reason` is then its verdict: `refuse`, `approve` or `wait`. */
   readonly rule?: string | undefined;
-  /** When the rule lets it pass by itself, as far as can be known: ISO 8601, UTC. */
+  /** When the rule should let it pass by itself: ISO 8601, UTC. */
   readonly until?: string | undefined;
   /** The approvals that are missing. */
   readonly needs?: MissingApprovals | undefined;
@@ -118,7 +118,7 @@ export interface HeldFor {
 export interface MissingApprovals {
   /** The group, as the policy names it. */
   readonly by: string;
-  /** How many more persons of it have to approve. */
+  /** How many more of its people must approve. */
   readonly persons: number;
 }
 
@@ -135,48 +135,48 @@ export interface Payout extends Omit<ValidPayout, 'notBefore'> {
   readonly vouchedTxhash?: string;
   /** The fee that the gateway named, a decimal string. */
   readonly fee?: string;
-  /** What the gateway, or the worker, said of the last attempt. */
+  /** The last attempt's message from the gateway or the worker. */
   readonly message?: string;
   /** Why it is not sent; only while it is `held`. */
   readonly held?: HeldFor;
   /**
-   * The transaction of a payment that was proved when the payout had no place for it any more: after it was written off, or
-   * while another attempt of it is sent or paid. It may have been paid twice.
+   * A transaction proved too late: after the payout was written off, or while another attempt is sent or paid. It may
+   * have been paid twice.
    */
   readonly lateTxhash?: string;
-  /** The producer's signature; absent where it is not signed. A worker with a keyring sends nothing without one. */
+  /** The producer's signature; absent if unsigned. A worker with a keyring sends nothing without one. */
   readonly signed?: StoredSignature;
-  /** The signed act with which an operator put it back into the queue, as JSON. */
+  /** The signed act with which an operator requeued it, as JSON. */
   readonly act?: string;
-  /** What approvers said of it. Anybody may have put them there: each has to be verified. Empty for most. */
+  /** Approvers' decisions, empty for most. Anyone with access to Redis may have stored them: verify each. */
   readonly approvals?: readonly SignedApproval[];
-  /** How many different approvals and rejections were ever stored for it, those included that others have replaced; absent for none. */
+  /** How many different approvals and rejections were ever stored, including replaced ones; absent for none. */
   readonly decisions?: number;
-  /** The worker's signature over the state; only of `completed` and `failed`, where the worker has a key. */
+  /** The worker's signature over the state; only of `completed` and `failed`, if the worker has a key. */
   readonly receipt?: StoredReceipt;
   /**
-   * Whether the receipt of a payout that is `completed` or `failed` is that of a worker of the keyring, over this payout's
-   * signed data, state, attempt and txhash. Absent without a keyring, and in every other state: those are not signed.
+   * Whether the receipt is by a worker of the keyring, over this payout's signed data, state, attempt and txhash. Only
+   * for `completed` and `failed`, and only with a keyring.
    */
   readonly verified?: boolean;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
-  /** ISO 8601, UTC: when it came into its present state. */
+  /** ISO 8601, UTC: when it entered its present state. */
   readonly updatedAt: string;
   readonly history: readonly HistoryEntry[];
 }
 
-/** As in the scripts of the ledger, which begin no attempt beyond it. */
+/** The ledger's scripts begin no attempt beyond it. */
 const MAX_ATTEMPTS = 100_000;
 
-/** What decides whether a payout can be sent at all; its other fields decide about order and what is shown. */
+/** These fields decide whether a payout can be sent at all; the others decide about order and display. */
 const sendableFields = payoutFields
   .pick({ payoutId: true, paymentId: true, amount: true, addressTo: true, symbol: true })
   .extend({ attempt: wholeNumberField(0, MAX_ATTEMPTS - 1) });
 
 /**
- * Why a stored payout can never be sent, whoever signed it: the gateway's rules, or the ledger's, refuse it. No `enqueue`
- * accepts one.
+ * Why a stored payout can never be sent, signed or not: the gateway or the ledger refuses it, and no `enqueue` accepts
+ * it.
  * @returns undefined if it can be sent
  */
 export function findFault({ payoutId, paymentId, amount, addressTo, symbol, attempt }: Payout): string | undefined {
@@ -185,21 +185,21 @@ export function findFault({ payoutId, paymentId, amount, addressTo, symbol, atte
   return fault && `${fault.field}: ${fault.message}`;
 }
 
-/** What stands in the ledger is no payout of this version: somebody has altered it, or a newer version wrote it. */
+/** The record is not a payout of this version: someone has altered it, or a newer version wrote it. */
 export class UnreadableRecordError extends Error {
   constructor(payoutId: string, cause: Error) {
     super(`The record of payout ${payoutId} in Redis cannot be read: ${cause.message}`, { cause });
   }
 }
 
-/** What is to be said of a payout now: why it is held, else its message. */
+/** The message to show now: why it is held, else its own. */
 export function lastMessage({ held, message }: Pick<Payout, 'held' | 'message'>): string | undefined {
   return held?.message ?? message;
 }
 
 const MAX_STORED_LINE_LENGTH = 300;
 
-/** Text from outside as one line that can be stored and shown: control characters become spaces, and it is cut short. */
+/** Outside text as one line to store and show: control characters become spaces, and it is cut short. */
 export function toLine(text: string): string {
   const line = text.replace(/\p{Cc}+/gu, ' ').trim();
   return line.length <= MAX_STORED_LINE_LENGTH ? line : `${line.slice(0, MAX_STORED_LINE_LENGTH - 1)}…`;

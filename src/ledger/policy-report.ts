@@ -21,7 +21,6 @@ const policyReport = z.object({
   ratesMissingSince: z.number().nullable().default(null),
 });
 
-/** How much of a rule's window is used. */
 export interface RuleUsage {
   readonly rule: string;
   readonly unit: 'usd' | 'amount' | 'count';
@@ -29,9 +28,8 @@ export interface RuleUsage {
   readonly limit: string;
   readonly withinMs: number;
   readonly per: 'address' | 'signer' | null;
-  /** The fullest first, some of them; the one of a rule that counts everything together has no name. */
+  /** Some of them, the fullest first. Without a name if the rule counts everything together. */
   readonly buckets: readonly BucketUsage[];
-  /** Why it is not known what counts, where that is so. */
   readonly unknown: string | null;
 }
 
@@ -40,26 +38,29 @@ export interface BucketUsage {
   readonly spent: string;
   /** By payouts that wait for room. */
   readonly wanted: string;
-  /** What is spent, as a part of the limit. */
+  /** The spent part of the limit. */
   readonly ratio: number;
 }
 
-/** What the worker that sends says of its policy, for people. It decides nothing: who can write to Redis can alter it. */
+/**
+ * The sending worker's report on its policy, for people. It decides nothing: someone who can write to Redis can alter
+ * it.
+ */
 export interface PolicyReport {
-  /** Of the policy that counts. */
+  /** Of the active policy. */
   readonly hash: string;
   /** Wall clock, ms. */
   readonly at: number;
   readonly rules: readonly RuleUsage[];
-  /** Held payouts by rule and verdict. */
+  /** By rule and verdict. */
   readonly held: readonly { readonly rule: string; readonly reason: string; readonly count: number }[];
-  /** When the oldest rate that counts was fetched, wall clock, ms; null where no rule asks for dollars, or none was. */
+  /** When the oldest rate in use was fetched, wall clock, ms; null if none was, or no rule needs dollars. */
   readonly ratesAt: number | null;
-  /** Since when rates are asked for without any having been fetched, wall clock, ms; null where that is not so. */
+  /** Since when rates are missing, wall clock, ms; null if they are not. */
   readonly ratesMissingSince: number | null;
 }
 
-/** @returns undefined where no worker with a policy has reported @throws RedisUnavailableError */
+/** @returns undefined if no worker with a policy has reported */
 export async function readPolicyReport({ redis, keys }: LedgerConnection): Promise<PolicyReport | undefined> {
   const text = await ask(redis.get(keys.policy));
   if (text === null) return undefined;
@@ -70,14 +71,14 @@ export async function readPolicyReport({ redis, keys }: LedgerConnection): Promi
   }
 }
 
-/** A report that nobody renews is forgotten. @throws RedisUnavailableError */
+/** A report expires unless it is renewed. */
 export async function writePolicyReport({ redis, keys }: LedgerConnection, report: PolicyReport): Promise<void> {
   await ask(redis.set(keys.policy, JSON.stringify(report), 'PX', FORGOTTEN_AFTER_MS));
 }
 
 const FORGOTTEN_AFTER_MS = 7 * 86_400_000;
 
-/** How old the rates in dollars are, in words; undefined where no rule asks for any. @param now - wall clock, ms */
+/** In words; undefined if no rule needs rates. @param now - wall clock, ms */
 export function describeRates(
   { ratesAt, ratesMissingSince }: Pick<PolicyReport, 'ratesAt' | 'ratesMissingSince'>,
   now: number,

@@ -4,7 +4,6 @@ import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
 import { type Payout, UnreadableRecordError } from './payout.js';
 import { parseRecord, type PayoutRecord } from './payout-record.js';
 
-/** What the ledger has under a payoutId. */
 export type AuditedRecord =
   | { readonly kind: 'payout'; readonly payout: Payout; readonly attempts: KnownAttempts }
   /** Retention removed it; its final state is left. */
@@ -12,7 +11,7 @@ export type AuditedRecord =
   | { readonly kind: 'unreadable'; readonly message: string }
   | { readonly kind: 'missing' };
 
-/** Reads payouts without changing anything. @returns in the order asked for @throws RedisUnavailableError */
+/** Changes nothing. @returns in the order asked for */
 export async function readAudited(
   connection: LedgerConnection,
   payoutIds: readonly string[],
@@ -40,17 +39,16 @@ function toAudited(payoutId: string, record: PayoutRecord, removed: string | nul
   }
 }
 
-/** Keys that Redis looks at in one call: a millisecond of its time. */
+/** Keys per call, which take Redis a millisecond. */
 const SCAN_COUNT = 1_000;
 
 /**
- * Every payoutId of which there is a record, also one that no index names; one may come twice. Other keys of the same Redis are
- * looked at too.
- * @throws RedisUnavailableError
+ * Every payoutId that has a record, even without an index entry; one may come twice. Also scans other keys of the same
+ * Redis.
  */
 export async function* scanPayoutIds({ redis, keys }: LedgerConnection): AsyncGenerator<string[]> {
   const prefix = keys.payout('');
-  // Only a cluster that is connected knows its masters.
+  // Only a connected cluster knows its masters.
   if (redis instanceof Cluster) await ask(redis.exists(keys.ledger));
   const nodes: Redis[] = redis instanceof Cluster ? redis.nodes('master') : [redis];
   for (const node of nodes) {

@@ -7,23 +7,18 @@ import type { LeaseView, SenderView } from './sender-ledger.js';
 
 type Hash = Readonly<Record<string, string>>;
 
-/** A process that holds the lease. */
 export type LeaseHolder = Pick<LeaseView, 'owner' | 'epoch' | 'heartbeat'>;
 
 /**
- * What the ledger says of lease, sends, pause and journals at one moment. The ledger's own id, a random value in Redis, is
- * made here where there is none: a Redis that was flushed or exchanged has another.
- * @throws RedisUnavailableError, UnsupportedFormatError
+ * At one moment. Creates the ledger's random id if there is none: a flushed or exchanged Redis has another.
+ * @throws UnsupportedFormatError
  */
 export async function readSenderView({ run }: LedgerConnection): Promise<SenderView> {
   const replies = (await run('read-sender', [randomUUID()])) as string[][];
   return toSenderView(replies.map((pairs): Hash => pairsToRecord(pairs)));
 }
 
-/**
- * As {@link readSenderView} for those who only look: nothing is made or marked. Its parts may be of different moments.
- * @throws RedisUnavailableError, UnsupportedFormatError
- */
+/** As {@link readSenderView} for readers: creates and marks nothing; its parts may be of different moments. */
 export async function peekSenderView(connection: LedgerConnection): Promise<SenderView> {
   const { keys } = connection;
   const replies = await pipelined(connection, (pipeline) =>
@@ -52,14 +47,13 @@ function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]
   };
 }
 
-/** Who holds a lease; null when no process ever did, or the last one gave it back. */
+/** Null if no process ever had the lease, or the last one gave it back. */
 export function holderOf(lease: LeaseView | undefined): LeaseHolder | null {
   if (lease === undefined || lease.released || lease.owner === '') return null;
   const { owner, epoch, heartbeat } = lease;
   return { owner, epoch, heartbeat };
 }
 
-/** The lease in the fields of the `sender` hash. */
 export function parseLease(sender: Hash): LeaseView | undefined {
   if (sender['epoch'] === undefined) return undefined;
   return {

@@ -1,7 +1,6 @@
 import { ask, type LedgerConnection } from './ledger-connection.js';
 import { pairsToRecord } from './payout-record.js';
 
-/** The begin of a send, as the events have it. */
 export interface BegunSend {
   readonly payoutId: string;
   /** Wall clock of the worker, ms. */
@@ -12,18 +11,14 @@ export interface BegunSend {
 
 export interface ReadSendsOptions {
   readonly limit: number;
-  /** `next` of the page before. */
   readonly before?: string | undefined;
 }
 
-/** Events looked at for one page: a page may be short, or empty, and still have a next one. */
+/** A page may be short or empty and still have a next one. */
 const SEARCHED_EVENTS = 5_000;
 const EVENTS_PER_READ = 1_000;
 
-/**
- * What was sent, the newest first, as far as the events are kept. For people: who can write to Redis can alter it.
- * @throws RedisUnavailableError
- */
+/** The newest sends first, as far as events are kept. For people: someone who can write to Redis can alter it. */
 export async function readSends(
   { redis, keys }: LedgerConnection,
   { limit, before }: ReadSendsOptions,

@@ -3,7 +3,7 @@ import type { Spend, SpendEvent } from './spend-event.js';
 import { amountField } from '../fields.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 
-/** Read at once: takes Redis some 2 ms. */
+/** Takes Redis some 2 ms. */
 const PAGE = 1_000;
 
 const spendField = z
@@ -23,12 +23,11 @@ const spendField = z
   })
   .transform((spend): Spend => spend);
 
-/** A spend as the stream has it: one line of JSON. */
 export function toSpentField({ usd, ...spend }: Spend): string {
   return JSON.stringify({ ...spend, usd: usd?.toString() });
 }
 
-/** Reads the stream `spent`, the oldest entry first. What cannot be read is left out: it can be altered, and only holds. */
+/** Oldest first. Skips unreadable entries: someone may alter the stream, but it only adds holds. */
 export async function readSpends({ redis, keys }: LedgerConnection): Promise<readonly SpendEvent[]> {
   const events: SpendEvent[] = [];
   const ids = new Map<string, string>();
@@ -44,15 +43,10 @@ export async function readSpends({ redis, keys }: LedgerConnection): Promise<rea
   }
 }
 
-/** Read at most for a page: a few hundred sends. */
+/** A page needs a few hundred sends. */
 const MOST_AT_ONCE = 1_000;
 
-/**
- * What sends counted for that began in a span of time, for people.
- * @param since - by the clock of Redis, ms
- * @param until - as above
- * @throws RedisUnavailableError
- */
+/** For people. @param since - by the clock of Redis, ms, like `until` */
 export async function readBegunSpends(
   { redis, keys }: LedgerConnection,
   since: number,
@@ -65,7 +59,6 @@ export async function readBegunSpends(
   });
 }
 
-/** @param ids - of the spends that have begun, by token */
 function toEvent(fields: readonly string[], ids: Map<string, string>): SpendEvent | undefined {
   const [, token = '', , kind = '', , time = '', , text = ''] = fields;
   const at = Number(time);

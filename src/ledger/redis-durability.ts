@@ -6,36 +6,33 @@ import { isWatchedBySentinels, listServers } from './find-server.js';
 import { parseReplication, type Replication } from './known-replicas.js';
 import { readInfo, readSettings, type RedisInfo, type RedisSettings } from './server-facts.js';
 
-/** Whether payouts may be sent on this Redis. */
 export interface DurabilityReport {
-  /** What makes this Redis one that may forget; nothing is sent while there is any. */
+  /** Why this Redis may forget; while there is any reason, nothing is sent. */
   readonly problems: readonly string[];
-  /** What should be changed although it breaks no promise. */
+  /** Advice that concerns no promise. */
   readonly warnings: readonly string[];
 }
 
 /**
  * How a write is known to be on disk.
- *
  * - `reply`: the server replies only after it (`appendfsync always`).
- * - `waitaof`: it is asked with WAITAOF.
- * - `never`: it does not say.
+ * - `waitaof`: WAITAOF confirms it.
+ * - `never`: the server does not say.
  */
 export type Durability = 'reply' | 'waitaof' | 'never';
 
-/** One server, as it was when it was asked. */
 export interface ServerReport extends DurabilityReport {
   readonly durability: Durability;
   readonly replication: Replication;
 }
 
 /**
- * Asks Redis whether it keeps what was written to it. A cluster is asked master by master, and the worst reply counts.
- * @throws RedisUnavailableError when no server is known, or one is a replica; what ioredis throws when it cannot ask
+ * For a cluster, checks all masters; the worst counts.
+ * @throws RedisUnavailableError if no server is known, or one is a replica; otherwise the error of ioredis
  */
 export async function checkDurability(redis: RedisClient): Promise<DurabilityReport> {
   const servers = listServers(redis);
-  // A cluster that is not reached yet has no servers, and no server has no fault.
+  // A cluster that is not reached yet has no servers, and without servers there would be no problem.
   if (servers.length === 0) throw new RedisUnavailableError('The Redis Cluster is not reached yet');
   const reports = await Promise.all(servers.map(async (server) => checkServer(server)));
   return {
@@ -45,9 +42,8 @@ export async function checkDurability(redis: RedisClient): Promise<DurabilityRep
 }
 
 /**
- * Asks one server.
- * @param knownToWait - true when WAITAOF has confirmed a sync on this connection before
- * @throws RedisUnavailableError when it is a replica; what ioredis throws when it cannot be asked
+ * @param knownToWait - true if WAITAOF has confirmed a sync on this connection before
+ * @throws RedisUnavailableError if it is a replica; otherwise the error of ioredis
  */
 export async function checkServer(server: Redis, knownToWait = false): Promise<ServerReport> {
   const [settings, info] = await Promise.all([readSettings(server), readInfo(server)]);
@@ -65,16 +61,15 @@ export async function checkServer(server: Redis, knownToWait = false): Promise<S
   };
 }
 
-/** What a server says about itself; undefined where it forbids to ask. */
+/** A server's data about itself; undefined if it forbids the command. */
 export interface ServerFacts {
   readonly settings: RedisSettings | undefined;
   readonly info: RedisInfo | undefined;
 }
 
-/** What WAITAOF says of a server's disk: all is on it, not all was in time, or the server does not know WAITAOF. */
+/** WAITAOF's result: all is on disk, not all in time, or the server does not know WAITAOF. */
 export type DiskReply = 'syncs' | 'late' | 'silent';
 
-/** Judges a server by what it says. */
 export function judge(facts: ServerFacts & { readonly disk: DiskReply }): DurabilityReport {
   const { settings, info } = facts;
   const warnings: string[] = [];
@@ -94,7 +89,7 @@ export function judge(facts: ServerFacts & { readonly disk: DiskReply }): Durabi
   };
 }
 
-/** True when a reply means that the write is on disk, also while Redis saves or rewrites its file. */
+/** True if a reply means that the write is on disk, even while Redis saves or rewrites its file. */
 function syncsBeforeReply({ settings }: ServerFacts): boolean {
   return (
     settings?.['appendonly'] === 'yes' &&
@@ -123,7 +118,7 @@ function findWriteProblem(info: RedisInfo | undefined): string | undefined {
   if (info?.['aof_last_write_status'] === 'err') {
     return 'its last write to the append-only file failed: look at its log and its disk';
   }
-  // Only once the first rewrite after `CONFIG SET appendonly yes` has ended, a restart reads the file.
+  // A restart reads the file only after the first rewrite since `CONFIG SET appendonly yes` has ended.
   if (info?.['aof_rewrite_in_progress'] === '1' && info['aof_base_size'] === '0') {
     return 'its first append-only file is still being written: wait until it is complete';
   }
@@ -140,7 +135,7 @@ function findEviction({ settings, info }: ServerFacts): string | undefined {
 
 const MAX_LAG_S = 10;
 
-/** A master that is cut off from its replicas should soon take no more writes, of which a failover loses all. */
+/** A master that is cut off from its replicas should soon refuse writes: a failover loses all of them. */
 function judgeFencing({ settings, info }: ServerFacts): string[] {
   const advice = `set \`min-replicas-to-write 1\` and \`min-replicas-max-lag\` to ${MAX_LAG_S} or less`;
   const replicas = Number(settings?.['min-replicas-to-write'] ?? ('min_slaves_good_slaves' in (info ?? {}) ? 1 : 0));

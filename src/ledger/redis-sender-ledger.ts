@@ -24,16 +24,15 @@ import type {
   SenderView,
 } from './sender-ledger.js';
 
-/** What a heartbeat showed holds for some heartbeats, in ms. */
+/** How long a heartbeat's result is valid. */
 const HEARTBEAT_HOLDS_MS = 5_000;
 
 const SIGNED_BEFORE_LIMIT = 1_000;
 
-/** The sender's view of the ledger, in Redis. Its connection must not send a command twice: `connectRedis(url, 'sender')`. */
+/** Its connection must not send a command twice: `connectRedis(url, 'sender')`. */
 export class RedisSenderLedger implements SenderLedger {
   readonly #connection: LedgerConnection;
   readonly #confirmation: Confirmation;
-  /** What the last heartbeat showed, and when it was sent. */
   #outbox: { readonly isEmpty: boolean; readonly at: number } | undefined;
 
   /** @param confirmation - how a begin is known to be kept, before its request is written */
@@ -46,10 +45,7 @@ export class RedisSenderLedger implements SenderLedger {
     return readSenderView(this.#connection);
   }
 
-  /**
-   * Whether the outbox was empty at the last heartbeat, so that it need not be read. False while there is no heartbeat: what
-   * came of the outbox meanwhile is not known.
-   */
+  /** Whether the last heartbeat showed an empty outbox, which need not be read. False without a recent heartbeat. */
   get isOutboxEmpty(): boolean {
     if (this.#outbox === undefined) return false;
     const { isEmpty, at } = this.#outbox;
@@ -111,7 +107,7 @@ export class RedisSenderLedger implements SenderLedger {
     const reply = await run('begin-send', [...args, ...rest, ...counted, decisions, audience], [keys.payout(payoutId)]);
     const rejection = parseRejection(reply);
     if (rejection !== undefined) return rejection;
-    // The number goes into the journal, where one that is none could not be read again.
+    // The journal could not be read again with an invalid number.
     if (!Number.isSafeInteger(reply))
       throw new Error(`begin-send replied with ${String(reply)}, not a number of sends`);
     await write.confirm();
@@ -167,7 +163,7 @@ export class RedisSenderLedger implements SenderLedger {
     return recorded === 1 && pausedReason !== '' ? { recorded: true, pausedReason } : { recorded: recorded === 1 };
   }
 
-  /** @param holder - the payout that has the txhash, where it is another one */
+  /** @param holder - the payout that has the txhash, if it is another one */
   async #finish(
     { payoutId, attempt, token }: SendAttempt,
     { result, rule, doubtMs }: { result: SentOutcome; rule: BreakerRule; doubtMs: number },
@@ -235,7 +231,6 @@ export class RedisSenderLedger implements SenderLedger {
   }
 }
 
-/** The state, txhash and message of a result, as finish-send.lua takes them. */
 function describeResult(result: SentOutcome): [to: string, txhash: string, message: string] {
   switch (result.kind) {
     case 'accepted':

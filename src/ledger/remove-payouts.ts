@@ -4,25 +4,21 @@ import type { PayoutRecord } from './payout-record.js';
 import { readIndex } from './state-index.js';
 import type { PayoutState } from './states.js';
 
-/** A payout that may be old enough to be removed, as it was read. */
 export interface OldPayout {
   readonly payoutId: string;
-  /** Its id in the stream of its state; undefined where it is in the sorted set. */
+  /** In the stream of its state; undefined if it is in the sorted set. */
   readonly streamId: string | undefined;
   readonly record: PayoutRecord;
 }
 
-/** What was removed. */
 export interface RemovedPayout extends PaymentFacts {
   readonly payoutId: string;
 }
 
 /**
- * Removes payouts that came into a final state before a time: of each, its id and that state stay.
- * @param before - wall clock, ms
- * @param limit - at most this many are looked at, the oldest first
- * @returns what each was that was removed
- * @throws RedisUnavailableError
+ * The id and the state of each payout remain.
+ * @param before - of entering the state, wall clock, ms
+ * @param limit - at most this many are examined, the oldest first
  */
 export async function removePayouts(
   connection: LedgerConnection,
@@ -33,10 +29,7 @@ export async function removePayouts(
   return removeRead(connection, { state, before, old: await readOldest(connection, state, limit) });
 }
 
-/**
- * Reads the payouts that came into a state first, also those whose record is gone already.
- * @throws RedisUnavailableError
- */
+/** Includes payouts whose record is already gone. */
 export async function readOldest(
   connection: LedgerConnection,
   state: PayoutState,
@@ -56,14 +49,13 @@ export interface Removal {
   /** Wall clock, ms. */
   readonly before: number;
   readonly old: readonly OldPayout[];
-  /** Leaves those whose record has changed since it was read. @defaultValue false */
+  /** Skips payouts whose record has changed since it was read. @defaultValue false */
   readonly onlyUnchanged?: boolean;
 }
 
-/** Payouts per script call: comparing a record takes as long as removing it, and Redis is busy for two milliseconds or so. */
+/** Comparing a record takes as long as removing it; a call keeps Redis busy for about 2 ms. */
 const PAYOUTS_PER_SCRIPT = 50;
 
-/** Removes those of the payouts that are old enough. @returns as {@link removePayouts} @throws RedisUnavailableError */
 export async function removeRead(connection: LedgerConnection, removal: Removal): Promise<RemovedPayout[]> {
   const removed: RemovedPayout[] = [];
   for (let start = 0; start < removal.old.length; start += PAYOUTS_PER_SCRIPT) {

@@ -1,6 +1,6 @@
 import { isPayoutState, type PayoutState } from './states.js';
 
-/** Why a script changed nothing: the one place that knows what their negative numbers mean. */
+/** Why a script changed nothing. Only this file knows the meaning of their negative numbers. */
 export type ScriptRejection =
   | { readonly kind: 'lease_lost' }
   | { readonly kind: 'other_ledger'; readonly ledgerId: string }
@@ -15,22 +15,18 @@ export type ScriptRejection =
   | { readonly kind: 'in_doubt'; readonly forMs: number }
   /** This attempt was begun after the one that was decided about. */
   | { readonly kind: 'sent_since'; readonly attempt: number }
-  /** A payment was proved that had no place in the payout any more: it must not be sent again. */
+  /** A late payment was proved: it must not be sent again. */
   | { readonly kind: 'paid_late'; readonly txhash: string }
   /** The key rejected the payout, and cannot approve it any more. */
   | { readonly kind: 'rejected_before'; readonly by: string }
   | { readonly kind: 'too_many_approvals'; readonly count: number }
-  /** What was read of the ledger before is not in it any more. */
+  /** The ledger lost what was read from it before. */
   | { readonly kind: 'came_back_older' }
-  /** The ledger is bound to another gateway. */
   | { readonly kind: 'other_gateway'; readonly audience: string }
   /** The account has, or had, a sender. */
   | { readonly kind: 'not_new'; readonly trace: string };
 
-/**
- * Reads what a script returned.
- * @returns the rejection, or undefined when the script did its work
- */
+/** @returns undefined if the script did its work */
 export function parseRejection(reply: unknown): ScriptRejection | undefined {
   if (!Array.isArray(reply)) return undefined;
   const [code, ...rest] = reply as unknown[];

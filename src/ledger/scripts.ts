@@ -5,7 +5,6 @@ import { KEY_CONSTANTS, type LedgerKeys } from './keys.js';
 import { FINAL_STATES, PAYOUT_STATES, STATE_CODE, STATES_WITH_JOB, UNSENT_STATES } from './states.js';
 import { ENDED_STATES, TRANSITIONS } from './transitions.js';
 
-/** The scripts of `lua/`, one for each change of the ledger. */
 export const SCRIPT_NAMES = [
   'enqueue-payouts',
   'begin-send',
@@ -44,24 +43,23 @@ export const SCRIPT_NAMES = [
 export type ScriptName = (typeof SCRIPT_NAMES)[number];
 
 /**
- * The newest version of the ledger's format that is read: how records, keys and counters are to be understood. A ledger of a
- * newer one is refused; one of format 1 (attempts known by their epoch, no mark) is read and marked by the first script that
- * runs. Format 3 has payouts that are `held`, a state that earlier versions do not know. Format 4 is written compactly: a
- * txhash stands in its bucket by a part of its SHA-1, the index of a state that is never left is a stream, and histories
- * have codes of states and times in base 36.
+ * The newest readable ledger format: the meaning of records, keys and counters. A newer ledger is refused.
+ * Format 1 (attempts known by their epoch, no mark) is read, and marked by the first script that runs.
+ * Format 3 has payouts that are `held`, a state that earlier versions do not know.
+ * Format 4 is compact. Buckets have a part of a txhash's SHA-1; the index of a state that is never left is a stream.
+ * Histories have codes of states and times in base 36.
  */
 export const LEDGER_FORMAT = 4;
 
 /**
- * With which a new ledger is marked: the earlier version reads it as well. The first `held` payout makes it format 3, and the
- * first lease of a sender format 4: until then nothing changes for processes of the earlier version.
+ * The format of a new ledger, which the earlier version reads too. The first `held` payout makes it 3, the first lease
+ * 4; until then nothing changes for processes of the earlier version.
  */
 const NEW_LEDGER_FORMAT = 2;
 
-/** What a script returns on a ledger of a newer format. */
 const NEWER_FORMAT = -10;
 
-/** What stands before every script. A part uses only what stands in those before it, and the last one can end the script. */
+/** The beginning of every script. A part uses only the parts before it, and the last one can end the script. */
 export const PRELUDE_PARTS = [
   'header',
   'events',
@@ -81,15 +79,17 @@ function readScript(name: string): string {
   return readFileSync(new URL(`lua/${name}.lua`, import.meta.url), 'utf8');
 }
 
-/** The scripts that also look at a ledger which is not theirs to mark: `payouts doctor` leaves Redis as it is. */
+/** Scripts that `payouts doctor` runs too, which leaves Redis as it is. */
 const LEAVES_UNMARKED: ReadonlySet<ScriptName> = new Set(['find-forgotten-sends', 'count-states']);
 
-/** The whole text of a script, as Redis gets it. */
 export function scriptSource(name: ScriptName): string {
   return `local MARKS_FORMAT = ${!LEAVES_UNMARKED.has(name)}\n${PRELUDE}\n${readScript(name)}`;
 }
 
-/** The tables of states.ts and transitions.ts, and names for the keys, as Lua: a script cannot make a transition that does not exist. */
+/**
+ * The tables of states.ts and transitions.ts, and the keys' names, as Lua: a script cannot make an undefined
+ * transition.
+ */
 function constants(): string {
   const rows = PAYOUT_STATES.map((from) => {
     const targets = TRANSITIONS.filter((transition) => transition.from === from).map(({ to }) => to);
@@ -113,7 +113,6 @@ function constants(): string {
   ].join('\n');
 }
 
-/** The keys of states, which stand behind the first `offset` keys. */
 function toLuaKeys(states: readonly string[], offset: number): string {
   return states.map((state, place) => `${state} = KEYS[${offset + place + 1}]`).join(', ');
 }
@@ -122,7 +121,7 @@ function toLuaSet(names: readonly string[]): string {
   return names.map((name) => `${name} = true`).join(', ');
 }
 
-/** Runs a ledger script: `run('pause-account', [at, by, reason])`. `keys`: those that it takes beside the account's. */
+/** Runs a ledger script: `run('pause-account', [at, by, reason])`. `keys`: the script's own, after the account's. */
 export type RunScript = (
   name: ScriptName,
   args: readonly (string | number)[],
@@ -131,9 +130,8 @@ export type RunScript = (
 
 /**
  * Prepares a connection for the scripts.
- * @returns a function that runs one script; it throws RedisUnavailableError while Redis is unavailable,
- * UnsupportedFormatError when the ledger is of a newer version, and an Error with the script's name and Redis's words when
- * the script itself failed
+ * @returns a function that runs one script. It throws RedisUnavailableError, UnsupportedFormatError if the ledger is
+ * newer, or an Error with the script's name and Redis's words if the script failed.
  */
 export function prepareScripts(redis: RedisClient, ledgerKeys: LedgerKeys): RunScript {
   for (const name of SCRIPT_NAMES) redis.defineCommand(commandName(name), { lua: scriptSource(name) });
@@ -152,7 +150,7 @@ export function prepareScripts(redis: RedisClient, ledgerKeys: LedgerKeys): RunS
   };
 }
 
-/** @throws UnsupportedFormatError when a ledger's format, as its hash has it, is newer than this program */
+/** @throws UnsupportedFormatError if a ledger's format, as in its hash, is newer than this program */
 export function checkFormat(format: string | null | undefined): void {
   if (Number(format ?? 0) > LEDGER_FORMAT) throw newerFormat(format);
 }
@@ -163,13 +161,12 @@ function newerFormat(format: unknown): UnsupportedFormatError {
   );
 }
 
-/** What Redis says names the script by its hash only. */
+/** Redis names the script by its hash only. */
 function toScriptError(name: ScriptName, error: unknown): unknown {
   if (!(error instanceof Error) || error.name !== 'ReplyError') return error;
   return new Error(`The ledger script ${name} failed: ${error.message}`, { cause: error });
 }
 
-/** The name under which a connection knows a script. */
 export function commandName(name: ScriptName): string {
   return `payouts:${name}`;
 }

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 
-/** The settings as CONFIG GET gives them. */
+/** From CONFIG GET. */
 export type RedisSettings = Readonly<Record<string, string>>;
 
-/** The fields of INFO, all sections together. */
+/** All sections together. */
 export type RedisInfo = Readonly<Record<string, string>>;
 
 const ASKED = [
@@ -18,11 +18,7 @@ const ASKED = [
   'hash-max-*-value',
 ] as const;
 
-/**
- * Asks a server for the settings that matter to payouts.
- * @returns undefined where it forbids CONFIG
- * @throws what ioredis throws when the connection fails
- */
+/** The server's settings that matter to payouts; undefined if it forbids CONFIG. @throws the error of ioredis */
 export async function readSettings(server: Redis): Promise<RedisSettings | undefined> {
   // Redis 6.2 takes one pattern at a time.
   const replies = await Promise.all(ASKED.map(async (name) => unlessForbidden(server.config('GET', name))));
@@ -31,11 +27,7 @@ export async function readSettings(server: Redis): Promise<RedisSettings | undef
   return Object.fromEntries(pairs.flatMap((name, index) => (index % 2 === 0 ? [[name, pairs[index + 1] ?? '']] : [])));
 }
 
-/**
- * Asks a server how it is.
- * @returns undefined where it forbids INFO
- * @throws what ioredis throws when the connection fails
- */
+/** @returns undefined if the server forbids INFO @throws the error of ioredis */
 export async function readInfo(server: Redis): Promise<RedisInfo | undefined> {
   // Without a section: Redis 6.2 takes one section at a time.
   const text = await unlessForbidden(server.info());

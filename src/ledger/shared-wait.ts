@@ -1,6 +1,5 @@
 /**
- * Lets those wait together who ask at the same time. What is asked covers all that happened before it was asked, so one
- * that comes while a wait is under way shares the next one with all others that came meanwhile.
+ * Lets concurrent callers share one wait, which covers everything before it. Callers during a wait share the next one.
  */
 export class SharedWait<Reply> {
   readonly #wait: () => Promise<Reply>;

@@ -2,18 +2,18 @@ import { z } from 'zod';
 import type { IntentSignature } from './control-record.js';
 import { audienceField, keyNameField } from '../fields.js';
 
-/** The signature of a payout that was signed before it is enqueued, as `payouts sign` adds it to the payout's fields. */
+/** The signature of a payout signed before it is enqueued, as `payouts sign` adds it to its fields. */
 
-/** 64 bytes as base64url without padding; the last character has four bits that must be 0, so there is one text only. */
+/** 64 bytes as base64url without padding. The last character's four spare bits must be 0, so there is one text only. */
 const SIGNATURE = /^[A-Za-z0-9_-]{85}[AQgw]$/;
 
-/** Of a time, any other text would be another signed text. */
+/** Another text of the same time would be another signed text. */
 const timeField = z
   .string({ error: 'must be a string' })
   .refine(isIsoTime, 'must be a time with milliseconds, in UTC, such as 2030-01-31T09:00:00.000Z');
 
 export const signatureFields = {
-  /** Of a payout that was signed before: the name of the key. */
+  /** If the payout was signed before: the name of the key. */
   key: keyNameField.optional(),
   /** The signature, 86 characters of base64url. */
   signature: z
@@ -22,9 +22,9 @@ export const signatureFields = {
     .optional(),
   /** When it was signed, such as `2030-01-31T09:00:00.000Z`. */
   issuedAt: timeField.optional(),
-  /** When the signature ends, in the same form. */
+  /** Its end, in the same form. */
   expiresAt: timeField.optional(),
-  /** The environment for which it was signed; without one, an earlier version signed it. */
+  /** The environment for which it was signed; absent if an earlier version signed it. */
   audience: audienceField.optional(),
 };
 
@@ -33,7 +33,6 @@ function isIsoTime(text: string): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString() === text;
 }
 
-/** What an input may say of its signature. */
 interface SignatureInput {
   readonly key?: string | undefined;
   readonly signature?: string | undefined;
@@ -46,7 +45,7 @@ interface SignatureInput {
 
 const FIELDS = ['key', 'signature', 'issuedAt', 'expiresAt'] as const;
 
-/** The rules between fields: a signature is whole, and holds at a time at which the payout may be sent. */
+/** The rules between fields: a signature is complete, and valid at a time at which the payout may be sent. */
 export function addSignatureProblems(input: SignatureInput, context: z.RefinementCtx): void {
   const missing = FIELDS.filter((field) => input[field] === undefined);
   if (missing.length === FIELDS.length && input.audience === undefined) return;
@@ -66,7 +65,7 @@ export function addSignatureProblems(input: SignatureInput, context: z.Refinemen
   }
 }
 
-/** Puts the signature into a field of its own; a payout without one is returned as it is. */
+/** Moves the signature into a field of its own; an unsigned payout is returned as it is. */
 export function takeSignature<Input extends SignatureInput>(
   input: Input,
 ): Omit<Input, keyof typeof signatureFields> & { readonly signed?: IntentSignature } {

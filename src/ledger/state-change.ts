@@ -5,18 +5,17 @@ import type { ScriptRejection } from './script-rejection.js';
 import type { PayoutState } from './states.js';
 import { reachableFrom } from './transitions.js';
 
-/** A change that an operator or the gateway's status makes. */
+/** A change by an operator or by the gateway's status. */
 export interface StateChange {
   readonly payoutId: string;
-  /** The state in which the payout must be. */
   readonly from: PayoutState;
   readonly to: PayoutState;
-  /** The attempt that was decided about, where one that was begun since must not be meant. */
+  /** The attempt that was decided about, if a later one must not be changed. */
   readonly attempt?: number;
-  /** Who, where it is an operator. */
+  /** The operator, if any. */
   readonly by?: string;
   readonly reason?: string;
-  /** The payout's transaction from now on; where it becomes `unknown`, the one that turned out not to be. */
+  /** The payout's transaction from now on; if it becomes `unknown`, the one that proved wrong. */
   readonly txhash?: string;
   readonly fee?: string;
   readonly message?: string;
@@ -26,7 +25,6 @@ export interface StateChange {
   readonly receipt?: StoredReceipt | undefined;
 }
 
-/** Why a change was refused, as the error that its caller gets. */
 export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
   switch (rejection.kind) {
     case 'wrong_state':
@@ -55,7 +53,6 @@ export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, 
   }
 }
 
-/** The rejection of a change: the state that was found, and what would be allowed. */
 export function wrongStateError(
   payoutId: string,
   found: PayoutState | undefined,
@@ -71,7 +68,7 @@ export function wrongStateError(
   );
 }
 
-/** What the caller may have meant, where a payout is held, or is to be released and is not. */
+/** Advice if the payout is held, or must be released and is not held. */
 function describeOtherWay(found: PayoutState, from: PayoutState | readonly PayoutState[]): string {
   if (found === 'held')
     return '. It was not sent: `payouts release` queues it again once the cause of its hold is gone';

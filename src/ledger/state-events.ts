@@ -2,12 +2,11 @@ import { ask, type LedgerConnection } from './ledger-connection.js';
 import { pairsToRecord } from './payout-record.js';
 import { isPayoutState, PAYOUT_STATES, type PayoutState } from './states.js';
 
-/** A payout's change of state, as the event stream has it. */
 export interface StateEvent {
   readonly eventId: string;
   /** By Redis's clock, ms. */
   readonly at: number;
-  /** Undefined where the event is not a payout's change of state. */
+  /** Undefined if the event is not a payout's change of state. */
   readonly change: StateChange | undefined;
 }
 
@@ -18,7 +17,6 @@ export interface StateChange {
   readonly to: PayoutState;
 }
 
-/** The place before every event. */
 export const STREAM_BEGINNING = '0-0';
 
 /** By Redis's clock, ms. */
@@ -27,9 +25,8 @@ export function timeOfEvent(eventId: string): number {
 }
 
 /**
- * Reads events in their order.
- * @param start - the first event's id, itself included, or a time in ms
- * @throws RedisUnavailableError
+ * Reads events in order.
+ * @param start - the first event's id, included, or a time in ms
  */
 export async function readStateEvents(
   { redis, keys }: LedgerConnection,
@@ -49,10 +46,8 @@ export async function readStateEvents(
 }
 
 /**
- * Reads the events behind one.
- * @returns at most `limit`, none at the end; undefined when the stream does not have `after` any more, so that some behind
- * it may be gone as well
- * @throws RedisUnavailableError
+ * Reads at most `limit` events after one.
+ * @returns undefined if the stream has lost `after`, and therefore perhaps later events too
  */
 export async function readEventsAfter(
   connection: LedgerConnection,
@@ -64,23 +59,22 @@ export async function readEventsAfter(
   return first?.eventId === after ? events : undefined;
 }
 
-/** Below zero where the first is older, 0 where they are the same. */
+/** Negative if the first is older, 0 if they are the same. */
 export function compareEventIds(one: string, other: string): number {
   const [oneMs, oneSeq] = one.split('-').map(Number);
   const [otherMs, otherSeq] = other.split('-').map(Number);
   return (oneMs ?? 0) - (otherMs ?? 0) || (oneSeq ?? 0) - (otherSeq ?? 0);
 }
 
-/** How the ledger stands right after an event. */
 export interface LedgerCounts {
-  /** {@link STREAM_BEGINNING} where there is none. */
+  /** {@link STREAM_BEGINNING} without an event. */
   readonly newestEventId: string;
-  /** Entries of indexes up to this score came into them up to that event. */
+  /** Index entries up to this score were made up to that event. */
   readonly seq: string;
   readonly counts: Readonly<Record<PayoutState, number>>;
 }
 
-/** Counts the payouts of each state at one moment. @throws RedisUnavailableError */
+/** At one moment. */
 export async function countPayouts({ run }: LedgerConnection): Promise<LedgerCounts> {
   const [newestEventId, seq, ...counts] = (await run('count-payouts', PAYOUT_STATES)) as [string, string, ...number[]];
   return {

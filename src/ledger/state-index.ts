@@ -1,31 +1,25 @@
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
 import type { PayoutIndex } from './keys.js';
 
-/** A payout in an index. */
 export interface IndexEntry {
   readonly payoutId: string;
-  /** The number that orders the index; all indexes of an account share one counter. */
+  /** Orders the index; all indexes of an account share one counter. */
   readonly place: number;
-  /** Its id in the index's stream; undefined where it is in the sorted set. */
+  /** Its id in the index's stream; undefined if it is in the sorted set. */
   readonly streamId: string | undefined;
 }
 
-/** Which part of an index to read. */
 export interface IndexRange {
-  /** Begin behind this place, in the direction of reading; at the first one where it is undefined. */
+  /** Begin after this place, in the direction of reading; undefined: at the first one. */
   readonly after?: string | number | undefined;
-  /** The last place to read. Only where the oldest come first. */
+  /** The last place to read. Only if the oldest come first. */
   readonly upTo?: string | undefined;
   readonly limit: number;
   /** @defaultValue false */
   readonly newestFirst?: boolean;
 }
 
-/**
- * Reads the same part of several indexes in one round trip.
- * @returns the entries of each index, in the direction of reading
- * @throws RedisUnavailableError
- */
+/** Takes one round trip. Entries are in the direction of reading. */
 export async function readIndexes(
   connection: LedgerConnection,
   indexes: readonly PayoutIndex[],
@@ -51,7 +45,6 @@ export async function readIndexes(
   });
 }
 
-/** As {@link readIndexes}, of one index. */
 export async function readIndex(
   connection: LedgerConnection,
   index: PayoutIndex,
@@ -61,16 +54,15 @@ export async function readIndex(
   return entries;
 }
 
-/** Where the next page begins: `after` of the next reading; undefined at the end. */
+/** The next reading's `after`; undefined at the end. */
 export function nextPlace(entries: readonly IndexEntry[], limit: number): string | undefined {
   const last = entries.length < limit ? undefined : entries.at(-1);
   return last === undefined ? undefined : String(last.place);
 }
 
-/** The highest second part of an id: behind all of a place, also what somebody put there, so that each page leads on. */
+/** An id's highest second part, after all of a place, even entries of others, so that each page leads on. */
 const MAX_PART = '18446744073709551615';
 
-/** The id that the scripts give to the entry of a place. */
 function toStreamId(place: string | undefined, part = '0'): string | undefined {
   return place === undefined ? undefined : `${place}-${part}`;
 }

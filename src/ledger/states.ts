@@ -1,30 +1,29 @@
 /**
- * The states of a payout: the table that every list of states, in code, Lua scripts and docs, is made from. The ways between them
- * are in transitions.ts.
+ * The states of a payout: the source of every list of states in code, Lua scripts and docs. The ways between them are
+ * in transitions.ts.
  */
 
 interface StateRow {
-  /** One letter that stands for it in the histories of payouts, since format 4 of the ledger. */
+  /** One letter for it in histories, since ledger format 4. */
   readonly code: string;
-  /** What it says of a payout, for operators. */
   readonly meaning: string;
   /** Never left in normal operation. */
   readonly final: boolean;
-  /** A payout that comes into it gets a BullMQ job, through the outbox. */
+  /** A payout that enters it gets a BullMQ job, through the outbox. */
   readonly needsJob: boolean;
-  /** The BullMQ queue in which the job of such a payout stands. */
+  /** The BullMQ queue of such a payout's job. */
   readonly queue: 'withdraw' | 'transactionstatus' | null;
-  /** Whose step is next; null where it is over. */
+  /** Whose step is next; null if it is over. */
   readonly waitsFor: 'sender' | 'gateway' | 'operator' | null;
-  /** No attempt was, or may have been, carried out: it may be cancelled, and is in doubt where the ledger forgot sends. */
+  /** No attempt was, or may have been, carried out. It may be cancelled, and is in doubt if the ledger forgot sends. */
   readonly isUnsent: boolean;
-  /** How long the oldest has been in it is counted, shown and exported as a metric. */
+  /** The age of its oldest payout is counted, shown and exported as a metric. */
   readonly isAgeWatched: boolean;
   /** Its colour on a terminal and on the dashboard, where it is a CSS class. */
   readonly tone: Tone;
 }
 
-/** What a state is to the eye, whatever it means. */
+/** Its appearance, whatever it means. */
 export type Tone = 'active' | 'good' | 'warning' | 'bad' | 'muted';
 
 const STATES = {
@@ -135,7 +134,6 @@ export type PayoutState = keyof typeof STATES;
 /** Every state. */
 export const PAYOUT_STATES = Object.keys(STATES) as readonly PayoutState[];
 
-/** The states whose row has a value in a column, as a type and as a list in the table's order. */
 type StatesWith<Column extends keyof StateRow, Value> = {
   [State in PayoutState]: (typeof STATES)[State][Column] extends Value ? State : never;
 }[PayoutState];
@@ -157,52 +155,48 @@ export const STATE_MEANING = mapStates((state) => STATES[state].meaning) as Read
 /** Final states are never left, except that an adopted ledger may have to admit that it forgot a send. */
 export const FINAL_STATES: readonly PayoutState[] = statesWith('final', true);
 
-/** The states in which a payout waits for a BullMQ job. */
 export const STATES_WITH_JOB = statesWith('needsJob', true);
 export type StateWithJob = StatesWith<'needsJob', true>;
 
-/** The states of which the oldest payout's age is counted: none should stay in them for long. */
+/** No payout should stay long in these states. */
 export const WATCHED_STATES = statesWith('isAgeWatched', true);
 export type WatchedState = StatesWith<'isAgeWatched', true>;
 
 /** The states in which nothing was paid, and nothing is on its way. */
 export const UNSENT_STATES: readonly PayoutState[] = statesWith('isUnsent', true);
 
-/** The states whose payouts wait for an operator's decision. */
 export const OPERATOR_STATES: readonly PayoutState[] = statesWith('waitsFor', 'operator');
 
 /** States that a payout does not leave without an operator. */
 export const SETTLED_STATES: readonly PayoutState[] = [...FINAL_STATES, ...OPERATOR_STATES];
 
-/** The states that an operator sees in full first: those that wait for a decision, and those that ended badly; the most urgent first. */
+/**
+ * The states that an operator sees in full first: those that wait for a decision or ended badly; the most urgent first.
+ */
 export const URGENT_STATES: readonly PayoutState[] = PAYOUT_STATES.filter(
   (state) => STATES[state].waitsFor === 'operator' || STATES[state].tone === 'bad',
 ).toReversed();
 
-/** Whose step is next for a payout in this state; null where it is over. */
 export function waitsFor(state: PayoutState): 'sender' | 'gateway' | 'operator' | null {
   return STATES[state].waitsFor;
 }
 
-/** The tone of each state. */
 export const STATE_TONE = mapStates((state) => STATES[state].tone) as Readonly<Record<PayoutState, Tone>>;
 
-/** The name of the BullMQ queue whose jobs move the payouts of a state on. */
 export function queueNameOf(state: StateWithJob): (typeof STATES)[StateWithJob]['queue'] {
   return STATES[state].queue;
 }
 
-/** The states of payouts whose job stands in the same queue as that of `state`: while a payout is sent, its job still runs. */
+/** The states whose job is in the same queue as that of `state`: while a payout is sent, its job still runs. */
 export function statesInQueueOf(state: StateWithJob): readonly PayoutState[] {
   return PAYOUT_STATES.filter((other) => STATES[other].queue === STATES[state].queue);
 }
 
-/** The code of each state. */
 export const STATE_CODE = mapStates((state) => STATES[state].code) as Readonly<Record<PayoutState, string>>;
 
 const STATE_OF_CODE = new Map(PAYOUT_STATES.map((state) => [STATE_CODE[state], state]));
 
-/** The state of a code; undefined where it is none. */
+/** Undefined if it is not a code. */
 export function stateOfCode(code: string): PayoutState | undefined {
   return STATE_OF_CODE.get(code);
 }

@@ -1,25 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 
-/** The statistics as they stand in Redis, with what tells whether another process wrote them since. */
+/** The statistics in Redis, with a revision that another process's write changes. */
 export interface StoredStatistics {
-  /** '' where there are none. */
+  /** '' if there are none. */
   readonly revision: string;
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** @throws RedisUnavailableError */
 export async function loadStatistics({ redis, keys }: LedgerConnection): Promise<StoredStatistics> {
   const { revision = '', ...fields } = await ask(redis.hgetall(keys.statistics));
   return { revision, fields };
 }
 
 /**
- * Writes what changed, all of it or nothing.
- * @param fields - those to set
- * @param dropped - the names of those to remove
- * @returns the new revision; undefined when another process wrote since, or the statistics are gone: load them again
- * @throws RedisUnavailableError when it may or may not have happened: load them again
+ * Writes all changes, or none.
+ * @param dropped - the names of fields to remove
+ * @returns the new revision; undefined if another process wrote since, or the statistics are gone: load them again
+ * @throws RedisUnavailableError if it may or may not have happened: load them again
  */
 export async function saveStatistics(
   { run, keys }: LedgerConnection,

@@ -6,21 +6,19 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
 
 export type { MinuteStatistics } from './minute-rows.js';
 
-/** What an account did, derived from its events by the sender's process: a few seconds behind the ledger. */
+/** An account's statistics, derived from its events by the sender's process: a few seconds behind the ledger. */
 export interface AccountStatistics {
-  /** When the newest event that is counted happened, by Redis's clock, ms; undefined before the first. */
+  /** The time of the newest counted event, by Redis's clock, ms; undefined before the first. */
   readonly asOf: number | undefined;
-  /** The last 24 hours, oldest first; minutes without events are left out. */
+  /** The last 24 hours, oldest first, without empty minutes. */
   readonly minutes: readonly MinuteStatistics[];
-  /** What is in each state, by currency. */
   readonly sums: Readonly<Record<PayoutState, readonly CurrencySum[]>>;
-  /** What happened today (UTC), by currency. */
+  /** Today's (UTC) payouts, by currency. */
   readonly today: Readonly<Record<CountedToday, readonly CurrencySum[]>>;
   /** When the last send began, by Redis's clock, ms. */
   readonly lastSendAt: number | undefined;
 }
 
-/** Payouts of one currency, with their exact sum. */
 export interface CurrencySum {
   readonly paymentId: number;
   readonly symbol: string | undefined;
@@ -29,30 +27,24 @@ export interface CurrencySum {
   readonly amount: string;
 }
 
-/** What is summed by day. */
 export const COUNTED_TODAY = ['sent', 'completed', 'rejected', 'failed'] as const;
 export type CountedToday = (typeof COUNTED_TODAY)[number];
 
 export const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** The last 10 minutes say how fast it goes. */
 const RATE_MINUTES = 10;
 
-/**
- * Reads the statistics; before the first sender, everything is 0.
- * @throws RedisUnavailableError
- */
+/** Everything is 0 before the first sender. */
 export async function readStatistics({ redis, keys, clock }: LedgerConnection): Promise<AccountStatistics> {
   return parseStatistics(await ask(redis.hgetall(keys.statistics)), clock.wallNow());
 }
 
-/** What is queued, by currency: the part of the statistics that every scrape reads. @throws RedisUnavailableError */
+/** The part of the statistics that every scrape reads. */
 export async function readQueuedSums({ redis, keys }: LedgerConnection): Promise<readonly CurrencySum[]> {
   const sums = parseField((await ask(redis.hget(keys.statistics, 'sums'))) ?? undefined);
   return (sums as Partial<AccountStatistics['sums']> | undefined)?.queued ?? [];
 }
 
-/** @param stored - the fields of the hash */
 export function parseStatistics(stored: Readonly<Record<string, string>>, wallNow: number): AccountStatistics {
   const sums = (parseField(stored['sums']) ?? {}) as Partial<AccountStatistics['sums']>;
   const today = parseField(stored['today']) as (Partial<AccountStatistics['today']> & { day: number }) | undefined;
@@ -69,23 +61,21 @@ export function parseStatistics(stored: Readonly<Record<string, string>>, wallNo
   };
 }
 
-/** The fields of the hash are JSON. */
 export function parseField(text: string | undefined): unknown {
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-/** How fast the backlog is sent, and when it will be. */
 export interface BacklogEstimate {
-  /** Sends a minute, measured over those of the last 10 minutes that began with a backlog; where there is none, over all 10. */
+  /** Sends a minute, over those of the last 10 minutes that began with a backlog, or else over all 10. */
   readonly ratePerMinute: number;
   /**
-   * Wall clock, ms; undefined when it cannot be said: nothing was sent of late, the account is stopped, or nobody sends.
-   * Payouts whose `notBefore` is later come on top.
+   * Wall clock, ms; undefined if nothing was sent lately, the account is stopped, or no process sends. Payouts with a
+   * later `notBefore` come on top.
    */
   readonly endsAt: number | undefined;
 }
 
-/** Says when the backlog will be sent, if everything continues as in the last minutes. */
+/** Estimates the backlog's end, if the rate of the last minutes continues. */
 export function estimateEnd(
   { minutes }: Pick<AccountStatistics, 'minutes'>,
   { queued, paused, objections, sender }: Pick<AccountStats, 'queued' | 'paused' | 'objections' | 'sender'>,
@@ -101,7 +91,7 @@ export function estimateEnd(
   return { ratePerMinute, endsAt: isMeasured ? wallNow + (queued / ratePerMinute) * MINUTE_MS : undefined };
 }
 
-/** Sends in those of the last minutes that began with such a backlog, and how long these minutes lasted together. */
+/** The sends in the last minutes that began with such a backlog, and the total length of these minutes. */
 function measure(
   minutes: AccountStatistics['minutes'],
   wallNow: number,

@@ -5,9 +5,9 @@ import { PAYOUT_STATES, type PayoutState } from './states.js';
 export interface Transition {
   readonly from: PayoutState;
   readonly to: PayoutState;
-  /** Who makes the change, and on what ground. */
+  /** Who makes the change, and why. */
   readonly when: string;
-  /** Only where something was forgotten or mistaken before, by the gateway as well: nobody is offered it as the next step. */
+  /** Only after something was forgotten or mistaken, by the gateway too: it is never offered as the next step. */
   readonly isExceptional?: true;
 }
 
@@ -68,14 +68,14 @@ export const TRANSITIONS: readonly Transition[] = [
 ];
 
 /**
- * States that no payout ever leaves, not even by an adoption: from format 4 of the ledger on their indexes only grow, until
- * retention removes what is old.
+ * States that no payout ever leaves, not even by an adoption. Since ledger format 4 their indexes only grow, until
+ * retention removes old payouts.
  */
 export const ENDED_STATES: readonly PayoutState[] = PAYOUT_STATES.filter((state) =>
   TRANSITIONS.every(({ from }) => from !== state),
 );
 
-/** The states to which a payout in `state` goes in normal operation. */
+/** In normal operation. */
 export function reachableFrom(state: PayoutState): readonly PayoutState[] {
   return TRANSITIONS.filter(({ from, isExceptional }) => from === state && !isExceptional).map(({ to }) => to);
 }

@@ -3,7 +3,6 @@ import type { LedgerConnection } from './ledger-connection.js';
 import { readWorkers, senderOf } from './workers.js';
 import { holderOf, peekSenderView, type LeaseHolder } from './read-sender-view.js';
 
-/** The holder of the lease, and whether it lives. */
 export type SenderLife =
   | { readonly kind: 'none' }
   /** Another process took the lease meanwhile. */
@@ -16,10 +15,10 @@ export type SenderLife =
 const CHECK_EVERY_MS = 100;
 
 /**
- * Waits for the next heartbeat of the sender, which comes every second: only that proves that the process is alive, for the
- * lease of a dead one stays. No clock of two machines is compared.
+ * Waits for the sender's next heartbeat, due every second: only that proves life, because a dead process's lease stays.
+ * Compares no clocks of two machines.
  * @param limitMs - the longest wait; one second and a reserve, to see a healthy sender for certain
- * @throws RedisUnavailableError, UnsupportedFormatError
+ * @throws UnsupportedFormatError
  */
 export async function watchHeartbeat(
   connection: LedgerConnection,

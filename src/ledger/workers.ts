@@ -19,39 +19,36 @@ const reportSchema = z.object({
   journalHead: journalHead.optional().catch(undefined),
 });
 
-/** What a worker process says of itself. Times are of its own wall clock, ms. */
+/** A worker process's report. Times are of its own wall clock, ms. */
 export interface WorkerReport {
   /** `sender`, `standby` or `refused`; a newer version may have others. */
   readonly role: string;
-  /** Why it must not send. */
   readonly reason?: string | undefined;
-  /** When this was written: it changes with every report, so a process whose `at` stands still is gone or hangs. */
+  /** When this was written. It changes with every report; otherwise the process is gone or hangs. */
   readonly at: number;
   readonly startedAt: number;
   /** Of this package. */
   readonly version: string;
-  /** Nothing is sent before: the wait after a takeover, or after a send without a response. */
+  /** Nothing is sent before: the wait after a takeover, or after an unanswered send. */
   readonly holdOffUntil?: number | undefined;
   /** The last send had no trustworthy response. */
   readonly noResponse?: true | undefined;
-  /** Why the last attempts to send a payout ended before anything was written; undefined after a send. */
+  /** Why the last tries to send ended before anything was written; undefined after a send. */
   readonly lastError?: string | undefined;
-  /** How many they were. */
   readonly failedAttempts?: number | undefined;
   readonly nextRetryAt?: number | undefined;
-  /** Why the last status poll failed; undefined after one that did not. */
+  /** Why the last status poll failed; undefined after a success. */
   readonly pollError?: string | undefined;
-  /** Where the send journal of the process that sends ended when it told that last: at its start, and every ten minutes. */
+  /** The sending process's last published journal head: at its start, and every ten minutes. */
   readonly journalHead?: ToldHead | undefined;
 }
 
-/** A worker process of the account. */
 export interface KnownWorker extends WorkerReport {
   /** Host and process id. */
   readonly name: string;
 }
 
-/** The worker process that holds a lease: the lease's owner is the process and a random word. */
+/** The process that holds a lease: the owner is its name and a random word. */
 export function senderOf<Worker extends Pick<KnownWorker, 'name'>>(
   owner: string,
   workers: readonly Worker[],
@@ -62,20 +59,16 @@ export function senderOf<Worker extends Pick<KnownWorker, 'name'>>(
 /** Workers report every five seconds; the clocks of two hosts may differ. */
 const REPORT_VALID_MS = 60_000;
 
-/** A worker that refuses to send. @param now - wall clock, ms */
 export function findRefused(workers: readonly KnownWorker[], now: number): KnownWorker | undefined {
   return workers.find(({ role, at }) => role === 'refused' && Math.abs(now - at) < REPORT_VALID_MS);
 }
 
-/**
- * Every worker process that reported and did not end in good order, by name.
- * @throws RedisUnavailableError
- */
+/** Every worker process that reported and did not end in good order, by name. */
 export async function readWorkers({ redis, keys }: LedgerConnection): Promise<KnownWorker[]> {
   return parseWorkers(await ask(redis.hgetall(keys.workers)));
 }
 
-/** The `workers` hash. What cannot be read is left out. */
+/** Skips unreadable entries. */
 export function parseWorkers(hash: Readonly<Record<string, string>>): KnownWorker[] {
   return Object.entries(hash)
     .flatMap(([name, text]) => {
@@ -93,7 +86,6 @@ function parseReport(text: string): WorkerReport | undefined {
   }
 }
 
-/** @throws RedisUnavailableError */
 export async function writeWorkerReport(
   { redis, keys }: LedgerConnection,
   name: string,
@@ -102,7 +94,6 @@ export async function writeWorkerReport(
   await ask(redis.hset(keys.workers, name, JSON.stringify(report)));
 }
 
-/** @throws RedisUnavailableError */
 export async function removeWorkers({ redis, keys }: LedgerConnection, names: readonly string[]): Promise<void> {
   if (names.length > 0) await ask(redis.hdel(keys.workers, ...names));
 }

@@ -2,12 +2,12 @@ import type { Redis } from 'ioredis';
 import { readInfo } from './server-facts.js';
 
 /**
- * A script that may write and writes nothing. Redis refuses to run it wherever it would refuse a write: on a replica, when
- * it is full, when its disk fails, when too few replicas are there.
+ * A script that may write and writes nothing. Redis refuses it whenever it would refuse a write: on a replica, when
+ * full, when its disk fails, with too few replicas.
  */
 const PROBE = '#!lua\nreturn 1';
 
-/** Why a server takes no writes, and what an operator does about it. */
+/** Why a server takes no writes, and the operator's remedy. */
 export interface WriteRefusal {
   readonly reason: string;
   readonly action: string;
@@ -32,11 +32,7 @@ const REFUSALS: Readonly<Record<string, WriteRefusal>> = {
   },
 };
 
-/**
- * Asks a server whether it takes writes. Nothing is written.
- * @returns undefined where it does
- * @throws what ioredis throws when the connection fails
- */
+/** @returns undefined if the server takes writes; nothing is written @throws the error of ioredis */
 export async function findWriteRefusal(server: Redis): Promise<WriteRefusal | undefined> {
   try {
     await server.eval(PROBE, 0);
@@ -46,7 +42,7 @@ export async function findWriteRefusal(server: Redis): Promise<WriteRefusal | un
     if (name !== 'ReplyError') throw error;
     const [code = ''] = message.split(' ');
     if (code in REFUSALS) return REFUSALS[code];
-    // Redis 6.2 knows no flags of scripts.
+    // Redis 6.2 knows no script flags.
     return findRefusalInInfo(server);
   }
 }

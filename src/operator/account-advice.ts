@@ -4,22 +4,20 @@ import { findKnownJournals, UNNAMED } from './adoption.js';
 import { forAccount, shellQuote } from './next-steps.js';
 import { withKey, type AdviceOptions } from './signed-command.js';
 
-/** Something that stops an account until an operator ends it. */
+/** A problem that stops an account until an operator ends it. */
 export interface AccountAdvice {
   readonly kind: 'objection' | 'pause';
-  /** What is the matter. */
   readonly problem: string;
-  /** What to do before the command, or in its place. */
   readonly first: string;
-  /** The command that ends it. Words in capitals stand for the operator's own. */
+  /** Ends the problem. Words in capitals are placeholders. */
   readonly command: string;
 }
 
 /**
- * What stops an account, and the command that ends each. The one place for it: `payouts stats`, `payouts doctor`, the
- * dashboard and the health server all say this.
+ * Every problem that stops an account, with the command that ends it. `payouts stats`, `payouts doctor`, the dashboard
+ * and the health server all use it.
  *
- * An objection comes before a pause: to resume an account whose ledger forgot sends would pay them again.
+ * An objection comes before a pause: resuming an account whose ledger forgot sends would pay them again.
  */
 export function adviseAccount(
   stats: Pick<AccountStats, 'platformId' | 'objections' | 'journals' | 'paused' | 'pausedReason'>,
@@ -51,7 +49,7 @@ function adviseObjection(
   const damaged = objections.filter(({ kind }) => kind === 'journal').map(({ journalId }) => journalId);
   const known = findKnownJournals({ journals, objections });
   const isOlder = objections.some(({ kind }) => kind === 'ledger');
-  // One that format 1 did not name may be among those that can be read.
+  // A journal that format 1 did not name may be among the readable ones.
   const lost = known.filter(
     ({ journalId, dir }) => damaged.includes(journalId) || (dir === '' && journalId !== UNNAMED),
   );
@@ -75,9 +73,9 @@ function adviseObjection(
 }
 
 /**
- * The folders of journals, for {@link adoptCommand}. One that has the same path on several hosts, or as a folder that is
- * read already, has to be copied: a word in capitals stands for the place of the copy.
- * @param read - folders that are read already
+ * The folders of journals, for {@link adoptCommand}. If several hosts have the same path, or the folder was already
+ * read, a copy is needed: a word in capitals is the placeholder for its place.
+ * @param read - folders that were already read
  */
 export function foldersOf(journals: readonly KnownJournal[], read: readonly string[] = []): string[] {
   return journals.map(({ host, dir }) => {
@@ -86,7 +84,6 @@ export function foldersOf(journals: readonly KnownJournal[], read: readonly stri
   });
 }
 
-/** The command that adopts a ledger by the journals in these folders, without those that are given up. */
 export function adoptCommand(
   platformId: number,
   dirs: readonly string[],

@@ -17,32 +17,32 @@ import type { DecisionSigner } from './decision-signer.js';
 import { openJournals, readJournals } from './open-journals.js';
 import { redisAdoptionLedger } from './redis-adoption-ledger.js';
 
-/** Which journals an adoption reads, and what it gives up. */
+/** The journals that an adoption reads, and what it gives up. */
 export interface AdoptLedgerOptions {
-  /** The folder of every send journal of the account, those of other hosts too. */
+  /** The folder of every send journal of the account, including those of other hosts. */
   readonly journalDirs: readonly string[];
-  /** Ids of journals that are lost for good; `unwitnessed` for sends of which not even the journal is known. @defaultValue none */
+  /** Ids of journals that are lost for good; `unwitnessed` for sends whose journal is unknown. @defaultValue none */
   readonly giveUp?: readonly string[];
   /**
-   * For how long a written request may be on its way, in ms: the longest of any worker's `inFlightMaxMs`.
+   * How long a written request may be on its way, in ms: the longest `inFlightMaxMs` of any worker.
    * @defaultValue that of `DEFAULT_ACCOUNT_SETTINGS`
    */
   readonly inFlightMaxMs?: number;
   /**
-   * Gets what the adoption would do, and what it lacks, before anything is changed; what it throws ends the adoption. Not
-   * called where there is nothing to adopt.
+   * Called with the plan before anything is changed. Throw to end the adoption. Not called if there is nothing to
+   * adopt.
    */
   readonly review?: (plan: AdoptionPlan) => void | Promise<void>;
 }
 
-/** What became of an adoption. */
+/** The result of an adoption. */
 export interface AdoptLedgerResult {
   readonly plan: AdoptionPlan;
-  /** Undefined where journals and ledger agreed: nothing was changed. */
+  /** Undefined if journals and ledger agreed. */
   readonly adoption: Adoption | undefined;
 }
 
-/** Adopts the ledger of an account as `PayoutOperator.adoptLedger` says. */
+/** See `PayoutOperator.adoptLedger`. */
 export async function adoptLedger(
   { ledger: payouts, clock }: LedgerAccess,
   { journalDirs, giveUp = [], inFlightMaxMs = DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs, review }: AdoptLedgerOptions,
@@ -91,7 +91,6 @@ function incompleteError(plan: AdoptionPlan): ConflictError {
   );
 }
 
-/** What a plan that is not complete lacks, one line each. */
 export function describeMissing({ unread, unwitnessed }: AdoptionPlan): string[] {
   const cutOff = unread.filter(({ readTo }) => readTo !== undefined);
   const notThere = unread.filter(({ readTo }) => readTo === undefined);

@@ -9,11 +9,11 @@ import type { AdoptedPayout, Doubt, RaisedLedger, SendToAdopt } from '../ledger/
 import type { JournalPlace, KnownJournal, Objection, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 import { inSteps, isSend, surveySends, type JournalItems, type SendSurvey } from './survey-sends.js';
 
-/** The ledger as an adoption needs it. Narrow, so that the simulation's operators run the same code. */
+/** The ledger as an adoption needs it. It is narrow, so that the simulation's operators run the same code. */
 export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findForgottenSends' | 'object'> {
   adoptSends(sends: readonly SendToAdopt[], doubt: Doubt): Promise<AdoptedPayout[]>;
   countSendable(): Promise<number>;
-  /** Turns every payout that is queued, or that an operator may queue again, into `unknown`. @returns how many */
+  /** Includes payouts that may be queued again. @returns how many became `unknown` */
   holdSendable(doubt: Doubt): Promise<number>;
   adoptLedger(
     highest: { readonly epoch: number; readonly sendCount: number },
@@ -22,94 +22,87 @@ export interface AdoptionLedger extends Pick<SenderLedger, 'readSender' | 'findF
     bookmarks: readonly string[],
     act: string | undefined,
   ): Promise<RaisedLedger>;
-  /** The last change of the ledger, which one that came back older has lost; '' where there is none. */
+  /** The ledger's last change, which an older ledger lacks; '' if there is none. */
   readBookmark(): Promise<string>;
 }
 
-/** A journal that is read for an adoption. */
 export interface AdoptableJournal extends ReadableJournal, JournalItems {
   readonly place: JournalPlace;
   bind(ledger: JournaledLedger): Promise<void>;
   notePeers(peers: readonly JournalPeer[]): Promise<void>;
 }
 
-/** Gives up the sends that no journal, known or not, has any more. */
+/** Gives up sends that no journal, known or not, has. */
 export const UNWITNESSED = 'unwitnessed';
 
-/** An objection that format 1 noted as a pause, of a journal that it did not name. */
+/** An objection that format 1 stored as a pause, without naming the journal. */
 export const UNNAMED = 'unnamed';
 
-/** Who adopts a ledger, when, and on what assumption. */
+/** Times are wall clock, ms. */
 export interface AdoptionContext {
   readonly actor: Actor;
-  /** Wall clock, ms. */
   readonly at: number;
-  /** For how long a written request may be on its way, in ms. */
   readonly inFlightMaxMs: number;
-  /** The operator's signed act, as JSON. */
   readonly act?: string | undefined;
 }
 
-/** A journal that may have forgotten sends, and was not read as a whole. */
+/** A journal that may have forgotten sends, and was not read completely. */
 export interface UnreadJournal extends KnownJournal {
-  /** The number of the last send in the copy that was read; undefined where none was read. */
+  /** The last send in the copy that was read; undefined if none was. */
   readonly readTo?: number | undefined;
 }
 
-/** What an adoption would do, and what it lacks. Nothing was changed to find it out. */
+/** What an adoption would do, and what it lacks. Making the plan changes nothing. */
 export interface AdoptionPlan extends SendSurvey {
-  /** What contradicts what; empty where there is nothing to adopt. */
+  /** The contradictions; empty if there is nothing to adopt. */
   readonly reasons: readonly string[];
-  /** Whether it is the ledger that forgot something, not a journal. */
+  /** Whether the ledger forgot something, rather than a journal. */
   readonly isOlder: boolean;
-  /** Journals that may have forgotten sends, and were neither read as a whole nor given up. */
+  /** Journals that may have forgotten sends, and are neither read completely nor given up. */
   readonly unread: readonly UnreadJournal[];
-  /** Whether sends are given up that nobody can name: then every queued, held or rejected payout becomes `unknown`. */
+  /** Whether unidentified sends are given up. Then every queued, held or rejected payout becomes `unknown`. */
   readonly holdsSendable: boolean;
-  /** How many are queued, held or rejected now. */
   readonly sendable: number;
-  /** The highest that the journals know. */
   readonly highest: { readonly epoch: number; readonly sendCount: number };
-  /** What is given up. */
   readonly giveUp: readonly string[];
-  /** The last change of the ledger before it was read. */
   readonly bookmark: string;
 }
 
 /** What an adoption changed. */
 export interface Adoption extends RaisedLedger {
-  /** The payouts that were changed, and what they are now. */
   readonly adopted: readonly AdoptedPayout[];
-  /** How many queued, held or rejected payouts became `unknown`, because sends that no journal has may be among them. */
+  /**
+   * Queued, held or rejected payouts that became `unknown`, because sends missing from every journal may be among them.
+   */
   readonly held: number;
 }
 
 /**
- * Compares journals with a ledger that forgot what they have, and finds out what an adoption by them would come to.
+ * Compares journals with a ledger that forgot sends, and plans an adoption.
  *
- * Only where the journals have every send that the ledger lost is it known which payouts were sent. A journal that the
- * ledger knows and nobody reads may have more.
+ * Only if the journals have every send that the ledger lost is it known which payouts were sent. A journal that the
+ * ledger knows and that was not read may have more.
  * @param giveUp - ids of journals that are lost for good, or {@link UNWITNESSED}
- * @throws RedisUnavailableError; Error when a journal cannot be read
+ * @throws RedisUnavailableError; Error if a journal cannot be read
  */
 export async function planAdoption(
   ledger: AdoptionLedger,
   journals: readonly AdoptableJournal[],
   giveUp: readonly string[],
 ): Promise<AdoptionPlan> {
-  // First: what is found out from here on holds for a ledger that still has it.
+  // Read the bookmark first: the plan then holds for every ledger that still has it.
   const bookmark = await ledger.readBookmark();
   const view = await ledger.readSender();
   const readIds = journals.filter((journal) => isWhole(journal, view)).map(({ journalId }) => journalId);
   const reasons = view.objections.map(({ reason }) => reason);
-  // Also one of a journal that agrees by now: an adoption that was interrupted may have brought back its sends alone.
+  // Includes objections of journals that agree by now: an interrupted adoption may have restored only their sends.
   let isOlder = view.objections.some(({ kind, sends }) => kind === 'ledger' || sends > view.sendCount);
   for (const journal of journals) {
     const mismatch = await findMismatch(journal, view, ledger);
     if (mismatch === undefined) continue;
     reasons.push(mismatch.reason);
     isOlder ||= mismatch.kind === 'ledger';
-    // Whichever journal it was that objected under format 1: this one does so for the same reason.
+    // This journal objects for the same reason as the unnamed one of format 1.
     if (mismatch.kind === 'ledger') readIds.push(UNNAMED);
   }
   const survey = await surveySends(ledger, journals, view);
@@ -136,16 +129,12 @@ function findEnd(journals: readonly ReadableJournal[], journalId: string): numbe
   return read === undefined ? undefined : (read.ledger?.sends ?? 0);
 }
 
-/** An older copy of a journal, as from a backup, does not have what was sent since. */
+/** An older copy of a journal, as from a backup, lacks later sends. */
 function isWhole({ journalId, ledger }: ReadableJournal, { objections, journals }: SenderView): boolean {
   const known = [...objections, ...journals].filter((journal) => journal.journalId === journalId);
   return known.every(({ sends }) => sends <= (ledger?.sends ?? 0));
 }
 
-/**
- * Every journal that the ledger knows, or objects to it, or is known to another journal.
- * @param peers - those that journals know, where they were read
- */
 export function findKnownJournals(
   { journals, objections }: Pick<SenderView, 'journals' | 'objections'>,
   peers: readonly JournalPeer[] = [],
@@ -169,7 +158,6 @@ function findHighest(
   };
 }
 
-/** Whether a plan may be carried out: every journal that may have forgotten sends was read or is given up. */
 export function isComplete({ unread, unwitnessed }: AdoptionPlan): boolean {
   return unread.length === 0 && unwitnessed.length === 0;
 }
@@ -177,13 +165,13 @@ export function isComplete({ unread, unwitnessed }: AdoptionPlan): boolean {
 /**
  * Makes ledger and journals agree again, as planned.
  *
- * The order matters: while it runs, an objection stops the account; every send is in the ledger before the objections
- * end, and the journals are bound last. A crash in between leaves the account stopped, or journals that agree with the
- * ledger all the same; doing it again ends it. A Redis that came back older since the plan was made may have forgotten the
- * payouts that were in doubt: it is not adopted.
+ * The order matters. An objection stops the account throughout. All sends are in the ledger before the objections end,
+ * and the journals are bound last. After a crash, the account is stopped or the journals agree anyway; running it again
+ * finishes the work. A Redis that came back older since the plan may have forgotten payouts in doubt, so it is not
+ * adopted.
  * @param plan - one that {@link isComplete}
- * @throws ConflictError when it came back older
- * @throws RedisUnavailableError; Error when a journal cannot be read or written
+ * @throws ConflictError if Redis came back older
+ * @throws RedisUnavailableError; Error if a journal cannot be read or written
  */
 export async function carryOutAdoption(
   ledger: AdoptionLedger,
@@ -213,7 +201,7 @@ export async function carryOutAdoption(
   const doubt = `it may have been sent, and no journal has it: ${actor.reason}`;
   const held = plan.holdsSendable ? await ledger.holdSendable({ by: actor.by, reason: doubt, doubtMs }) : 0;
   const bookmarks = [plan.bookmark, await ledger.readBookmark()];
-  // The journal that objected under format 1 was read, or is given up: the plan is complete.
+  // The plan is complete, so the unnamed journal of format 1 was read or is given up.
   const givenUp = [...new Set([...plan.giveUp, UNNAMED])];
   const places = new Map(findKnownJournals(view).map(({ journalId, host, dir }) => [journalId, { host, dir }]));
   const read = journals.map((journal) => describeJournal(journal, places.get(journal.journalId) ?? journal.place, at));
@@ -238,7 +226,7 @@ function toObjection(journal: AdoptableJournal, { reasons }: AdoptionPlan, at: n
   return { journalId, kind: 'ledger', reason, ...place, sends: ledger?.sends ?? 0, at };
 }
 
-/** Once the sends behind a gap are in the ledger, nothing else tells of the gap after an interruption. */
+/** Once the sends behind a gap are in the ledger, only this objection reports the gap after an interruption. */
 function toGapObjection(at: number): Objection {
   const reason = 'It forgot sends that no journal has, and an adoption that gives them up did not end.';
   return { journalId: UNWITNESSED, kind: 'ledger', reason, host: '', dir: '', sends: 0, at };

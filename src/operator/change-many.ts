@@ -7,11 +7,11 @@ import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { DecisionSigner } from './decision-signer.js';
 
 /**
- * Carries out one decision about many payouts, in one short script. Those that are queued by it get their jobs; the jobs of
- * cancelled ones stay until {@link sweepCancelledJobs}.
- * @param signer - signs of each payout that is to be sent again that its last attempt paid nothing
- * @returns for each payout, in order, undefined where it was changed, or the NotFoundError or ConflictError that says why not
- * @throws RedisUnavailableError when it may or may not have happened; asking again is safe; what the signer throws
+ * Applies one decision to many payouts in one short script. The jobs of cancelled ones stay until {@link
+ * sweepCancelledJobs}.
+ * @param signer - signs for each payout to send again that its last attempt paid nothing
+ * @returns for each payout, in order, undefined if it was changed, or the NotFoundError or ConflictError
+ * @throws RedisUnavailableError if the outcome is unknown; asking again is safe; errors of the signer
  */
 export async function changeManyPayouts(
   { ledger, openQueues }: LedgerAccess,
@@ -34,7 +34,7 @@ export async function changeManyPayouts(
   return errors;
 }
 
-/** As {@link changePayouts}, with a signed act for each: those that cannot have one are left as they are. */
+/** As {@link changePayouts}, with a signed act for each. Payouts that cannot have one stay unchanged. */
 async function changeSigned(
   ledger: PayoutLedger,
   { from, to, payouts }: ManyChanges,
@@ -71,10 +71,9 @@ async function changeSigned(
 }
 
 /**
- * Removes the jobs of cancelled payouts, also those that an interrupted command left: each would cost the payouts behind it
- * a second.
- * @returns how many were removed
- * @throws RedisUnavailableError; jobs that stay do no harm
+ * Includes jobs left by an interrupted command. Each would delay later payouts by a second; otherwise jobs that stay do
+ * no harm.
+ * @returns the number of removed jobs
  */
 export async function sweepCancelledJobs(
   { ledger, openQueues, clock }: LedgerAccess,

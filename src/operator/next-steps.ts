@@ -3,17 +3,15 @@ import type { Payout } from '../ledger/payout.js';
 import { withKey, type AdviceOptions } from './signed-command.js';
 import { UNSENT_STATES, type PayoutState } from '../ledger/states.js';
 
-/** Something that an operator may decide or check about a payout, and the command that does it; none, where only waiting helps. */
+/** A decision or check for an operator, with its command. No command if only waiting helps. */
 export interface NextStep {
   readonly when: string;
   readonly command?: string;
 }
 
-/** What the steps depend on. */
 export type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
   Partial<Pick<Payout, 'held' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
 
-/** What an operator can do about a payout in its present state. */
 export function nextSteps(
   payout: PayoutSituation,
   platformId: number,
@@ -26,19 +24,19 @@ function stepForAccount({ when, command }: NextStep, platformId: number, options
   return command === undefined ? { when } : { when, command: withKey(forAccount(command, platformId), options) };
 }
 
-/** A `payouts` command for this account, wherever the environment of its reader leads. */
+/** A `payouts` command that names its account, whatever the reader's environment. */
 export function forAccount(command: string, platformId: number): string {
   return command.replace(/^payouts (gateway )?\S+/, `$& --account ${platformId}`);
 }
 
-/** What ends each kind of hold, beside what its message says. */
+/** What ends each kind of hold, in addition to its message. */
 const HELD_CAUSE: Readonly<Record<HeldFor['kind'], string>> = {
   signature: 'One that has no valid signature is held again: enqueue it again with a new one.',
   journal: 'The message names what the send journal lacks.',
   policy: 'The message names the rule that holds it.',
 };
 
-/** A release that states something is signed. */
+/** A release with a statement is signed. */
 const KEY_OF: Readonly<Record<string, readonly string[]>> = { sent_before: ['--key', 'FILE'] };
 
 function approvalSteps(payoutId: string, held: HeldFor | undefined): NextStep[] {
@@ -141,7 +139,6 @@ function stepsOf(payout: PayoutSituation): readonly NextStep[] {
   }
 }
 
-/** What an operator can do about the payouts of a batch at once, by how many are in each state. */
 export function batchSteps(
   batch: string,
   counts: Readonly<Record<PayoutState, number>>,
@@ -177,7 +174,6 @@ function statusCommand(txhash: string | undefined): { command?: string } {
   return txhash === undefined ? {} : { command: toWords('gateway', 'status', txhash) };
 }
 
-/** The same payment under a payoutId that the operator chooses. */
 function enqueueCommand({ payoutId, paymentId, amount, addressTo, symbol }: PayoutSituation): { command?: string } {
   if (paymentId === undefined || amount === undefined || addressTo === undefined) return {};
   const payment = ['--payment-id', String(paymentId), '--amount', amount, '--address-to', addressTo];
@@ -186,7 +182,7 @@ function enqueueCommand({ payoutId, paymentId, amount, addressTo, symbol }: Payo
   return { command: toWords('enqueue', '--payout-id', 'NEW-ID', ...payment, ...ofAccount, ...reference) };
 }
 
-/** The gateway has said that it paid, when the payout had gone on already: it is never sent again. */
+/** The gateway reported payment after the payout had moved on: it is never sent again. */
 function nextStepsOncePaid(
   { payoutId, state }: Pick<Payout, 'payoutId' | 'state'>,
   txhash: string,
@@ -219,7 +215,7 @@ function nextStepsOncePaid(
   ];
 }
 
-/** A payoutId that begins with a dash would be read as an option, so it goes to the end, behind `--`. */
+/** A payoutId with a leading dash would be read as an option, so it goes behind `--`. */
 function toCommand(verb: string, payoutId: string, options: readonly string[]): string {
   const words = payoutId.startsWith('-') ? [...options, '--', payoutId] : [payoutId, ...options];
   return toWords(verb, ...words);
@@ -229,7 +225,7 @@ function toWords(...words: readonly string[]): string {
   return ['payouts', ...words].map(shellQuote).join(' ');
 }
 
-/** A word as any POSIX shell reads it back. Words that need no quotes stay as they are, for readability. */
+/** Quotes a word for any POSIX shell. Words that need no quotes stay readable. */
 export function shellQuote(word: string): string {
   // `=` at the beginning of a word is a path look-up in zsh.
   if (/^[A-Za-z0-9_./:,+@%-][A-Za-z0-9_./:,+@%=-]*$/.test(word)) return word;

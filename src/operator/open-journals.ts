@@ -5,16 +5,14 @@ import { FileSendJournal } from '../journal/file-send-journal.js';
 import { readJournal } from '../journal/read-journal.js';
 import type { AdoptableJournal } from './adoption.js';
 
-/** Journals for an adoption, open until they are closed. */
 export interface OpenJournals {
   readonly journals: readonly AdoptableJournal[];
   close(): Promise<void>;
 }
 
 /**
- * Reads the journals of an account for a plan. Nothing is made or written.
- * @param dirs - their folders
- * @throws NotFoundError when a folder has no journal of the account; UnsupportedFormatError; Error when one cannot be read
+ * Only reads.
+ * @throws NotFoundError if a folder has no journal of the account; UnsupportedFormatError; Error if one cannot be read
  */
 export async function readJournals(dirs: readonly string[], platformId: number): Promise<AdoptableJournal[]> {
   const journals: AdoptableJournal[] = [];
@@ -32,8 +30,8 @@ export async function readJournals(dirs: readonly string[], platformId: number):
 }
 
 /**
- * Opens the journals of an account to bind them to an adopted ledger.
- * @throws UnsupportedFormatError; Error when one cannot be read or written
+ * To bind the journals to an adopted ledger.
+ * @throws UnsupportedFormatError; Error if one cannot be read or written
  */
 export async function openJournals(dirs: readonly string[], platformId: number): Promise<OpenJournals> {
   const opened: FileSendJournal[] = [];

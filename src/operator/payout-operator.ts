@@ -11,11 +11,11 @@ import { requeuePayout } from './requeue-payout.js';
 import { resolvePayout, type DecidedPayout, type Resolution } from './resolve-payout.js';
 import { setPause, type PauseState } from './set-pause.js';
 
-/** Which account an operator decides about, and how it reaches Redis and the gateway. */
+/** The operator's account, and its access to Redis and the gateway. */
 export interface PayoutOperatorOptions extends AccountConnectionOptions {
   /**
-   * Asked by {@link PayoutOperator.resolve} whether a transaction is a payout's payment. It stays open when the operator is
-   * closed. @defaultValue none: a txhash is taken unchecked only
+   * {@link PayoutOperator.resolve} asks it whether a transaction is a payout's payment. Stays open when the operator is
+   * closed. @defaultValue none: only an unchecked txhash is accepted
    */
   readonly gateway?: StatusGateway | undefined;
 }
@@ -49,34 +49,23 @@ export class PayoutOperator {
   }
 
   /**
-   * Puts a payout that the gateway rejected back into the queue: it is sent again.
+   * Queues a payout that the gateway rejected: it is sent again.
    * @returns the payout, `queued`
-   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
-   * @throws NotFoundError when there is no such payout
-   * @throws ConflictError when it is not `rejected`, or a payment was proved too late (`lateTxhash`), or, with a signer, no
-   * producer signed it
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
-   * @throws UnsupportedFormatError when the ledger was written by a newer version
-   * @throws ClosedError after {@link close}
+   * @throws ConflictError if it is not `rejected`, has a late payment (`lateTxhash`), or, with a signer, no producer
+   * signed it
    */
   async retry(payoutId: string, actor: Actor): Promise<Payout> {
     return requeuePayout(this.#use(), { payoutId, from: 'rejected' }, parseActor(actor), this.#signer);
   }
 
   /**
-   * Puts a payout that is held back into the queue, at its end. The worker checks it again before it is sent, and holds it
-   * again where the cause stands: nothing is granted by it. Of a payout that was sent before, the signer signs that an
-   * attempt paid nothing.
-   * @param options - `unpaidAttempt`: the number of that attempt, as the worker's message names it. A crash, or
-   * anyone who writes to Redis, can leave another number as the payout's last. @defaultValue the payout's last
+   * Queues a held payout, at the end. Releasing grants nothing: the worker checks it again, and holds it again if the
+   * cause remains. If the payout was sent before, the signer signs that an attempt paid nothing.
+   * @param options - `unpaidAttempt`: the number of that attempt, from the worker's message. A crash or a write to
+   * Redis can leave a different last attempt. @defaultValue the payout's last
    * @returns the payout, `queued`
-   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line, or `unpaidAttempt` is no
-   * whole number from 1 on, or there is no signer to state it
-   * @throws NotFoundError when there is no such payout
-   * @throws ConflictError when it is not `held`, or a payment was proved too late (`lateTxhash`)
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
-   * @throws UnsupportedFormatError when the ledger was written by a newer version
-   * @throws ClosedError after {@link close}
+   * @throws InvalidInputError also if `unpaidAttempt` is no whole number from 1 on, or has no signer
+   * @throws ConflictError if it is not `held`, or has a late payment (`lateTxhash`)
    */
   async release(
     payoutId: string,
@@ -88,22 +77,17 @@ export class PayoutOperator {
   }
 
   /**
-   * Decides what became of a payout that is `unknown`. A wrong `not_sent` pays twice: it is refused while the request may
-   * still be on its way, and beyond that the operator's word counts.
-   * @param payout - its id, or with the attempt that was decided about, so that a later one is not meant
+   * Decides the outcome of an `unknown` payout. A wrong `not_sent` pays twice: it is refused while the request may
+   * still be on its way. After that the operator's word counts.
+   * @param payout - its id, or its id with the attempt that was decided about, to exclude later ones
    * @returns the payout, now `in_progress` (sent), `queued` (not sent) or `cancelled` (written off)
-   * @throws InvalidInputError when the txhash names no transaction, or a text of the actor is unusable
-   * @throws InvalidConfigError when a txhash is to be checked and the operator has no gateway
-   * @throws NotFoundError when there is no such payout
-   * @throws ConflictError when it is not `unknown`, was sent again since, its request may still be on its way, or the txhash
-   * belongs to another payout, or, of one that was not sent and with a signer, no producer signed it
-   * @throws TransactionMismatchError when the gateway does not know the transaction, or its currency, address or amount are
-   * not the payout's; a {@link ConflictError}
-   * @throws GatewayUnavailableError when the gateway could not be asked
-   * @throws GatewayInvalidResponseError when the gateway's response makes no sense
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
-   * @throws UnsupportedFormatError when the ledger was written by a newer version
-   * @throws ClosedError after {@link close}
+   * @throws InvalidInputError also if the txhash names no transaction
+   * @throws InvalidConfigError if a txhash needs a check and there is no gateway
+   * @throws ConflictError if it is not `unknown`, was sent again, or its request may still be on its way; if the txhash
+   * belongs to another payout; for `not_sent` with a signer, if no producer signed it
+   * @throws TransactionMismatchError (a {@link ConflictError}) if the gateway does not know the transaction, or its
+   * currency, address or amount differ
+   * @throws GatewayUnavailableError, GatewayInvalidResponseError
    */
   async resolve(payout: string | DecidedPayout, resolution: Resolution, actor: Actor): Promise<Payout> {
     const decided = typeof payout === 'string' ? { payoutId: payout } : payout;
@@ -112,57 +96,41 @@ export class PayoutOperator {
   }
 
   /**
-   * Cancels a payout that is still queued or held, or gives up one that was rejected. It is never sent again.
+   * Cancels a queued or held payout, or gives up a rejected one. It is never sent again.
    * @returns the payout, `cancelled`
-   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
-   * @throws NotFoundError when there is no such payout
-   * @throws ConflictError when it is neither queued, held nor rejected
-   * @throws RedisUnavailableError when it may or may not have happened: asked again, a ConflictError that names `cancelled`
-   * says that it had
-   * @throws UnsupportedFormatError when the ledger was written by a newer version
-   * @throws ClosedError after {@link close}
+   * @throws ConflictError if it is neither queued, held nor rejected; asked again after an unknown outcome, one that
+   * names `cancelled` means success
    */
   async cancel(payoutId: string, actor: Actor): Promise<Payout> {
     return cancelPayout(this.#use(), payoutId, parseActor(actor));
   }
 
   /**
-   * Stops sending. Once it returns, nothing more is sent but the one payout that may be on its way; payouts are still
-   * accepted, and the status of sent ones is still polled.
-   * @returns the pause; `changed` is false when the account was paused already, and its first reason stays
-   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
-   * @throws UnsupportedFormatError when the ledger was written by a newer version
-   * @throws ClosedError after {@link close}
+   * Stops sending. After it returns, nothing is sent but the one payout that may be on its way. Payouts are still
+   * accepted, and sent ones are still polled.
+   * @returns the pause; `changed` is false if the account was already paused, and the first reason stays
    */
   async pause(actor: Actor): Promise<PauseState> {
     return setPause(this.#use().ledger, 'pause', parseActor(actor));
   }
 
   /**
-   * States that the account is new: nothing was ever sent for it, and no process sends for it, here or with another Redis. Its
-   * first worker then sends after one interval, instead of waiting `leaseMs` and `quarantineMs` for a sender that may still
-   * live. Where that is not true, such as after a Redis was emptied, two may send at the same time, and payouts twice.
-   * @returns false when it was stated before, and no worker has begun since
-   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
-   * @throws ConflictError when a process had the right to send before, a journal is known, or a payout was sent
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
-   * @throws UnsupportedFormatError when the ledger was written by a newer version
-   * @throws ClosedError after {@link close}
+   * States that the account is new: nothing was ever sent for it, and no process sends for it, here or with another
+   * Redis. Its first worker then sends after one interval. Otherwise it waits `leaseMs` and `quarantineMs` for a sender
+   * that may still live. A false statement, such as after Redis was emptied, may let two processes send at once and pay
+   * twice.
+   * @returns false if it was stated before and no worker has begun since
+   * @throws ConflictError if a process had the right to send before, a journal is known, or a payout was sent
    */
   async declareNew(actor: Actor): Promise<boolean> {
     return this.#use().ledger.declareNew(parseActor(actor));
   }
 
   /**
-   * Sends again after a pause. Settle its reason with the gateway first. What a signer signs is kept also where the account
-   * was not paused: a worker may keep a pause of its own.
-   * @returns how the account stands; `changed` is false when it was not paused
-   * @throws InvalidInputError when a text of the actor is empty, too long or more than one line
+   * Sends again after a pause. Settle its reason with the gateway first. The signed act is kept even if the account was
+   * not paused, because a worker may have a pause of its own.
+   * @returns the account's state; `changed` is false if it was not paused
    * @throws ConflictError while a send journal objects to the ledger: {@link adoptLedger} ends that
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
-   * @throws UnsupportedFormatError when the ledger was written by a newer version
-   * @throws ClosedError after {@link close}
    */
   async resume(actor: Actor): Promise<PauseState> {
     const { ledger } = this.#use();
@@ -171,28 +139,24 @@ export class PayoutOperator {
   }
 
   /**
-   * Accepts a ledger that forgot sends which the send journals have, as after Redis was flushed or restored from an older
-   * copy: each forgotten send comes back as what its journal says of it, and the workers send again. Carrying it out needs
-   * every journal of the account, or that the missing ones are given up.
-   * @returns what was found and what was changed; no adoption where journals and ledger agree
-   * @throws NotFoundError when a folder holds no journal of the account
-   * @throws InvalidInputError when a folder cannot be read, `giveUp` names no journal, or a text of the actor is unusable
-   * @throws ConflictError when journals or sends are missing and not given up; nothing was adopted
-   * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
-   * @throws UnsupportedFormatError when the ledger or a journal was written by a newer version
-   * @throws Error when a journal cannot be read or written; asking again is safe
-   * @throws ClosedError after {@link close}
+   * Accepts a ledger that forgot sends which the send journals have, as after a flush or an older backup of Redis. Each
+   * forgotten send is restored from its journal, and the workers send again. It needs every journal of the account, or
+   * the missing ones given up.
+   * @returns the findings and changes; no adoption if journals and ledger agree
+   * @throws NotFoundError if a folder holds no journal of the account
+   * @throws InvalidInputError also if a folder cannot be read or `giveUp` names no journal
+   * @throws ConflictError if journals or sends are missing and not given up; nothing was adopted
+   * @throws Error if a journal cannot be read or written; asking again is safe
    */
   async adoptLedger(options: AdoptLedgerOptions, actor: Actor): Promise<AdoptLedgerResult> {
     return adoptLedger(this.#use(), options, parseActor(actor), this.#signer);
   }
 
   /**
-   * States that the ledger's payments are of another gateway from now on, as a worker's `PAYOUT_AUDIENCE` names it: workers of
-   * the former one refuse then.
-   * @returns false when it was bound so before
-   * @throws InvalidConfigError when it is no audience; what the signer throws; RedisUnavailableError when it may or may not
-   * have happened; asking again is safe
+   * States that the ledger's payments belong to another gateway from now on, as a worker's `PAYOUT_AUDIENCE` names it.
+   * Workers of the former gateway then refuse to send.
+   * @returns false if it was already bound so
+   * @throws InvalidConfigError if the audience is invalid
    */
   async adoptGateway(audience: string, actor: Actor): Promise<boolean> {
     const { ledger } = this.#use();
@@ -201,7 +165,7 @@ export class PayoutOperator {
     return ledger.bind(named, parsed, await this.#signer?.signAccountAct(ledger.connection, 'adopt', parsed));
   }
 
-  /** Ends the connection that the operator opened. Safe to call twice; never waits for a Redis that is unavailable. */
+  /** Ends the connection that the operator opened. Safe to call twice; never waits for an unavailable Redis. */
   async close(): Promise<void> {
     this.#closing ??= this.#closeAccount();
     await this.#closing;

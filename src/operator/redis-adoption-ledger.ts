@@ -13,8 +13,8 @@ import type { AdoptionLedger } from './adoption.js';
 const TOKEN_BYTES = 6;
 
 /**
- * The ledger in Redis, for an adoption. Its last write is confirmed, and with it all those before: a failover that lost
- * them would lose the objections as well.
+ * The ledger in Redis, for an adoption. Confirming the last write confirms all before it: a failover that lost them
+ * would also lose the objections.
  */
 export function redisAdoptionLedger(payouts: PayoutLedger): AdoptionLedger {
   const { connection } = payouts;

@@ -5,21 +5,20 @@ import type { PayoutState } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { DecisionSigner } from './decision-signer.js';
 
-/** The payout, the state that it is in, and the attempt, where a later one is not meant. */
 export interface Requeue {
   readonly payoutId: string;
   readonly from: PayoutState;
   readonly attempt?: number;
-  /** The attempt of which the signer states that it paid nothing. @defaultValue the payout's last */
+  /** The attempt that the signer states as unpaid. @defaultValue the payout's last */
   readonly unpaidAttempt?: number | undefined;
 }
 
 /**
- * Puts a payout that was not paid back into the queue, with a new job.
+ * Queues an unpaid payout with a new job.
  * @param signer - signs that an attempt paid nothing, for workers that require it
  * @throws NotFoundError
- * @throws ConflictError when it is not in the state `from`, was sent again since, or may still be on its way
- * @throws RedisUnavailableError; what the signer throws
+ * @throws ConflictError if it is not in the state `from`, was sent again since, or may still be on its way
+ * @throws RedisUnavailableError; errors of the signer
  */
 export async function requeuePayout(
   { ledger, openQueues }: LedgerAccess,
@@ -44,7 +43,7 @@ async function sign(
   signer: DecisionSigner,
 ): Promise<{ readonly act?: string; readonly attempt?: number }> {
   const payout = await ledger.require(requeue.payoutId);
-  // One without any attempt, held or made unknown by an adoption, needs nobody's word.
+  // A payout without an attempt, held or made unknown by an adoption, needs no statement.
   if (payout.attempt === 0 && requeue.unpaidAttempt === undefined) return {};
   return { act: await signer.signResend(ledger.connection, payout, requeue, actor), attempt: payout.attempt };
 }

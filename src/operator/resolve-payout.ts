@@ -10,13 +10,13 @@ import type { DecisionSigner } from './decision-signer.js';
 import { requeuePayout } from './requeue-payout.js';
 import { verifyTransaction } from './verify-transaction.js';
 
-/** What became of a payout that is `unknown`. */
+/** The outcome of a payout that is `unknown`. */
 export type Resolution =
   | {
-      /** It was sent: from now on this transaction is followed until it is completed or failed. */
+      /** It was sent: this transaction is polled until it is completed or failed. */
       readonly kind: 'sent';
       readonly txhash: string;
-      /** Do not ask the gateway whether the transaction is the payout's: the operator vouches for it. @defaultValue false */
+      /** The operator vouches for the transaction, and the gateway is not asked. @defaultValue false */
       readonly unchecked?: boolean;
     }
   /** It was not sent: it is queued again and will be paid. */
@@ -27,23 +27,15 @@ export type Resolution =
 /** The payout that was decided about. */
 export interface DecidedPayout {
   readonly payoutId: string;
-  /** The attempt that was decided about: refused once the payout was sent again. @defaultValue whichever is the last */
+  /** The decision is refused once a later attempt was sent. @defaultValue the last attempt */
   readonly attempt?: number;
 }
 
 /**
- * Carries out what an operator decided about a payout that is `unknown`.
+ * Carries out an operator's decision about an `unknown` payout.
  * @param gateway - asked whether a transaction is the payout's
  * @param signer - signs `not_sent`, for workers that require it
- * @returns the payout as it is now
- * @throws InvalidInputError when the txhash names no transaction
- * @throws InvalidConfigError when a txhash is to be checked and there is no gateway
- * @throws NotFoundError
- * @throws ConflictError when it is not `unknown`, was sent again since, or may still be on its way
- * @throws TransactionMismatchError when the transaction is not its payment
- * @throws RedisUnavailableError
- * @throws GatewayUnavailableError
- * @throws GatewayInvalidResponseError; what the signer throws
+ * @throws see `PayoutOperator.resolve`
  */
 export async function resolvePayout(
   account: LedgerAccess,
@@ -81,7 +73,7 @@ async function resolveSent(
     ]);
   }
   const payout = await account.ledger.require(decided.payoutId);
-  // The gateway is asked about payouts only that its response can still change.
+  // Ask the gateway only if its response can still change the payout.
   if (payout.state !== 'unknown') throw wrongStateError(payout.payoutId, payout.state, 'unknown', 'in_progress');
   await verifyTransaction(gateway, txhash, payout);
   return followTransaction(account, decided, txhash, actor);

@@ -2,19 +2,18 @@ import type { Actor } from '../ledger/actor.js';
 import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 
-/** How the account stands after a pause or a resume. */
+/** The account's state after a pause or a resume. */
 export interface PauseState extends Pick<
   AccountStats,
   'platformId' | 'paused' | 'pausedReason' | 'pausedBy' | 'pausedAt'
 > {
-  /** False when it stood so before. */
+  /** False if it was already so. */
   readonly changed: boolean;
 }
 
 /**
- * Pauses or resumes an account, and reads how it stands now.
  * @param act - the signed act of a resume, as JSON
- * @throws as `PayoutLedger.pause` and `resume` do
+ * @throws see `PayoutLedger.pause` and `resume`
  */
 export async function setPause(
   ledger: PayoutLedger,

@@ -1,10 +1,9 @@
-/** How the advice to an operator depends on where it is shown. */
 export interface AdviceOptions {
-  /** Whether workers have a keyring, so that an operator has to sign what sends again. */
+  /** Whether workers have a keyring, so that an operator must sign what sends again. */
   readonly isSigned?: boolean;
 }
 
-/** On these, workers with a keyring believe nothing that no operator signed. */
+/** For these, workers with a keyring require an operator's signature. */
 const SIGNED_COMMANDS = [
   /^payouts retry /,
   /^payouts resume /,
@@ -14,7 +13,6 @@ const SIGNED_COMMANDS = [
 
 const REASON = ' --reason ';
 
-/** The command as an operator gives it: with the key that it needs where payouts have to be signed. */
 export function withKey(command: string, { isSigned = false }: AdviceOptions): string {
   if (!isSigned || !SIGNED_COMMANDS.some((signed) => signed.test(command))) return command;
   const at = command.lastIndexOf(REASON);

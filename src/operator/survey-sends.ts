@@ -2,28 +2,24 @@ import type { JournaledLedger, JournalEntry, SendLine, JournalItem, JournalPeer 
 import { wasSent } from '../journal/journal-view.js';
 import type { ForgottenSend, SenderLedger } from '../ledger/sender-ledger.js';
 
-/** A journal as it is on disk: everything that is kept, the oldest first. */
 export interface JournalItems {
   items(): AsyncIterable<JournalItem>;
 }
 
-/** Numbers of sends, both ends included. */
 export interface NumberRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** What journals have that a ledger does not know of. */
+/** What the journals have and the ledger lacks. */
 export interface SendSurvey {
   readonly forgotten: number;
-  /** Some of them, to be shown. */
   readonly firstForgotten: readonly ForgottenSend<JournalEntry>[];
   /**
-   * Sends of the same line that none of the journals has, and the ledger does not know either; also those that an adoption
-   * gave up which the ledger has forgotten.
+   * Sends that neither the journals nor the ledger have. Includes sends that an adoption gave up and the ledger has
+   * forgotten.
    */
   readonly unwitnessed: readonly NumberRange[];
-  /** Other journals that the journals know of. */
   readonly peers: readonly JournalPeer[];
 }
 
@@ -31,12 +27,12 @@ const SHOWN_SENDS = 20;
 const STEP = 250;
 
 /**
- * Finds the sends that a ledger forgot, and whether any is missing between them.
+ * Finds the sends that a ledger forgot, and gaps between them.
  *
- * Each send names the one before it, so the forgotten ones have to hang together: back to a send that the ledger knows.
- * Numbers alone would not tell, since a ledger that came back older gives them out again.
- * @param line - where the ledger's line of sends stands
- * @throws RedisUnavailableError; Error when a journal cannot be read
+ * Each send names the one before it, so the forgotten ones must form a chain back to a send that the ledger knows.
+ * Numbers alone prove nothing: a ledger that came back older assigns them again.
+ * @param line - the ledger's send counter and token
+ * @throws RedisUnavailableError; Error if a journal cannot be read
  */
 export async function surveySends(
   ledger: Pick<SenderLedger, 'findForgottenSends'>,
@@ -60,7 +56,7 @@ export async function surveySends(
         if (isSend(item) || isAdoption(item)) before = item;
         if ('peers' in item) for (const peer of item.peers) peers.set(peer.journalId, peer);
         if (isGivingUp(item)) forgottenAdoptions.push(item);
-        // A ledger that knows what follows an adoption has the adoption, and the doubt that it left, also for other journals.
+        // A ledger that knows what follows an adoption has the adoption and its doubt, also for other journals.
         const isKnown = isSend(item) ? !unknown.has(item) : isAdoption(item) && item.token === line.last;
         if (!isKnown) continue;
         for (const { token } of forgottenAdoptions) remembered.add(token);
@@ -79,7 +75,7 @@ export async function surveySends(
   return { forgotten, firstForgotten, unwitnessed, peers: [...peers.values()] };
 }
 
-/** @param loose - forgotten sends whose predecessor is not the entry before it, by the key of that predecessor */
+/** @param loose - forgotten sends whose predecessor is not the entry before them, by the predecessor's key */
 async function findUnwitnessed(
   ledger: Pick<SenderLedger, 'findForgottenSends'>,
   journals: readonly JournalItems[],
@@ -104,7 +100,7 @@ async function findUnwitnessed(
       if (isSend(item) && loose.has(keyBefore(item))) siblings.push(item);
     }
   }
-  // The ledger's own line goes through the predecessor, where it knows a send that follows it.
+  // If the ledger knows a send that follows the predecessor, it has the predecessor too.
   const forgotten = new Set((await ledger.findForgottenSends(siblings)).map(({ send }) => send));
   for (const sibling of siblings) if (!forgotten.has(sibling)) loose.delete(keyBefore(sibling));
   return [...loose].map(([key, { after }]) => ({
@@ -113,7 +109,7 @@ async function findUnwitnessed(
   }));
 }
 
-/** A journal in steps, each of which is one question to the ledger. */
+/** A journal in steps, one question to the ledger each. */
 export async function* inSteps(journal: JournalItems): AsyncGenerator<JournalItem[]> {
   let step: JournalItem[] = [];
   for await (const item of journal.items()) {
@@ -137,7 +133,6 @@ function isGivingUp(item: JournalItem): item is JournaledLedger {
   return 'gaveUp' in item;
 }
 
-/** Whether a send's predecessor is the entry before it in the same journal. */
 function follows({ after }: JournalEntry, before: JournalEntry | JournaledLedger | undefined): boolean {
   if (before === undefined) return after.sends === 0;
   return isNamed(after) ? after.token === before.token : after.sends === before.sends;
@@ -147,7 +142,7 @@ function keyBefore({ after }: JournalEntry): string {
   return isNamed(after) ? after.token : toNumberKey(after.sends);
 }
 
-/** A send of format 1 has no token; neither does the beginning of a ledger. Only its number tells it then. */
+/** A send of format 1 and the beginning of a ledger have no token, only a number. */
 function isNamed(after: SendLine['after']): after is { readonly sends: number; readonly token: string } {
   return after.token !== undefined && after.token !== '';
 }

@@ -5,11 +5,8 @@ import type { PaymentStatus, StatusGateway } from '../gateway/gateway.js';
 import type { Payout } from '../ledger/payout.js';
 
 /**
- * Verifies that a transaction is the payment of a payout: same currency, address and amount, all three named by the gateway.
- * @throws TransactionMismatchError when the gateway does not know the transaction, or describes another payment
- * @throws InvalidInputError when the txhash names no transaction
- * @throws GatewayUnavailableError when no complete response came
- * @throws GatewayInvalidResponseError when the response is not as documented
+ * Verifies that the gateway names the payout's currency, address and amount for a transaction. Throws as
+ * `PayoutOperator.resolve`.
  */
 export async function verifyTransaction(gateway: StatusGateway, txhash: string, payout: Payout): Promise<void> {
   const status = await fetchStatus(gateway, txhash);

@@ -2,7 +2,7 @@ import type { Payout } from '../ledger/payout.js';
 import { nextSteps, type NextStep } from './next-steps.js';
 import type { AdviceOptions } from './signed-command.js';
 
-/** The one thing that lets a held payout go, with the command where somebody has to do it. */
+/** What releases a held payout, with the command if a person must act. */
 export function whatFrees(payout: Payout, platformId: number, options: AdviceOptions = {}): NextStep {
   const { held } = payout;
   const step = (name: string): Pick<NextStep, 'command'> => {

@@ -3,17 +3,13 @@ import { readBatchCounts } from '../ledger/batch-counts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
 
-/** How far the payouts of a batch are. */
+/** Payouts of a batch by state. */
 export interface BatchStats extends Readonly<Record<PayoutState, number>> {
   readonly batch: string;
   readonly total: number;
 }
 
-/**
- * Counts the payouts of a batch by state.
- * @throws NotFoundError when no payout is in the batch
- * @throws RedisUnavailableError
- */
+/** @throws NotFoundError if the batch has no payouts; RedisUnavailableError */
 export async function readBatchStats(connection: LedgerConnection, batch: string): Promise<BatchStats> {
   const { total, counts } = await readBatchCounts(connection, batch);
   if (total === 0) throw new NotFoundError(`Batch ${batch} not found`);

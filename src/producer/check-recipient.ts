@@ -4,15 +4,13 @@ import { friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wall
 import type { Currency } from '../ledger/gateway-facts.js';
 
 /**
- * What may be given as the recipient of a new payout. It is asked at the intake only: what an earlier version accepted stays
+ * Rules for the recipient of a new payout. Only the intake checks them: a payout accepted by an earlier version stays
  * readable, and is sent.
  */
 
-/** What is known when a recipient is checked. */
 export interface RecipientRule {
-  /** Whether an address must have the checksum of the family that its form names. */
   readonly checksums: boolean;
-  /** What the gateway lists: of Base58 only the currency says which checksum belongs to it. */
+  /** The gateway's list: for Base58 only the currency determines the checksum. */
   readonly currencies?: readonly Currency[] | undefined;
 }
 
@@ -21,7 +19,7 @@ interface Recipient {
   readonly paymentId: number;
 }
 
-/** @throws InvalidInputError naming the rule that the address, or its tag, breaks */
+/** @throws InvalidInputError naming the broken rule */
 export function checkRecipient({ addressTo, paymentId }: Recipient, rule: RecipientRule): void {
   const [address, tag] = splitTag(addressTo);
   const wallet = parseWallet(address);
@@ -36,24 +34,26 @@ export function checkRecipient({ addressTo, paymentId }: Recipient, rule: Recipi
   throw new InvalidInputError([{ field: 'addressTo', message: `${problem} (got ${shown})` }]);
 }
 
-/** Whether the list of currencies says more of an address than its form does. */
 export function needsCurrencies({ addressTo }: Pick<Recipient, 'addressTo'>): boolean {
   const [address] = splitTag(addressTo);
   return WITHOUT_FORM.test(address) && parseWallet(address).family === undefined;
 }
 
-/** Characters without a shape of their own: of zero width, or of direction. */
+/** Invisible characters: zero width, or direction. */
 const HIDDEN = /\p{Cf}/u;
 
 function toCode(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 }
 
-/** Of networks whose addresses may have no form that is known here. */
+/** Of networks whose addresses may have a form unknown here. */
 const SCHEME =
   /^(bitcoin|litecoin|dogecoin|dash|zcash|ethereum|tron|monero|(web\+)?stellar|xrpl|ripple|solana|(web\+)?cardano|polkadot)$/i;
 
-/** What a QR code holds (BIP-21): no list has the wallet in this form, and the gateway would read its scheme as the wallet. */
+/**
+ * The content of a QR code (BIP-21). No list has the wallet in this form, and the gateway would take the scheme for the
+ * wallet.
+ */
 function findPaymentLink(address: string, tag: string | undefined, { family }: Wallet): string | undefined {
   const [behind = ''] = (tag ?? '').split('?');
   const isLink = behind.startsWith('//') || parseWallet(behind).family !== undefined;
@@ -85,14 +85,14 @@ function findWrongChecksum(
   return `is no address of ${name}, because its checksum (Base58Check) is wrong: ${COPY_AGAIN}`;
 }
 
-/** What may be meant as Base58. Shorter texts, and those with a hyphen within, are names that a gateway gave. */
+/** May be Base58. Shorter texts, and those with an inner hyphen, are names given by a gateway. */
 const WITHOUT_FORM = /^-?[A-Za-z0-9._]{20,}-?$/;
 
-/** Networks whose addresses have either this checksum or a form of their own, such as `bc1…`. */
+/** Networks whose addresses have this checksum or a form of their own, such as `bc1…`. */
 const BASE58CHECK =
   /^(BTC|BITCOIN|LTC|LITECOIN|DOGE|DOGECOIN|DASH|ZEC|ZCASH|BCH|BITCOINCASH|TRX|TRON|TRC20|XRP|RIPPLE)$/;
 
-/** By its name in parentheses, such as `USDT (TRC-20)`, else by its code. */
+/** By the network in parentheses, such as `USDT (TRC-20)`, else by the code. */
 function hasBase58Check(name: string): boolean {
   const network = /\(([^()]+)\)$/.exec(name)?.[1] ?? name;
   return BASE58CHECK.test(network.replace(/[^A-Za-z0-9]/g, '').toUpperCase());
@@ -102,13 +102,13 @@ function hasBase58Check(name: string): boolean {
 const BECH32_WITHOUT_TAG = /^(bc|tb|bcrt|ltc|tltc|rltc|ltcmweb|addr|addr_test|stake)1/;
 const MAX_XRP_TAG = 2 ** 32 - 1;
 
-/** What programs and spreadsheets make of a number. A sign behind the `e` tells it from an id in hexadecimal. */
+/** Numbers rewritten by programs and spreadsheets. A sign behind the `e` distinguishes them from a hexadecimal id. */
 const REWRITTEN_NUMBER =
   /^[-+]?(?:\d+e[-+]\d+|\d+[.,]\d*e[-+]?\d+|\d+[.,]0+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+)$/i;
 /** Fullwidth letters and digits, and numbers in the digits of other scripts. */
 const FOREIGN_DIGITS = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]|^(?!\d+$)\p{Nd}+$/u;
 
-/** A tag of XRP is a number. What TON calls a tag is a comment, so any text that can be meant is taken. */
+/** An XRP tag is a number. A TON tag is a comment, so any plausible text is accepted. */
 function findWrongTag(address: string, tag: string, { family, key }: Wallet): string | undefined {
   const isWithoutTag =
     family === 'evm' ||

@@ -4,9 +4,11 @@ import type { NewPayout } from '../ledger/payout.js';
 import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
 import { runOutside } from './run-outside.js';
 
-/** Payouts per script call: keeps Redis busy for less than a millisecond, and so leaves some of many calls for the next. */
+/**
+ * Payouts per script call: Redis is busy for under a millisecond, and some of many calls are left for the next group.
+ */
 const MAX_GROUP = 32;
-/** Script calls at a time: with one, Redis would wait while the callers get their results, and they while Redis works. */
+/** With one script call at a time, Redis would idle while callers get results, and callers while Redis works. */
 const AT_A_TIME = 2;
 
 interface Call {
@@ -16,15 +18,13 @@ interface Call {
 }
 
 /**
- * Lets calls that are made at the same time share a script call: Redis waits for its disk once for all of them. While two
- * groups are in Redis, the next gathers behind them.
+ * Shares script calls among concurrent calls, so Redis waits for its disk once for all. While two groups are in Redis,
+ * the next one gathers.
  */
 export class EnqueueGroups {
   readonly #ledger: Pick<PayoutLedger, 'enqueue'>;
   readonly #waiting: Call[] = [];
-  /** Those for which a caller waits. */
   readonly #open = new Set<Call>();
-  /** The groups that are in Redis. */
   readonly #asking = new Set<Promise<void>>();
   #running = 0;
 
@@ -33,8 +33,8 @@ export class EnqueueGroups {
   }
 
   /**
-   * @throws RedisUnavailableError also when a group in front of it found Redis unavailable: a call waits for one time
-   * limit, not for one after the other; what the ledger throws otherwise
+   * @throws RedisUnavailableError also if an earlier group found Redis unavailable, so that a call waits for one time
+   * limit only
    */
   async enqueue(payout: NewPayout): Promise<EnqueueResult> {
     return new Promise((resolve, reject) => {
@@ -45,14 +45,14 @@ export class EnqueueGroups {
     });
   }
 
-  /** Resolves once the calls that are open now have ended, whatever is called meanwhile; never rejects. */
+  /** Resolves once the calls open now have ended, whatever is called meanwhile; never rejects. */
   async settled(): Promise<void> {
     const calls = [...this.#open];
     while (calls.some((call) => this.#open.has(call))) {
-      // Between two groups none is asking.
+      // Between two groups no call is running.
       await (this.#asking.size === 0 ? nextTurn() : Promise.race(this.#asking));
     }
-    // Who made them continues first.
+    // Lets the callers continue first.
     await nextTurn();
   }
 
@@ -62,7 +62,7 @@ export class EnqueueGroups {
   }
 
   async #run(): Promise<void> {
-    // Callers that got their results together call again together, each some microtasks later than the other.
+    // Callers that got results together call again together, a few microtasks apart.
     await nextTurn();
     while (this.#waiting.length > 0) {
       const asking = this.#ask(this.#waiting.splice(0, MAX_GROUP));
@@ -92,8 +92,8 @@ export class EnqueueGroups {
   }
 
   /**
-   * One record that somebody damaged fails the script of a whole group: asked one by one, only its own call fails. Those that
-   * the failed script had accepted are found there then, and are not `created`.
+   * A damaged record fails the script of its whole group. Asked one by one, only its own call fails. Payouts that the
+   * failed script accepted are then not `created`.
    */
   async #askEach(group: readonly Call[], error: unknown): Promise<void> {
     const [first, ...others] = group;

@@ -6,25 +6,24 @@ import type { PayoutState } from '../ledger/states.js';
 export interface EnqueuedPayout {
   readonly payoutId: string;
   readonly state: PayoutState;
-  /** False when it was there already, with the same data. */
+  /** False if it existed with the same data. */
   readonly created: boolean;
 }
 
-/** What became of one payout of many. A conflict is a value here: the others are not held up by it. */
+/** The result for one payout of many. A conflict is a value, so it does not stop the others. */
 export type BulkResult =
   | ({ readonly kind: 'created' | 'existing' } & EnqueuedPayout)
   | {
       readonly kind: 'conflict';
       readonly payoutId: string;
-      /** Of the payout that is there. */
       readonly state: PayoutState;
-      /** In which it differs from the one that was given. */
+      /** The fields that differ from the existing payout. */
       readonly fields: readonly string[];
-      /** It was final and retention removed it, so it is unknown whether it differs. */
+      /** Retention removed the final payout, so differences are unknown. */
       readonly removed?: true;
     };
 
-/** What became of payouts that were enqueued together. */
+/** The results of payouts that were enqueued together. */
 export interface BulkEnqueue {
   /** One for each payout, in the order given. */
   readonly results: readonly BulkResult[];
@@ -33,14 +32,13 @@ export interface BulkEnqueue {
   readonly conflicts: number;
 }
 
-/** The results of payouts that were enqueued together. */
 export function toBulkEnqueue(found: readonly EnqueueResult[]): BulkEnqueue {
   const results = found.map(toBulkResult);
   const count = (kind: BulkResult['kind']): number => results.filter((result) => result.kind === kind).length;
   return { results, created: count('created'), existing: count('existing'), conflicts: count('conflict') };
 }
 
-/** @throws ConflictError when the payoutId is there with other data */
+/** @throws ConflictError if the payoutId exists with other data */
 export function toEnqueuedPayout(found: EnqueueResult): EnqueuedPayout {
   const result = toBulkResult(found);
   if (result.kind !== 'conflict') {

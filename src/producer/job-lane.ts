@@ -5,13 +5,12 @@ import type { JobTrace } from '../queues/job-trace.js';
 import type { JobSource } from '../queues/payout-queues.js';
 import { runOutside } from './run-outside.js';
 
-/** Jobs that are added together, where each comes from a call of its own. */
 const JOBS_PER_BATCH = 250;
-/** Between two batches that are not full, in ms: each costs Redis two waits for its disk, which `enqueue` feels. */
+/** Pause between two partial batches, in ms. Each batch costs Redis two waits for its disk, which delay `enqueue`. */
 const REST_MS = 50;
-/** From this number of waiting jobs on, callers wait for their own: what is in memory is bounded. */
+/** From this number of waiting jobs on, callers wait for theirs, to bound memory. */
 const FULL = 1_000;
-/** Payouts that waited longer are left to the outbox, in ms: the worker has taken them up by now. */
+/** Payouts that waited longer, in ms, are left to the outbox: the worker has them by now. */
 const TOO_LATE_MS = 5_000;
 
 export interface JobLaneOptions extends AccountQueues {
@@ -26,8 +25,8 @@ interface Entry extends AcceptedPayouts {
 }
 
 /**
- * Brings accepted payouts into the queue behind the calls that enqueued them, in the order of these calls: one batch after
- * the other adds its jobs and clears the outbox. Whatever fails, or ends with the process, is in the outbox still.
+ * Adds the jobs of accepted payouts behind the calls, in call order. Batch by batch, it adds jobs and clears the
+ * outbox. Whatever fails, or ends with the process, is still in the outbox.
  */
 export class JobLane {
   readonly #options: JobLaneOptions;
@@ -41,15 +40,14 @@ export class JobLane {
     this.#options = options;
   }
 
-  /** Whether so much waits that callers have to wait for their own. */
   get isFull(): boolean {
     return this.#waitingJobs >= FULL;
   }
 
   /**
-   * Takes payouts behind all that it was given before, and begins their span in the caller's trace.
-   * @param isAwaited - the caller waits for it, so it does not wait for others to share a batch
-   * @returns resolves once they have their jobs, or are left to the outbox; never rejects
+   * Queues payouts in order, and begins their span in the caller's trace.
+   * @param isAwaited - the caller waits, so do not wait for others to share a batch
+   * @returns resolves once the jobs are added or left to the outbox; never rejects
    */
   async deliver(accepted: AcceptedPayouts, { isAwaited }: { readonly isAwaited: boolean }): Promise<void> {
     const jobs = countJobs(accepted);
@@ -64,7 +62,6 @@ export class JobLane {
     return settled;
   }
 
-  /** Resolves once all that it was given has a job, or is left to the outbox; never rejects. */
   async settled(): Promise<void> {
     if (this.#isRunning) await this.deliver({ fresh: [], waiting: [] }, { isAwaited: true });
   }
@@ -76,7 +73,7 @@ export class JobLane {
       const startedAt = this.#options.clock.now();
       const batch = this.#take();
       const isAdded = await this.#options.relay.tryAddAccepted(batch.flatMap(toJobSources));
-      // The outbox is cleared while the next batch is added; the order matters among the jobs only.
+      // The outbox is cleared while the next batch is added. Only the order of jobs matters.
       await clearing;
       clearing = this.#finish(batch, isAdded);
       await this.#rest(startedAt);
@@ -105,7 +102,7 @@ export class JobLane {
     }
   }
 
-  /** A job that is added after the worker has sent its payout would cost the queue a second. */
+  /** A job added after its payout was sent would cost the queue a second. */
   #leaveLate(): void {
     const { clock, relay } = this.#options;
     const oldest = clock.now() - TOO_LATE_MS;
@@ -125,7 +122,6 @@ export class JobLane {
     return this.#waitingJobs < JOBS_PER_BATCH && this.#awaited === 0;
   }
 
-  /** Lets the next batch gather. */
   async #rest(since: number): Promise<void> {
     const { clock } = this.#options;
     const leftMs = REST_MS - (clock.now() - since);

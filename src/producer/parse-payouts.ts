@@ -4,17 +4,14 @@ import { payoutInputSchema, type NewPayout, type PayoutInput } from '../ledger/p
 import { checkRecipient, type RecipientRule } from './check-recipient.js';
 import type { PayoutSigner } from './producer-control.js';
 
-/** Checks what is given to be enqueued or signed. @throws InvalidInputError naming field, rule and value */
+/** Checks a payout to enqueue or sign. @throws InvalidInputError naming field, rule and value */
 export function parsePayout(input: unknown, rule: RecipientRule): NewPayout {
   const payout = parseInput(payoutInputSchema, input);
   checkRecipient(payout, rule);
   return asItIsNow(payout);
 }
 
-/**
- * Checks payouts that are given together.
- * @throws InvalidInputError naming every problem with the payout's index, such as `[3].amount`
- */
+/** @throws InvalidInputError naming every problem with the payout's index, such as `[3].amount` */
 export function parsePayouts(
   inputs: readonly PayoutInput[],
   rule: RecipientRule,
@@ -27,7 +24,6 @@ export function parsePayouts(
   });
 }
 
-/** Checks each of several. @throws InvalidInputError naming every problem with the index */
 export function checkEach<Given, Result>(all: readonly Given[], check: (one: Given) => Result): Result[] {
   const results: Result[] = [];
   const problems: Problem[] = [];
@@ -43,7 +39,7 @@ export function checkEach<Given, Result>(all: readonly Given[], check: (one: Giv
   return results;
 }
 
-/** With a copy of its metadata, since the application may change its own object before the ledger has it. */
+/** Copies the metadata, because the application may change its object before the ledger has it. */
 function asItIsNow(payout: NewPayout): NewPayout {
   const { metadata } = payout;
   if (metadata === undefined) return payout;

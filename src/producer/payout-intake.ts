@@ -7,15 +7,15 @@ import { EnqueueGroups } from './enqueue-groups.js';
 import { JobLane } from './job-lane.js';
 import type { PayoutSigner } from './producer-control.js';
 
-/** Large enough to make round trips cheap, small enough to leave Redis time for others. */
+/** Large enough for cheap round trips, small enough to leave Redis time for others. */
 export const CHUNK_SIZE = 1_000;
 
-/** Closing waits for the jobs of accepted payouts for this long, in ms. */
+/** How long closing waits for the jobs of accepted payouts, in ms. */
 const DRAIN_MS = 5_000;
 
 /**
- * Accepts payouts for an account. A payout is accepted once the ledger's script has it, with its entry in the outbox; its job
- * follows behind.
+ * Accepts payouts for an account. A payout is accepted once the ledger's script has stored it with its outbox entry.
+ * Its job follows.
  */
 export class PayoutIntake {
   readonly #account: LedgerAccess;
@@ -28,16 +28,13 @@ export class PayoutIntake {
     this.#lane = lane;
   }
 
-  /** Opens the queues first: nothing may fail between the ledger's change and the job but Redis. */
+  /** Opens the queues first: between the ledger's change and the job, only Redis may fail. */
   static async open(account: LedgerAccess): Promise<PayoutIntake> {
     const { queues, relay } = await account.openQueues();
     return new PayoutIntake(account, new JobLane({ queues, relay, clock: account.clock }));
   }
 
-  /**
-   * Writes a payout to the ledger, and leaves its job to the lane.
-   * @throws RedisUnavailableError when the ledger cannot be written
-   */
+  /** @throws RedisUnavailableError if the ledger cannot be written */
   async enqueue(payout: NewPayout): Promise<EnqueueResult> {
     const result = await this.#groups.enqueue(payout);
     const jobless = findJobless([payout], [result]);
@@ -48,12 +45,12 @@ export class PayoutIntake {
   }
 
   /**
-   * Writes payouts to the ledger, chunk by chunk: while Redis writes one, the jobs of the one before are prepared.
-   * @param chunks - each of some {@link CHUNK_SIZE} payouts; the next is read while Redis writes the one before
-   * @param signer - signs those that are not signed yet; undefined where payouts are not signed. A chunk is signed when its
-   * turn comes, so that signing never keeps the process busy for long, and no signature is older than its payout
-   * @returns the results of one chunk after the other; when it ends, all have their jobs or are left to the outbox
-   * @throws RedisUnavailableError when the ledger cannot be written; earlier chunks stay accepted
+   * Writes payouts to the ledger by chunks. While Redis writes one, the previous one's jobs are prepared.
+   * @param chunks - of about {@link CHUNK_SIZE} payouts; the next is read during a write
+   * @param signer - signs unsigned payouts, chunk by chunk. So signing never blocks the process for long, and no
+   * signature predates its payout
+   * @returns the results chunk by chunk; at the end all have their jobs or are left to the outbox
+   * @throws RedisUnavailableError if the ledger cannot be written; earlier chunks stay accepted
    */
   async *enqueueChunks(
     chunks: Iterable<readonly NewPayout[]> | AsyncIterable<readonly NewPayout[]>,
@@ -72,8 +69,8 @@ export class PayoutIntake {
         const chunk = next.value;
         const given = signer === undefined ? chunk : chunk.map((payout) => signer.sign(payout));
         const writing = unhandledLater(this.#account.ledger.enqueue(given));
-        // Two chunks of jobs at a time, or a Redis that is slow with them would have all of them in memory. With one, the jobs
-        // would be prepared only when the script has run: the outbox is cleared behind it.
+        // Two chunks of jobs at a time: more would fill memory if Redis is slow. With one, the jobs would be prepared
+        // only after the script has run, because the outbox is cleared behind it.
         await before;
         deliver();
         const reading = unhandledLater(reader.next());
@@ -89,7 +86,6 @@ export class PayoutIntake {
     }
   }
 
-  /** Resolves once every payout that was accepted until now has its job, or is left to the outbox; never rejects. */
   async settled(): Promise<void> {
     await this.#groups.settled();
     await this.#lane.settled();
@@ -106,18 +102,16 @@ async function* toAsync<Item>(items: Iterable<Item> | AsyncIterable<Item>): Asyn
   return undefined;
 }
 
-/** A promise whose error is met later, when it is awaited. */
 function unhandledLater<Result>(promise: Promise<Result>): Promise<Result> {
   promise.catch(() => undefined);
   return promise;
 }
 
-/** Cuts payouts into chunks of {@link CHUNK_SIZE}. */
 export function* inChunks(payouts: readonly NewPayout[]): Generator<readonly NewPayout[]> {
   for (let start = 0; start < payouts.length; start += CHUNK_SIZE) yield payouts.slice(start, start + CHUNK_SIZE);
 }
 
-/** New payouts, and those still queued: an enqueue that ended half-way may have left them without a job. */
+/** New payouts, and those still queued: a half-finished enqueue may have left them without a job. */
 function findJobless(payouts: readonly NewPayout[], results: readonly EnqueueResult[]): AcceptedPayouts | undefined {
   const fresh = payouts.filter((_, index) => results[index]?.kind === 'created');
   const waiting = results.flatMap((result) =>

@@ -29,7 +29,7 @@ export interface PayoutProducerOptions extends AccountConnectionOptions {
   readonly checkAddresses?: boolean | undefined;
 }
 
-/** The gateway's list of currencies hardly ever changes. */
+/** The gateway's list of currencies rarely changes. */
 const KEEP_CURRENCIES_MS = 5 * 60_000;
 
 const MAX_PAGE_SIZE = 1_000;
@@ -74,15 +74,16 @@ export class PayoutProducer {
   }
 
   /**
-   * Accepts a payout. The same payoutId with the same data is the same payout, however often and from wherever it is
-   * given, so a call whose outcome is unclear is simply made again. With a `signingKey` that renews the signature, as long as
-   * no send was begun. A payout that has a signature (`key`, `signature`, `issuedAt`, `expiresAt`) keeps it.
+   * Accepts a payout. The same payoutId with the same data is the same payout, so repeat a call whose outcome is
+   * unclear. With a `signingKey` a repeated call renews the signature until the first send begins. A payout that has a
+   * signature (`key`, `signature`, `issuedAt`, `expiresAt`) keeps it.
    *
-   * It returns once the ledger has the payout. The job that has it sent follows within some tens of milliseconds, in the order
-   * of the calls. A process that ends before loses nothing: the worker that holds the lease finds the payout in the outbox
-   * and adds the job, some four seconds after the call at the latest.
-   * @throws InvalidInputError naming field, rule and value; ConflictError when the payoutId is there with other data,
-   * naming the fields; RedisUnavailableError; ClosedError
+   * Returns once the ledger has the payout. The job follows within tens of milliseconds, in call order. If the process
+   * ends first, the worker that holds the lease finds the payout in the outbox. It adds the job about four seconds
+   * after the call at the latest.
+   * @throws InvalidInputError naming field, rule and value
+   * @throws ConflictError if the payoutId exists with other data, naming the fields
+   * @throws RedisUnavailableError, ClosedError
    */
   async enqueue(input: PayoutInput): Promise<EnqueuedPayout> {
     this.#use();
@@ -93,11 +94,11 @@ export class PayoutProducer {
   }
 
   /**
-   * Accepts many payouts, as if each were given to `enqueue` in turn, but faster and with conflicts as values. It returns once
-   * their jobs were added as well, or are left to the worker.
-   * @throws InvalidInputError when any payout breaks a rule, naming each as `[3].amount`; nothing is enqueued then
-   * @throws RedisUnavailableError when Redis became unavailable; some payouts may have been accepted, and asking again is safe
-   * @throws Error also where somebody damaged the record of one of them in Redis; it is the same with those
+   * Accepts many payouts as if each were given to `enqueue` in turn, but faster and with conflicts as values. Returns
+   * once their jobs are added, or are left to the worker.
+   * @throws InvalidInputError naming each broken rule as `[3].amount`; nothing is enqueued then
+   * @throws RedisUnavailableError; some payouts may then have been accepted, and asking again is safe
+   * @throws Error if a record in Redis is damaged; asking again is safe here too
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
     this.#use();
@@ -111,42 +112,42 @@ export class PayoutProducer {
     return toBulkEnqueue(results);
   }
 
-  /** One payout with its history, or undefined. @throws RedisUnavailableError */
+  /** One payout with its history, or undefined. */
   async get(payoutId: string): Promise<Payout | undefined> {
     return this.#read(payoutId);
   }
 
-  /** The payout that has this transaction, or undefined. @throws InvalidInputError, RedisUnavailableError */
+  /** The payout of this transaction, or undefined. @throws InvalidInputError */
   async getByTxhash(txhash: string): Promise<Payout | undefined> {
     const { ledger } = this.#use();
     const payoutId = await ledger.findByTxhash(parseInput(txhashField, txhash));
     return payoutId === undefined ? undefined : this.#read(payoutId);
   }
 
-  /** One page of the payouts in a state, or in a batch. @throws InvalidInputError, RedisUnavailableError */
+  /** One page of the payouts in a state or a batch. @throws InvalidInputError */
   async list(options: ListOptions): Promise<PayoutPage> {
     const { payouts, next } = await listPayouts(this.#use().ledger.connection, parseInput(listSchema, options));
     return { payouts: payouts.map((payout) => this.#verified(payout)), next };
   }
 
-  /** The account at a glance: payouts by state, the pause, the sender. @throws RedisUnavailableError */
+  /** The account at a glance: payouts by state, the pause, the sender. */
   async stats(): Promise<AccountStats> {
     return readAccountStats(this.#use().ledger.connection);
   }
 
-  /** The payouts of a batch by state. @throws InvalidInputError, NotFoundError, RedisUnavailableError */
+  /** The payouts of a batch by state. @throws InvalidInputError, NotFoundError */
   async batchStats(batch: string): Promise<BatchStats> {
     return readBatchStats(this.#use().ledger.connection, parseInput(batchField, batch));
   }
 
   /**
-   * Cancels a payout that is still queued or held, or gives up one that was rejected.
-   * @param options - who cancels it and why, as its history will tell
+   * Cancels a payout that is queued or held, or gives up a rejected one.
+   * @param options - who cancels it and why, for its history
    * @returns the cancelled payout
    * @throws NotFoundError
-   * @throws ConflictError when it is neither queued, held nor rejected, naming its state
-   * @throws RedisUnavailableError when it may or may not have happened: asked again, a ConflictError that names `cancelled`
-   * says that it had
+   * @throws ConflictError if it is neither queued, held nor rejected, naming its state
+   * @throws RedisUnavailableError if the outcome is unknown; asked again, a ConflictError that names `cancelled` means
+   * success
    */
   async cancel(payoutId: string, options: { readonly by?: string; readonly reason?: string } = {}): Promise<Payout> {
     const account = this.#use();
@@ -156,11 +157,11 @@ export class PayoutProducer {
   }
 
   /**
-   * Waits until a payout is completed, failed, held, rejected, unknown or cancelled: final, or in need of somebody. One that a policy
-   * holds until a time, and that needs no approval, is sent by itself: that is waited for.
-   * @param options - `timeoutMs`: how long at most
+   * Waits until a payout is completed, failed, held, rejected, unknown or cancelled: final, or in need of a person. It
+   * also waits while a policy holds a payout until a time without an approval, because that is then sent.
+   * @param options - `timeoutMs`: the longest wait
    * @returns the payout in that state
-   * @throws WaitTimeoutError saying the state it is in; NotFoundError; ClosedError
+   * @throws WaitTimeoutError naming its state; NotFoundError; ClosedError
    */
   async waitFor(payoutId: string, options: { readonly timeoutMs: number }): Promise<Payout> {
     const { ledger, clock } = this.#use();
@@ -170,12 +171,11 @@ export class PayoutProducer {
   }
 
   /**
-   * The account's events for an application that must not miss any: each at least once, all to one consumer of a group at
-   * a time, in the order in which they happened. An event counts as handled when the loop asks for the next; after a
-   * `break` or an error in the loop it comes again. When a consumer dies, another continues after `claimAfterMs` with the
-   * event that was in its hands. An unavailable Redis is waited for.
-   * @example
-   * for await (const event of producer.events({ group: 'ledger', consumer: hostname() })) await book(event);
+   * The account's events for an application that must miss none. Each comes at least once, in order, to one consumer of
+   * a group at a time. An event counts as handled when the loop asks for the next. After a `break` or an error in the
+   * loop it comes again. If a consumer dies, another continues with its current event after `claimAfterMs`. Waits for
+   * an unavailable Redis.
+   * @example for await (const event of producer.events({ group: 'ledger', consumer: hostname() })) await book(event);
    * @throws InvalidInputError, ClosedError
    */
   events(options: EventsOptions): AsyncGenerator<PayoutEvent, void, undefined> {
@@ -185,8 +185,8 @@ export class PayoutProducer {
   }
 
   /**
-   * Calls a listener whenever a payout comes into a state, or the account is `paused`, `resumed` or `ledger_adopted` (see
-   * {@link PayoutEventType}), from now until the producer is closed. For screens and logs: what happens while this process is down is missed.
+   * Calls a listener for a payout's new state or an event of the account (see {@link PayoutEventType}), until the
+   * producer is closed. For screens and logs: events during downtime are missed.
    * @throws ClosedError
    */
   on(name: PayoutEventName, listener: PayoutEventListener): this {
@@ -196,15 +196,15 @@ export class PayoutProducer {
     return this;
   }
 
-  /** Calls the listener no more. */
+  /** Removes a listener. */
   off(name: PayoutEventName, listener: PayoutEventListener): this {
     this.#listeners?.off(name, listener);
     return this;
   }
 
   /**
-   * Adds the jobs of the payouts that were accepted, and ends the connection that the producer opened. It waits for a slow or
-   * unavailable Redis for some seconds at most: what is left is in the outbox. Safe to call twice.
+   * Adds the jobs of accepted payouts, and ends the connection that the producer opened. Waits some seconds at most for
+   * a slow Redis: the outbox has the rest. Safe to call twice.
    */
   async close(): Promise<void> {
     this.#closed.abort();
@@ -217,7 +217,7 @@ export class PayoutProducer {
     await this.#account.close();
   }
 
-  /** Checks what only the currency tells of an address. The list is read again beside the calls, which stay in their order. */
+  /** Checks an address by its currency. Refreshing the list runs beside the calls and does not reorder them. */
   #checkCurrency(payout: NewPayout): void {
     if (!this.#checksums || !needsCurrencies(payout)) return;
     checkRecipient(payout, { checksums: true, currencies: this.#currencies });

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * Runs work outside of whatever called it. What serves many callers must not stand in the trace, or keep alive the storage, of
- * the one whose call happens to begin it.
+ * Runs work outside its caller's async context. Shared work must not belong to the trace of the call that happens to
+ * begin it, or keep that call's storage alive.
  */
 export const runOutside = AsyncLocalStorage.snapshot();

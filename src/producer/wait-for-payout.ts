@@ -14,7 +14,7 @@ export interface WaitOptions {
 }
 
 /**
- * Looks at a payout, less and less often, until it is settled. An unavailable Redis is waited for as well.
+ * Polls a payout at growing intervals until it is settled. Waits for an unavailable Redis too.
  * @throws NotFoundError, WaitTimeoutError, ClosedError
  */
 export async function waitForPayout(
@@ -35,12 +35,11 @@ export async function waitForPayout(
   }
 }
 
-/** One that is held until a time, and needs nobody, is sent by itself. */
+/** A payout that is only held until a time is sent without a person. */
 function isSettled({ state, held }: Payout): boolean {
   return SETTLED_STATES.includes(state) && (held?.until === undefined || held.needs !== undefined);
 }
 
-/** @returns the payout, or why it cannot be seen now */
 async function look(
   read: (payoutId: string) => Promise<Payout | undefined>,
   payoutId: string,

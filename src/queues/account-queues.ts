@@ -10,21 +10,18 @@ export interface AccountQueuesOptions {
   readonly ledger: PayoutLedger;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Traces payouts from enqueue to send. @defaultValue none */
   readonly telemetry?: Telemetry | undefined;
-  /** Opens the queues without writing their settings into Redis. @defaultValue false */
+  /** See `openLedger`. @defaultValue false */
   readonly readOnly?: boolean;
   /** Before the first status poll of a payout, in ms. @defaultValue 0 */
   readonly firstPollAfterMs?: number;
 }
 
-/** The queues of an account, and what brings its payouts into them. */
 export interface AccountQueues {
   readonly queues: PayoutQueues;
   readonly relay: OutboxRelay;
 }
 
-/** Opens the queues of an account on the connection of its ledger. */
 export function createAccountQueues(options: AccountQueuesOptions): AccountQueues {
   const { ledger, clock, logger, telemetry, readOnly = false, firstPollAfterMs = 0 } = options;
   const queues = new PayoutQueues(ledger.connection.redis, {

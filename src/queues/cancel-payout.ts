@@ -5,12 +5,8 @@ import { UNSENT_STATES } from '../ledger/states.js';
 import type { LedgerAccess } from './open-ledger.js';
 
 /**
- * Cancels a payout that was not sent (queued, held), or gives up one that was rejected.
- * @param jobsAdded - waits for jobs that are being added right now, for one of them may be the payout's
- * @returns the cancelled payout
- * @throws NotFoundError
- * @throws ConflictError when something was sent, naming its state
- * @throws RedisUnavailableError when it may or may not have happened
+ * See `PayoutProducer.cancel`.
+ * @param jobsAdded - waits for jobs that are being added, because one may be the payout's
  */
 export async function cancelPayout(
   { ledger, openQueues, logger }: LedgerAccess,

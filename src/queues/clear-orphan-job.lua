@@ -1,15 +1,14 @@
--- Removes what is left of a job that no worker will ever run, so that a new job can be added under its id. The job is looked
--- at once more in the same step: one that only moved since the caller looked stays as it is.
+-- Removes the remains of a job that no worker will ever run, so that a new job can have its id. The same step checks the
+-- job once more: a job that only moved since the caller's check stays.
 -- KEYS: the job's hash, its lock, then of its queue: wait, paused, active, prioritized, delayed, completed, failed
--- ARGV: job id, how many entries of a waiting list to search from either end, the structure in which the caller saw the job
---   ('' = none), the end of that list from which it is nearer (1 = head, -1 = tail)
--- Returns: 0 the job is well, or in the hands of a worker; 1 nothing is left of it;
---   2 a worker runs it, and it stands among the active jobs again
+-- ARGV: job id, entries of a waiting list to search from either end, the structure in which the caller saw the job
+--   ('' = none), the nearer end of that list (1 = head, -1 = tail)
+-- Returns: 0 the job is well or running; 1 nothing is left of it; 2 it is running, and is active again
 local hash, lock, wait, paused, active, prioritized, delayed, completed, failed = unpack(KEYS)
 local id, entries, seen, direction = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 
--- From which end of a waiting list the job is found. A long list is not searched to the end: jobs enter and leave at its
--- ends, and those in between the caller has seen.
+-- The end of a waiting list near which the job is. The middle of a long list is not searched: jobs enter and leave at the
+-- ends, and the caller has seen the rest.
 local function end_of(list)
   if redis.call('LPOS', list, id, 'RANK', -1, 'MAXLEN', entries) then return -1 end
   if redis.call('LPOS', list, id, 'MAXLEN', entries) then return 1 end
@@ -32,7 +31,7 @@ local is_locked = redis.call('EXISTS', lock) == 1
 if is_live then
   if is_placed() then return 0 end
   if is_locked then
-    -- BullMQ ends a job only where it finds it among the active ones, and so does its check for workers that have died.
+    -- BullMQ, and its check for dead workers, end a job only if it is among the active ones.
     redis.call('LPUSH', active, id)
     return 2
   end

@@ -1,19 +1,19 @@
-/** Slots per entry, at least: a fuller table is searched for longer. */
+/** Minimum slots per entry. A fuller table is slower to search. */
 const ROOM = 1.5;
 const FIRST_CAPACITY = 1_024;
-/** Different ones for the two halves, so that texts which share the one do not share the other. */
+/** Different, so that texts sharing one half do not share the other. */
 const LOW = { start: 0x811c9dc5, factor: 0x01000193 };
 const HIGH = { start: 0x9e3779b9, factor: 0x85ebca6b };
 
 /**
- * A map from texts to a few values that takes 14 to 27 bytes an entry where a Map takes 100: of each text it keeps a hash of
- * 64 bits only. Two of 100,000 texts share theirs with a probability of 1 in 10^9.
+ * Maps texts to a few values in 14 to 27 bytes an entry; a Map takes 100. It keeps only a 64-bit hash of each text.
+ * Among 100,000 texts, two share a hash with a probability of 1 in 10^9.
  */
 export class CompactMap<Value> {
   #values: Value[] = [];
   #low = new Uint32Array(FIRST_CAPACITY);
   #high = new Uint32Array(FIRST_CAPACITY);
-  /** The number of the entry's value, from 1; 0 marks a free slot. */
+  /** Number of the entry's value, from 1; 0 marks a free slot. */
   #codes = new Uint8Array(FIRST_CAPACITY);
   #size = 0;
 
@@ -21,10 +21,7 @@ export class CompactMap<Value> {
     return this.#size;
   }
 
-  /**
-   * Replaces what was there.
-   * @throws RangeError at the 256th value that differs from the others
-   */
+  /** @throws RangeError at the 256th distinct value */
   set(text: string, value: Value): void {
     if (this.#size * ROOM >= this.#codes.length) this.#grow();
     this.#put(hash(text, LOW), hash(text, HIGH), this.#codeOf(value));
@@ -50,7 +47,7 @@ export class CompactMap<Value> {
     this.#codes[slot] = code;
   }
 
-  /** The slot of the entry, or the free one where it would be. The capacity is a power of two. */
+  /** The slot of the entry, or the free one for it. The capacity is a power of two. */
   #find(low: number, high: number): number {
     const mask = this.#codes.length - 1;
     let slot = low & mask;
@@ -69,7 +66,6 @@ export class CompactMap<Value> {
   }
 }
 
-/** Multiplies and mixes, character by character; the shifts at the end spread every character over all bits. */
 function hash(text: string, { start, factor }: typeof LOW): number {
   let value = start;
   for (let index = 0; index < text.length; index += 1) value = Math.imul(value ^ text.charCodeAt(index), factor);

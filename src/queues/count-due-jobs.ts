@@ -2,10 +2,7 @@ import type { Queue } from 'bullmq';
 import { pipelined, type LedgerConnection } from '../ledger/ledger-connection.js';
 import { delayedScore } from './queue-times.js';
 
-/**
- * Counts the jobs of a queue that a worker could run now; 0 while the queue is paused.
- * @throws RedisUnavailableError
- */
+/** 0 while the queue is paused. */
 export async function countDueJobs(connection: LedgerConnection, queue: Queue): Promise<number> {
   const now = connection.clock.wallNow();
   const [isPaused, waiting, prioritized, delayed] = (await pipelined(connection, (pipeline) => {

@@ -2,11 +2,7 @@ import { pipelined, type LedgerConnection } from '../ledger/ledger-connection.js
 import type { PayoutQueues } from './payout-queues.js';
 import { delayedScore } from './queue-times.js';
 
-/**
- * Counts the queued payouts that wait for their turn only: all but those whose job is delayed to a `notBefore` that has not
- * come.
- * @throws RedisUnavailableError
- */
+/** Counts queued payouts, except those whose job is delayed to a future `notBefore`. */
 export async function countDuePayouts(connection: LedgerConnection, queues: PayoutQueues): Promise<number> {
   const { keys, clock } = connection;
   const [queued, delayed] = (await pipelined(connection, (pipeline) => {

@@ -2,13 +2,12 @@ import type { ContextManager, Counter, Gauge, Histogram, Meter, Span, Telemetry,
 import { callWatcher, failsafeMethods } from '../failsafe.js';
 
 /**
- * BullMQ calls telemetry in the middle of adding and running jobs, and lets through what it throws: an enqueue would be
- * lost, a job fail. Here it throws nothing; where a part of it fails, the work continues untraced.
+ * BullMQ calls telemetry while it adds and runs jobs, and does not catch errors: an enqueue would be lost, a job fail.
+ * This wrapper catches them, and the work continues untraced.
  */
 
 const FAILSAFE = new WeakSet<Telemetry>();
 
-/** The same telemetry, but it never throws, and runs what it is given exactly once. */
 export function failsafeTelemetry(telemetry: Telemetry): Telemetry {
   if (FAILSAFE.has(telemetry)) return telemetry;
   const { tracer, contextManager, meter } = telemetry;
@@ -51,7 +50,7 @@ function failsafeContextManager(manager: ContextManager): ContextManager {
   return {
     with: (context: unknown, work) => runWith(manager, context, work),
     active: () => call(() => manager.active() as unknown, undefined),
-    // BullMQ puts it into the job's options, and would fail to write anything but a text.
+    // BullMQ puts it into the job's options and would fail to write anything but a text.
     getMetadata: (context: unknown) => {
       const metadata: unknown = call(() => manager.getMetadata(context), '');
       return typeof metadata === 'string' ? metadata : '';
@@ -81,15 +80,14 @@ function failsafeRecorder(recorder: Histogram | Gauge): Histogram & Gauge {
   return failsafeMethods('telemetry', recorder, ['record']);
 }
 
-/** BullMQ's own signature leaves the arguments open. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type AnyWork = (...args: any[]) => any;
 
 type Outcome<Work extends AnyWork> = { readonly result: ReturnType<Work> } | { readonly error: unknown };
 
 /**
- * Runs work in a context: once, whatever the manager does, and with the work's own result or error. A manager that never
- * calls it, or calls it later, finds it done.
+ * Runs work in a context exactly once, with its own result or error, whatever the manager does. A manager that calls it
+ * never or late finds it done.
  */
 function runWith<Work extends AnyWork>(manager: ContextManager, context: unknown, work: Work): ReturnType<Work> {
   let outcome: Outcome<Work> | undefined;
@@ -103,7 +101,7 @@ function runWith<Work extends AnyWork>(manager: ContextManager, context: unknown
   call(() => {
     returned = manager.with(context, once);
   }, undefined);
-  // What an asynchronous manager makes of the work's promise fails with it, and nobody else listens.
+  // An asynchronous manager's promise rejects with the work, and has no other listener.
   if (returned instanceof Promise) returned.catch(() => undefined);
   const settled = settle();
   if ('error' in settled) throw settled.error;

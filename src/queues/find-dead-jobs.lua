@@ -1,6 +1,5 @@
--- Tells of jobs whether their hashes are those of jobs that can still be run.
--- KEYS: the hashes of the jobs
--- Returns a list: for each 0 when it is live, 1 when it is finished or lacks what every job is made with, 2 when there is no hash
+-- KEYS: the hashes of jobs
+-- Returns a list: for each 0 if it can still run, 1 if it is finished or lacks a field of every job, 2 if it does not exist
 local kinds = {}
 for i = 1, #KEYS do
   local job = redis.call('HMGET', KEYS[i], 'timestamp', 'finishedOn')

@@ -5,29 +5,24 @@ import { statesInQueueOf, type StateWithJob } from '../ledger/states.js';
 import { JOB_STRUCTURES } from './job-places.js';
 import type { PayoutQueues } from './payout-queues.js';
 
-/** How many payouts of a state wait for a job, and how many jobs there are for them. */
 export interface JobBalance {
   readonly payouts: number;
   readonly jobs: number;
-  /** Payouts whose job has yet to be added. */
   readonly outboxed: number;
   /**
-   * Payouts that have neither. Below zero while a job outlives the state of its payout: for some ms after a send or a poll,
-   * and until its turn comes where the payout left its state by hand.
+   * Payouts with neither. Negative while a job outlives its payout's state: some ms after a send or a poll, or until
+   * its turn after a change by hand.
    */
   readonly lost: number;
 }
 
-/** Outbox members that are read to tell the states apart; more of them count for each state. */
+/** Outbox members read to separate the states. The rest count for each state. */
 const OUTBOX_READ = 1_000;
 
 const COUNT_JOBS = 'payouts:count-jobs';
 const SCRIPT = readFileSync(new URL('count-jobs.lua', import.meta.url), 'utf8');
 
-/**
- * Counts payouts and jobs in one command, whatever the backlog; in more where a long outbox holds what makes no sense.
- * @throws RedisUnavailableError
- */
+/** Counts payouts and jobs in one command, whatever the backlog. A long outbox with invalid members takes more. */
 export async function readJobBalance(
   connection: LedgerConnection,
   queues: PayoutQueues,
@@ -46,7 +41,7 @@ export async function readJobBalance(
   const named = entries.filter((entry) => 'state' in entry && entry.state === state);
   const isStrange = entries.some((entry) => 'unknownMember' in entry);
   const behind = Math.max(0, outboxSize - OUTBOX_READ);
-  // Members that make no sense stay at the head, and taken for payouts they would hide jobs that are lost.
+  // Invalid members stay at the head. Counted as payouts, they would hide lost jobs.
   const outboxed = named.length + (isStrange ? behind - (await countUnknownBehind(connection, outboxSize)) : behind);
   return { payouts, jobs, outboxed, lost: payouts - jobs - outboxed };
 }
@@ -56,7 +51,7 @@ async function count(
   sets: readonly string[],
   lists: readonly string[],
 ): Promise<{ readonly members: string[]; readonly outboxSize: number; readonly counts: number[] }> {
-  // Once for a connection: a command that was defined again is sent with its whole text.
+  // Once per connection: a command that is defined again is sent with its whole text.
   if (!(COUNT_JOBS in redis)) redis.defineCommand(COUNT_JOBS, { lua: SCRIPT });
   const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
   const args = [1 + sets.length + lists.length, keys.outbox, ...sets, ...lists, OUTBOX_READ, sets.length];

@@ -4,7 +4,7 @@ import type { RedisClient } from '../redis.js';
 import { CompactMap } from './compact-map.js';
 import { readList, readSortedSet } from './read-pages.js';
 
-/** BullMQ's structures of jobs that will be run, in the order in which a job passes through them. `paused` is that of older versions. */
+/** BullMQ's structures of jobs to run, in the order in which a job passes them. `paused` is from older versions. */
 export const JOB_STRUCTURES = [
   { name: 'active', type: 'list' },
   { name: 'delayed', type: 'sorted set' },
@@ -13,21 +13,17 @@ export const JOB_STRUCTURES = [
   { name: 'paused', type: 'list' },
 ] as const;
 
-/** Where a job stands in its queue. */
 export interface JobPlace {
   readonly structure: (typeof JOB_STRUCTURES)[number]['name'];
-  /** The end of the list from which it is nearer; of no meaning in a sorted set. */
+  /** The nearer end of the list; meaningless in a sorted set. */
   readonly near: 'head' | 'tail';
 }
 
-/** Where jobs stand, by their ids. */
 export type JobPlaces = Pick<CompactMap<JobPlace>, 'get'>;
 
 /**
- * Reads where every job of a queue stands, page by page. Jobs move meanwhile: one that is in the map was there a moment ago;
- * one that is not may have changed its place between two pages.
- * @returns the place by job id
- * @throws RedisUnavailableError
+ * Reads the place of every job of a queue, page by page. Jobs move meanwhile: a job in the map was there a moment ago.
+ * A missing one may have moved between two pages.
  */
 export async function readJobPlaces(redis: RedisClient, queue: Queue, signal: AbortSignal): Promise<JobPlaces> {
   const places = new CompactMap<JobPlace>();

@@ -10,38 +10,32 @@ import { JobRecords, type JobSuspect } from './job-records.js';
 import { toJobId, type PayoutQueues } from './payout-queues.js';
 import { readSortedSet } from './read-pages.js';
 
-/** Payouts per step: each of its two scripts takes Redis 1.5 ms. */
+/** Payouts per step. Each of its two scripts takes Redis 1.5 ms. */
 const STEP = 250;
-/** Jobs that are re-created before the signal is asked again. */
 const REPAIRED_TOGETHER = 50;
 
 export interface JobReconcilerOptions {
   readonly ledger: PayoutLedger;
   readonly queues: PayoutQueues;
   readonly relay: Pick<OutboxRelay, 'addJobs' | 'relayOutbox'>;
-  /** @defaultValue a logger that says nothing */
   readonly logger?: Logger;
 }
 
-/** A payout that a check looks at, and the job that it should have. */
 interface Candidate {
   readonly payoutId: string;
   readonly jobId: string;
 }
 
-/** What a check of one state works with. */
 interface Check {
   readonly state: StateWithJob;
   readonly places: JobPlaces;
-  /** Payouts whose job is being added right now. */
   readonly outboxed: ReadonlySet<string>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Compares the ledger with the queues, payout by payout. A payout has its job when that job stands in one of its queue's
- * structures and its hash is there and not finished; anything else is an orphan, which is removed before the job is added
- * again.
+ * Compares the ledger with the queues. A payout has its job if that is in one of the queue's structures, and its hash
+ * exists and is not finished. Anything else is an orphan, which is removed before the job is added again.
  */
 export class JobReconciler {
   readonly #ledger: PayoutLedger;
@@ -59,15 +53,14 @@ export class JobReconciler {
   }
 
   /**
-   * Checks every payout of a state and re-creates the jobs that are missing. No command takes longer than some milliseconds,
-   * however long the queue is. Payouts and jobs may move meanwhile: only payouts that were in the state before, and that the
-   * outbox does not name, are looked at, because their jobs were in the queue before its structures are read.
+   * Checks every payout of a state and re-creates missing jobs. No command takes longer than some milliseconds, however
+   * long the queue is. Payouts and jobs may move meanwhile. So it checks only payouts that were already in the state
+   * and are not in the outbox: their jobs were queued before the structures are read.
    * @param signal - ends it between two steps
-   * @returns how many jobs were missing
-   * @throws RedisUnavailableError
+   * @returns the number of missing jobs
    */
   async reconcile(state: StateWithJob, signal: AbortSignal): Promise<number> {
-    // Also what the outbox dates ahead, where a wall clock was put back: the check leaves out all that it names.
+    // Includes entries dated ahead by a clock that was put back, because the check skips everything in the outbox.
     await this.#relay.relayOutbox(Number.MAX_SAFE_INTEGER, signal);
     const { redis, keys } = this.#ledger.connection;
     const index = keys.state(state);
@@ -118,7 +111,7 @@ export class JobReconciler {
     return recreated;
   }
 
-  /** The payouts that are in the state. Their records are not read whole, since almost all are well. */
+  /** Does not read whole records, because almost all are well. */
   async #findCandidates(state: StateWithJob, payoutIds: readonly string[]): Promise<Candidate[]> {
     const jobIds = await this.#records.readJobIds(this.#ledger.connection.keys, state, payoutIds);
     return payoutIds.flatMap((payoutId, index) => {
@@ -128,7 +121,7 @@ export class JobReconciler {
   }
 
   async #recreate(suspects: readonly Candidate[], { state, places }: Check): Promise<number> {
-    // A payout leaves its state before its job ends: what is still in the state now has lost its job indeed.
+    // A payout leaves its state before its job ends, so a payout still in the state has lost its job.
     const payouts = await readReadable(
       this.#ledger.connection,
       suspects.map(({ payoutId }) => payoutId),

@@ -8,24 +8,22 @@ import type { JobPlace } from './job-places.js';
 import { toJobId } from './payout-queues.js';
 
 /**
- * What Redis holds of a job: `live` can still be run, `dead` is finished or only a part of a job, `none` is no hash at all.
- * Whether the job also stands in its queue is another question.
+ * `live` can still run, `dead` is finished or incomplete, `none` has no hash. It does not say whether the job is in its
+ * queue.
  */
 export type JobRecordKind = (typeof RECORD_KINDS)[number];
 
-/** A job that seems to be lost, and where it was seen. */
 export interface JobSuspect {
   readonly jobId: string;
   readonly place: JobPlace | undefined;
 }
 
 /**
- * What became of a suspect: `kept` is well or in the hands of a worker, `cleared` has left nothing behind, `put_back` is
- * being run and stands among the active jobs again.
+ * The outcome for a suspect: `kept` is well or running, `cleared` has left nothing behind, `put_back` is running and is
+ * active again.
  */
 export type SuspectOutcome = (typeof OUTCOMES)[number];
 
-/** By what the scripts return. */
 const RECORD_KINDS = ['live', 'dead', 'none'] as const;
 const OUTCOMES = ['kept', 'cleared', 'put_back'] as const;
 
@@ -34,18 +32,16 @@ const FIND_DEAD_JOBS = 'payouts:find-dead-jobs';
 const CLEAR_ORPHAN_JOB = 'payouts:clear-orphan-job';
 const STRUCTURES = ['wait', 'paused', 'active', 'prioritized', 'delayed', 'completed', 'failed'] as const;
 
-/** Entries of a waiting list that are searched from either end: 1,000 take 0.05 ms, all of 100,000 would take 4 ms. */
+/** Entries of a waiting list searched from either end: 1,000 take 0.05 ms, all of 100,000 would take 4 ms. */
 const SEARCHED_ENTRIES = 1_000;
-/** Suspects that are cleared at a time, so that Redis serves others after some 2 ms. */
+/** Suspects cleared at a time, so that Redis serves others after some 2 ms. */
 const BURST = 10;
 
-/** The records of payouts and of their jobs, looked at by the hundred, and what is left of jobs that are lost. */
 export class JobRecords {
   readonly #redis: RedisClient;
 
   constructor(redis: RedisClient) {
     this.#redis = redis;
-    // Once for a connection: a command that was defined again is sent with its whole text.
     if (READ_REQUEUE_COUNTS in redis) return;
     redis.defineCommand(READ_REQUEUE_COUNTS, { lua: readScript('read-requeue-counts') });
     redis.defineCommand(FIND_DEAD_JOBS, { lua: readScript('find-dead-jobs') });
@@ -53,10 +49,8 @@ export class JobRecords {
   }
 
   /**
-   * Reads the ids of the jobs that payouts should have, in one command.
-   * @param payoutIds - some hundreds at most
-   * @returns for each payout its job's id; undefined where the payout is not in the state
-   * @throws RedisUnavailableError
+   * One command for some hundreds at most.
+   * @returns one job id per payout; undefined if it is not in the state
    */
   async readJobIds(
     keys: LedgerKeys,
@@ -72,11 +66,7 @@ export class JobRecords {
     });
   }
 
-  /**
-   * Looks at the hashes of jobs, in one command.
-   * @param jobIds - some hundreds at most
-   * @throws RedisUnavailableError
-   */
+  /** One command for some hundreds at most. */
   async readKinds(queue: Queue, jobIds: readonly string[]): Promise<JobRecordKind[]> {
     if (jobIds.length === 0) return [];
     const keys = jobIds.map((jobId) => queue.toKey(jobId));
@@ -85,9 +75,8 @@ export class JobRecords {
   }
 
   /**
-   * Removes what is left of jobs that no worker will ever run. Each is looked at once more in the step that removes it.
-   * @returns one outcome for each suspect, in order
-   * @throws RedisUnavailableError
+   * Removes the remains of jobs that no worker will ever run. The removing step checks each once more.
+   * @returns one outcome per suspect, in order
    */
   async clearOrphans(queue: Queue, suspects: readonly JobSuspect[]): Promise<SuspectOutcome[]> {
     const outcomes: SuspectOutcome[] = [];

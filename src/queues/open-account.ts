@@ -4,23 +4,21 @@ import type { Logger } from '../logger.js';
 import { createAccountQueues, type AccountQueues, type AccountQueuesOptions } from './account-queues.js';
 import { openLedger, type OpenLedgerOptions } from './open-ledger.js';
 
-/** What a process of this package decides besides: how it uses the account. */
+/** Choices of this package's own processes. */
 export interface OpenAccountOptions
   extends OpenLedgerOptions, Pick<AccountQueuesOptions, 'readOnly' | 'firstPollAfterMs'> {}
 
-/** The account's ledger and queues, on one connection. */
 export interface AccountAccess extends AccountQueues {
   readonly ledger: PayoutLedger;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Ends what was opened for it; never waits for a Redis that is unavailable. */
+  /** Never waits for an unavailable Redis. */
   close(): Promise<void>;
 }
 
 /**
- * Opens an account with its queues, for dashboard, doctor and worker; where the queues are needed at times only, see
- * {@link openLedger}.
- * @throws InvalidConfigError when the options cannot be used
+ * Opens an account with its queues, for dashboard, doctor and worker. If queues are needed only sometimes, see {@link
+ * openLedger}.
  */
 export function openAccount(options: OpenAccountOptions): AccountAccess {
   const account = openLedger(options);

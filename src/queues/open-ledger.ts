@@ -11,54 +11,52 @@ import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../redis.js';
 import type { AccountQueues } from './account-queues.js';
 
-/** Which account it is, and how Redis is reached. */
+/** The account, and the connection to Redis. */
 export interface AccountConnectionOptions {
   /** The merchant account. */
   readonly platformId: number;
-  /** Where the ledger is, in one of the forms of `REDIS_URL`. One of `redisUrl` and `connection`. */
+  /** The ledger's Redis, in a form of `REDIS_URL`. Give either `redisUrl` or `connection`. */
   readonly redisUrl?: string;
   /**
-   * A connection that several producers share; it stays open when they are closed. Open it with
-   * `connectRedis(url, 'commands')`: one without a `commandTimeout` would let calls hang and is refused.
+   * A connection shared by several producers; closing them leaves it open. Use `connectRedis(url, 'commands')`: a
+   * connection without a `commandTimeout` is refused, because calls could hang.
    */
   readonly connection?: RedisClient;
   /**
-   * How many replicas of Redis must acknowledge a change (cancel, retry, pause …) before it is reported as done: the same
-   * as the worker's.
-   * @defaultValue all that are connected, at least one with Sentinel
+   * Redis replicas that must acknowledge a change (cancel, retry, pause …) before it is reported as done. Must equal
+   * the worker's.
+   * @defaultValue all connected replicas, at least one with Sentinel
    */
   readonly redisReplicas?: number | undefined;
   /** Traces payouts from enqueue to send, for example `new BullMQOtel({ tracerName: 'payouts' })` of bullmq-otel. */
   readonly telemetry?: Telemetry;
-  /** @defaultValue a logger that says nothing */
+  /** @defaultValue no logging */
   readonly logger?: Logger;
   /** @defaultValue the machine's clock */
   readonly clock?: Clock;
 }
 
-/** How changes are known to be kept, besides. */
 export interface OpenLedgerOptions extends AccountConnectionOptions {
-  /** @defaultValue the replicas acknowledge them, as `redisReplicas` says */
+  /** How a change is confirmed as kept. @defaultValue the replicas acknowledge it, see `redisReplicas` */
   readonly confirmation?: Confirmation;
 }
 
-/** The account's ledger, and its queues for those who change jobs. */
 export interface LedgerAccess {
   readonly ledger: PayoutLedger;
   readonly clock: Clock;
   readonly logger: Logger;
   /**
-   * Opens the queues, once. BullMQ takes as long to load as all the rest, and who only reads needs none of it. To be called
-   * before the ledger is changed: nothing may fail between the change and its job but Redis.
+   * Opens the queues, once. BullMQ takes as long to load as all the rest, and readers do not need it. Call it before a
+   * change of the ledger: between the change and its job, only Redis may fail.
    */
   readonly openQueues: () => Promise<AccountQueues>;
-  /** Ends what was opened for it; never waits for a Redis that is unavailable. */
+  /** Never waits for an unavailable Redis. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the ledger of an account. No command on its connection hangs: each fails within the connection's `commandTimeout`.
- * @throws InvalidConfigError when the options cannot be used
+ * Opens the ledger of an account. No command hangs: each fails within the connection's `commandTimeout`.
+ * @throws InvalidConfigError if the options cannot be used
  */
 export function openLedger(options: OpenLedgerOptions): LedgerAccess {
   const { platformId, connection, telemetry, clock = systemClock } = options;

@@ -7,40 +7,37 @@ import { readReadable } from '../ledger/payout-queries.js';
 import { JobRecords } from './job-records.js';
 import { toJobId, type JobSource, type PayoutQueues } from './payout-queues.js';
 
-/** Outbox entries per step: the script that looks for their jobs takes Redis 1.5 ms. */
+/** Outbox entries per step. The script that looks for their jobs takes Redis 1.5 ms. */
 const STEP = 250;
-/** BullMQ adds the jobs of a bulk in one transaction: 50 take Redis some 3 ms. */
+/** BullMQ adds a bulk in one transaction: 50 jobs take Redis some 3 ms. */
 const JOBS_PER_BULK = 50;
 const REPORTED_MEMBERS = 5;
 const REPORTED_LENGTH = 100;
-/** BullMQ may wait long for a Redis that hangs; a caller should not. */
+/** BullMQ may wait long for a hanging Redis; a caller must not. */
 const CALLER_LIMIT_MS = 5_000;
 
 export interface OutboxRelayOptions {
   readonly ledger: PayoutLedger;
   readonly queues: PayoutQueues;
-  /** Before the first status poll of a payout, in ms. @defaultValue 0 */
   readonly firstPollAfterMs?: number;
-  /** @defaultValue the machine's clock */
   readonly clock?: Clock;
-  /** @defaultValue a logger that says nothing */
   readonly logger?: Logger;
 }
 
-/** Payouts that were accepted, are `queued`, and may have no job. */
+/** Accepted payouts that are `queued` and may have no job. */
 export interface AcceptedPayouts {
-  /** Came into the queue just now: their job is new for certain. */
+  /** Just entered the queue, so their job is certainly new. */
   readonly fresh: readonly JobSource[];
   /**
-   * Were in the queue before, perhaps without a job. BullMQ ignores an added job whose id exists, also a finished
-   * one, so the outbox still has to make the worker check them.
+   * Were queued before, perhaps without a job. BullMQ ignores a job whose id exists, even a finished one, so the worker
+   * must check them from the outbox.
    */
   readonly waiting: readonly JobSource[];
 }
 
 /**
- * Gives payouts the job that they wait for: the outbox says which. It is a transactional outbox: the script that changes a
- * payout writes the entry, and only a job that was added removes it.
+ * Adds the jobs that the outbox lists. The script that changes a payout writes the entry, and only an added job removes
+ * it.
  */
 export class OutboxRelay {
   readonly #ledger: PayoutLedger;
@@ -62,18 +59,17 @@ export class OutboxRelay {
   }
 
   /**
-   * Adds the jobs of payouts that changed but whose job was not added, as after a crash between the two. Members of the
-   * outbox that this version does not understand, and those of payouts that it cannot read, stay there and are reported
-   * once.
-   * @param changedBefore - wall clock, ms; later changes are left to the process that is adding their job right now
+   * Adds jobs for changed payouts, as after a crash between change and job. Members that this version cannot read stay
+   * in the outbox and are reported once.
+   * @param changedBefore - wall clock, ms; later changes belong to the process that is adding their job
    * @param signal - ends it between two steps
-   * @returns how many entries were dealt with
+   * @returns the number of processed entries
    */
   async relayOutbox(changedBefore: number, signal?: AbortSignal): Promise<number> {
     let delivered = 0;
     let left = 0;
     for (;;) {
-      // Each step takes its entries out or passes them over, so that the end is reached whatever the outbox holds.
+      // Each step removes or skips its entries, so the loop ends whatever the outbox holds.
       const entries = await this.#ledger.readOutbox(STEP, changedBefore, left);
       const unknown = entries.flatMap((entry) => ('unknownMember' in entry ? [entry.unknownMember] : []));
       this.#reportUnknown(unknown);
@@ -91,11 +87,9 @@ export class OutboxRelay {
   }
 
   /**
-   * Adds the jobs of those of the payouts that are in the state and have none, and takes all of them out of the outbox but
-   * those that cannot be read. A job whose hash exists counts: whether it also stands in its queue is what the reconciler
-   * checks.
-   * @returns how many jobs were added
-   * @throws RedisUnavailableError; the outbox keeps them then
+   * Adds missing jobs of payouts in the state, and removes all but unreadable payouts from the outbox. A job counts if
+   * its hash exists. The reconciler checks whether it is in its queue. After an error the outbox keeps them.
+   * @returns the number of added jobs
    */
   async deliver(state: StateWithJob, payoutIds: readonly string[]): Promise<number> {
     return (await this.#deliver(state, payoutIds)).added;
@@ -119,16 +113,16 @@ export class OutboxRelay {
   }
 
   /**
-   * As {@link deliver}, for callers whose change is recorded already: never throws, and lasts 5 s at most. What fails stays
-   * in the outbox, and the worker adds the job.
+   * As {@link deliver}, for callers whose change is already recorded: never throws, and takes 5 s at most. The worker
+   * adds what fails from the outbox.
    */
   async tryDeliver(state: StateWithJob, payoutIds: readonly string[]): Promise<void> {
     await this.#try(payoutIds, async () => this.deliver(state, payoutIds));
   }
 
   /**
-   * As {@link tryDeliver}, for a payout that the gateway has just accepted: its poll job is new, so it is not looked for
-   * before. Where it is not, as in a Redis that came back older, the reconciler finds out.
+   * As {@link tryDeliver}, for a payout that the gateway has just accepted. Its poll job is new, so no check precedes
+   * it. The reconciler finds exceptions, such as a Redis restored to an older state.
    */
   async tryDeliverSent(payoutId: string): Promise<void> {
     await this.#try([payoutId], async () => {
@@ -139,20 +133,19 @@ export class OutboxRelay {
   }
 
   /**
-   * Adds the jobs of payouts that were just enqueued; nothing is read before. Never throws, and lasts 5 s at most.
-   * @returns false where it failed, and the payouts stay in the outbox
+   * Adds the jobs of new payouts without reading first. Never throws, and takes 5 s at most.
+   * @returns false if it failed, and the payouts stay in the outbox
    */
   async tryAddAccepted(payouts: readonly JobSource[]): Promise<boolean> {
     return payouts.length === 0 || this.#try(toIds(payouts), async () => this.#queues.addWithdrawJobs(payouts));
   }
 
-  /** Takes payouts whose job was added out of the outbox. Never throws, and lasts 5 s at most. */
+  /** Never throws, and takes 5 s at most. */
   async tryClearAccepted(payouts: readonly JobSource[]): Promise<void> {
     const payoutIds = toIds(payouts);
     if (payoutIds.length > 0) await this.#try(payoutIds, async () => this.#ledger.clearOutbox('queued', payoutIds));
   }
 
-  /** Tells that the jobs of these payouts are left to the worker. @param reason - why */
   leave(payouts: readonly JobSource[], reason: string): void {
     if (payouts.length > 0) this.#tellLeft(toIds(payouts), reason);
   }
@@ -169,7 +162,6 @@ export class OutboxRelay {
     this.#logger.warn(fields, 'job not added yet; the worker will add it');
   }
 
-  /** Why `work` did not succeed within the limit; undefined when it did. */
   async #failureOf(work: () => Promise<unknown>): Promise<string | undefined> {
     try {
       const done = work().then(() => true);
@@ -185,7 +177,6 @@ export class OutboxRelay {
     const kinds = await this.#records.readKinds(queue, waiting.map(toJobId));
     const dead = waiting.filter((_, index) => kinds[index] === 'dead');
     const suspects = dead.map((payout) => ({ jobId: toJobId(payout), place: undefined }));
-    // BullMQ silently ignores an added job whose hash is there, also when that one is finished.
     const outcomes = await this.#records.clearOrphans(queue, suspects);
     const missing = [
       ...waiting.filter((_, index) => kinds[index] === 'none'),
@@ -195,7 +186,7 @@ export class OutboxRelay {
     return missing.length;
   }
 
-  /** Adds a job for each payout, with its priority and delay. One whose hash is there stays as it is. */
+  /** A job whose hash exists stays as it is. */
   async addJobs(state: StateWithJob, payouts: readonly Payout[]): Promise<void> {
     for (let start = 0; start < payouts.length; start += JOBS_PER_BULK) {
       const bulk = payouts.slice(start, start + JOBS_PER_BULK);
@@ -217,7 +208,7 @@ export class OutboxRelay {
     );
   }
 
-  /** Only somebody who writes to Redis can make one. With a signature it is altered, and becomes held. */
+  /** Only a direct write to Redis causes this. A signed payout then counts as altered, and becomes held. */
   #reportUndated(payouts: readonly Payout[]): void {
     for (const { payoutId, notBefore } of payouts) {
       if (notBefore === undefined || !Number.isNaN(Date.parse(notBefore)) || this.#reported.has(payoutId)) continue;

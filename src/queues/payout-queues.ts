@@ -8,19 +8,17 @@ import { beginJobTrace, type JobTrace } from './job-trace.js';
 import { shortenTimes, type QueueTimes } from './queue-times.js';
 
 /**
- * The two BullMQ queues of an account. They are doorbells: a job says "look at this payout", the ledger says what to
- * do. A job that is lost is added again, a job that runs twice does nothing the second time.
+ * The two BullMQ queues of an account. A job is a doorbell: it says "look at this payout", and the ledger decides what
+ * to do. A lost job is added again; a second run does nothing. In this folder every function that uses Redis throws
+ * RedisUnavailableError.
  */
 
 export const QUEUE_NAMES = { withdraw: 'withdraw', transactionstatus: 'transactionstatus' } as const;
 
-/**
- * Entries of a list from its end, through which Redis walks in 2 ms. What is further from both ends of the list of waiting
- * jobs is left where it is.
- */
+/** Entries from a list's end that Redis walks through in 2 ms. Waiting jobs further from both ends stay. */
 export const LIST_REACH = 100_000;
 
-/** What a job carries: the payout's id, and a copy of what an operator wants to see on the dashboard. Never a secret. */
+/** The data of a job: the payout's id, and a copy of what the dashboard shows. Never a secret. */
 export interface PayoutJobData {
   readonly payoutId: string;
   readonly paymentId: number;
@@ -30,32 +28,29 @@ export interface PayoutJobData {
   readonly txhash?: string;
 }
 
-/** The parts of a payout from which its job is made. */
 export type JobSource = Pick<
   Payout,
   'payoutId' | 'paymentId' | 'amount' | 'addressTo' | 'symbol' | 'priority' | 'notBefore' | 'txhash'
 > &
   JobIdSource & {
-    /** The caller's trace, where the job is added later than its caller called. */
+    /** The caller's trace, if the job is added after the call. */
     readonly traceContext?: string;
   };
 
-/** What a job's id is made of. */
 export interface JobIdSource {
   readonly payoutId: string;
-  /** How many times an operator requeued the payout; a new one has 0. @defaultValue 0 */
+  /** How many times an operator requeued the payout. @defaultValue 0 */
   readonly requeueCount?: number;
 }
 
 export interface PayoutQueuesOptions {
-  /** Keeps the queue's keys in the account's own namespace and cluster slot. */
+  /** Keeps the queue's keys in the account's namespace and cluster slot. */
   readonly prefix: string;
-  /** Wall clock, ms: from it and `notBefore` the job's delay is reckoned. */
+  /** Wall clock, ms. The job's delay is `notBefore` minus this. */
   readonly wallNow: () => number;
-  /** Traces jobs from enqueue to send, for example with `bullmq-otel`. */
   readonly telemetry?: Telemetry;
   readonly logger?: Logger;
-  /** Opens the queues without writing their settings into Redis, for those who only look. @defaultValue false */
+  /** For readers: writes no settings of the queues into Redis. @defaultValue false */
   readonly readOnly?: boolean;
 }
 
@@ -71,8 +66,8 @@ export class PayoutQueues {
     const options: QueueOptions = {
       connection: redis,
       prefix,
-      // The connection decides how long a command may wait. BullMQ's own wait for an unavailable Redis has no end, and
-      // an INFO that fails while it checks the version would leave the queue broken for good.
+      // The connection limits how long a command waits. BullMQ would wait forever for an unavailable Redis, and an INFO
+      // that fails during its version check would break the queue for good.
       skipWaitingForReady: true,
       skipVersionCheck: true,
       skipMetasUpdate: readOnly,
@@ -90,21 +85,16 @@ export class PayoutQueues {
     this.#telemetry = telemetry;
   }
 
-  /** The queue whose jobs move the payouts of a state on. */
   queueOf(state: StateWithJob): Queue<PayoutJobData> {
     return this[queueNameOf(state)];
   }
 
-  /**
-   * Begins a span in the caller's trace for withdraw jobs that are added later, beside those of other callers.
-   * @param jobs - how many
-   * @returns undefined where nothing is traced
-   */
+  /** @returns undefined without tracing */
   beginTrace(jobs: number): JobTrace | undefined {
     return this.#telemetry === undefined ? undefined : beginJobTrace(this.#telemetry, QUEUE_NAMES.withdraw, jobs);
   }
 
-  /** Rings for payouts that are `queued`. A job that already exists stays as it is. */
+  /** An existing job stays as it is. */
   async addWithdrawJobs(payouts: readonly JobSource[]): Promise<void> {
     if (payouts.length === 0) return;
     const now = this.#wallNow();
@@ -117,7 +107,7 @@ export class PayoutQueues {
     );
   }
 
-  /** Rings for payouts that are `in_progress`: their status is asked for until it is final. @param delayMs - before the first poll */
+  /** @param delayMs - before the first poll */
   async addStatusJobs(payouts: readonly JobSource[], delayMs: number): Promise<void> {
     const jobs = payouts.map((payout) => ({
       name: QUEUE_NAMES.transactionstatus,
@@ -126,15 +116,16 @@ export class PayoutQueues {
     }));
     const [first, ...others] = jobs;
     if (first === undefined) return;
-    // After each send one is added. BullMQ's bulk makes a pipeline, which copies every script that the connection knows.
+    // One is added after each send. BullMQ's bulk makes a pipeline, which copies every script that the connection
+    // knows.
     if (others.length === 0) await this.transactionstatus.add(first.name, first.data, first.opts);
     else await this.transactionstatus.addBulk(jobs);
   }
 
   /**
-   * Takes the withdraw job of a payout that need not be sent any more out of the queue. A running job stays, and so does one
-   * behind more than {@link LIST_REACH} others: BullMQ walks from the newest job to it, for 20 ms in a backlog of a million.
-   * The worker finds it when its turn comes.
+   * Removes the withdraw job of a payout that must not be sent. A running job stays, and so does one further than
+   * {@link LIST_REACH} from both ends: the walk would take 20 ms in a backlog of a million. The worker finds it at its
+   * turn.
    */
   async removeWithdrawJob(payout: JobIdSource): Promise<void> {
     const jobId = toJobId(payout);
@@ -151,10 +142,9 @@ export class PayoutQueues {
   }
 
   /**
-   * Shortens what the wall clock of Redis, or of a worker, has made longer when it was put back. BullMQ keeps dates, not
-   * intervals: by an hour's jump a limit of a second would stop the queue for an hour.
-   * @returns how many times were shortened; 0 where no clock has jumped
-   * @throws RedisUnavailableError
+   * Shortens times that became longer because the clock of Redis or a worker was put back. BullMQ keeps dates, not
+   * intervals: a jump of an hour would stop the queue for an hour.
+   * @returns the number of shortened times; 0 if no clock has jumped
    */
   async repairTimes(queue: Queue, times: QueueTimes): Promise<number> {
     return shortenTimes(this.#redis, queue, times, this.#wallNow());
@@ -166,14 +156,13 @@ export class PayoutQueues {
 }
 
 /**
- * A job's id: the payout's, and its requeue count, because a payout that an operator requeues needs a new job.
- * BullMQ takes no integer and no colon; `%` and `~` cannot occur in a payoutId, so no two payouts share an id.
+ * The payout's id and requeue count, because a requeued payout needs a new job. BullMQ rejects integers and colons. `%`
+ * and `~` cannot occur in a payoutId, so no two payouts share an id.
  */
 export function toJobId({ payoutId, requeueCount = 0 }: JobIdSource): string {
   return `${payoutId.replaceAll(':', '%3A')}~${requeueCount}`;
 }
 
-/** The payout of a job. */
 export function toPayoutId(jobId: string): string {
   return jobId.slice(0, jobId.lastIndexOf('~')).replaceAll('%3A', ':');
 }
@@ -193,10 +182,10 @@ function withdrawOptions(payout: JobSource, now: number): JobsOptions {
   const delay = payout.notBefore === undefined ? 0 : Date.parse(payout.notBefore) - now;
   return {
     jobId: toJobId(payout),
-    // BullMQ takes no priority outside its bounds, and would add none of the jobs: an altered one counts for none.
+    // BullMQ rejects a priority outside its bounds, and with it all jobs of a bulk. An altered priority is ignored.
     ...(priorityField.safeParse(payout.priority).success ? { priority: payout.priority as number } : {}),
-    // Not `<= 0`: of a time that is none (NaN) the sender decides, and BullMQ would add none of the jobs. BullMQ adds the delay
-    // to the job's own time: with another one for each, jobs for the same time would change their order.
+    // Not `<= 0`: with NaN, BullMQ would add no job; the sender decides about such a time. BullMQ adds the delay to the
+    // job's own time, so different times would reorder jobs for the same date.
     ...(delay > 0 ? { delay, timestamp: now } : {}),
     ...(payout.traceContext ? { telemetry: { metadata: payout.traceContext } } : {}),
   };

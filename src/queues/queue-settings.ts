@@ -1,19 +1,18 @@
 import type { Queue } from 'bullmq';
 import { pipelined, type LedgerConnection } from '../ledger/ledger-connection.js';
 
-/** The limiters of both queues count within a second; a key with a longer TTL was set by hand. */
+/** The limiters of both queues count within a second. A key with a longer TTL was set by hand. */
 const LIMITER_LIVES_MS = 2_000;
 
-/** A setting of a queue in Redis that no worker made, and the command of redis-cli that removes it. */
+/**
+ * A setting in Redis that no worker made and that stops a queue or overrides its limits, with the redis-cli command
+ * that removes it.
+ */
 export interface ForeignSetting {
   readonly detail: string;
   readonly command: string;
 }
 
-/**
- * Finds settings in Redis that stop a queue, or override the limits of its worker.
- * @throws RedisUnavailableError
- */
 export async function findForeignSettings(connection: LedgerConnection, queue: Queue): Promise<ForeignSetting[]> {
   const [metaKey, limiterKey] = [queue.toKey('meta'), queue.toKey('limiter')];
   const [meta, limiterLivesMs] = (await pipelined(connection, (pipeline) => {

@@ -2,37 +2,33 @@ import type { Queue } from 'bullmq';
 import { pipelined } from '../ledger/ledger-connection.js';
 import type { RedisClient } from '../redis.js';
 
-/** For how long BullMQ is told to keep its times in a queue, in ms. */
+/** The lifetimes of BullMQ's keys in a queue, in ms. */
 export interface QueueTimes {
   readonly limiterMs: number;
   readonly stalledCheckMs: number;
   readonly lockMs: number;
-  /** No job is ever delayed by more; without it the delays are dates that somebody chose. */
+  /** The longest delay of a job. Without it, the delays are dates that a person chose. */
   readonly longestDelayMs?: number;
 }
 
-/** A key that Redis forgets after `maxMs` at the latest. */
 interface ExpiringKey {
   readonly key: string;
   readonly maxMs: number;
 }
 
-/** BullMQ's scores: the date in the high bits, twelve more to tell jobs of the same millisecond apart. */
+/** BullMQ's scores: the date in the high bits, and twelve more bits for jobs of the same millisecond. */
 const SCORES_PER_MS = 0x1000;
 const JOBS_PER_LOOK = 1_000;
 
-/** The lowest score among the delayed jobs of a queue for a date, in ms. */
+/** The lowest score of a delayed job for a date, in ms. */
 export function delayedScore(at: number): number {
   return at * SCORES_PER_MS;
 }
 
 /**
- * Shortens the times of a queue that are further ahead than they were ever set. Redis keeps an expiry as a date, so its
- * clock put back by an hour adds an hour to it; the clock of a worker does the same to a delay. One round trip where no job
- * is active and no clock was put back.
+ * Shortens times that are further ahead than they were ever set, see `PayoutQueues.repairTimes`. One round trip if no
+ * job is active and no clock was put back.
  * @param now - wall clock, ms
- * @returns how many times were shortened
- * @throws RedisUnavailableError
  */
 export async function shortenTimes(redis: RedisClient, queue: Queue, times: QueueTimes, now: number): Promise<number> {
   const { limiterMs, stalledCheckMs, lockMs, longestDelayMs } = times;
@@ -56,7 +52,7 @@ export async function shortenTimes(redis: RedisClient, queue: Queue, times: Queu
   if (long.length + lateJobs.length > 0) {
     await pipelined({ redis }, (pipeline) => {
       for (const { key, maxMs } of long) pipeline.pexpire(key, maxMs);
-      // A job that has left the delayed ones since must not stand among them again.
+      // A job that is no longer delayed must not be added there again.
       for (const jobId of lateJobs) pipeline.zadd(queue.toKey('delayed'), 'XX', delayedScore(now), jobId);
     });
   }

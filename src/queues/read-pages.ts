@@ -4,11 +4,10 @@ import type { RedisClient } from '../redis.js';
 
 /** Entries per command: 1,000 take Redis 0.2 ms. */
 const STEP = 1_000;
-/** Each page repeats this much of the one before, because entries that are removed meanwhile shift those behind them. */
+/** Each page overlaps the previous one, because removed entries shift those behind them. */
 const OVERLAP = 100;
 
 export interface Page {
-  /** The index of its first entry. */
   readonly start: number;
   readonly entries: readonly string[];
 }
@@ -16,13 +15,12 @@ export interface Page {
 /**
  * Reads a long list from its head, where BullMQ adds jobs; it takes them from the tail.
  * @param signal - ends the reading between two pages
- * @throws RedisUnavailableError
  */
 export function readList(redis: RedisClient, key: string, signal: AbortSignal): AsyncGenerator<Page> {
   return readPages(async (start, stop) => ask(redis.lrange(key, start, stop)), signal);
 }
 
-/** Reads a large sorted set from its highest score, as members mostly leave at the lowest. Parameters as of {@link readList}. */
+/** Reads a large sorted set from its highest score, because most members leave at the lowest. */
 export function readSortedSet(redis: RedisClient, key: string, signal: AbortSignal): AsyncGenerator<Page> {
   return readPages(async (start, stop) => ask(redis.zrange(key, start, String(stop), 'REV')), signal);
 }

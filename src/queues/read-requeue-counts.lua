@@ -1,7 +1,7 @@
--- Reads how often payouts that are in a state were requeued by an operator, which is a part of their jobs' ids.
+-- The requeue count is a part of a job's id.
 -- KEYS: the records of the payouts
 -- ARGV: the state
--- Returns a list: for each its requeue count, or -1 when it is in another state, or not there
+-- Returns a list: for each its requeue count, or -1 if it is missing or in another state
 local counts = {}
 for i = 1, #KEYS do
   local record = redis.call('HMGET', KEYS[i], 'state', 'round')

@@ -1,9 +1,8 @@
--- Removes waiting jobs whose payouts are cancelled. In a list they are marked and then removed together: one by one each
--- would cost a walk through the list.
--- KEYS: the structure in which the jobs wait, then for each job its hash, its lock, its payout's record
--- ARGV: type of the structure ('list' or 'sorted set'), the part of a list in which the jobs were seen (first, last; below
---   zero from the tail), a word that is no job's id, then the jobs' ids
--- Returns: how many were removed
+-- Removes waiting jobs of cancelled payouts. In a list they are marked and removed together, to walk through it only once.
+-- KEYS: the jobs' structure, then for each job its hash, its lock, its payout's record
+-- ARGV: type of the structure ('list' or 'sorted set'), the part of a list (first, last; below zero from the tail),
+--   a word that is no job's id, then the jobs' ids
+-- Returns: the number of removed jobs
 local structure = KEYS[1]
 local kind, first, last, mark = unpack(ARGV, 1, 4)
 local cancelled = {}
@@ -16,7 +15,7 @@ local removed = 0
 if kind == 'list' then
   local length = redis.call('LLEN', structure)
   local is_near_tail = tonumber(first) < 0
-  -- Where the list is shorter than the part, its first entry is that of the list.
+  -- In a list shorter than the part, the part begins at its first entry.
   if is_near_tail then first = math.max(0, length + first) end
   for offset, id in ipairs(redis.call('LRANGE', structure, first, last)) do
     if cancelled[id] then
@@ -26,7 +25,7 @@ if kind == 'list' then
     end
   end
   if removed > 0 then
-    -- From the nearer end: the walk is over once all were found.
+    -- From the nearer end: the walk ends once all are found.
     local is_near_head = not is_near_tail and first + last < length
     redis.call('LREM', structure, is_near_head and removed or -removed, mark)
   end

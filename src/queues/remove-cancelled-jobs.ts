@@ -6,15 +6,15 @@ import { JOB_STRUCTURES } from './job-places.js';
 import { JobRecords } from './job-records.js';
 import { LIST_REACH, toPayoutId } from './payout-queues.js';
 
-/** Jobs that are looked at together; removing all of them takes Redis 1.5 ms, and up to 2 ms more for the walk to them. */
+/** Jobs per step. Removing all of them takes Redis 1.5 ms, plus up to 2 ms for the walk. */
 const STEP = 100;
-/** Jobs that may have been added in front since a part of the list was read, or taken behind it. */
+/** Jobs that may have been added in front or taken behind since a part was read. */
 const MARGIN = 100;
-/** Each step towards the head repeats this much of the one before, because jobs that were taken meanwhile move the others. */
+/** Overlap of steps towards the head, because jobs taken meanwhile move the others. */
 const OVERLAP = 10;
-/** Behind this number of jobs in a row that are to be run, the worker looks again when it meets a cancelled one. */
+/** After this many valid jobs in a row, the worker stops and looks again at its next cancelled job. */
 const LOOKED_AHEAD = 1_000;
-/** Redis serves others between two removals, for about as long as one lasts. */
+/** Redis serves others between two removals, for about the duration of one. */
 const REST_MS = 3;
 const COMMAND = 'payouts:remove-cancelled-jobs';
 const SCRIPT = readFileSync(new URL('remove-cancelled-jobs.lua', import.meta.url), 'utf8');
@@ -23,23 +23,20 @@ export interface SweepOptions {
   readonly clock: Clock;
   /** Ends it between two steps; jobs that stay do no harm. */
   readonly signal: AbortSignal;
-  /** How far from either end of a list jobs are looked for. @defaultValue {@link LIST_REACH} */
   readonly reach?: number;
 }
 
-/** A part of a list, as LRANGE takes it: below zero from the tail. */
 interface Part {
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * Removes the waiting jobs of payouts that are cancelled. Each would cost the payouts behind it a second, because BullMQ's
- * limiter counts jobs, not sends. BullMQ's own removal of one job walks through the list: of 20,000 in a backlog of 100,000
- * each takes Redis up to 4 ms. This goes through the structures page by page, and through a list from both ends: what stands
- * further from both than {@link LIST_REACH} stays until the worker comes near it.
- * @returns how many were removed
- * @throws RedisUnavailableError
+ * Removes the waiting jobs of cancelled payouts. Each would delay later payouts by a second, because BullMQ's limiter
+ * counts jobs, not sends. BullMQ's own removal walks through the list for each job: up to 4 ms in a backlog of 100,000.
+ * This reads page by page, and lists from both ends. Jobs beyond {@link LIST_REACH} from both ends stay until the
+ * worker comes near.
+ * @returns the number of removed jobs
  */
 export async function removeCancelledJobs(
   connection: LedgerConnection,
@@ -56,8 +53,8 @@ export async function removeCancelledJobs(
 }
 
 /**
- * As {@link removeCancelledJobs}, but only of the jobs that are run next, up to a part without any. For the worker that meets
- * a cancelled one: of many that stand together it has to run one.
+ * As {@link removeCancelledJobs}, but only for the next jobs, up to a part without cancelled ones. So a worker runs
+ * only one of many adjacent cancelled jobs.
  */
 export async function removeNextCancelledJobs(
   connection: LedgerConnection,
@@ -67,14 +64,12 @@ export async function removeNextCancelledJobs(
   return new Sweep(connection, queue, queue.toKey('wait'), 'list').fromTail(options, LOOKED_AHEAD);
 }
 
-/** Goes through one structure. */
 class Sweep {
   readonly #connection: LedgerConnection;
   readonly #queue: Queue;
   readonly #key: string;
   readonly #type: 'list' | 'sorted set';
   readonly #records: JobRecords;
-  /** Whether it came to the other end. */
   isDone = false;
 
   constructor(connection: LedgerConnection, queue: Queue, key: string, type: 'list' | 'sorted set') {
@@ -83,24 +78,23 @@ class Sweep {
     this.#key = key;
     this.#type = type;
     this.#records = new JobRecords(connection.redis);
-    // Once for a connection: a command that was defined again is sent with its whole text.
     if (!(COMMAND in connection.redis)) connection.redis.defineCommand(COMMAND, { lua: SCRIPT });
   }
 
-  /** From where jobs are added; what is added meanwhile moves the others towards it. */
+  /** From where jobs are added. New jobs move the others towards it. */
   async fromHead(options: SweepOptions): Promise<number> {
     const reach = this.#type === 'list' ? (options.reach ?? LIST_REACH) : Infinity;
     let removed = 0;
     for (let start = 0; start < reach && !this.isDone && !isAborted(options.signal);) {
       const gone = await this.#step({ first: start, last: start + STEP - 1 }, options);
       removed += gone;
-      // What stands behind what was removed has moved up.
+      // Entries behind removed ones have moved up.
       start += STEP - gone;
     }
     return removed;
   }
 
-  /** From where jobs are taken. @param atMost - it ends behind this number in a row that are not to be removed */
+  /** From where jobs are taken. @param atMost - ends after this many valid jobs in a row */
   async fromTail(options: SweepOptions, atMost: number): Promise<number> {
     const { reach = LIST_REACH } = options;
     let removed = 0;
@@ -114,7 +108,6 @@ class Sweep {
     return removed;
   }
 
-  /** @returns how many were removed */
   async #step({ first, last }: Part, { clock, signal }: SweepOptions): Promise<number> {
     const { redis } = this.#connection;
     const jobIds = await ask(
@@ -141,7 +134,7 @@ class Sweep {
       this.#queue.toKey(`${jobId}:lock`),
       keys.payout(toPayoutId(jobId)),
     ]);
-    // Jobs that were added move the part from the head, and jobs that were taken move it to the tail.
+    // Added jobs move a part away from the head, and taken jobs move it to the tail.
     const until = first < 0 ? Math.min(-1, last + MARGIN) : last + MARGIN;
     const args = [this.#type, first, until, '~removed~', ...jobIds];
     const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;

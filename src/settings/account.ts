@@ -2,7 +2,7 @@ import { audienceField, baseUrlField, millisecondsField, platformIdField, wholeN
 import type { SettingTable } from '../setting.js';
 import { flag, text } from './rules.js';
 
-/** Which account it is, and how to reach it. */
+/** The account, and how to reach it. */
 export const ACCOUNT_IDENTITY = {
   /** The merchant account. */
   platformId: {
@@ -12,7 +12,7 @@ export const ACCOUNT_IDENTITY = {
     required: true,
     example: '4242',
   },
-  /** Where the gateway is: `https://…`, or `http://` on loopback only. A path is kept. Needed by whatever calls the gateway: the worker, `payouts gateway`, `doctor`, `resolve --sent`. */
+  /** The gateway's address: `https://…`, or `http://` on loopback only. A path is kept. Every caller of the gateway needs it: the worker, `payouts gateway`, `doctor`, `resolve --sent`. */
   baseUrl: {
     section: 'account',
     variable: 'GATEWAY_BASE_URL',
@@ -21,7 +21,7 @@ export const ACCOUNT_IDENTITY = {
     required: true,
     example: 'https://gateway.example',
   },
-  /** Signs the requests; never logged, never in Redis. Needed by whatever calls the gateway, and by `payouts sandbox`. */
+  /** Signs the requests; never logged, never in Redis. Every caller of the gateway needs it, and `payouts sandbox`. */
   secretKey: {
     section: 'account',
     variable: 'GATEWAY_SECRET_KEY',
@@ -32,7 +32,7 @@ export const ACCOUNT_IDENTITY = {
   },
 } as const satisfies SettingTable;
 
-/** How an account is paced and followed. An accounts file and a program may set each of them per account. */
+/** How an account is paced and polled. An accounts file and a program may set each of them per account. */
 export const ACCOUNT_SETTINGS = {
   /** Time limit of a whole call of the endpoints that only read. */
   timeoutMs: {
@@ -42,7 +42,7 @@ export const ACCOUNT_SETTINGS = {
     default: 30_000,
     unit: 'ms',
   },
-  /** Time limit of a `/withdraw`. A late response still counts until then. */
+  /** Time limit of a `/withdraw`. A late response counts until then. */
   withdrawTimeoutMs: {
     section: 'sending',
     variable: 'WITHDRAW_TIMEOUT_MS',
@@ -50,10 +50,7 @@ export const ACCOUNT_SETTINGS = {
     default: 60_000,
     unit: 'ms',
   },
-  /**
-   * From a response to the next send. The gateway blocks an account whose withdrawals come less than a second apart;
-   * at least 1001 ms are kept, because clocks run at different rates.
-   */
+  /** From a response to the next send. The gateway blocks an account whose withdrawals come less than a second apart. At least 1001 ms are kept, because clocks run at different rates. */
   intervalMs: {
     section: 'sending',
     variable: 'WITHDRAW_INTERVAL_MS',
@@ -61,7 +58,7 @@ export const ACCOUNT_SETTINGS = {
     default: 1_010,
     unit: 'ms',
   },
-  /** How long a request without a response may still be on its way to the gateway; nothing is sent meanwhile. */
+  /** How long a request without a response may still be on its way to the gateway. Nothing is sent meanwhile. */
   inFlightMaxMs: {
     section: 'sending',
     variable: 'IN_FLIGHT_MAX_MS',
@@ -71,10 +68,7 @@ export const ACCOUNT_SETTINGS = {
   },
   /** How long the sender's heartbeat must be missing before another worker takes over: several round trips to Redis. */
   leaseMs: { section: 'sending', variable: 'LEASE_MS', rule: millisecondsField(500), default: 10_000, unit: 'ms' },
-  /**
-   * Wait between a takeover and the first send; after a send without a response it is `IN_FLIGHT_MAX_MS` and more. Where
-   * hosts have journals of their own, the time to object (see [guarantees.md](guarantees.md), A7).
-   */
+  /** Wait between a takeover and the first send. After a send without a response it is at least `IN_FLIGHT_MAX_MS`. If hosts have journals of their own, this is the time to object (see [guarantees.md](guarantees.md), A7). */
   quarantineMs: {
     section: 'sending',
     variable: 'TAKEOVER_QUARANTINE_MS',
@@ -82,14 +76,14 @@ export const ACCOUNT_SETTINGS = {
     default: 10_000,
     unit: 'ms',
   },
-  /** Rejections without an accepted withdrawal in between that pause the account. */
+  /** The account is paused after this many rejections without an accepted withdrawal in between. */
   maxRejectionsInARow: {
     section: 'sending',
     variable: 'MAX_REJECTIONS_IN_A_ROW',
     rule: wholeNumberField(1),
     default: 5,
   },
-  /** Sends in a row without a trustworthy response that pause the account. */
+  /** The account is paused after this many sends in a row without a trustworthy response. */
   maxUnknownsInARow: { section: 'sending', variable: 'MAX_UNKNOWNS_IN_A_ROW', rule: wholeNumberField(1), default: 2 },
   /** Delay before a payout's first status poll; it grows by half from poll to poll. */
   pollMinMs: {
@@ -116,7 +110,7 @@ export const ACCOUNT_SETTINGS = {
     default: 10,
     unit: 'polls per second',
   },
-  /** How often the worker that sends queries `/balance`, for operators and alerts only; 0 for never. */
+  /** How often the sending worker queries `/balance`, for operators and alerts only; 0 for never. */
   balanceEveryMs: {
     section: 'polling',
     variable: 'BALANCE_EVERY_MS',
@@ -124,17 +118,14 @@ export const ACCOUNT_SETTINGS = {
     default: 60_000,
     unit: 'ms',
   },
-  /**
-   * Whether the worker pauses the account when the balance falls without a payout that explains it. It tells of that in any
-   * case. See [control.md](control.md#reconciliation-what-it-can-and-cannot-see).
-   */
+  /** Whether the worker pauses the account if the balance falls without a payout that explains it. The worker reports it in any case. See [control.md](control.md#reconciliation-what-it-can-and-cannot-see). */
   pauseOnUnexplainedDrop: {
     section: 'control',
     variable: 'PAYOUT_PAUSE_ON_UNEXPLAINED_DROP',
     rule: flag,
     default: false,
   },
-  /** How often it queries `/currencies`, for their names and rates; 0 for never. */
+  /** How often the sending worker queries `/currencies` for names and rates; 0 for never. */
   currenciesEveryMs: {
     section: 'polling',
     variable: 'CURRENCIES_EVERY_MS',
@@ -146,26 +137,19 @@ export const ACCOUNT_SETTINGS = {
   retentionDays: {
     section: 'retention',
     variable: 'PAYOUT_RETENTION_DAYS',
-    // The journal may name a send of the last day: its payout must still be there.
+    // The journal may name a send of the last day, so its payout must still exist.
     rule: wholeNumberField(1, 36_500),
     unit: 'days',
     absent: 'keep every payout',
   },
-  /**
-   * The environment: everything that is signed names it, and a worker takes nothing that names another. Where the host name of
-   * the same gateway changes, set it to what it was before. 1 to 200 printable characters of ASCII without spaces; a short
-   * one takes less memory in Redis.
-   */
+  /** The environment. Every signature names it, and a worker rejects any other. If the gateway's host name changes, set this to the former value. 1 to 200 printable ASCII characters without spaces; a short one takes less memory in Redis. */
   audience: {
     section: 'control',
     variable: 'PAYOUT_AUDIENCE',
     rule: audienceField,
     absent: '`GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID`',
   },
-  /**
-   * The policy, YAML: what may leave the account, see [control.md](control.md#the-policy). Only root and the user of the
-   * process may be able to write it, the lists beside it, and their folders. In an accounts file its path is relative to that file.
-   */
+  /** The policy, YAML: what may leave the account, see [control.md](control.md#the-policy). Only root and the process's user may have write access to it, the lists beside it, and their folders. In an accounts file its path is relative to that file. */
   policyFile: {
     section: 'control',
     variable: 'PAYOUT_POLICY_FILE',

@@ -2,7 +2,6 @@ import { explorersField, proxiesField } from '../serving-fields.js';
 import type { SettingTable } from '../setting.js';
 import { port, text } from './rules.js';
 
-/** What only `payouts dashboard` reads. */
 export const DASHBOARD_SETTINGS = {
   /** Address of the dashboard. One that other machines can reach needs a password. */
   dashboardHost: { section: 'serving', variable: 'DASHBOARD_HOST', rule: text, default: '127.0.0.1' },
@@ -16,7 +15,7 @@ export const DASHBOARD_SETTINGS = {
     absent: '`payouts`',
     example: 'payouts',
   },
-  /** Password of the dashboard's basic authentication; at least 12 characters where other machines can reach it. */
+  /** Password of the dashboard's basic authentication. At least 12 characters if other machines can reach it. */
   dashboardPassword: {
     section: 'serving',
     variable: 'DASHBOARD_PASSWORD',
@@ -25,17 +24,14 @@ export const DASHBOARD_SETTINGS = {
     absent: 'none is asked for, on loopback only',
     example: './secrets/dashboard-password.txt',
   },
-  /**
-   * Proxies in front of the dashboard whose `X-Forwarded-For` names the client, separated by commas: addresses, networks
-   * such as `10.0.0.0/8`, or `loopback`. Without it, everybody behind a proxy waits for the wrong passwords of one.
-   */
+  /** Proxies in front of the dashboard whose `X-Forwarded-For` names the client, separated by commas: addresses, networks such as `10.0.0.0/8`, or `loopback`. Without it, all users behind a proxy wait after one user's wrong passwords. */
   dashboardTrustedProxies: {
     section: 'serving',
     variable: 'DASHBOARD_TRUSTED_PROXIES',
     rule: proxiesField,
     absent: 'the client is who connects',
   },
-  /** Block explorers by currency (payment_id), to which the dashboard links a txhash: entries such as `6=https://explorer.example/tx/{txhash}`, separated by commas. */
+  /** Block explorers by currency (payment_id), for links from a txhash: entries such as `6=https://explorer.example/tx/{txhash}`, separated by commas. */
   explorers: {
     section: 'serving',
     variable: 'PAYOUT_EXPLORERS',

@@ -7,12 +7,9 @@ const SHORTEST_SIGNING_SECRET = 16;
 
 const NOTIFY_FORMATS = ['json', 'slack', 'telegram'] as const;
 
-/** What only `payouts notify` reads, beside the account. See [notifications.md](notifications.md). */
+/** Only `payouts notify` reads these, beside the account. See [notifications.md](notifications.md). */
 export const NOTIFY_SETTINGS = {
-  /**
-   * Where each notification is posted: `https://…`, or `http://` on loopback only. The URL of a Slack or Telegram webhook
-   * is all that is needed to write there, so it is a secret.
-   */
+  /** Where each notification is posted: `https://…`, or `http://` on loopback only. The URL of a Slack or Telegram webhook alone permits writing there, so it is a secret. */
   notifyUrl: {
     section: 'notifications',
     variable: 'NOTIFY_URL',
@@ -21,7 +18,7 @@ export const NOTIFY_SETTINGS = {
     required: true,
     example: './secrets/notify-url.txt',
   },
-  /** Signs each notification (HMAC-SHA256), at least 16 characters. Required for `NOTIFY_FORMAT` `json`; Slack and Telegram check none. */
+  /** Signs each notification (HMAC-SHA256), at least 16 characters. Required for `NOTIFY_FORMAT` `json`; Slack and Telegram check no signature. */
   notifySecret: {
     section: 'notifications',
     variable: 'NOTIFY_SECRET',
@@ -37,7 +34,7 @@ export const NOTIFY_SETTINGS = {
     rule: text,
     default: 'failed,rejected,unknown,late_payment,tampering,balance_dropped,paused,resumed,objection,ledger_adopted',
   },
-  /** The body: `json` is signed and has all fields; `slack` and `telegram` are a line of text as those services take it. */
+  /** The body: `json` is signed and has all fields; `slack` and `telegram` are a line of text in their format. */
   notifyFormat: {
     section: 'notifications',
     variable: 'NOTIFY_FORMAT',

@@ -14,12 +14,8 @@ const redisUrl = z.string().superRefine((url, context) => {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** What concerns a whole worker process, also one inside an application. */
 export const WORKER_SETTINGS = {
-  /**
-   * Where the ledger is: `redis://[user:password@]host:port[/db]`, `redis-sentinel://host:port,host:port/master`,
-   * `redis-cluster://host:port,host:port`; `rediss…` for TLS. See [redis.md](redis.md).
-   */
+  /** The ledger's Redis: `redis://[user:password@]host:port[/db]`, `redis-sentinel://host:port,host:port/master`, `redis-cluster://host:port,host:port`; `rediss…` for TLS. See [redis.md](redis.md). */
   redisUrl: {
     section: 'redis',
     variable: 'REDIS_URL',
@@ -27,12 +23,9 @@ export const WORKER_SETTINGS = {
     secret: true,
     default: 'redis://127.0.0.1:6379',
   },
-  /** Sends even on a Redis that may forget what was sent, and without waiting for replicas. Never with real money. */
+  /** Sends even on a Redis that may forget sends, and without waiting for replicas. Never with real money. */
   allowVolatileRedis: { section: 'redis', variable: 'ALLOW_VOLATILE_REDIS', rule: flag, default: false },
-  /**
-   * How many replicas of Redis must acknowledge a send, a cancellation or a pause; with Sentinel at least 1. See
-   * [redis.md](redis.md).
-   */
+  /** How many replicas of Redis must acknowledge a send, a cancellation or a pause; with Sentinel at least 1. See [redis.md](redis.md). */
   redisReplicas: {
     section: 'redis',
     variable: 'REDIS_REPLICAS',
@@ -41,7 +34,7 @@ export const WORKER_SETTINGS = {
   },
   /** The folder of the send journals, on a disk that outlives the process. */
   journalDir: { section: 'sending', variable: 'SEND_JOURNAL_DIR', rule: text, default: './data/journal' },
-  /** How long full journal files are kept for `adopt-ledger`, and the ledger remembers a journal that is no longer used. */
+  /** How long full journal files are kept for `adopt-ledger`, and how long the ledger remembers an unused journal. */
   journalDays: {
     section: 'sending',
     variable: 'SEND_JOURNAL_DAYS',
@@ -49,10 +42,7 @@ export const WORKER_SETTINGS = {
     default: 30,
     unit: 'days',
   },
-  /**
-   * The folder in which `PAYOUT_RETENTION_DAYS` keeps what it removes from Redis, and where `payouts get` and `payouts list
-   * --archived` find it. See [redis.md](redis.md#the-archive).
-   */
+  /** The folder in which `PAYOUT_RETENTION_DAYS` keeps what it removes from Redis; `payouts get` and `payouts list --archived` read it. See [redis.md](redis.md#the-archive). */
   archiveDir: {
     section: 'retention',
     variable: 'PAYOUT_ARCHIVE_DIR',
@@ -61,16 +51,15 @@ export const WORKER_SETTINGS = {
   },
 } as const satisfies SettingTable;
 
-/** What only `payouts worker` reads, beside the settings above. */
 export const WORKER_COMMAND_SETTINGS = {
-  /** Several accounts in one worker process, in place of `GATEWAY_*`; see below. */
+  /** Several accounts in one worker process, instead of `GATEWAY_*`; see below. */
   accountsFile: {
     section: 'account',
     variable: 'PAYOUT_ACCOUNTS_FILE',
     rule: text,
     absent: 'the account of `GATEWAY_PLATFORM_ID`',
   },
-  /** A payout in progress for longer than this counts as stuck in the metrics. */
+  /** A payout in progress for longer counts as stuck in the metrics. */
   stuckAfterMs: {
     section: 'polling',
     variable: 'STUCK_AFTER_MS',
@@ -82,7 +71,7 @@ export const WORKER_COMMAND_SETTINGS = {
   healthHost: { section: 'serving', variable: 'HEALTH_HOST', rule: text, default: '127.0.0.1' },
   /** Port of the same; 0 takes a free one. With `--processes` that of the first process; the next has the next port. */
   healthPort: { section: 'serving', variable: 'HEALTH_PORT', rule: port, default: 9_464 },
-  /** Least severe log entries that are written. Addresses are logged in full at `debug` and `trace` only. */
+  /** Lowest level of log entries that are written. Addresses are logged in full at `debug` and `trace` only. */
   logLevel: {
     section: 'serving',
     variable: 'LOG_LEVEL',

@@ -3,23 +3,22 @@ import type { SendJournal } from '../journal/send-journal.js';
 import type { Logger } from '../logger.js';
 
 export interface OpenJournalOptions {
-  /** @throws Error when it cannot be read or written */
+  /** @throws Error if it cannot be read or written */
   readonly openJournal: () => Promise<SendJournal>;
-  /** Told why it could not be opened, each time. */
+  /** Called with the reason each time it cannot be opened. */
   readonly onTrouble: (message: string) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** A journal that could not be opened is tried again after this time. */
 const OPEN_AGAIN_MS = 3_000;
 
-/** Reading the sends of weeks takes seconds; a disk that hangs never ends it. */
+/** Reading weeks of sends takes seconds; a hanging disk never ends it. */
 const OPEN_WITHIN_MS = 30_000;
 
 /**
- * Opens a journal, however often it takes: the broken journal of one account blocks no other account.
- * @returns undefined where the signal was aborted before
+ * Tries until it succeeds: one account's broken journal blocks no other account.
+ * @returns undefined if the signal was aborted first
  */
 export async function openJournalPatiently(
   { openJournal, onTrouble, clock, logger }: OpenJournalOptions,
@@ -31,7 +30,7 @@ export async function openJournalPatiently(
     onTrouble((trouble = message));
   };
   while (!isAborted(stop)) {
-    // One at a time: each that hangs takes one of the few threads of the process.
+    // One at a time: each hanging call takes one of the process's few threads.
     const opening = openJournal().catch((error: unknown) => error as Error);
     let opened = await untilOpened(opening, { clock, stop });
     while (opened === undefined && !isAborted(stop)) {

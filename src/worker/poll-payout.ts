@@ -13,17 +13,16 @@ export interface PollOptions {
   readonly ledger: Pick<PayoutLedger, 'get' | 'change'>;
   readonly gateway: StatusGateway;
   readonly logger: Logger;
-  /** Signs final states, where the worker has a key. */
+  /** Signs final states, if the worker has a key. */
   readonly receipts?: ReceiptSigner | undefined;
 }
 
-/** What the gateway's status makes of a payout. */
 type Verdict =
   | { readonly state: 'in_progress' }
   | {
       readonly state: 'completed' | 'failed';
       readonly fee?: string;
-      /** Why the status does not show that the payment is this payout's: what it leaves out, or contradicts. */
+      /** What the status leaves out or contradicts, so that the payment may not be this payout's. */
       readonly doubt?: string;
     }
   /** The status cannot be this payout's, whatever it says. */
@@ -32,7 +31,6 @@ type Verdict =
 type LastVerdict = Exclude<Verdict, { state: 'in_progress' }>;
 type FinalVerdict = Exclude<LastVerdict, { state: 'unknown' }>;
 
-/** The result of polling one payout. */
 export type PollReport =
   | ({ readonly kind: 'polled' } & Verdict)
   /** It is not `in_progress`; there is nothing to do. */
@@ -41,9 +39,10 @@ export type PollReport =
 const FINAL_STATE = { paid: 'completed', failed: 'failed' } as const;
 
 /**
- * Queries the gateway once about the transaction of a payout that is `in_progress`, and records what ends that state.
- * Several processes may do so at the same time: the ledger takes the first result.
- * @throws GatewayUnavailableError, GatewayInvalidResponseError, GatewayRejectedError, RedisUnavailableError; nothing was changed
+ * Queries the gateway once about an `in_progress` payout, and records its final state. Several processes may do so at
+ * once: the ledger takes the first result.
+ * @throws GatewayUnavailableError, GatewayInvalidResponseError, GatewayRejectedError, RedisUnavailableError; nothing
+ * was changed
  */
 export async function pollPayout(payoutId: string, options: PollOptions): Promise<PollReport> {
   const { ledger, gateway, logger } = options;
@@ -55,7 +54,7 @@ export async function pollPayout(payoutId: string, options: PollOptions): Promis
   const { txhash } = payout;
   const verdict = txhashField.safeParse(txhash).success
     ? judge(await gateway.getStatus(txhash), payout)
-    : // Accepted by an earlier version, which believed the gateway.
+    : // Accepted by an earlier version, which trusted the gateway.
       ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
   if (verdict.state !== 'in_progress' && (await record({ ...payout, txhash }, verdict, options)))
     log(payout, verdict, logger);
@@ -63,8 +62,8 @@ export async function pollPayout(payoutId: string, options: PollOptions): Promis
 }
 
 /**
- * A status that leaves a field out is believed; one that contradicts the payout is not, unless an operator gave the
- * txhash in spite of it.
+ * A status that lacks a field is trusted; one that contradicts the payout is not, unless an operator gave the txhash
+ * nevertheless.
  */
 function judge(status: PaymentStatus, payout: Payout): Verdict {
   const differences = comparePayment(status, payout);
@@ -81,8 +80,8 @@ function judge(status: PaymentStatus, payout: Payout): Verdict {
 }
 
 /**
- * An earlier poll recorded the end, but Redis may have ended its script before index and event followed: the script completes
- * that first, and then refuses. A payout in such a state never leaves it, so nothing else can come of this.
+ * An earlier poll's script may have ended before index and event. The script completes them first, and then refuses. A
+ * payout never leaves such a state, so nothing else can happen.
  */
 async function complete(payoutId: string, to: FinalVerdict['state'], ledger: PollOptions['ledger']): Promise<void> {
   try {
@@ -92,7 +91,7 @@ async function complete(payoutId: string, to: FinalVerdict['state'], ledger: Pol
   }
 }
 
-/** @returns false when a job that ran at the same time was first */
+/** @returns false if a concurrent job was first */
 async function record(
   payout: Payout & { readonly txhash: string },
   verdict: LastVerdict,
@@ -102,7 +101,7 @@ async function record(
   const details =
     verdict.state === 'unknown'
       ? { to: verdict.state, reason: verdict.reason, message: verdict.reason, txhash }
-      : // Of the attempt that was looked at, which the receipt names.
+      : // Of this very attempt, which the receipt names.
         { to: verdict.state, ...feeOf(verdict), attempt, receipt: receipts && sign(payout, verdict, receipts, logger) };
   try {
     await ledger.change({ payoutId, from: 'in_progress', ...details });
@@ -118,8 +117,8 @@ function feeOf({ fee }: FinalVerdict): { readonly fee?: string } {
 }
 
 /**
- * A worker signs what it found out itself. An operator's word that a payment is this payout's, against what the gateway says,
- * stands in Redis only; so does a txhash whose status does not say whom it paid.
+ * A worker signs only its own findings. Two things are in Redis only: an operator's statement that contradicts the
+ * gateway, and a txhash whose status names no recipient.
  */
 function sign(
   payout: Payout,

@@ -5,28 +5,25 @@ import { isSameKey, type SshKey } from '../keys/ssh-key.js';
 import { serializeAct, formatAct, type Act } from './act.js';
 import { ACT_LIFETIME_MS } from './verify-act.js';
 
-/** A key of an operator or an approver: its name in the keyring, and a way to sign with it, such as a file, an agent or a hardware key. */
+/** A key of an operator or an approver, in a file, an agent or a hardware key. */
 export interface ActSigner {
-  /** The name of the key in the keyring. */
   readonly name: string;
-  /** The environment whose workers are to act on it: from the configuration, never from Redis. */
+  /** The environment whose workers must accept the signature: from the configuration, never from Redis. */
   readonly audience: string;
-  /** The person that the keyring names for the key, where it was looked up. */
   readonly person?: string | undefined;
-  /** A person may have to act for each signature: what was signed is then stored one by one. */
+  /** Each signature may need a person, so signatures are stored one by one. */
   readonly isInteractive?: boolean;
   /** @returns the signature of the text as UTF-8: base64url of Ed25519, or the armoured text of `ssh-keygen -Y sign` */
   readonly sign: (text: string) => Promise<string>;
 }
 
-/** What an act states, without who signs it and when. */
 export type ActContent = Omit<Act, 'audience' | 'by' | 'at' | 'expiresAt'>;
 
 /**
  * Signs a decision of an operator.
- * @param now - wall clock, ms: the act holds for {@link ACT_LIFETIME_MS} from then on
+ * @param now - wall clock, ms: the start of {@link ACT_LIFETIME_MS}
  * @returns the signed act as it is stored
- * @throws InvalidInputError when a text of it cannot stand on one line; what the signer throws
+ * @throws InvalidInputError if a text is not one line; errors of the signer
  */
 export async function signAct(
   signer: ActSigner,
@@ -47,17 +44,15 @@ export async function signAct(
   return serializeAct({ ...act, signature: await signer.sign(text) });
 }
 
-/** What keys of a role sign, where a person decides. */
 const SIGNED_BY = { operator: 'An act', approver: 'An approval' } as const;
 
-/** The roles of those who decide about payouts that are there. */
 export type DecidingRole = keyof typeof SIGNED_BY;
 
 /**
- * Finds the key of a keyring with which somebody is about to sign, and checks that its signature would count.
- * @param name - the key's name, where the public key alone is not to decide
+ * Finds a signer's key in a keyring, and checks that its signature would count.
+ * @param name - the key's name, if the public key alone must not decide
  * @param now - wall clock, ms
- * @throws NotVerifiedError that says what was found and what is needed
+ * @throws NotVerifiedError with what was found and what is needed
  */
 export function findSigningKey(
   keyring: Keyring,

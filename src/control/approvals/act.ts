@@ -1,37 +1,29 @@
 import { z } from 'zod';
 import { formatStatement, hashText } from '../intents/statement.js';
 
-/** What an operator may state under signature. */
 export const ACT_NAMES = ['resend', 'resume', 'adopt'] as const;
 export type ActName = (typeof ACT_NAMES)[number];
 
-/** One decision of an operator, signed. What an act is not about is empty. */
+/** One signed decision of an operator. Fields that do not apply are empty. Times are ISO 8601, UTC. */
 export interface Act {
-  /** The environment; undefined where a version before the line signed it. */
+  /** Undefined in version 1, which had no such line. */
   readonly audience?: string | undefined;
   readonly act: ActName;
   readonly payoutId: string;
-  /** The hash of the intent. */
   readonly intent: string;
-  /** `resend`: the attempt of which it states that it paid nothing. */
+  /** `resend`: the attempt stated as unpaid. */
   readonly attempt: number | undefined;
   readonly reason: string;
-  /** The name of the key. */
   readonly by: string;
-  /** ISO 8601, UTC. */
   readonly at: string;
   readonly expiresAt: string;
 }
 
-/** An act with its signature: base64url of Ed25519, or the armoured text of `ssh-keygen -Y sign`. */
+/** The signature is base64url of Ed25519, or the armoured text of `ssh-keygen -Y sign`. */
 export interface SignedAct extends Act {
   readonly signature: string;
 }
 
-/**
- * The eleven lines that are signed.
- * @throws StatementError when a value cannot stand on one line
- */
 export function formatAct(platformId: number, act: Act): string {
   return formatStatement('act', act.audience, [
     ['platformId', String(platformId)],
@@ -46,7 +38,7 @@ export function formatAct(platformId: number, act: Act): string {
   ]);
 }
 
-/** The identity of an act: 64 hexadecimal digits. An act is used once. @throws StatementError */
+/** 64 hexadecimal digits. An act is used once. */
 export function hashAct(platformId: number, act: Act): string {
   return hashText(formatAct(platformId, act));
 }
@@ -54,7 +46,6 @@ export function hashAct(platformId: number, act: Act): string {
 /** Far longer than any value; messages show some. */
 const value = z.string().max(300);
 
-/** A signed act as it is stored, in JSON. */
 const storedAct = z.strictObject({
   audience: value.optional(),
   act: z.enum(ACT_NAMES),
@@ -68,7 +59,7 @@ const storedAct = z.strictObject({
   signature: z.string().max(4096),
 });
 
-/** Reads a stored act; undefined where the text is none. It proves nothing before it was verified. */
+/** Parses a stored act, unverified; undefined if the text is none. */
 export function parseAct(text: string): SignedAct | undefined {
   let content: unknown;
   try {
@@ -80,7 +71,6 @@ export function parseAct(text: string): SignedAct | undefined {
   return parsed.success ? { ...parsed.data, attempt: parsed.data.attempt } : undefined;
 }
 
-/** As {@link parseAct} reads it. */
 export function serializeAct(act: SignedAct): string {
   return JSON.stringify(act);
 }

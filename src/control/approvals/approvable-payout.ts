@@ -7,23 +7,20 @@ import type { BoundKeyring, KeyringKey } from '../keys/keyring.js';
 import { LONGEST_APPROVAL_MS } from './approval-signer.js';
 import { countApprovals, hasAsked, type ApprovedPayout } from './count-approvals.js';
 
-/** A payout whose signature was verified just now, and what an approval of it is about. */
+/** A payout whose signature was just verified. */
 export interface ApprovablePayout {
   readonly payout: Payout;
-  /** The producer's key. */
   readonly signer: KeyringKey;
   readonly about: ApprovedPayout;
 }
 
-/** With what somebody who approves finds out by himself what he approves. */
 export interface ApprovalView {
   readonly platformId: number;
   readonly keyring: BoundKeyring;
-  /** Wall clock, ms. */
   readonly now: number;
 }
 
-/** A stored approval, and whether it counts; `person` where it does, `message` where it does not. */
+/** A stored approval, with `person` if it counts, or `message` if it does not. */
 export interface JudgedApproval {
   readonly approval: SignedApproval;
   readonly person: string | undefined;
@@ -31,9 +28,9 @@ export interface JudgedApproval {
 }
 
 /**
- * Verifies that a producer of the keyring signed a payout, as its record has it: what is signed is about these very fields.
- * @throws ConflictError when it is neither queued nor held
- * @throws NotVerifiedError when the signature is missing or does not count
+ * Verifies that a producer of the keyring signed exactly the payout's recorded fields.
+ * @throws ConflictError if it is neither queued nor held
+ * @throws NotVerifiedError if the signature is missing or does not count
  */
 export function verifyApprovable(payout: Payout, view: ApprovalView): ApprovablePayout {
   const { payoutId, state } = payout;
@@ -46,7 +43,6 @@ export function verifyApprovable(payout: Payout, view: ApprovalView): Approvable
   return verdict;
 }
 
-/** @returns why its signature does not count, where it does not */
 function identify(payout: Payout, { platformId, keyring, now }: ApprovalView): ApprovablePayout | string {
   const { payoutId, signed } = payout;
   if (signed === undefined) return 'It is not signed. Enqueue it with a producer that has a signing key.';
@@ -57,10 +53,7 @@ function identify(payout: Payout, { platformId, keyring, now }: ApprovalView): A
   return { payout, signer, about };
 }
 
-/**
- * Checks that the decision of a person would count.
- * @throws NotVerifiedError when the person signed the payout, or asked for it, and is to approve it
- */
+/** @throws NotVerifiedError if the person signed or requested the payout and approves it */
 export function checkApprover({ about }: ApprovablePayout, person: string, decision: ApprovalDecision): void {
   if (decision === 'reject' || !hasAsked(person, about)) return;
   const { payoutId, signedBy } = about;
@@ -71,8 +64,8 @@ export function checkApprover({ about }: ApprovablePayout, person: string, decis
 }
 
 /**
- * Says of one approval whether it counts, as a worker with this keyring finds. For how long one may hold, the worker's
- * policy decides: here it is the longest time that is signed.
+ * Whether one approval counts, as a worker with this keyring finds. The worker's policy limits its lifetime; here the
+ * limit is the longest that is ever signed.
  */
 export function judgeApproval(
   { about }: ApprovablePayout,
@@ -85,7 +78,7 @@ export function judgeApproval(
   return { approval, person: rejectedBy ?? [...approvedBy][0], message: refused[0]?.message };
 }
 
-/** As {@link judgeApproval}, for all that the record of a payout has; of one that is not verified, none counts. */
+/** As {@link judgeApproval}, for all approvals of a payout. Without a verified payout, none counts. */
 export function judgeApprovals(payout: Payout, view: ApprovalView): readonly JudgedApproval[] {
   const { approvals = [] } = payout;
   if (approvals.length === 0) return [];

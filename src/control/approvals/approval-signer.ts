@@ -2,18 +2,17 @@ import type { Approval, SignedApproval } from '../../ledger/control-record.js';
 import type { ActSigner } from './act-signer.js';
 import { formatApproval } from './approval.js';
 
-/** How long an approval holds where nothing else was said, in ms: as long as a policy lets one hold by default. */
+/** Default lifetime of an approval, in ms, equal to a policy's default limit. */
 export const APPROVAL_LIFETIME_MS = 24 * 60 * 60 * 1000;
 
-/** The longest time for which one is signed, in ms: no intent holds longer. */
+/** Longest lifetime that is signed, in ms: no intent lasts longer. */
 export const LONGEST_APPROVAL_MS = 7 * APPROVAL_LIFETIME_MS;
 
-/** What an approver says of a payout, without who says it and when. */
 export type ApprovalContent = Pick<Approval, 'payoutId' | 'intent' | 'decision'>;
 
 /**
- * Fills in who says it and when: what {@link signApproval} signs, and what another program can sign.
- * @param by - the name of the key, and the environment for which it signs
+ * The text that {@link signApproval} or another program signs.
+ * @param by - the key's name and the environment
  * @param now - wall clock, ms
  */
 export function makeApproval(
@@ -27,10 +26,6 @@ export function makeApproval(
   return { audience, payoutId, intent, decision, by, ...times };
 }
 
-/**
- * Signs an approval or a rejection.
- * @throws StatementError when a value cannot stand on one line; what the signer throws
- */
 export async function signApproval(signer: ActSigner, platformId: number, approval: Approval): Promise<SignedApproval> {
   return { ...approval, signature: await signer.sign(formatApproval(platformId, approval)) };
 }

@@ -17,7 +17,6 @@ export function formatApproval(platformId: number, approval: Approval): string {
   ]);
 }
 
-/** The identity of an approval: 64 hexadecimal digits. @throws StatementError */
 export function hashApproval(platformId: number, approval: Approval): string {
   return hashText(formatApproval(platformId, approval));
 }

@@ -5,34 +5,28 @@ import type { KeyFinder } from '../keys/keyring.js';
 import { namesPerson } from '../keys/person.js';
 import { formatApproval, hashApproval } from './approval.js';
 
-/** About which payout approvals have to be, and whose do not count. */
 export interface ApprovedPayout {
   readonly platformId: number;
   readonly payoutId: string;
-  /** The hash of its intent. */
   readonly intent: string;
-  /** The person of the key that signed it. */
   readonly signedBy: string;
-  /** Who asked for it, as the intent says. */
   readonly requestedBy: string | undefined;
 }
 
-/** What the approvals of a payout come to. Persons are counted, not keys. */
+/** The result of a payout's approvals. It counts people, not keys. */
 export interface ApprovalCount {
   readonly approvedBy: ReadonlySet<string>;
-  /** One rejection ends it, also of somebody who approved before. */
+  /** One rejection ends it, even after the same person's approval. */
   readonly rejectedBy: string | undefined;
-  /** Of the rejections that count, the one that holds the longest. */
+  /** The one with the latest expiry. */
   readonly rejection?: SignedApproval;
-  /** The hashes of the approvals of these persons. */
   readonly counted: readonly string[];
-  /** Why others do not count, with the key that they name. */
   readonly refused: readonly { readonly by: string; readonly message: string }[];
 }
 
 /**
- * Counts approvals that anybody may have put in Redis: each proves itself.
- * @param lifetimeMs - for how long an approval may hold, from the policy
+ * Counts approvals from Redis. They are untrusted: each signature is verified.
+ * @param lifetimeMs - the policy's limit of an approval's lifetime
  * @param now - wall clock, ms
  */
 export function countApprovals(
@@ -84,14 +78,14 @@ function verify(
   const signer = verifySigner(text, approval, { role: 'approver', lifetimeMs }, keyring, now);
   if (signer.kind === 'refused') return signer;
   const { person } = signer.key;
-  // Everybody may reject. Nobody approves his own payout.
+  // Everyone may reject. No one approves their own payout.
   if (approval.decision === 'approve' && hasAsked(person, payout)) {
     return { kind: 'refused', message: `${person} asked for the payout, and cannot approve it` };
   }
   return { kind: 'counts', person };
 }
 
-/** Whether a person asked for a payout: signed it, or is named in it, in a spelling that looks the same. */
+/** Whether a person signed the payout, or is named in it, also in a look-alike spelling. */
 export function hasAsked(person: string, { signedBy, requestedBy = '' }: AskedFor): boolean {
   return person === signedBy || namesPerson(requestedBy, person);
 }

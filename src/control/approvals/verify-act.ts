@@ -3,20 +3,16 @@ import { verifySigner } from '../intents/verify-signer.js';
 import type { KeyFinder } from '../keys/keyring.js';
 import { formatAct, type Act, type SignedAct } from './act.js';
 
-/** How long an act holds where nothing else was said, in ms, and at most. */
+/** Default and longest lifetime of an act, in ms. */
 export const ACT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** What an act has to be about to count. */
 export type WantedAct = Pick<Act, 'act' | 'payoutId' | 'intent' | 'attempt'>;
 
 export type ActVerdict =
   | { readonly kind: 'verified'; readonly actHash: string; readonly person: string }
   | { readonly kind: 'refused'; readonly message: string };
 
-/**
- * Verifies that an operator signed exactly what is wanted.
- * @param now - wall clock, ms
- */
+/** @param now - wall clock, ms */
 export function verifyAct(
   platformId: number,
   act: SignedAct,
@@ -31,7 +27,7 @@ export function verifyAct(
     if (error instanceof StatementError) return refuse(error.message);
     throw error;
   }
-  // After the text was made of it: a message shows nothing that is more than one line.
+  // After formatting, which rejects values of several lines that a message must not show.
   const strange = (['act', 'payoutId', 'intent', 'attempt'] as const).find((field) => act[field] !== wanted[field]);
   if (strange !== undefined) return refuse(`it names another ${strange} (${String(act[strange] ?? 'none')})`);
   const signer = verifySigner(text, act, { role: 'operator', lifetimeMs: ACT_LIFETIME_MS }, keyring, now);

@@ -2,18 +2,17 @@ import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { pairsToRecord } from '../../ledger/payout-record.js';
 import { parseHeadReason } from '../../ledger/tell-of-control.js';
 
-/** Where a journal ended, as an event tells it. */
 export interface HeadEvent {
   readonly hash: string;
   /** Wall clock of the worker, ms. */
   readonly at: number;
 }
 
-/** A head is told every ten minutes, and a send a second makes about three events. */
+/** A head is published every ten minutes, and a send a second makes about three events. */
 const SEARCHED_EVENTS = 20_000;
 const PAGE = 1_000;
 
-/** The newest head of each journal, by journalId, as far as the newest events have one. @throws RedisUnavailableError */
+/** The newest head of each journal, by journalId, if the newest events have one. */
 export async function readToldHeads({ redis, keys }: LedgerConnection): Promise<ReadonlyMap<string, HeadEvent>> {
   const heads = new Map<string, HeadEvent>();
   let end = '+';

@@ -5,7 +5,6 @@ import { formerId } from '../../journal/journal-id.js';
 import { hashLine, LineChain } from '../../journal/line-chain.js';
 import { isTorn, parseLine, type StoredLine } from '../../journal/parse-line.js';
 
-/** A line of a journal that is not as its writer left it, or a place at which lines are missing. */
 export interface JournalFault {
   readonly file: string;
   /** Counted from 1. */
@@ -13,45 +12,39 @@ export interface JournalFault {
   readonly message: string;
 }
 
-/** What the files of a journal come to. */
+/** Times are wall clock, ms. */
 export interface JournalReport {
   readonly journalId: string;
   readonly files: number;
-  /** Without torn ones. */
   readonly lines: number;
-  /** Of them, lines that name none before them: those of former formats. */
   readonly unchained: number;
   readonly sends: number;
-  /** See `SendJournal.bornAt`; undefined for a journal of a former format. */
   readonly bornAt: number | undefined;
-  /** See `SendJournal.prunedUpTo`, of files that were removed. */
+  /** Covers removed files only. */
   readonly prunedUpTo: number;
-  /** When the oldest send that is kept was made, wall clock, ms. */
   readonly firstSendAt: number | undefined;
-  /** SHA-256 of the last line, hexadecimal; undefined without any. Kept elsewhere, it shows whether lines at the end were cut off. */
   readonly head: string | undefined;
-  /** Where the line is that was asked for; undefined where it is not in the journal. */
   readonly found: Pick<JournalFault, 'file' | 'line'> | undefined;
-  /** Of the lines that were told as the newest, those that are there. */
+  /** Those still present of the lines once reported as the newest. */
   readonly foundTold: readonly string[];
-  /** Every line makes sense, altered or not. */
   readonly isReadable: boolean;
   readonly faults: readonly JournalFault[];
 }
 
 /**
- * Who writes reads the file before each send: a line that so many later ones do not follow was not there when they were
- * written.
+ * A writer reads the file before each send. If this many later lines do not follow a line, it did not exist when they
+ * were written.
  */
 const MAX_LINES_UNREAD = 100;
 
 /**
- * Reads every line of an account's journal and checks that each follows those before it.
+ * Reads every line of an account's journal and checks that each follows those before it. The hash of the last line,
+ * kept elsewhere, shows whether lines at the end were cut off.
  * @param dir - the folder of the journals
- * @param head - the hash of a line that has to be there
- * @param told - the hashes of lines that were told as the newest, of this or other journals
- * @returns undefined when there is no journal
- * @throws UnsupportedFormatError; Error when a file cannot be read
+ * @param head - hash of a line that must be present
+ * @param told - hashes of lines once reported as the newest, of this or other journals
+ * @returns undefined if there is no journal
+ * @throws UnsupportedFormatError; Error if a file cannot be read
  */
 export async function verifyJournal(
   dir: string,
@@ -74,7 +67,6 @@ class JournalCheck {
   readonly #chain = new LineChain();
   readonly #control = new ControlView();
   readonly #faults: JournalFault[] = [];
-  /** The lines of the present file, with their numbers. */
   #places = new Map<string, number>();
   #found: JournalReport['found'];
   readonly #foundTold: string[] = [];
@@ -148,7 +140,7 @@ class JournalCheck {
     }
   }
 
-  /** Processes that open a journal at once may write the same header, or note the same peers. */
+  /** Processes that open a journal at once may write the same header or the same peers. */
   #isCopy(lineHash: string, { line, prev }: StoredLine): boolean {
     return prev !== undefined && 'payoutId' in line && this.#places.has(lineHash);
   }

@@ -5,21 +5,19 @@ import type { SigningKey } from '../keys/signing-key-file.js';
 import { formatIntent } from './intent.js';
 import { intentOf, type SignedFields } from './signed-payout.js';
 
-/** How long an intent holds where nothing else was said, in ms; a worker accepts no longer time. */
+/** Default and longest lifetime of an intent, in ms. */
 export const INTENT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** What is signed beside the fields: the JSON text of the metadata, and who asked for the payout. */
 export type SignedExtras = Pick<StoredSignature, 'metadata' | 'requestedBy'>;
 
 export interface IntentSignerOptions {
   readonly key: SigningKey;
   readonly platformId: number;
-  /** The environment whose worker is to pay: from the configuration, never from Redis. */
+  /** The environment whose worker must pay: from the configuration, never from Redis. */
   readonly audience: string;
   readonly clock: Pick<Clock, 'wallNow'>;
 }
 
-/** Signs the payouts of a producer. */
 export class IntentSigner {
   readonly #options: IntentSignerOptions;
 
@@ -27,10 +25,6 @@ export class IntentSigner {
     this.#options = options;
   }
 
-  /**
-   * Signs one payout for {@link INTENT_LIFETIME_MS} from now on.
-   * @throws StatementError when a field cannot stand on one line
-   */
   sign(fields: SignedFields, { metadata, requestedBy }: SignedExtras = {}): IntentSignature {
     const { key, platformId, audience, clock } = this.#options;
     const now = clock.wallNow();

@@ -1,8 +1,8 @@
 import { formatStatement, hashText, StatementError, type StatementLine } from './statement.js';
 
-/** What a producer signs: one payment, for one account, within a time. */
+/** A producer's statement: one payment, for one account, within a time. */
 export interface Intent {
-  /** The environment; undefined where a version before the line signed it. */
+  /** Undefined in version 1, which had no such line. */
   readonly audience?: string | undefined;
   readonly platformId: number;
   readonly payoutId: string;
@@ -11,22 +11,17 @@ export interface Intent {
   readonly addressTo: string;
   readonly symbol?: string | undefined;
   readonly reference?: string | undefined;
-  /** The JSON text, as it is stored. */
   readonly metadata?: string | undefined;
-  /** Its SHA-256, where the text is not at hand. */
+  /** Its SHA-256, if the text is unavailable. */
   readonly metadataHash?: string | undefined;
-  /** ISO 8601, UTC, as it is stored; so are the other times. */
+  /** ISO 8601, UTC, as stored; so are the other times. */
   readonly notBefore?: string | undefined;
-  /** The person on whose request the producer signs, where it names one. */
   readonly requestedBy?: string | undefined;
   readonly issuedAt: string;
   readonly expiresAt: string;
 }
 
-/**
- * The 14 lines that are signed.
- * @throws StatementError when a value cannot stand on one line, or an optional one is there and empty
- */
+/** @throws StatementError also if an optional value is empty */
 export function formatIntent(intent: Intent): string {
   const { metadata, metadataHash = metadata === undefined ? '' : hashText(metadata) } = intent;
   return formatStatement('intent', intent.audience, [
@@ -45,16 +40,13 @@ export function formatIntent(intent: Intent): string {
   ]);
 }
 
-/** An empty value would have the bytes of an absent one, and yet be sent: a symbol, for one. */
+/** An empty value would have the bytes of an absent one and yet be sent, such as a symbol. */
 function optionalLine(name: string, value: string | undefined): StatementLine {
   if (value === '') throw new StatementError(name, 'must not be empty');
   return [name, value ?? ''];
 }
 
-/**
- * The identity of an intent: 64 hexadecimal digits, which acts, receipts and the journal name.
- * @throws StatementError
- */
+/** 64 hexadecimal digits, used by acts, receipts and the journal. */
 export function hashIntent(intent: Intent): string {
   return hashText(formatIntent(intent));
 }

@@ -4,7 +4,6 @@ import type { NewPayout } from '../../ledger/payout.js';
 import { IntentSigner, INTENT_LIFETIME_MS, type IntentSignerOptions } from './intent-signer.js';
 import { StatementError } from './statement.js';
 
-/** Signs payouts in the form in which they are stored. */
 export class PayoutSigner {
   readonly #signer: IntentSigner;
   readonly #clock: Pick<Clock, 'wallNow'>;
@@ -14,14 +13,14 @@ export class PayoutSigner {
     this.#clock = options.clock;
   }
 
-  /** @throws InvalidInputError when the signature would end before the payout may be sent */
+  /** @throws InvalidInputError if the signature would expire before the payout may be sent */
   check(payout: NewPayout): void {
     checkSignable(payout, this.#clock.wallNow());
   }
 
   /**
-   * Signs a payout; one that is signed already keeps its signature. To be given to the ledger before anything else happens,
-   * for its metadata is the application's own object.
+   * Signs an unsigned payout. Pass the result to the ledger at once, because the metadata is the application's own
+   * object.
    * @throws InvalidInputError
    */
   sign(payout: NewPayout): NewPayout {
@@ -41,11 +40,7 @@ export class PayoutSigner {
 
 const LIFETIME_DAYS = INTENT_LIFETIME_MS / 86_400_000;
 
-/**
- * Whether a payout can be signed at this time: a worker never sends what has expired.
- * @param now - wall clock, ms
- * @throws InvalidInputError naming `notBefore`
- */
+/** A worker never sends an expired payout. @param now - wall clock, ms */
 export function checkSignable({ notBefore, signed }: NewPayout, now: number): void {
   if (notBefore === undefined || signed !== undefined || Date.parse(notBefore) < now + INTENT_LIFETIME_MS) return;
   const message = `must be less than ${LIFETIME_DAYS} days from now, because the signature ends then and the payout would never be sent: enqueue it later (got "${notBefore}")`;

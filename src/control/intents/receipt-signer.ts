@@ -12,7 +12,7 @@ export interface ReceiptSignerOptions {
   readonly key: SigningKey;
   readonly platformId: number;
   readonly audience: string;
-  /** Whose signatures count; undefined where the worker sends unsigned payouts too. */
+  /** Undefined if the worker sends unsigned payouts too. */
   readonly keyring: KeyFinder | undefined;
   readonly clock: Pick<Clock, 'wallNow'>;
 }
@@ -20,7 +20,6 @@ export interface ReceiptSignerOptions {
 export type ReceiptResult =
   { readonly kind: 'signed'; readonly receipt: StoredReceipt } | { readonly kind: 'refused'; readonly message: string };
 
-/** Signs, as a worker, how payments ended. */
 export class ReceiptSigner {
   readonly #options: ReceiptSignerOptions;
 
@@ -29,8 +28,8 @@ export class ReceiptSigner {
   }
 
   /**
-   * Signs that a payout came into the state now. A worker with a keyring sends only what a producer signed, so it signs
-   * nothing about another payout either: its record was altered since, or put there.
+   * Signs a payout's final state. A worker with a keyring sends only what a producer signed. So it signs nothing about
+   * any other payout: its record was altered or forged.
    */
   sign(payout: PaidPayout, state: ReceiptState): ReceiptResult {
     const { key, platformId, audience, clock } = this.#options;
@@ -51,7 +50,7 @@ export class ReceiptSigner {
     const { signed } = payout;
     if (keyring === undefined) return undefined;
     if (signed === undefined) return 'it is not signed';
-    // As of its issue: it was sent in its time, and the payment may end after that.
+    // As of its issue: it was sent in time, and the payment may end after that.
     const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keyring, Date.parse(signed.issuedAt));
     return verdict.kind === 'refused' ? verdict.message : undefined;
   }

@@ -3,18 +3,18 @@ import { hashIntent } from './intent.js';
 import { intentOf, type SignedFields } from './signed-payout.js';
 import { formatStatement } from './statement.js';
 
-/** What a worker signs of a payout that came into its last state: only a worker of the keyring can say so. */
+/**
+ * A worker's statement of a payout's final state: only a worker of the keyring can sign it. Times are ISO 8601, UTC.
+ */
 export interface Receipt {
-  /** The environment; undefined where a version before the line signed it. */
+  /** Undefined in version 1, which had no such line. */
   readonly audience?: string | undefined;
   readonly payoutId: string;
-  /** The hash of the intent that was carried out, or not; empty where the payout carries none. */
+  /** Empty if the payout has none. */
   readonly intent: string;
   readonly state: string;
   readonly attempt: number;
-  /** Empty where there is no transaction. */
   readonly txhash: string;
-  /** ISO 8601, UTC. */
   readonly at: string;
 }
 
@@ -22,22 +22,16 @@ export interface Receipt {
 const RECEIPT_STATES = ['completed', 'failed'] as const;
 export type ReceiptState = (typeof RECEIPT_STATES)[number];
 
-/** Whether a worker signs that a payout came into the state. */
 export function hasReceipt(state: string): state is ReceiptState {
   return (RECEIPT_STATES as readonly string[]).includes(state);
 }
 
-/** What a receipt is over, of a payout. */
 export interface PaidPayout extends SignedFields {
   readonly attempt: number;
   readonly txhash?: string | undefined;
   readonly signed?: StoredSignature | undefined;
 }
 
-/**
- * The nine lines that are signed.
- * @throws StatementError when a value cannot stand on one line
- */
 export function formatReceipt(platformId: number, receipt: Receipt): string {
   return formatStatement('receipt', receipt.audience, [
     ['platformId', String(platformId)],
@@ -50,10 +44,6 @@ export function formatReceipt(platformId: number, receipt: Receipt): string {
   ]);
 }
 
-/**
- * The receipt that says of a payout that it came into the state at the time.
- * @throws StatementError when a value cannot stand on one line
- */
 export function receiptOf(
   platformId: number,
   payout: PaidPayout,

@@ -14,7 +14,6 @@ export interface SignedFields {
   readonly notBefore?: string | undefined;
 }
 
-/** The intent that a signature of these fields is over. */
 export function intentOf(
   platformId: number,
   fields: SignedFields,
@@ -34,7 +33,7 @@ export interface IntentTimes {
   readonly expiresAt: number;
 }
 
-/** @param signed - a verified one: its times are times */
+/** @param signed - verified, so its times are valid */
 export function proofOf({ reference, notBefore }: SignedFields, signed: StoredSignature): IntentProof {
   const { signature, audience, metadata, requestedBy, issuedAt, expiresAt } = signed;
   const isPlain = (time: string): boolean => new Date(time).toISOString() === time;
@@ -50,7 +49,6 @@ export function proofOf({ reference, notBefore }: SignedFields, signed: StoredSi
   };
 }
 
-/** The intent of a payment that was sent, as it was signed. @param payment - its fields, as the proof lacks them */
 export function intentOfProof(
   platformId: number,
   payment: SignedFields,

@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Signed text: a first line that names type and version, then `audience`, then one `name=value` a line, each ended by LF, as UTF-8. Every
- * line is always there, so a reader in any language makes the same bytes.
+ * Signed text as UTF-8: a first line with type and version, then `audience`, then one `name=value` a line, each ended
+ * by LF. Every line is always present, so readers in any language make the same bytes.
  */
 
-/** One line of a statement; a value that is absent is empty. */
+/** An absent value is empty. */
 export type StatementLine = readonly [name: string, value: string];
 
 const ONE_LINE = 'must not contain control characters, line separators or lone surrogates';
 
-/** A value could be read as more than one line, or has no bytes of its own: the statement would not say one thing only. */
+/** A value spans lines or has no bytes of its own, so the statement would be ambiguous. */
 export class StatementError extends Error {
-  /** The line's name. */
   readonly field: string;
 
   constructor(field: string, rule = ONE_LINE) {
@@ -21,13 +20,12 @@ export class StatementError extends Error {
   }
 }
 
-/** What is signed. */
 export type StatementType = 'intent' | 'approval' | 'act' | 'receipt';
 
 /**
- * Makes the text that is signed.
- * @param audience - undefined for the text of version 1, which had no such line
- * @throws StatementError when a value cannot stand on one line
+ * The text that is signed.
+ * @param audience - undefined for version 1, which had no such line
+ * @throws StatementError, as every format or sign function of a statement does
  */
 export function formatStatement(
   type: StatementType,
@@ -49,14 +47,13 @@ function checkValue(name: string, value: string): string {
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/;
 
 /**
- * Reads a time of a statement: ISO 8601, UTC. `Date.parse` alone also takes local times, which are another time elsewhere.
- * @returns ms since 1970, NaN where the text is no such time
+ * Reads a statement's time: ISO 8601, UTC. `Date.parse` alone would also accept local times.
+ * @returns ms since 1970, or NaN
  */
 export function parseStatementTime(text: string): number {
   return TIME.test(text) ? Date.parse(text) : NaN;
 }
 
-/** SHA-256 of a text as UTF-8, 64 lowercase hexadecimal digits. */
 export function hashText(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex');
 }

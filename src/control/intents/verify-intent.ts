@@ -6,10 +6,9 @@ import { INTENT_LIFETIME_MS } from './intent-signer.js';
 import { formatIntent, type Intent } from './intent.js';
 import { hashText, parseStatementTime, StatementError } from './statement.js';
 
-/** How far the clock of who signed may be ahead, in ms. */
+/** How far a signer's clock may be ahead, in ms. */
 export const CLOCK_TOLERANCE_MS = 5 * 60 * 1000;
 
-/** Why a signature does not count, as one word. */
 export type SignatureFault =
   | (typeof TAMPERING_FAULTS)[number]
   | 'unsigned'
@@ -34,7 +33,7 @@ export type IntentVerdict =
 /**
  * Verifies the signature over an intent, in the order of checks of docs/control.md.
  * @param intent - rebuilt from what is about to be sent
- * @param signature - undefined where the payout carries none
+ * @param signature - undefined if the payout has none
  * @param now - wall clock, ms
  */
 export function verifyIntent(
@@ -51,7 +50,7 @@ export function verifyIntent(
     const { fault, message } = stranger;
     return refuse(fault, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
   }
-  // Messages name the key: what is no name of a key is not shown.
+  // Messages name the key, so an invalid name is not shown.
   if (!keyNameField.safeParse(signature.key).success) return refuse('fields', 'A field was altered: key.');
   const strange = (['issuedAt', 'expiresAt'] as const).find((field) => Number.isNaN(parseStatementTime(intent[field])));
   if (strange !== undefined) {
@@ -84,7 +83,7 @@ function judgeSigner(name: string, signer: KeyringKey | undefined, issuedAt: num
   }
   if (signer.revoked) return refuse('revoked_key', `The key "${name}" is revoked.`);
   const { notBefore = -Infinity, notAfter = Infinity } = signer;
-  // Not `<`: a time that is none (NaN) is not inside.
+  // Not `<`: an invalid time (NaN) is not inside.
   if (!(issuedAt >= notBefore && issuedAt <= notAfter)) {
     return refuse('key_not_valid', `It was issued outside the time of the key "${name}".`);
   }

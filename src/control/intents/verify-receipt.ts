@@ -5,7 +5,6 @@ import { isSignedBy, type KeyFinder, type KeyringKey } from '../keys/keyring.js'
 import { formatReceipt, receiptOf, type PaidPayout } from './receipt.js';
 import { parseStatementTime, StatementError } from './statement.js';
 
-/** What a reader of the ledger finds: a payout, the state that it is said to be in, and the receipt. */
 export interface ReceiptedPayout extends PaidPayout {
   readonly state: string;
   readonly receipt?: StoredReceipt | undefined;
@@ -14,11 +13,10 @@ export interface ReceiptedPayout extends PaidPayout {
 export type ReceiptVerdict =
   { readonly kind: 'verified'; readonly signer: KeyringKey } | { readonly kind: 'refused'; readonly message: string };
 
-/** Verifies that a worker of the keyring signed that this very payout came into this state. */
 export function verifyReceipt(platformId: number, payout: ReceiptedPayout, keyring: KeyFinder): ReceiptVerdict {
   const { receipt, state } = payout;
   if (receipt === undefined) return refuse('no worker signed it');
-  // Messages name the key: what is no name of a key is not shown.
+  // Messages name the key, so an invalid name is not shown.
   if (!keyNameField.safeParse(receipt.key).success) return refuse('the name of the key in its receipt was altered');
   const signer = keyring.find(receipt.key);
   if (signer === undefined) return refuse(`the key "${receipt.key}" of its receipt is not in the keyring`);
@@ -36,12 +34,12 @@ function judgeSigner({ name, role, revoked, ...validity }: KeyringKey, at: numbe
   const { notBefore = -Infinity, notAfter = Infinity } = validity;
   if (role !== 'worker') return `the key "${name}" of its receipt has the role ${role}, not worker`;
   if (revoked) return `the key "${name}" of its receipt is revoked`;
-  // Not `<`: a time that is none (NaN) is not inside.
+  // Not `<`: an invalid time (NaN) is not inside.
   if (!(at >= notBefore && at <= notAfter)) return `its receipt was signed outside the time of the key "${name}"`;
   return undefined;
 }
 
-/** Of an altered payout, a value may stand on no line. */
+/** An altered payout may have a value that is not one line. */
 function formatOrNot(
   platformId: number,
   payout: PaidPayout,

@@ -3,12 +3,10 @@ import { isSignedBy, type KeyFinder, type KeyringKey, type KeyRole } from '../ke
 import { parseStatementTime } from './statement.js';
 import { CLOCK_TOLERANCE_MS } from './verify-intent.js';
 
-/** What a person signs with a key: who says so, and from when to when it holds. */
+/** A person's signed statement. Times are ISO 8601, UTC. */
 export interface PersonalStatement {
   readonly audience?: string | undefined;
-  /** The name of the key in the keyring. */
   readonly by: string;
-  /** ISO 8601, UTC. */
   readonly at: string;
   readonly expiresAt: string;
   /** base64url of Ed25519, or the armoured text of `ssh-keygen -Y sign`. */
@@ -17,7 +15,6 @@ export interface PersonalStatement {
 
 export interface SignerRule {
   readonly role: KeyRole;
-  /** For how long a statement may hold, ms. */
   readonly lifetimeMs: number;
 }
 
@@ -25,7 +22,7 @@ export type SignerVerdict =
   { readonly kind: 'verified'; readonly key: KeyringKey } | { readonly kind: 'refused'; readonly message: string };
 
 /**
- * Verifies who signed a text, and that the statement holds now.
+ * Verifies who signed a text, and that the statement is valid now.
  * @param now - wall clock, ms
  */
 export function verifySigner(
@@ -42,7 +39,7 @@ export function verifySigner(
   if (key === undefined) return refuse(`the key "${by}" is not in the worker's keyring`);
   if (key.role !== role) return refuse(`the key "${by}" has the role ${key.role}, not ${role}`);
   if (key.revoked) return refuse(`the key "${by}" is revoked`);
-  // Not `<`: a time that is none (NaN) is not inside.
+  // Not `<`: an invalid time (NaN) is not inside.
   if (!(at >= (key.notBefore ?? -Infinity) && at <= (key.notAfter ?? Infinity))) {
     return refuse(`it was signed outside the time of the key "${by}"`);
   }

@@ -1,11 +1,13 @@
 import type { Clock } from '../../clock.js';
 import { audienceField } from '../../fields.js';
 
-/** For which environment signatures count here: those of a staging environment say nothing in production, with the same keys and account. */
+/**
+ * The environment whose signatures count. Those of staging do not count in production, even with the same keys and
+ * account.
+ */
 export interface Audience {
-  /** What everything signed names in its line `audience`. */
   readonly audience: string;
-  /** Whether a signature that names none counts, as versions before the line made them. */
+  /** Whether signatures without an environment count, as earlier versions made them. */
   readonly acceptsUnbound: () => boolean;
 }
 
@@ -19,16 +21,11 @@ export function openAudience(
   return { audience, acceptsUnbound: () => clock.wallNow() < until };
 }
 
-/** Why a signature does not count here, as one word and as a sentence. */
 export interface AudienceFault {
   readonly fault: 'wrong_audience' | 'no_audience';
   readonly message: string;
 }
 
-/**
- * Whether a signature is meant for here.
- * @param signed - the audience that the signature is said to name; undefined where it names none
- */
 export function judgeAudience(
   signed: string | undefined,
   { audience, acceptsUnbound }: Audience,
@@ -40,7 +37,7 @@ export function judgeAudience(
       'it names no audience, as signatures of earlier versions: sign it again, or set PAYOUT_ACCEPT_UNBOUND_UNTIL to the time until which such signatures count';
     return { fault: 'no_audience', message };
   }
-  // Anybody may have written it: what is no audience is not shown.
+  // Untrusted text: an invalid audience is not shown.
   const shown = audienceField.safeParse(signed).success ? `"${signed}"` : 'another audience';
   const message = `it is signed for ${shown}, and this is "${audience}": sign it with the PAYOUT_AUDIENCE that \`payouts doctor\` shows`;
   return { fault: 'wrong_audience', message };

@@ -6,19 +6,19 @@ import type { KeyFinder, Keyring, KeyringKey } from './keyring.js';
 
 const FIELD = 'PAYOUT_KEYS_FILE';
 
-/** The keyring of a worker, and the environment for which signatures have to be to count for one of its accounts. */
+/** A worker's keyring, and the environment whose signatures count for an account. */
 export interface AccountKeyring extends KeyFinder, Pick<Keyring, 'keys'> {
   readonly current: CurrentKeyring;
 }
 
-/** The keyring of a worker as its file was read last, so that a key can be revoked while it runs. */
+/** Rereads the keyring's file, so that a key can be revoked while the worker runs. */
 export class CurrentKeyring implements Pick<Keyring, 'keys' | 'find'> {
   readonly #file: string;
   readonly #logger: Logger;
   #keyring: Keyring;
   #reloadTrouble: string | undefined;
 
-  /** @throws InvalidConfigError when the file is missing, not trusted, or makes no sense */
+  /** @throws InvalidConfigError if the file is missing, not trusted, or invalid */
   constructor(file: string, logger: Logger) {
     this.#file = file;
     this.#logger = logger;
@@ -34,7 +34,7 @@ export class CurrentKeyring implements Pick<Keyring, 'keys' | 'find'> {
     return this.#keyring.find(name);
   }
 
-  /** The keys whose signatures count for an account, as they are at each check. */
+  /** The keys whose signatures count for an account, current at each check. */
   for(audience: Audience): AccountKeyring {
     const keys = (): readonly KeyringKey[] => this.keys;
     return {
@@ -47,12 +47,12 @@ export class CurrentKeyring implements Pick<Keyring, 'keys' | 'find'> {
     };
   }
 
-  /** Why the file could not be used when it was read last: the keyring is the one before. Undefined where it could. */
+  /** Why the last reading failed, so that the earlier keyring remains. */
   get reloadTrouble(): string | undefined {
     return this.#reloadTrouble;
   }
 
-  /** Reads the file again: it counts from the next check on. One that cannot be used changes nothing, and is reported. */
+  /** The new file applies from the next check. An unusable one changes nothing, and is reported. */
   reload(): void {
     try {
       this.#keyring = readKeyringFile(this.#file, FIELD);

@@ -1,17 +1,16 @@
 import { createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
 
-/** Pure Ed25519 (RFC 8032), as PHP's sodium and Python's cryptography know it. */
+/** Pure Ed25519 (RFC 8032), like PHP's sodium and Python's cryptography. */
 
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
-/** Characters of a signature as base64url without padding. */
 export const SIGNATURE_LENGTH = 86;
-/** The DER that stands before the 32 bytes of a public key (RFC 8410). */
+/** The DER before the 32 bytes of a public key (RFC 8410). */
 const PUBLIC_KEY_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
- * The y of the points whose order divides 8, without the bit of the sign; the last two are 0 and 1 again, not reduced. With
- * such a key, anybody can sign: the signature hardly depends on the text, and there is no private key.
+ * The y of the points whose order divides 8, without the sign bit; the last two are 0 and 1 again, not reduced. Anyone
+ * can sign for such a key: there is no private key, and the signature hardly depends on the text.
  */
 const WEAK_KEYS: ReadonlySet<string> = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',
@@ -29,10 +28,7 @@ function isWeak(bytes: Buffer): boolean {
   return WEAK_KEYS.has(y.toString('hex'));
 }
 
-/**
- * Makes a key of its 32 bytes.
- * @throws RangeError when there are not 32, or anybody could sign for the key
- */
+/** @throws RangeError if there are not 32 bytes, or anyone could sign for the key */
 export function publicKeyOf(bytes: Buffer): KeyObject {
   if (bytes.length !== KEY_BYTES) {
     throw new RangeError(`has ${bytes.length} bytes, not the ${KEY_BYTES} of an Ed25519 key`);
@@ -41,27 +37,21 @@ export function publicKeyOf(bytes: Buffer): KeyObject {
   return createPublicKey({ key: Buffer.concat([PUBLIC_KEY_HEAD, bytes]), format: 'der', type: 'spki' });
 }
 
-/** The 32 bytes of a public key. */
 export function bytesOf(publicKey: KeyObject): Buffer {
   return publicKey.export({ format: 'der', type: 'spki' }).subarray(PUBLIC_KEY_HEAD.length);
 }
 
-/** @returns the signature as base64url, {@link SIGNATURE_LENGTH} characters */
 export function signText(text: string, privateKey: KeyObject): string {
   return sign(null, Buffer.from(text, 'utf8'), privateKey).toString('base64url');
 }
 
-/**
- * Whether the signature is this key's over this text. Only the one base64url form of a signature counts, so that no second
- * text is the same signature.
- */
+/** Verifies a signature. Only its one canonical base64url form counts, so that no second text is the same signature. */
 export function verifyText(text: string, signature: string, publicKey: KeyObject): boolean {
   const bytes = Buffer.from(signature, 'base64url');
   if (bytes.toString('base64url') !== signature) return false;
   return verifyBytes(Buffer.from(text, 'utf8'), bytes, publicKey);
 }
 
-/** As {@link verifyText}, for bytes. */
 export function verifyBytes(data: Buffer, signature: Buffer, publicKey: KeyObject): boolean {
   return signature.length === SIGNATURE_BYTES && verify(null, data, publicKey, signature);
 }

@@ -6,7 +6,7 @@ import { Keyring } from './keyring.js';
 /**
  * Reads a keyring, YAML or JSON.
  * @param field - the setting that names the file, for errors; @defaultValue `keyring`
- * @throws InvalidConfigError when the file is missing, not trusted, or says something that makes no sense
+ * @throws InvalidConfigError if the file is missing, not trusted or invalid
  */
 export function readKeyringFile(path: string, field = 'keyring'): Keyring {
   try {
@@ -21,7 +21,7 @@ export function readKeyringFile(path: string, field = 'keyring'): Keyring {
   }
 }
 
-/** Before anything is read of it: errors show values. */
+/** Runs before parsing, because errors show values. */
 function checkPublic(text: string): string {
   if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return text;
   throw new Error('holds a private key. A keyring holds public keys only, and its readers are not the owner of a key');

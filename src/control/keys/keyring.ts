@@ -7,11 +7,9 @@ import { findLookAlikes, personIdField } from './person.js';
 import { parseSshKey, SSH_KEY_TYPES, type SshKey } from './ssh-key.js';
 import { isSshSignature, verifySshText } from './ssh-signature.js';
 
-/** What a key may sign: payouts, approvals, acts, receipts. */
 export const KEY_ROLES = ['producer', 'approver', 'operator', 'worker'] as const;
 export type KeyRole = (typeof KEY_ROLES)[number];
 
-/** The first word of a key that is given as its 32 bytes in base64. */
 const RAW_KEY = /^ed25519:([A-Za-z0-9+/_-]{43})=?$/;
 const KEY_TYPE = /^(ed25519:|(ssh|ecdsa|sk)-[a-z0-9@.-]{1,40}(?= ))/;
 const PUBLIC_RULE =
@@ -22,7 +20,7 @@ const publicField = z.string({ error: PUBLIC_RULE }).transform((text, context): 
     return parsePublicKey(text);
   } catch (error) {
     const message = `${(error as RangeError).message}: it ${PUBLIC_RULE}`;
-    // What is no public key may be a private one, which no message shows.
+    // Text that is no public key may be a private one, so no message shows it.
     context.issues.push({ code: 'custom', message, input: KEY_TYPE.exec(text)?.[0] ?? 'no public key' });
     return z.NEVER;
   }
@@ -30,7 +28,7 @@ const publicField = z.string({ error: PUBLIC_RULE }).transform((text, context): 
 
 /**
  * Reads a public key in one of the forms of a keyring.
- * @throws RangeError when it is none
+ * @throws RangeError if it is none
  */
 export function parsePublicKey(text: string): SshKey {
   const raw = RAW_KEY.exec(text)?.[1];
@@ -50,12 +48,12 @@ const keyEntry = z.strictObject({
   public: publicField,
   notBefore: timeField.transform((text) => Date.parse(text)).optional(),
   notAfter: timeField.transform((text) => Date.parse(text)).optional(),
-  /** A key that was stolen: nothing that it signed counts, whenever it was signed. */
+  /** A stolen key: nothing it signed counts, whenever it was signed. */
   revoked: z.union([z.boolean(), timeField.transform(() => true)], 'must be true, false or a time').default(false),
 });
 
 const validKey = keyEntry.superRefine(({ notBefore = -Infinity, notAfter = Infinity }, context) => {
-  // Not `>=`: of an entry with other problems, a time may be none yet.
+  // Not `>=`: in an entry with other problems, a time may still be invalid.
   if (!(notAfter < notBefore)) return;
   const input = new Date(notAfter).toISOString();
   context.addIssue({ code: 'custom', path: ['notAfter'], message: 'must not be before notBefore', input });
@@ -68,20 +66,19 @@ const keyringFile = z.strictObject({
   people: z.record(personIdField, personField).default({}),
 });
 
-/** One public key of a keyring, and who may do what with it, and when (wall clock, ms). */
+/** One public key of a keyring: its person, role and validity (wall clock, ms). */
 export type KeyringKey = z.output<typeof keyEntry>;
 
 export { SSH_KEY_TYPES };
 
-/** All that verifying a signature needs: whose signatures count, and for which environment. */
+/** What verifying needs: the keys that count, and their environment. */
 export interface KeyFinder extends Audience {
   readonly find: (name: string) => KeyringKey | undefined;
 }
 
-/** A keyring of one environment. */
 export type BoundKeyring = Keyring & Audience;
 
-/** The public keys of those whose signatures count. */
+/** The public keys whose signatures count. */
 export class Keyring {
   readonly #keys: ReadonlyMap<string, KeyringKey>;
   readonly #displayNames: ReadonlyMap<string, string>;
@@ -95,12 +92,12 @@ export class Keyring {
   }
 
   /**
-   * Reads what stands in a keyring file.
-   * @param content - the value that the YAML or JSON stands for
+   * Parses a keyring file.
+   * @param content - the parsed YAML or JSON
    * @throws InvalidConfigError naming every problem, such as `keys.2.public`
    */
   static parse(content: unknown): Keyring {
-    // It may be a file of another kind, and hold a secret: nothing of it is shown.
+    // It may be a different file with a secret, so show nothing of it.
     if (typeof content !== 'object' || content === null || Array.isArray(content)) {
       throw new InvalidConfigError([{ field: 'keyring', message: 'must be "version: 1" and a list "keys"' }]);
     }
@@ -111,7 +108,6 @@ export class Keyring {
     return new Keyring(parsed.data);
   }
 
-  /** The same keys, whose signatures count for this environment only. */
   for({ audience, acceptsUnbound }: Audience): BoundKeyring {
     return Object.assign(new Keyring(this.#content), { audience, acceptsUnbound });
   }
@@ -124,7 +120,7 @@ export class Keyring {
     return this.#keys.get(name);
   }
 
-  /** The display name of a person, where the keyring has one: it decides nothing. */
+  /** A person's display name, if the keyring has one. It decides nothing. */
   displayNameOf(person: string): string | undefined {
     return this.#displayNames.get(person);
   }
@@ -168,7 +164,6 @@ function findDuplicates(keys: readonly KeyringKey[]): Problem[] {
   });
 }
 
-/** Whether a signature, base64url or armoured by OpenSSH, is this key's over this text. */
 export function isSignedBy({ public: publicKey }: KeyringKey, text: string, signature: string): boolean {
   if (isSshSignature(signature)) return verifySshText(text, signature, publicKey);
   return publicKey.type === 'ssh-ed25519' && verifyText(text, signature, publicKey.key);

@@ -11,32 +11,34 @@ import { readSigningKey } from './signing-key-file.js';
 import type { SshKey } from './ssh-key.js';
 import { signWithSsh } from './ssh-signer.js';
 
-/** Where the key of an operator, or an approver, is, and what it is called. One of `keyFile` and `sshKeyFile`. */
+/** The key of an operator or an approver. Give either `keyFile` or `sshKeyFile`. */
 export interface ActSignerOptions {
-  /** A private key of Ed25519 (PKCS#8, PEM), as `payouts keygen` writes it. */
+  /** An Ed25519 private key (PKCS#8, PEM) from `payouts keygen`. */
   readonly keyFile?: string | undefined;
   /**
-   * A public key of OpenSSH (`FILE.pub`, Ed25519), whose private key is in ssh-agent, on a hardware key or beside it. Signs
+   * An OpenSSH public key (`FILE.pub`, Ed25519). Its private key is in ssh-agent, on a hardware key or beside it. Signs
    * with `ssh-keygen`, which may ask the operator.
    */
   readonly sshKeyFile?: string | undefined;
-  /** Has the public keys of those whose acts count. With it, a key that would not count is refused before anything is done. */
+  /** The public keys that count. A key that would not count is then refused before any change. */
   readonly keyring?: Keyring | undefined;
-  /** The environment whose workers are to act on it, as their `PAYOUT_AUDIENCE` names it. Never read it from Redis. */
+  /**
+   * The environment whose workers must accept the act, as their `PAYOUT_AUDIENCE` names it. Never read it from Redis.
+   */
   readonly audience: string;
-  /** The name of the key in the workers' keyring. @defaultValue the name that `keyring` has for the key */
+  /** The key's name in the workers' keyring. @defaultValue its name in `keyring` */
   readonly keyName?: string | undefined;
   /** Accepts a `keyFile` that every user of the machine can read or write. @defaultValue false */
   readonly allowReadableSecrets?: boolean | undefined;
-  /** Gets what OpenSSH tells the operator, such as that a hardware key waits to be touched. @defaultValue nothing is told */
+  /**
+   * Called with OpenSSH's messages, such as that a hardware key waits for a touch. @defaultValue messages are dropped
+   */
   readonly onMessage?: ((text: string) => void) | undefined;
   /** The environment of `ssh-keygen`, such as SSH_AUTH_SOCK and PATH. @defaultValue that of this process */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** @defaultValue the machine's clock */
   readonly clock?: Pick<Clock, 'wallNow'> | undefined;
 }
 
-/** A key that can sign: the public half, and how. */
 interface OpenedKey {
   readonly publicKey: SshKey;
   readonly isInteractive: boolean;
@@ -44,18 +46,18 @@ interface OpenedKey {
 }
 
 /**
- * Opens an operator's key, to sign acts with it: see `signer` of `PayoutOperator`.
- * @throws InvalidInputError when the key cannot be used, or there is neither a keyring nor a name for it
- * @throws NotVerifiedError when the keyring has no such key, or its signature over an act would not count
+ * Opens an operator's key to sign acts: see `signer` of `PayoutOperator`.
+ * @throws InvalidInputError if the key cannot be used, or has neither a keyring nor a name
+ * @throws NotVerifiedError if the keyring lacks the key, or its signature over an act would not count
  */
 export function openActSigner(options: ActSignerOptions): ActSigner {
   return openSigner(options, 'operator');
 }
 
 /**
- * Opens an approver's key, to sign approvals with it.
- * @throws InvalidInputError when the key cannot be used
- * @throws NotVerifiedError when the keyring has no such key, or it is not an approver's
+ * Opens an approver's key to sign approvals.
+ * @throws InvalidInputError if the key cannot be used
+ * @throws NotVerifiedError if the keyring lacks the key, or it is not an approver's
  */
 export function openApprovalSigner(options: ActSignerOptions & { readonly keyring: Keyring }): ActSigner {
   return openSigner(options, 'approver');

@@ -8,16 +8,16 @@ import type { SigningKey } from './signing-key-file.js';
 import { parseSigningKey, type SigningKeyOption } from './signing-key-option.js';
 
 export interface ReceiptKeyContext {
-  /** undefined where the worker has none; nothing can be compared then. */
+  /** Undefined if the worker has none; the key is then not compared. */
   readonly keyring: Pick<Keyring, 'find'> | undefined;
   readonly logger: Logger;
   readonly clock: Pick<Clock, 'wallNow'>;
 }
 
 /**
- * The key with which a worker signs final states; undefined where it signs none. One that has expired is a warning, not an
- * error: payments matter more than their receipts.
- * @throws InvalidConfigError when the key cannot be used, or those with the keyring could not believe it
+ * The key for final states; undefined if they are not signed. An expired one is only a warning: payments matter more
+ * than their receipts.
+ * @throws InvalidConfigError if the key cannot be used, or holders of the keyring could not verify it
  */
 export function openReceiptKey(
   option: SigningKeyOption | undefined,
@@ -32,7 +32,7 @@ export function openReceiptKey(
   return key;
 }
 
-/** Why those with the keyring could not believe what the key signs; undefined where they can. Says nothing of its time. */
+/** Why holders of the keyring could not verify this key. Does not check its time. */
 export function findReceiptKeyProblem(
   { name, privateKey }: SigningKey,
   keyring: Pick<Keyring, 'find'>,

@@ -2,24 +2,23 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readSecretFile } from '../../trusted-file.js';
 import { bytesOf } from './ed25519.js';
 
-/** A private key and the name that it has in the keyring. */
 export interface SigningKey {
   readonly name: string;
   readonly privateKey: KeyObject;
 }
 
 /**
- * Reads a private key of Ed25519 (PKCS#8, PEM), as `payouts keygen` writes it.
+ * Reads an Ed25519 private key (PKCS#8, PEM) from `payouts keygen`.
  * @param mayBeOpen - see `readSecretFile`
- * @throws Error that says why it cannot be used, never with its content
+ * @throws Error with the reason, never with its content
  */
 export function readSigningKey(path: string, mayBeOpen: boolean): KeyObject {
   return parsePrivateKey(readSecretFile(path, mayBeOpen));
 }
 
 /**
- * As {@link readSigningKey}, for the PEM itself, or a key that was read before.
- * @throws Error that says why it cannot be used, never with its content
+ * As {@link readSigningKey}, for a PEM or a parsed key.
+ * @throws Error with the reason, never with its content
  */
 export function parsePrivateKey(given: string | KeyObject): KeyObject {
   const key = typeof given === 'string' ? parsePem(given) : given;
@@ -38,7 +37,6 @@ function parsePem(text: string): KeyObject {
   }
 }
 
-/** A public key as a keyring names it: `ed25519:` and base64. */
 export function formatPublicKey(privateKey: KeyObject): string {
   return `ed25519:${bytesOf(createPublicKey(privateKey)).toString('base64')}`;
 }

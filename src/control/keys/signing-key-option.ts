@@ -3,11 +3,10 @@ import { InvalidConfigError } from '../../errors.js';
 import { keyNameField } from '../../fields.js';
 import { parsePrivateKey, type SigningKey } from './signing-key-file.js';
 
-/** A key that signs: payouts of a producer, final states of a worker. */
+/** A signing key for a producer's payouts or a worker's final states. */
 export interface SigningKeyOption {
-  /** Its name in the keyring. */
   readonly name: string;
-  /** An Ed25519 private key, or its PEM (PKCS#8), as `payouts keygen` writes it. */
+  /** An Ed25519 private key, or its PEM (PKCS#8), from `payouts keygen`. */
   readonly privateKey: KeyObject | string;
 }
 

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { bytesOf, publicKeyOf } from './ed25519.js';
 import { SshReader } from './ssh-reader.js';
 
-/** A public key as OpenSSH writes it. One on a hardware key (`sk-`) is bound to an application, such as `ssh:`. */
+/** An OpenSSH public key. A hardware key (`sk-`) is bound to an application, such as `ssh:`. */
 export interface SshKey {
   readonly type: 'ssh-ed25519' | 'sk-ssh-ed25519@openssh.com';
   readonly key: KeyObject;
@@ -11,10 +11,7 @@ export interface SshKey {
 
 export const SSH_KEY_TYPES = ['ssh-ed25519', 'sk-ssh-ed25519@openssh.com'] as const;
 
-/**
- * Reads the bytes of a public key.
- * @throws RangeError when they are no Ed25519 key
- */
+/** @throws RangeError if the bytes are no Ed25519 key */
 export function parseSshKey(bytes: Buffer): SshKey {
   const reader = new SshReader(bytes);
   const type = reader.text();
@@ -30,7 +27,6 @@ export function parseSshKey(bytes: Buffer): SshKey {
   return { type, key, application };
 }
 
-/** Whether both are the same key, for the same application. */
 export function isSameKey(one: SshKey, other: SshKey): boolean {
   return (
     one.type === other.type && one.application === other.application && bytesOf(one.key).equals(bytesOf(other.key))

@@ -1,4 +1,7 @@
-/** Reads the fields of OpenSSH's binary formats: each a length of four bytes, then its bytes (RFC 4251, section 5). */
+/**
+ * Reads OpenSSH's binary fields: a length of four bytes, then the bytes (RFC 4251, section 5).
+ * Every method throws RangeError if the data ends early.
+ */
 export class SshReader {
   readonly #data: Buffer;
   #at = 0;
@@ -7,22 +10,18 @@ export class SshReader {
     this.#data = data;
   }
 
-  /** @throws RangeError when the data ends before the field does */
   bytes(): Buffer {
     return this.take(this.uint32());
   }
 
-  /** @throws RangeError */
   text(): string {
     return this.bytes().toString('latin1');
   }
 
-  /** @throws RangeError */
   uint32(): number {
     return this.take(4).readUInt32BE();
   }
 
-  /** @throws RangeError */
   take(length: number): Buffer {
     const end = this.#at + length;
     if (end > this.#data.length) throw new RangeError('is cut off');
@@ -31,13 +30,12 @@ export class SshReader {
     return bytes;
   }
 
-  /** @throws RangeError when something is left */
+  /** @throws RangeError if data is left */
   end(): void {
     if (this.#at !== this.#data.length) throw new RangeError('has more than its fields');
   }
 }
 
-/** One field, as {@link SshReader} reads it. */
 export function sshField(value: Buffer | string): Buffer {
   const bytes = Buffer.from(value);
   const length = Buffer.alloc(4);

@@ -4,28 +4,27 @@ import { isSameKey, parseSshKey, type SshKey } from './ssh-key.js';
 import { SshReader, sshField } from './ssh-reader.js';
 
 /**
- * Signatures of `ssh-keygen -Y sign`, so that a key in an agent or on a hardware key can sign. The format is OpenSSH's
+ * Signatures of `ssh-keygen -Y sign`, for keys in an agent or on a hardware key. The format is OpenSSH's
  * PROTOCOL.sshsig; sk- signatures are those of its PROTOCOL.u2f.
  */
 
-/** What the signatures are for (`ssh-keygen -n`): one made for another purpose does not count. */
+/** The purpose of a signature (`ssh-keygen -n`): one for another purpose does not count. */
 export const SSH_NAMESPACE = 'approval.payout-queue';
 
 const MAGIC = 'SSHSIG';
 const VERSION = 1;
-/** Somebody touched the hardware key. */
+/** The hardware key was touched. */
 const USER_PRESENT = 0x01;
 const HEAD = '-----BEGIN SSH SIGNATURE-----';
 const TAIL = '-----END SSH SIGNATURE-----';
 
-/** Whether a signature is an armoured one of OpenSSH. */
 export function isSshSignature(signature: string): boolean {
   return signature.startsWith(HEAD);
 }
 
 /**
- * Whether an armoured signature is this key's over this text, made for {@link SSH_NAMESPACE}.
- * @returns false also for what is no such signature
+ * Verifies an armoured signature of a text, made for {@link SSH_NAMESPACE}.
+ * @returns false also for malformed input
  */
 export function verifySshText(text: string, armoured: string, publicKey: SshKey): boolean {
   try {

@@ -4,20 +4,19 @@ import { SSH_NAMESPACE } from './ssh-signature.js';
 
 const PROGRAM = 'ssh-keygen';
 
-/** Where OpenSSH runs. */
 export interface SshSurroundings {
   readonly environment: Readonly<Record<string, string | undefined>> | undefined;
   readonly onMessage: (text: string) => void;
 }
 
 /**
- * Signs with OpenSSH: the private key may be in an agent, on a hardware key, or in the file beside the public one. OpenSSH
- * asks for a passphrase or a touch itself, so this waits for as long as a person needs.
+ * Signs with OpenSSH. The private key may be in an agent, on a hardware key, or in the file beside the public one.
+ * OpenSSH itself asks for a passphrase or a touch, so this has no time limit.
  * @param publicKeyFile - `FILE.pub`
- * @param environment - of OpenSSH, which finds the agent by SSH_AUTH_SOCK; without it that of this process
- * @param onMessage - gets what OpenSSH says meanwhile, such as that the key waits to be touched
+ * @param environment - of OpenSSH, which finds the agent by SSH_AUTH_SOCK; by default that of this process
+ * @param onMessage - called with OpenSSH's messages, such as that the key waits for a touch
  * @returns the armoured signature
- * @throws InvalidInputError when OpenSSH is not installed, has no such key, or the key is not given
+ * @throws InvalidInputError if OpenSSH is missing, lacks the key, or does not sign
  */
 export async function signWithSsh(
   publicKeyFile: string,
@@ -37,7 +36,7 @@ export async function signWithSsh(
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject).once('close', resolve);
   });
-  // A program that ends before it has read everything says why on stderr.
+  // A program that ends before reading everything gives its reason on stderr.
   child.stdin.on('error', () => undefined).end(text);
   let code: number | null;
   try {

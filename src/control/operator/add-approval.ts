@@ -8,7 +8,7 @@ import { parseRejection, type ScriptRejection } from '../../ledger/script-reject
 
 /** The most keys that may approve or reject one payout. */
 export const MAX_APPROVALS = 40;
-/** The most bytes of a signed approval, as JSON. */
+/** As JSON. */
 const MAX_APPROVAL_BYTES = 5_120;
 
 const approvalField = signedApprovalSchema.extend({
@@ -18,7 +18,7 @@ const approvalField = signedApprovalSchema.extend({
 });
 
 /**
- * Checks the form of a signed approval, as the ledger takes it. Whether it counts is not checked.
+ * Checks the form only, not whether the approval counts.
  * @throws InvalidInputError naming every field that breaks a rule
  */
 export function parseApproval(input: unknown): SignedApproval {
@@ -30,14 +30,14 @@ export function parseApproval(input: unknown): SignedApproval {
 }
 
 /**
- * Keeps a signed approval or rejection in the record of its payout, and has the worker judge the payout again. It grants
- * nothing: the worker verifies it. A later one of the same key takes its place, but no approval that of a rejection.
+ * Stores a signed approval or rejection with its payout, and has the worker check the payout again. It grants nothing:
+ * the worker verifies it. A key's later decision replaces its earlier one, but an approval never replaces a rejection.
  * @param reason - for the events and the activity; not signed
- * @throws InvalidInputError when it has not the form of an approval
- * @throws NotFoundError when there is no such payout
- * @throws ConflictError when the payout is neither queued nor held, the key rejected it before, or it has the approvals of
- * {@link MAX_APPROVALS} keys
- * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+ * @throws InvalidInputError if it does not have the form of an approval
+ * @throws NotFoundError if there is no such payout
+ * @throws ConflictError if the payout is neither queued nor held, the key rejected it before, or {@link MAX_APPROVALS}
+ * keys decided
+ * @throws RedisUnavailableError if it may or may not have happened; repeating is safe
  */
 export async function addApproval(ledger: PayoutLedger, approval: SignedApproval, reason = ''): Promise<void> {
   const checked = parseApproval(approval);

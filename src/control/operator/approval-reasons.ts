@@ -1,14 +1,13 @@
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { pairsToRecord } from '../../ledger/payout-record.js';
 
-/** Acts looked at, the newest first; the ledger keeps about 10,000. */
+/** The newest acts are searched; the ledger keeps about 10,000. */
 const SEARCHED_ACTS = 3_000;
 const ACTS_PER_READ = 1_000;
 
 /**
- * Why approvers said what they said of a payout, by {@link toReasonKey}. No reason is signed.
+ * The approvers' unsigned reasons, by {@link toReasonKey}.
  * @param since - when the oldest approval was signed, wall clock, ms: none was stored before
- * @throws RedisUnavailableError
  */
 export async function readApprovalReasons(
   { redis, keys }: LedgerConnection,
@@ -16,7 +15,7 @@ export async function readApprovalReasons(
   since: number,
 ): Promise<ReadonlyMap<string, string>> {
   const reasons = new Map<string, string>();
-  // The clock of who signed may be ahead of that of Redis.
+  // The signer's clock may be ahead of that of Redis.
   const end = String(Math.max(0, since - CLOCK_MARGIN_MS));
   let place = '+';
   for (let searched = 0; searched < SEARCHED_ACTS; searched += ACTS_PER_READ) {
@@ -36,7 +35,7 @@ export async function readApprovalReasons(
 
 const CLOCK_MARGIN_MS = 10 * 60_000;
 
-/** @param by - the name of the key  @param at - when it was signed, ms */
+/** @param at - when it was signed, ms */
 export function toReasonKey(by: string, at: number): string {
   return `${by} ${at}`;
 }

@@ -13,22 +13,20 @@ import { DEFAULT_USD, type Policy } from '../policy/policy.js';
 import { parseToldSpent } from '../policy/told-spent.js';
 import { UsdRates } from '../policy/usd-rates.js';
 
-/** What a host that sends nothing can say of a payout: what the policy decides, and what it did not know. */
+/** The policy's decision on a payout as a host that sends nothing can know it, and the unknowns. */
 export interface Explanation {
   readonly decision: Decision;
   readonly approvals: ApprovalCount;
-  /** Why its signature does not count; undefined where it does, or nothing has to be signed. */
+  /** Why its signature does not count; undefined if it does, or none is required. */
   readonly unverified: string | undefined;
   /** What only the worker knows, and how it counted here: sentences. */
   readonly unknown: readonly string[];
 }
 
-/** What the worker that sends told in Redis, for people. Who can write to Redis can alter it. */
+/** The sending worker's data in Redis, which anyone with write access can alter. Times are wall clock, ms. */
 export interface ToldByWorker {
-  /** When it told of the windows, wall clock, ms. */
   readonly at: number;
   readonly windows: readonly RuleUsage[];
-  /** What currencies are worth in dollars: decimal strings by payment_id. */
   readonly rates: readonly (readonly [paymentId: number, rate: string])[];
 }
 
@@ -37,10 +35,9 @@ const EMPTY_WINDOW: WindowView = { sum: () => 0n, freeAt: (_most, now) => now, a
 const UNKNOWN_RATE = 'only the worker knows rates that are not pinned';
 
 /**
- * Asks the rules of a policy what they say of a payout.
  * @param now - wall clock, ms
- * @param told - what the worker said of windows and rates, where that was read
- * @throws NotVerifiedError when somebody altered its amount to what is none
+ * @param told - the worker's windows and rates, if they were read
+ * @throws NotVerifiedError if its amount was altered and is invalid
  */
 export function explainPayout(
   payout: Payout,
@@ -61,7 +58,7 @@ export function explainPayout(
   }
   const rates = new UsdRates(policy.usd ?? DEFAULT_USD);
   const toldRates = told?.rates.filter(([, rate]) => parseToldSpent('amount', rate) !== undefined) ?? [];
-  // Each counts: the worker alone knows the anchors of its journal.
+  // Every rate counts: only the worker knows its journal's anchors.
   const anchors = new Map(toldRates.map(([currency, rate]) => [currency, { rate, at: now }]));
   rates.update(toldRates, anchors, { now, wallNow: now });
   const known = rates.worthOf(paymentId, amount, now);
@@ -79,18 +76,17 @@ export function explainPayout(
   return { decision, approvals, unverified, unknown: [...findUnknown(policy, decision, worth.kind === 'known', told)] };
 }
 
-/** A window as the worker told of it; one of which it told nothing is empty. */
 function toWindows(told: ToldByWorker | undefined): (rule: string, bucket: string) => WindowView {
   return (rule, bucket) => {
     const usage = told?.windows.find((each) => each.rule === rule);
     const spent = usage?.buckets.find((each) => each.bucket === bucket)?.spent;
     const sum = usage && spent !== undefined ? parseToldSpent(usage.unit, spent) : undefined;
-    // Nobody told when there is room again.
+    // The worker does not publish when there is room again.
     return sum === undefined ? EMPTY_WINDOW : { sum: () => sum, freeAt: () => undefined, ahead: 0n };
   };
 }
 
-/** Never looked at: without a signature that is what the verdict says. */
+/** Never used: without a signature the verdict says so. */
 const UNSIGNED = { issuedAt: '', expiresAt: '' };
 
 function count(

@@ -13,19 +13,18 @@ import {
 } from '../approvals/approvable-payout.js';
 import { addApproval, parseApproval } from './add-approval.js';
 
-/** An approval or a rejection that was signed elsewhere. */
 export interface UploadedApproval {
   readonly approval: SignedApproval;
   /** For the events and the activity; not signed. */
   readonly reason: string | undefined;
 }
 
-/** What `payouts approve --offline` prints for persons to read, and is not signed: what is verified here counts. */
+/** Unsigned fields that `payouts approve --offline` prints for readers. Only the verified content counts. */
 const BESIDE_IT = ['payout', 'text', 'reason'];
 
 /**
- * Reads an approval in the form in which `payouts approve --offline` prints it. Whether it counts is not checked.
- * @param input - what the JSON stands for
+ * Does not verify it.
+ * @param input - the parsed output of `payouts approve --offline`
  * @throws InvalidInputError naming every field that breaks a rule
  */
 export function parseUploadedApproval(input: unknown): UploadedApproval {
@@ -40,11 +39,6 @@ export function parseUploadedApproval(input: unknown): UploadedApproval {
   };
 }
 
-/**
- * Checks that an approval of a payout counts now, as a worker with this keyring finds.
- * @returns the person who said it
- * @throws NotVerifiedError saying why it does not
- */
 export function checkApproval(payout: ApprovablePayout, approval: SignedApproval, view: ApprovalView): string {
   const { person, message } = judgeApproval(payout, approval, view);
   if (person !== undefined) return person;
@@ -53,10 +47,10 @@ export function checkApproval(payout: ApprovablePayout, approval: SignedApproval
 }
 
 /**
- * Keeps an approval that was signed elsewhere, where it counts: it proves itself, so it does not matter who brings it.
- * @returns the person who said it
- * @throws NotVerifiedError when the payout is not verified, or the approval does not count
- * @throws ConflictError when the payout is neither queued nor held, or the ledger takes no approval of this key
+ * Stores a valid approval that was signed elsewhere. The signature proves it, so its bearer does not matter.
+ * @returns the approver
+ * @throws NotVerifiedError if the payout is not verified, or the approval does not count
+ * @throws ConflictError if the payout is neither queued nor held, or the ledger accepts no approval of this key
  * @throws NotFoundError, RedisUnavailableError
  */
 export async function storeApproval(

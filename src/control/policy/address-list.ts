@@ -1,19 +1,17 @@
 import { parseWallet, walletAndTagKey, walletKey } from '../../gateway/wallet.js';
 
-/** Commas and quotes come from spreadsheets: with them a line would never be equal to an address. */
+/** Rejects commas and quotes, which come from spreadsheets: such a line would never equal an address. */
 const LINE = /^(?!:)[^\s,;"'\p{Cc}\u0080-\u{10ffff}]{1,256}$/u;
 
-/** The keys of a list's addresses, by what is compared: see `IsListed`. */
 export interface AddressList {
   readonly wallet: ReadonlySet<string>;
   readonly recipient: ReadonlySet<string>;
-  /** The first line with a destination tag, for errors. */
   readonly tagged: string | undefined;
 }
 
 /**
- * Reads a list of addresses: one a line, `#` begins a comment, lines may be empty.
- * @throws RangeError that names the first line that is none, and how many others are none
+ * Reads a list of addresses, one a line. `#` begins a comment; lines may be empty.
+ * @throws RangeError with the first invalid line and the number of others
  */
 export function parseAddressList(text: string): AddressList {
   const lines = text
@@ -36,7 +34,7 @@ export function parseAddressList(text: string): AddressList {
   };
 }
 
-/** The rule that a line breaks. What would never be equal to an address holds nobody, and lets nobody pass. */
+/** The rule that a line breaks. A line that never equals an address would neither hold nor pass a payout. */
 function findRule(line: string): string | undefined {
   if (line === '') return undefined;
   if (!LINE.test(line)) return 'must be one address, without spaces, commas and quotes';

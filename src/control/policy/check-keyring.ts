@@ -3,19 +3,17 @@ import type { Keyring, KeyringKey } from '../keys/keyring.js';
 import { findLookAlikes } from '../keys/person.js';
 import type { Over, Policy, PolicyRule } from './policy.js';
 
-/** What a policy needs of the keyring: without it a rule would hold for good, or count what nobody vouches for. */
+/** What a policy needs of the keyring. Without it a rule would hold forever, or count unverifiable data. */
 
 type Approve = Extract<Over, { kind: 'approve' }>;
 
 export interface KeyringFindings {
   readonly problems: readonly Problem[];
-  /** What works, but hardly as it was meant. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Compares a policy with the keyring.
- * @param keyring - undefined where nothing has to be signed
+ * @param keyring - undefined if signing is not required
  * @param now - wall clock, ms
  */
 export function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined, now: number): KeyringFindings {
@@ -35,7 +33,7 @@ export function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | un
   return { problems, warnings: [...warnings] };
 }
 
-/** A group that names another person than the keyring does, who looks the same, has one member too few, or one too many. */
+/** A group's person who looks like another of the keyring makes one member too few, or one too many. */
 function* findConfusable({ groups }: Policy, keys: readonly KeyringKey[]): Generator<Problem> {
   const known = keys.map(({ person }) => person);
   for (const [name, persons] of groups) {
@@ -84,7 +82,6 @@ function checkGroup(
   return { warnings };
 }
 
-/** Who has a key that counts now, or will. */
 function personsOf(role: KeyringKey['role'], keys: readonly KeyringKey[], now: number): Set<string> {
   const valid = keys.filter((key) => key.role === role && !key.revoked && now <= (key.notAfter ?? Infinity));
   return new Set(valid.map(({ person }) => person));

@@ -3,65 +3,52 @@ import { parseWallet, walletKey } from '../../gateway/wallet.js';
 import type { Cap, Condition, Policy, PolicyRule } from './policy.js';
 import { formatMicros } from './usd.js';
 
-/** A payout as rules see it: from the object that is sent. */
 export interface PolicySubject {
   readonly paymentId: number;
   readonly amount: string;
   readonly addressTo: string;
-  /** The name of the key that signed it; undefined where nothing has to be signed. */
   readonly signer?: string | undefined;
 }
 
-/** What a payout is worth in dollars, or why nobody knows. */
 export type UsdWorth =
   { readonly kind: 'known'; readonly micros: bigint } | { readonly kind: 'unknown'; readonly reason: string };
 
-/** What a cap counted in its window. */
+/**
+ * What a cap counted in its window, in the unit of the cap. `ahead` is the sum of earlier payouts that wait for room.
+ */
 export interface WindowView {
-  /** In the unit of the cap. */
   sum(now: number): bigint;
   /** See `SpendingLog.freeAt`. */
   freeAt(most: bigint, now: number): number | undefined;
-  /** Why nobody knows what counts, where that is so. */
   readonly unknown?: string | undefined;
-  /** What payouts take that wait for room in it, and came before this one. */
   readonly ahead: bigint;
 }
 
 /**
- * Whether a list has an address. As a `wallet` it is the same with any destination tag: nobody gets around a rule that holds.
- * As a `recipient` it has this tag: a rule that lets pass lets nobody else pass.
+ * Whether a list has an address. `wallet` ignores the destination tag, so that no tag evades a rule that holds.
+ * `recipient` includes the tag, so that a rule that passes one recipient passes no other.
  */
 export type IsListed = (list: string, addressTo: string, as: 'wallet' | 'recipient') => boolean;
 
-/** What rules ask for, beside the payout. */
+/** What rules need, beside the payout. `now` is monotonic and ages windows; other times are wall clock, ms. */
 export interface PolicyWorld {
-  /** Monotonic, ms: windows age by it. */
   readonly now: number;
-  /** Wall clock, ms. */
   readonly wallNow: number;
   readonly worth: UsdWorth;
-  /** When a payout to this address was first seen, wall clock, ms; undefined where none was before this one. */
+  /** Undefined if this is the first payout to the address. */
   readonly addressSeenAt: number | undefined;
-  /** Whether a list, by the name that the policy has for it, has the address. */
   readonly isListed: IsListed;
-  /** The window of a rule's cap, of the bucket that the payout belongs to. */
   readonly window: (rule: string, bucket: string) => WindowView;
-  /** Persons whose approval of this very payout counts. */
   readonly approvedBy: ReadonlySet<string>;
-  /** A person who rejected it. */
   readonly rejectedBy: string | undefined;
-  /** Who asked for it, where the keyring has no such person; see `findStranger`. */
+  /** See `findStranger`. */
   readonly stranger: string | undefined;
 }
 
-/** What one rule says of a payout. */
+/** What a rule decides. `until` is wall clock, ms, and undefined if unknown. */
 export type Verdict =
   | { readonly kind: 'send'; readonly rule: string }
-  /**
-   * @param until - wall clock, ms; undefined where nobody knows
-   * @param waitsFor - the room in a window that it waits for: first come, first served
-   */
+  /** @param waitsFor - the room in a window: first come, first served */
   | {
       readonly kind: 'wait';
       readonly rule: string;
@@ -69,7 +56,7 @@ export type Verdict =
       readonly until: number | undefined;
       readonly waitsFor?: RoomWanted | undefined;
     }
-  /** @param missing - how many more persons of the group have to approve  @param until - as above */
+  /** @param missing - people of the group who must still approve */
   | {
       readonly kind: 'approve';
       readonly rule: string;
@@ -78,20 +65,17 @@ export type Verdict =
       readonly missing: number;
       readonly until: number | undefined;
     }
-  /** @param until - as above */
   | { readonly kind: 'refuse'; readonly rule: string; readonly reason: string; readonly until: number | undefined };
 
-/** Room in the window of a rule. */
+/** Room in the window of a rule, in the unit of the cap. */
 export interface RoomWanted {
   readonly bucket: string;
-  /** In the unit of the cap. */
   readonly value: bigint;
 }
 
 export interface Decision {
   /** The strictest: refuse, then approve, then wait. */
   readonly verdict: Verdict;
-  /** What every rule that is about the payout says, in the order of the file. */
   readonly all: readonly Verdict[];
 }
 
@@ -101,8 +85,8 @@ export const DEFAULT_RULE = 'default';
 const STRICTNESS = ['send', 'wait', 'approve', 'refuse'] as const satisfies readonly Verdict['kind'][];
 
 /**
- * What may become of a payout now. Every rule is asked and the strictest counts, so that their order means nothing. What
- * equals a limit passes. A policy only holds: nothing here cancels a payout.
+ * Decides on a payout now. The strictest of all rules counts, so their order means nothing. A value equal to a limit
+ * passes. A policy only holds: it never cancels a payout.
  */
 export function decide(policy: Policy, subject: PolicySubject, world: PolicyWorld): Decision {
   const all: Verdict[] = [];
@@ -129,14 +113,13 @@ function strictest(verdicts: readonly Verdict[]): Verdict {
 function isStricter(one: Verdict, other: Verdict): boolean {
   const difference = STRICTNESS.indexOf(one.kind) - STRICTNESS.indexOf(other.kind);
   if (difference !== 0) return difference > 0;
-  // Of two that wait, the one that waits longer says when the payout is free.
+  // The longer of two waits determines when the payout is free.
   return one.kind === 'wait' && other.kind === 'wait' && (one.until ?? Infinity) > (other.until ?? Infinity);
 }
 
-/** Whether a rule is about a payout, or why nobody knows. */
 export type Match = 'yes' | 'no' | { readonly reason: string };
 
-/** What is not known may be anything: then the rule holds the payout. */
+/** An unknown may be anything, so the rule then holds the payout. */
 export function matches(
   when: Condition,
   subject: PolicySubject,
@@ -156,7 +139,7 @@ function isParsed(addressTo: string): boolean {
   return family !== undefined && problem === undefined;
 }
 
-/** Under `default: hold` a cap with a list lets the recipients on it pass, and nobody else of the same wallet. */
+/** Under `default: hold`, a cap with a list passes only the listed recipients of a wallet. */
 function mayCover({ addressIn }: Condition, { addressTo }: PolicySubject, world: PolicyWorld): boolean {
   return addressIn === undefined || world.isListed(addressIn, addressTo, 'recipient');
 }
@@ -194,7 +177,7 @@ function judgeCap(rule: PolicyRule, cap: Cap, policy: Policy, subject: PolicySub
   const window = world.window(name, bucketOf(cap, subject));
   if (window.unknown !== undefined) return waitForRate(name, window.unknown);
   const sum = window.sum(world.now);
-  // Only where it waits for room does it matter who came first: an approval makes none.
+  // The order of arrival matters only for room: an approval makes none.
   const ahead = rule.over.kind === 'wait' ? window.ahead : 0n;
   if (sum + ahead + value <= cap.limit) return { kind: 'send', rule: name };
   const freeAt = window.freeAt(cap.limit - value - ahead, world.now);
@@ -205,14 +188,12 @@ function judgeCap(rule: PolicyRule, cap: Cap, policy: Policy, subject: PolicySub
   return { kind: 'wait', rule: name, reason, until, waitsFor: { bucket: bucketOf(cap, subject), value } };
 }
 
-/** What a payout counts for in the unit of a cap. */
 export function valueOf(cap: Cap, { amount }: PolicySubject, worth: UsdWorth): bigint | { readonly reason: string } {
   if (cap.unit === 'count') return 1n;
   if (cap.unit === 'amount') return toUnits(amount);
   return worth.kind === 'known' ? worth.micros : worth;
 }
 
-/** With what a payout is counted together. */
 export function bucketOf({ per }: Cap, { addressTo, signer = '' }: PolicySubject): string {
   return per === 'address' ? walletKey(addressTo) : per === 'signer' ? signer : '';
 }

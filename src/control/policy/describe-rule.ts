@@ -3,7 +3,6 @@ import { formatSpan } from './format-span.js';
 import type { Cap, PolicyRule } from './policy.js';
 import { formatMicros } from './usd.js';
 
-/** What a rule of a policy means, as a sentence for those who wrote it, and for those whose payout it holds. */
 export function describeRule(rule: PolicyRule): string {
   const { cap, hours, over } = rule;
   const about = describeCondition(rule);

@@ -5,7 +5,7 @@ const UNITS = [
 ] as const;
 const DAY_MS = 86_400_000;
 
-/** A duration of a policy, exact: `7 d`, but `24 h`; `90 min`. @param ms - whole seconds */
+/** An exact duration: `7 d`, but `24 h`; `90 min`. @param ms - whole seconds */
 export function formatSpan(ms: number): string {
   if (ms > DAY_MS && ms % DAY_MS === 0) return `${ms / DAY_MS} d`;
   const [name, size] = UNITS.find(([, each]) => ms % each === 0) ?? UNITS[2];

@@ -3,25 +3,22 @@ const DAY_MINUTES = 24 * 60;
 const MINUTE_MS = 60_000;
 const DAY_MS = DAY_MINUTES * MINUTE_MS;
 
-/** From one minute of a day to another, the last one not included. */
+/** From one minute of a day to another, exclusive. */
 interface Span {
   readonly days: ReadonlySet<number>;
   readonly from: number;
   readonly to: number;
 }
 
-/** The local time at a moment. */
 interface LocalTime {
   readonly year: number;
   readonly month: number;
   readonly date: number;
   /** 0 is Monday. */
   readonly day: number;
-  /** Of the day. */
   readonly minute: number;
 }
 
-/** The hours of a week, in the time zone of a place. */
 export class OfficeHours {
   readonly text: string;
   readonly #spans: readonly Span[];
@@ -36,23 +33,24 @@ export class OfficeHours {
     });
   }
 
-  /** @param at - wall clock, ms */
   isOpen(at: number): boolean {
     const { day, minute } = this.#local(at);
     return this.#spans.some(({ days, from, to }) => days.has(day) && minute >= from && minute < to);
   }
 
-  /** When it is open next (wall clock, ms): `at` itself where it is open then. */
+  /**
+   * @param at - wall clock, ms
+   * @returns the next opening: `at` itself if it is open then
+   */
   opensAt(at: number): number {
     if (this.isOpen(at)) return at;
     const starts = Array.from({ length: 9 }, (_, ahead) => this.#startsOf(at + ahead * DAY_MS)).flat();
     let opens = Math.min(...starts.filter((start) => start > at && this.isOpen(start)));
-    // Where a change of the clocks leaves the beginning out, it opens with the change.
+    // If a clock change skips the beginning, it opens with the change.
     while (opens - MINUTE_MS > at && this.isOpen(opens - MINUTE_MS)) opens -= MINUTE_MS;
     return opens;
   }
 
-  /** When the spans of the local day begin in which the moment lies. */
   #startsOf(at: number): number[] {
     const { year, month, date, day } = this.#local(at);
     return this.#spans
@@ -60,13 +58,13 @@ export class OfficeHours {
       .map(({ from }) => this.#find(Date.UTC(year, month - 1, date) + from * MINUTE_MS));
   }
 
-  /** The moment at which the clocks of the place show a time. @param shown - that time as if it were UTC, ms */
+  /** @param shown - the local time as if it were UTC, ms */
   #find(shown: number): number {
     const first = shown - this.#offset(shown);
     return shown - this.#offset(first);
   }
 
-  /** How far the clocks of the place are ahead of UTC at a moment, ms. */
+  /** The local time's offset from UTC at a moment, ms. */
   #offset(at: number): number {
     const { year, month, date, minute } = this.#local(at);
     return Date.UTC(year, month - 1, date) + minute * MINUTE_MS - Math.floor(at / MINUTE_MS) * MINUTE_MS;
@@ -85,10 +83,7 @@ export class OfficeHours {
 
 const RULE = 'must be days, hours and a time zone such as "Mon-Fri 08:00-18:00, Sat 09:00-12:00 Europe/Berlin"';
 
-/**
- * Reads hours as a policy names them.
- * @throws RangeError with the rule that is broken
- */
+/** @throws RangeError with the rule that is broken */
 export function parseOfficeHours(text: string): OfficeHours {
   const match = /^(.+) (\S+)$/.exec(text.trim());
   if (match === null) throw new RangeError(RULE);

@@ -2,18 +2,15 @@ import { z } from 'zod';
 import { toUnits } from '../../decimal.js';
 import { roundUpToMicros } from './usd.js';
 
-/**
- * The fields of a policy file. Every scalar arrives as text (YAML's failsafe schema), so that no amount was ever a float.
- */
+/** The fields of a policy file. Every scalar is text (YAML's failsafe schema), so that no amount was ever a float. */
 
 const MS_OF = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const DURATION_RULE = 'must be a duration such as "15m", "24h" or "7d", of at most 31 days';
 const LONGEST_MS = 31 * MS_OF.d;
 
-/** A duration in ms. */
 export const durationField = z
   .string({ error: DURATION_RULE })
-  // Before it becomes a number: an error shows the text as it was given.
+  // Before the conversion, so that an error shows the text as given.
   .refine((text) => /^[1-9]\d{0,6}[smhd]$/.test(text) && toMs(text) <= LONGEST_MS, DURATION_RULE)
   .transform(toMs);
 
@@ -44,7 +41,6 @@ export const countField = z
 
 const PERCENT_RULE = 'must be a share such as "25%", from 1% to 1000%';
 
-/** A share in whole per cent. */
 export const percentField = z
   .string({ error: PERCENT_RULE })
   .regex(/^([1-9]\d{0,2}|1000)%$/, PERCENT_RULE)

@@ -10,32 +10,30 @@ import { checkKeyring } from './check-keyring.js';
 import type { IsListed } from './decide.js';
 import { parsePolicy, type Policy } from './policy.js';
 
-/** A policy as it was read from its file, with the lists that it names. */
 export interface LoadedPolicy {
   readonly policy: Policy;
   /** SHA-256 over the file and its lists, hexadecimal: two hosts with the same hash decide alike. */
   readonly hash: string;
   readonly file: string;
-  /** What works, but hardly as it was meant: sentences for operators. */
+  /** What is valid, but probably not intended: sentences for operators. */
   readonly warnings: readonly string[];
   readonly isListed: IsListed;
 }
 
 export interface PolicyFileOptions {
-  /** The account of which it has to be; undefined where any will do. */
+  /** The required account; undefined for any. */
   readonly platformId?: number | undefined;
-  /** Undefined where nothing has to be signed: then no rule can need a signer or an approval. */
+  /** Undefined if signing is not required: then no rule can need a signer or an approval. */
   readonly keyring: Pick<Keyring, 'keys'> | undefined;
-  /** The setting that names the file, for errors. @defaultValue `policy` */
   readonly field?: string;
-  /** Wall clock, ms: keys that have ended approve nothing. @defaultValue the clock of this machine */
+  /** Wall clock, ms. @defaultValue the clock of this machine */
   readonly now?: number;
 }
 
 /**
- * Reads a policy, and the lists beside it. Every problem is reported at once.
- * @throws InvalidConfigError when a file is missing or not trusted, or the policy makes no sense, is of another account, or
- * needs keys that the keyring does not have
+ * Reads a policy and its lists. Every problem is reported at once.
+ * @throws InvalidConfigError if a file is missing or not trusted, or the policy is invalid, of another account, or
+ * needs keys that the keyring lacks
  */
 export function readPolicyFile(file: string, options: PolicyFileOptions): LoadedPolicy {
   const { field = 'policy', keyring, now = Date.now() } = options;
@@ -63,7 +61,7 @@ function checkAccount(policy: Policy, platformId: number | undefined): Problem[]
   return [{ field: 'platformId', message }];
 }
 
-/** Errors show values, so a file that holds a secret is refused before anything is read of it. */
+/** Rejects a file with a secret before parsing, because errors show values. */
 function readPublic(file: string): Buffer {
   const bytes = readTrustedBytes(file);
   if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(bytes.toString('latin1'))) return bytes;
@@ -79,13 +77,12 @@ function parseYaml(text: string): object {
   if (problems.length > 0) throw new InvalidConfigError(problems);
   const content: unknown = document.toJS();
   if (typeof content === 'object' && content !== null && !Array.isArray(content)) return content;
-  // It may be a file of another kind, and hold a secret: nothing of it is shown.
+  // It may be a different file with a secret, so show nothing of it.
   throw new Error('is no policy: it must have "version: 1", "platformId", "default" and a list "rules"');
 }
 
 type AddressLists = ReadonlyMap<string, AddressList & { readonly bytes: Buffer }>;
 
-/** Each list once, however many rules name it. */
 function readLists(policy: Policy, folder: string): { readonly read: AddressLists; readonly problems: Problem[] } {
   const read = new Map<string, AddressList & { readonly bytes: Buffer }>();
   const problems = policy.rules.flatMap(({ when, cap }, index): Problem[] => {
@@ -96,7 +93,7 @@ function readLists(policy: Policy, folder: string): { readonly read: AddressList
       const bytes = read.get(list)?.bytes ?? readPublic(path);
       const parsed = read.get(list) ?? { bytes, ...parseAddressList(bytes.toString('utf8')) };
       read.set(list, parsed);
-      // Only where it decides what a cap lets pass does the tag count.
+      // The tag counts only if the list decides what a cap passes.
       if (parsed.tagged === undefined || (cap !== undefined && policy.uncovered === 'hold')) return [];
       throw new RangeError(
         `${parsed.tagged} must be without the destination tag: this rule holds whatever tag follows`,
@@ -118,7 +115,7 @@ function askLists(lists: AddressLists): LoadedPolicy['isListed'] {
   };
 }
 
-/** With the length before each part, no other files come to the same bytes. */
+/** The length before each part prevents two sets of files with the same bytes. */
 function hashOf(policy: Buffer, lists: AddressLists): string {
   const hash = createHash('sha256').update(`policy ${policy.length}\n`).update(policy);
   for (const [name, { bytes }] of [...lists].toSorted(([one], [other]) => (one < other ? -1 : 1))) {

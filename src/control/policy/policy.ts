@@ -12,23 +12,20 @@ import {
   usdField,
 } from './policy-fields.js';
 
-/** Which payouts a rule is about: all that it names has to be true. */
 export interface Condition {
   readonly paymentIds?: ReadonlySet<number> | undefined;
   /**
-   * Its address was first seen less than the rule's own `wait` ago. Not: was never paid, which a small payment first would
-   * get around.
+   * Its address was first seen less than the rule's `wait` ago. "Was never paid" would not do: a small first payment
+   * would evade it.
    */
   readonly isAddressNew?: boolean | undefined;
-  /** Its address has no form that is known, or a wrong checksum. */
+  /** Its address has an unknown form or a wrong checksum. */
   readonly isAddressUnparsed?: boolean | undefined;
   /** It is worth more than this, in millionths of a dollar. */
   readonly usdAbove?: bigint | undefined;
-  /** The file with the addresses, as the policy names it. */
   readonly addressIn?: string | undefined;
 }
 
-/** What may be counted apart. */
 export const BUCKETS = ['address', 'signer'] as const;
 
 export interface Cap {
@@ -40,12 +37,11 @@ export interface Cap {
   readonly per?: (typeof BUCKETS)[number] | undefined;
 }
 
-/** What becomes of a payout that a rule does not let pass. */
 export type Over =
   | { readonly kind: 'refuse' }
   /** Until there is room, or the hours begin. */
   | { readonly kind: 'wait' }
-  /** So long after the address was first seen. */
+  /** This long after the address was first seen. */
   | { readonly kind: 'cool_down'; readonly ms: number }
   | { readonly kind: 'approve'; readonly by: string; readonly quorum: number };
 
@@ -53,34 +49,30 @@ export interface PolicyRule {
   readonly name: string;
   readonly when: Condition;
   readonly cap?: Cap | undefined;
-  /** In these hours it passes. */
   readonly hours?: OfficeHours | undefined;
   readonly over: Over;
 }
 
 export interface UsdSettings {
-  /** Rates older than this do not count, ms. */
+  /** Older rates do not count, ms. */
   readonly maxAgeMs: number;
-  /** A rate that moved further than this in one step does not count, per cent. */
+  /** A rate that moved further in one step does not count, per cent. */
   readonly maxMovePercent: number;
-  /** Rates that are fixed, by currency. */
+  /** Fixed rates, by currency. */
   readonly pinned: ReadonlyMap<number, string>;
 }
 
-/** What counts where a policy says nothing of rates. */
 export const DEFAULT_USD: UsdSettings = { maxAgeMs: 15 * 60_000, maxMovePercent: 25, pinned: new Map() };
 
 /** What may leave an account, as its owner decided. */
 export interface Policy {
   readonly platformId: number;
-  /** What becomes of a payout that no cap covers. */
+  /** What happens to a payout that no cap covers. */
   readonly uncovered: 'hold' | 'send';
-  /** Undefined where it says nothing of rates. */
   readonly usd: UsdSettings | undefined;
-  /** The persons of each group. */
   readonly groups: ReadonlyMap<string, ReadonlySet<string>>;
   readonly approvalsExpireAfterMs: number;
-  /** Applications may name others than people of the keyring as requesting. */
+  /** Applications may name requesters who are not in the keyring. */
   readonly anyoneMayRequest: boolean;
   readonly rules: readonly PolicyRule[];
 }
@@ -152,7 +144,7 @@ const rule = z.strictObject({
 
 type GivenRule = z.output<typeof rule>;
 
-/** What makes no sense together: found when the file is read, not when a payout waits. */
+/** Contradictions, found when the file is read, not when a payout waits. */
 function* judgeRule({ when: given, cap: limit, window, over: then }: GivenRule): Generator<Problem> {
   if (limit !== undefined) yield* judgeCap(limit, given);
   if (limit !== undefined && window !== undefined) {
@@ -176,7 +168,7 @@ function* judgeRule({ when: given, cap: limit, window, over: then }: GivenRule):
   }
 }
 
-/** As long as a journal has each send for certain. */
+/** As long as a journal certainly has each send. */
 const LONGEST_WINDOW_MS = 7 * 86_400_000;
 
 function* judgeCap(limit: z.output<typeof cap>, { paymentIds }: Condition): Generator<Problem> {
@@ -235,8 +227,8 @@ const policyFile = z.strictObject({
 });
 
 /**
- * Reads what stands in a policy file.
- * @param content - the value that the YAML stands for, every scalar a text
+ * Parses a policy file.
+ * @param content - the parsed YAML, every scalar a text
  * @throws InvalidConfigError naming every problem, such as `rules.2.cap.usd`
  */
 export function parsePolicy(content: unknown): Policy {
@@ -260,7 +252,7 @@ export function parsePolicy(content: unknown): Policy {
   };
 }
 
-/** A rule has many fields, and there are many rules: of an unknown field too, the problem names the place. */
+/** Names the place even of an unknown field, because there are many rules with many fields. */
 function toPlacedProblem(issue: z.core.$ZodIssue): Problem {
   const problem = toProblem(issue);
   if (issue.code !== 'unrecognized_keys') return problem;

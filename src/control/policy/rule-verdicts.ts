@@ -3,18 +3,15 @@ import { describeRule } from './describe-rule.js';
 import { describeVerdict } from './describe-verdict.js';
 import type { Policy } from './policy.js';
 
-/** What one rule says of a payout. */
 export interface RuleVerdict {
   readonly rule: string;
-  /** What the rule means, as a sentence. */
   readonly meaning: string;
-  /** What it says, in words: the end of a sentence that begins with the payout. */
+  /** The end of a sentence that begins with the payout. */
   readonly text: string;
-  /** Undefined where the rule is not about the payout. */
   readonly verdict?: Verdict;
 }
 
-/** What every rule of a policy says of a payout, in the order of the file; last what holds one that no cap covers. */
+/** The verdict of every rule, in the order of the file. Last is the hold of a payout that no cap covers. */
 export function listRuleVerdicts({ rules }: Policy, { all }: Decision): readonly RuleVerdict[] {
   const found = rules.map((rule): RuleVerdict => {
     const { name } = rule;

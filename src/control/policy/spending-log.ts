@@ -1,61 +1,51 @@
-/** What one send counts for. Only its log changes it. */
 export interface LoggedSpend {
   readonly bucket: Bucket;
   readonly value: bigint;
-  /** When its answer came, monotonic ms; undefined while none did. */
   answeredAt: number | undefined;
-  /** Its place among the answered ones of its bucket. */
   place: number;
-  /** It was proved not to have paid. */
   isReleased: boolean;
 }
 
-/** How far one window has come in a bucket. */
+/** A window's position in a bucket: the sum, and the place of the oldest spend that counts. */
 interface Cursor {
   readonly withinMs: number;
-  /** What counts in the window. */
   sum: bigint;
-  /** The place of the oldest spend that counts. */
   head: number;
 }
 
-/** What is counted together. */
+/** Spends that are counted together. `first` is the place of the first answered one. */
 interface Bucket {
-  /** What has no answer yet. */
+  /** The sum of spends without an answer. */
   openSum: bigint;
-  /** Those whose answer came, the oldest first. */
+  /** Answered spends, oldest first. */
   answered: LoggedSpend[];
-  /** The place of the first of them. */
   first: number;
-  /** The longest window: what is too old for it is forgotten. */
+  /** The longest window: older spends are forgotten. */
   readonly longest: Cursor;
-  /** The shorter windows that somebody has looked at. */
   readonly shorter: Map<number, Cursor>;
 }
 
-/** The most spends that are too old for every window and stand before the others of a bucket. */
+/** The most expired spends kept at the front of a bucket. */
 const SLACK = 1_024;
 
 /**
- * An exact log of what was spent, by bucket (an address, a signer, or everything), and what it comes to in windows of any
- * length up to the longest: they share the spends, and differ in how far they look back.
+ * An exact log of spends by bucket (an address, a signer, or everything), with sums over windows of any length up to
+ * the longest. The windows share the spends.
  *
- * A send counts from its begin until the window's length after its answer came: when it arrived at the gateway lies in between,
- * and nobody here knows when. Counted so, the arrivals of every window together stay below what was allowed; counted from the
- * begin, or by hours or calendar days, they come to twice as much.
+ * A send counts from its begin until the window's length after its answer. Its arrival at the gateway is in between, at
+ * an unknown time. So the arrivals in any window stay below the limit. Counting from the begin, or by hours or calendar
+ * days, would allow twice as much.
  *
- * Times are of one monotonic clock. A decision costs the same however many spends there are.
+ * Times are of one monotonic clock, ms. A decision costs the same however many spends there are.
  */
 export class SpendingLog {
   readonly #longestMs: number;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** @param longestMs - the length of the longest window that is asked for */
   constructor(longestMs: number) {
     this.#longestMs = longestMs;
   }
 
-  /** A send has begun: it counts from now on. */
   begin(bucket: string, value: bigint): LoggedSpend {
     const found = this.#bucket(bucket);
     found.openSum += value;
@@ -65,7 +55,7 @@ export class SpendingLog {
   }
 
   /**
-   * The answer to a send has come, or it can come no more: from now on it grows old.
+   * Call when a send's answer has come, or can no longer come. From then on it expires.
    * @param at - monotonic, ms; not before that of an earlier call
    */
   answer(spend: LoggedSpend, at: number): void {
@@ -77,7 +67,7 @@ export class SpendingLog {
     bucket.openSum -= spend.value;
   }
 
-  /** The send was proved not to have paid. */
+  /** The send is proved not to have paid. */
   release(spend: LoggedSpend): void {
     if (spend.isReleased) return;
     const { bucket, value, place } = spend;
@@ -86,7 +76,6 @@ export class SpendingLog {
     for (const cursor of [bucket.longest, ...bucket.shorter.values()]) if (place >= cursor.head) cursor.sum -= value;
   }
 
-  /** The buckets in which something counts, with what. @param now - monotonic, ms */
   *sums(withinMs: number, now: number): Generator<[bucket: string, sum: bigint]> {
     for (const name of this.#buckets.keys()) {
       const sum = this.sum(name, withinMs, now);
@@ -94,15 +83,13 @@ export class SpendingLog {
     }
   }
 
-  /** What counts at this moment (monotonic, ms) in the window of this length. */
   sum(bucket: string, withinMs: number, now: number): bigint {
     const found = this.#buckets.get(bucket);
     return found === undefined ? 0n : this.#look(found, withinMs, now).sum;
   }
 
   /**
-   * When no more than `most` counts, monotonic, ms: `now` where that is so already; undefined where it depends on sends that
-   * have no answer yet.
+   * When at most `most` counts, monotonic, ms; `now` if already so. Undefined if it depends on sends without an answer.
    */
   freeAt(bucket: string, withinMs: number, most: bigint, now: number): number | undefined {
     const found = this.#buckets.get(bucket);
@@ -121,7 +108,6 @@ export class SpendingLog {
     return undefined;
   }
 
-  /** The window as it is now. */
   #look(bucket: Bucket, withinMs: number, now: number): Cursor {
     const cursor = this.#cursor(bucket, withinMs);
     this.#age(bucket, cursor, now);
@@ -141,7 +127,7 @@ export class SpendingLog {
   }
 
   #forget(bucket: Bucket, now: number): void {
-    // None may stand at what is forgotten.
+    // No cursor may point at a forgotten spend.
     for (const cursor of bucket.shorter.values()) this.#age(bucket, cursor, now);
     bucket.answered = bucket.answered.slice(bucket.longest.head - bucket.first);
     bucket.first = bucket.longest.head;

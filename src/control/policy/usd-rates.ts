@@ -6,40 +6,37 @@ import { worthInMicros } from './usd.js';
 
 interface Rate {
   readonly rate: string;
-  /** When it was fetched, monotonic, ms. */
   readonly at: number;
-  /** Since when it has not jumped: a rate that jumped counts again once it has stood for `maxAge`. */
+  /** The start of the time without a jump. A rate that jumped counts again after `maxAge`. */
   readonly steadySince: number;
-  /** The rate that it is held against; undefined where it was named once only. */
+  /** The rate for comparison; undefined after the first sight. */
   readonly anchor: string | undefined;
 }
 
-/** Now, by both clocks, ms. */
+/** Now, by both clocks, ms. `now` is monotonic. */
 export interface RateMoment {
-  /** Monotonic. */
   readonly now: number;
   readonly wallNow: number;
 }
 
-/** How often an anchor moves at most. */
+/** The shortest time between moves of an anchor. */
 const MOVE_EVERY_MS = 24 * 60 * 60 * 1_000;
 
-/** Rates have at most so many places. */
 const FINEST = 10n ** 18n;
 
 /**
- * What currencies are worth in dollars, as the gateway said last, kept in this process alone. A rate that is missing, old, or
- * jumped is none: a payout that needs one waits, so that no wrong rate lets it pass a cap. Nor is one that is further than
- * `maxMove` from its anchor, which the journal keeps and which moves by `maxMove` a day at most: a gateway that lies, at once
- * or in small steps, gets no further.
+ * The gateway's latest dollar rates, kept only in this process. A missing, old or jumped rate does not count. A payout
+ * that needs one waits, so that no wrong rate lets it pass a cap. A rate further than `maxMove` from its anchor does
+ * not count either. The journal keeps the anchor, which moves by at most `maxMove` a day. So a lying gateway gets no
+ * further, at once or in small steps.
  */
 export class UsdRates {
   #settings: UsdSettings;
   readonly #moveEveryMs: number;
-  /** Whether one of the rates that were named last counts only once it is named again. */
+  /** Whether a latest rate needs a second sight to count. */
   isUnconfirmed = false;
   readonly #rates = new Map<number, Rate>();
-  /** When each anchor that this process has met was set, on the monotonic clock: the wall clock counts across starts only. */
+  /** When this process first saw each anchor, monotonic: the wall clock counts only across starts. */
   readonly #anchoredAt = new Map<number, { readonly wallAt: number; readonly at: number }>();
 
   /** @param moveEveryMs - a simulation has shorter days */
@@ -48,17 +45,11 @@ export class UsdRates {
     this.#moveEveryMs = moveEveryMs;
   }
 
-  /** From now on these settings count; what the gateway said stays. */
   use(settings: UsdSettings): void {
     this.#settings = settings;
   }
 
-  /**
-   * The gateway has said what its currencies are worth.
-   * @param rates - decimal strings by currency
-   * @param anchors - as the journal has them
-   * @returns the anchors that it sets or moves, for the journal
-   */
+  /** @returns new or moved anchors, for the journal */
   update(
     rates: Iterable<readonly [paymentId: number, rate: string]>,
     anchors: ReadonlyMap<number, RateAnchor>,
@@ -72,20 +63,20 @@ export class UsdRates {
       const anchor = this.#moveAnchor(rate, before?.rate, known, known && this.#ageOf(paymentId, known, now, wallNow));
       if (anchor === undefined) this.isUnconfirmed = true;
       else if (anchor.isNew) moved.set(paymentId, anchor.rate);
-      // The first one has nothing that it could have jumped from.
+      // The first rate cannot have jumped.
       const steadySince = before === undefined ? -Infinity : this.#isFar(before.rate, rate) ? now : before.steadySince;
       this.#rates.set(paymentId, { rate, at: now, steadySince, anchor: anchor?.rate });
     }
     return moved;
   }
 
-  /** When the oldest rate that is used was fetched, monotonic, ms; undefined without any. */
+  /** Monotonic, ms; undefined without any. */
   get oldestAt(): number | undefined {
     const times = [...this.#rates.values()].map(({ at }) => at);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** What an amount of a currency is worth now (monotonic, ms). */
+  /** @param now - monotonic, ms */
   worthOf(paymentId: number, amount: string, now: number): UsdWorth {
     const pinned = this.#settings.pinned.get(paymentId);
     if (pinned !== undefined) return { kind: 'known', micros: worthInMicros(amount, pinned) };
@@ -110,7 +101,6 @@ export class UsdRates {
     return { kind: 'known', micros: worthInMicros(amount, rate) };
   }
 
-  /** Where the anchor is, once this rate was named: undefined while there is none. */
   #moveAnchor(
     rate: string,
     before: string | undefined,
@@ -118,7 +108,7 @@ export class UsdRates {
     ageMs = 0,
   ): { readonly rate: string; readonly isNew: boolean } | undefined {
     if (known === undefined) {
-      // A second one that says the same.
+      // A second rate confirms the first.
       return before === undefined || this.#isFar(before, rate) ? undefined : { rate, isNew: true };
     }
     if (ageMs < this.#moveEveryMs) return { rate: known.rate, isNew: false };
@@ -133,7 +123,6 @@ export class UsdRates {
     return ageMs;
   }
 
-  /** As far as a move may go. */
   #towards(from: string, to: string): string {
     const percent = BigInt(this.#settings.maxMovePercent);
     const units = (toUnits(from) * (toUnits(to) > toUnits(from) ? 100n + percent : 100n - percent)) / 100n;

@@ -13,8 +13,8 @@ export interface ReleaseHeldOptions {
 const BATCH = 100;
 
 /**
- * Queues a held payout again: the sender checks it again.
- * @param reason - why, for its history
+ * Queues a held payout again, for the sender to check.
+ * @param reason - for its history
  * @throws RedisUnavailableError
  */
 export async function releaseHeld(
@@ -24,7 +24,7 @@ export async function releaseHeld(
 ): Promise<void> {
   try {
     await ledger.change({ payoutId, from: 'held', to: 'queued', reason });
-    // At once: the outbox would give it a job too, some seconds later.
+    // At once; the outbox would take some seconds.
     await relay.tryDeliver('queued', [payoutId]);
     logger.info({ payoutId, reason }, 'payout released');
   } catch (error) {
@@ -34,7 +34,7 @@ export async function releaseHeld(
 }
 
 /**
- * Queues again what was held only because the journal had not been adopted. Call it once it is.
+ * Requeues what was held only because the journal was not adopted. Call it after the adoption.
  * @throws RedisUnavailableError
  */
 export async function releaseAdopted(

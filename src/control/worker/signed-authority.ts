@@ -24,14 +24,13 @@ export interface SignedAuthorityOptions {
     'bornAt' | 'prunedUpTo' | 'unclearedAttempts' | 'wasAccepted' | 'hasAct' | 'lastSends'
   >;
   readonly clock: Pick<Clock, 'wallNow'>;
-  /** For how long a request may be on its way after it was journaled, in ms. */
+  /** How long a request may be on its way after it was journaled. */
   readonly doubtMs: number;
 }
 
-/** What is granted was signed. */
 export type SignedPermit = (GrantedSend & { readonly signed: SignedSend }) | RefusedSend;
 
-/** As many as a journal holds whole. */
+/** As many as a journal keeps whole. */
 const NEWEST_SENDS = 200;
 
 const UNSIGNED = 'It is not signed. Enqueue it again with a producer that has a signing key.';
@@ -41,8 +40,8 @@ const SENT_AND_UNSIGNED = `It is not signed, and after an attempt it cannot be s
 const SENT_AND_EXPIRED = `It expired after an attempt, and cannot be signed again. ${NEW_PAYOUT_ID}`;
 
 /**
- * Grants what a producer of the keyring signed, unaltered, in its time, once: of sends before this one the journal on this
- * host knows, whatever Redis says.
+ * Grants what a producer of the keyring signed, unaltered, in its time, once. This host's journal knows earlier sends,
+ * whatever Redis says.
  */
 export class SignedAuthority implements SendAuthority, ResumeAuthority {
   readonly #options: SignedAuthorityOptions;
@@ -86,7 +85,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
     return { kind: 'accepted', actHash: verdict.actHash };
   }
 
-  /** What this journal cannot know of was perhaps sent before. */
+  /** A send that this journal cannot know may have happened. */
   #judgeJournal(issuedAt: number, expiresAt: number): SignedPermit | undefined {
     const { bornAt, prunedUpTo } = this.#options.journal;
     if (issuedAt < bornAt) {
@@ -143,8 +142,9 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 
   /**
-   * When an operator could know what became of an attempt, wall clock, ms: at once where the gateway rejected it; else the
-   * worker that sent it may have given its request longer than this one does. One that is not among the newest is long over.
+   * When an operator can know an attempt's outcome, wall clock, ms: at once after a rejection. Otherwise the sending
+   * worker may have allowed its request more time than this one does. An attempt that is not among the newest is long
+   * over.
    */
   #decidableFrom(payoutId: string, attempt: number): number {
     const { journal, doubtMs } = this.#options;

@@ -1,8 +1,8 @@
--- Takes the lease over, if nothing about it and about the sends changed since the caller looked.
--- ARGV: owner, journalId, journal (JSON: where it is), forgetBefore (ms since 1970: journals that were not used since are
---       forgotten; their files are gone), seen owner, epoch, beat, released ('' each for an absent lease),
---       seen sends, seen last ('' = none)
--- Returns: the new epoch (1 or more), 0 when something moved in the meantime
+-- Takes the lease over, if neither it nor the sends changed since the caller read them.
+-- ARGV: owner, journalId, journal (JSON: where it is), forgetBefore (ms since 1970: journals unused since are
+--   forgotten; their files are gone), seen owner, epoch, beat, released ('' each for an absent lease), seen sends, seen
+--   last ('' = none)
+-- Returns: the new epoch (1 or more), 0 if something changed meanwhile
 local owner, journalId, journal, forgetBefore = unpack(ARGV)
 local seen = redis.call('HMGET', SENDER, 'owner', 'epoch', 'beat', 'released', 'sends', 'last')
 seen[5] = seen[5] or '0'
@@ -15,12 +15,12 @@ for i = 1, #journals, 2 do
   if (cjson.decode(journals[i + 1]).at or 0) < tonumber(forgetBefore) then redis.call('HDEL', JOURNALS, journals[i]) end
 end
 redis.call('HSETNX', JOURNALS, journalId, journal)
--- The `sender` key may have been lost. What is sending still tells that a request may be on its way.
+-- The `sender` key may be lost. A payout in `sending` still shows that a request may be on its way.
 local sending = redis.call('ZRANGE', INDEX.sending, 0, 0)[1]
 if sending and (redis.call('HGET', SENDER, 'unanswered') or '') == '' then
   redis.call('HSET', SENDER, 'unanswered', sending)
 end
--- First: what is compact, a process of an earlier version must not meet.
+-- Mark the format first: a process of an earlier version must not meet compact data.
 if not is_compact then redis.call('HSET', LEDGER, 'format', COMPACT_FORMAT) end
 redis.call('HSET', SENDER, 'owner', owner, 'epoch', epoch, 'beat', 0, 'released', 0)
 return epoch

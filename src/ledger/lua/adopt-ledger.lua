@@ -1,10 +1,10 @@
--- Raises the ledger above everything that the journals know, after every send of theirs was reconciled. The adoption has
--- a number and a token as a send has, so nobody can take the ledger for the one that it was before.
--- A request may still be on its way, so the next holder of the lease waits as after a send without a response.
+-- Raises the ledger above everything that the journals know, after each of their sends was reconciled. Like a send, the
+-- adoption has a number and a token, which distinguish the ledger from its former self.
+-- A request may still be on its way, so the next lease holder waits as after an unanswered send.
 -- ARGV: at, by, reason, the operator's signed act (JSON; '' = none), epoch and sends (the journals' highest), token,
---   bookmarks (ids of events, separated by spaces, that were the last when this ledger was read), number of journals that
---   were read, for each of them its id and entry (JSON), then the ids of those that are given up
--- Returns: {epoch, sends, number of objections that still stand}, {-14} the ledger came back older since a bookmark
+--   bookmarks (ids of the last events when this ledger was read, separated by spaces), number of journals read, for
+--   each its id and entry (JSON), then the ids of those given up
+-- Returns: {epoch, sends, number of remaining objections}, {-14} the ledger came back older since a bookmark
 local at, by, reason, act, epoch, sends, token, bookmarks, count = unpack(ARGV, 1, 9)
 for id in string.gmatch(bookmarks, '%S+') do
   if #redis.call('XRANGE', EVENTS, id, id) == 0 then return { -14 } end
@@ -17,11 +17,11 @@ redis.call('HSET', SENDER, 'owner', '', 'epoch', new_epoch, 'beat', 0, 'released
 if act ~= '' then redis.call('HSET', LEDGER, 'adoptAct', act) end
 append_event('ledger_adopted', '', '', '', at, by, reason)
 local given_up = 10 + 2 * tonumber(count)
--- Format 1 noted an objection as a pause, which its workers still heed.
+-- Format 1 recorded an objection as a pause, which its workers still obey.
 if redis.call('HGET', LEDGER, 'pausedBy') == 'send journal' then
   redis.call('HDEL', LEDGER, 'pausedReason', 'pausedBy', 'pausedAt')
 end
--- The objections last: while one stands, nothing is sent.
+-- Remove objections last: while one remains, nothing is sent.
 local settled = {}
 for i = 10, given_up - 1, 2 do
   redis.call('HSET', JOURNALS, ARGV[i], ARGV[i + 1])

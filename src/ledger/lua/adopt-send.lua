@@ -1,8 +1,9 @@
--- Reconciles one send that a journal has with a ledger that may have forgotten it.
+-- Reconciles one journaled send with a ledger that may have forgotten it.
 -- KEYS: the payout's record, its bucket of removed ids, the buckets of the txhash
--- ARGV: at, by, reason, doubtMs (for how long its request may still be on its way), attempt, token, outcome ('' = none that can be trusted, accepted, rejected), detail (its txhash
---   or message), then field, value, … of the payout as it was sent
--- Returns: the state into which the payout came, '' when nothing was to be done
+-- ARGV: at, by, reason, doubtMs (how long its request may still be on its way), attempt, token, outcome ('' = no
+--   trustworthy one, accepted, rejected), detail (its txhash or message), then field, value, … of the payout as it was
+--   sent
+-- Returns: the payout's new state, '' if nothing had to be done
 local record, removed = unpack(KEYS, OWN + 1, OWN + 2)
 local buckets = { unpack(KEYS, OWN + 3) }
 local at, by, reason, doubtMs, attempt, token, outcome, detail = unpack(ARGV, 1, 8)
@@ -26,13 +27,13 @@ if to == 'unknown' then
   fields[#fields + 1] = now_ms() + doubtMs
 end
 
--- Only where the payout gets the txhash: a bucket that names one without it would keep it from its owner.
+-- Only if the payout gets the txhash: a bucket entry without it would keep the txhash from its owner.
 local function claim()
   if to == 'in_progress' then claim_txhash(buckets, detail, string.sub(record, #PAYOUT_PREFIX + 1)) end
 end
 
 if not payout then
-  -- What else the application said of it is not in the journal: enqueueing it again fills that in.
+  -- The journal lacks the application's other fields; enqueueing the payout again adds them.
   local all = { 'attempt', attempt, 'tokens', tokens_with({ tokens = {} }, attempt, token), 'adopted', 1 }
   for _, value in ipairs(fields) do all[#all + 1] = value end
   for i = 9, #ARGV do all[#all + 1] = ARGV[i] end
@@ -42,7 +43,7 @@ if not payout then
 end
 
 if knows(payout, attempt, token) then
-  -- The send is known; what came of it may not be.
+  -- The send is known; its outcome may not be.
   local late = payout.attempt == attempt and (payout.state == 'sending' or payout.state == 'unknown')
   if not late and outcome == 'accepted' and not is_same_txhash(payout.txhash, detail) then
     note_late_payment(payout, detail, at)
@@ -56,13 +57,13 @@ end
 local newest = math.max(payout.attempt, attempt)
 local known = { 'attempt', newest, 'tokens', tokens_with(payout, attempt, token) }
 local is_open = payout.state == 'sending' or payout.state == 'unknown'
--- Attempts of several senders, of one of which nobody knows what came of it: a rejection says nothing of the others.
+-- Several senders made attempts, and one outcome is unknown: a rejection says nothing about the others.
 if is_open or (to == 'unknown' and payout.attempt > 0) then
   known[#known + 1] = 'overlap'
   known[#known + 1] = newest
 end
 if payout.state == to or not ALLOWED[payout.state][to] or (is_open and to == 'rejected') then
-  -- The proof first: once the send is known, nobody brings it again.
+  -- Record the proof first: once the send is known, no journal brings it again.
   if outcome == 'accepted' then note_late_payment(payout, detail, at) end
   if payout.state == 'unknown' and to == 'unknown' then
     known[#known + 1] = 'doubtUntil'

@@ -1,15 +1,15 @@
 -- Begins the one attempt of a payout: queued → sending. From here on, only the outcome decides.
 -- KEYS: the payout's record
 -- ARGV: at, ledgerId, owner, epoch, sends and last (as the sender knows them: last is the token of the send before),
---       payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last entry),
---       inFlightMs (for how long the request may be on its way), beat (the holder's last heartbeat that was acknowledged),
---       spend (JSON: what it counts for; '' where no policy counts), spentSince (ms: what was spent before is forgotten),
---       decisions (how many approvals and rejections the record had been given when the sender judged it),
---       audience (the sender's: which gateway's payments these are)
+--   payoutId, attempt (the new one), token (of the new attempt), journalId, journal (JSON: where it is and its last
+--   entry), inFlightMs (how long the request may be on its way), beat (the holder's last acknowledged heartbeat), spend
+--   (JSON: what the caps count; '' without a policy), spentSince (ms: earlier spends are forgotten), decisions (the
+--   record's approvals and rejections when the sender checked it), audience (the gateway whose payments the sender
+--   makes)
 -- Returns: the number of sends begun, this one included (1 or more), or
---   {-1} the lease is not the caller's        {-2, ledgerId} another ledger than the caller knows
+--   {-1} the lease is not the caller's; {-2, ledgerId} another ledger than the caller knows
 --   {-23, audience} the ledger is another gateway's
---   {-3, sends, last} sends are missing or more, or others     {-4, reason} the account is paused
+--   {-3, sends, last} the sends differ in number or token; {-4, reason} the account is paused
 --   {-9, journalId, reason} a journal objects to this ledger
 --   {-5, payoutId, …} other payouts are sending
 --   {-6, state, attempt} not queued, not at this attempt, or approved or rejected since
@@ -23,7 +23,7 @@ local sender = redis.call('HMGET', SENDER, 'owner', 'epoch', 'released', 'beat',
 if not holds_lease(owner, epoch, sender) then return { -1 } end
 -- A ledger that came back older may have forgotten an objection, and nothing else.
 if tonumber(sender[4]) < tonumber(beat) then return { -1 } end
--- The token of the last send names the whole line of sends that led to it; their number alone does not.
+-- The last send's token identifies all sends before it; their number alone does not.
 local begun = { sender[5] or '0', sender[6] or '' }
 if begun[1] ~= sends or begun[2] ~= last then return { -3, begun[1], begun[2] } end
 local objection = redis.call('HGETALL', OBJECTIONS)
@@ -35,15 +35,15 @@ local payout = open(record)
 if not payout or payout.state ~= 'queued' or payout.attempt + 1 ~= tonumber(attempt) then
   return { -6, payout and payout.state or '', payout and payout.attempt or '' }
 end
--- A rejection may have come while the sender waited for its second.
+-- A rejection may have come while the sender waited for its slot.
 if payout.decisions ~= tonumber(decisions) then return { -6, payout.state, payout.attempt } end
--- The first send binds the ledger: a worker of a staging gateway that is started on it by mistake would pay it all there.
+-- The first send binds the ledger. A staging worker started on it by mistake would otherwise pay everything there.
 if not account.audience then redis.call('HSET', LEDGER, 'audience', audience) end
--- First: what counts without having begun is put right by the outcome, or grows old.
+-- Record the spend before the send. If the begin fails, the outcome corrects the entry or it expires.
 if spend ~= '' then
   redis.call('XADD', SPENT, 'MINID', '~', spentSince, '*', 'token', token, 'kind', 'begun', 'at', at, 'spend', spend)
 end
--- A process that takes over sees in `unanswered` that a request may still be on its way, and for how long.
+-- `unanswered` tells the next lease holder that a request may still be on its way, and for how long.
 redis.call('HSET', SENDER, 'sends', begun[1] + 1, 'last', token, 'unanswered', token, 'inFlightMs', inFlightMs,
   'journal', journalId, 'place', redis.call('ZSCORE', INDEX.queued, payout.id) or '', 'queuedSince', queued_since(payout))
 redis.call('HSET', JOURNALS, journalId, journal)

@@ -1,10 +1,10 @@
 -- Moves a payout from a state that the caller expects: cancel, retry, resolve, the end of a transaction.
 -- KEYS: the payout's record, the buckets of the txhash
--- ARGV: at, from, to, by, reason, txhash ('' = none; where it leads to unknown the one that is not the payout's), the attempt that was decided about ('' = any), then field, value, …
---   to set with it
--- Returns: 1 done, {-7} no such payout, {-6, state, attempt} it is in another state,
---   {-8, payoutId} the txhash belongs to another payout, {-11, ms} a request may still be on its way for so long,
---   {-12, attempt} this attempt was begun since, {-13, txhash} it was paid by this transaction
+-- ARGV: at, from, to, by, reason, txhash ('' = none; if `to` is unknown, the one that is not the payout's), the attempt
+--   that was decided about ('' = any), then field, value, … to set with it
+-- Returns: 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8, payoutId} the txhash belongs
+--   to another payout, {-11, ms} a request may still be on its way for so long, {-12, attempt} this attempt was begun
+--   since, {-13, txhash} it was paid by this transaction
 local record, buckets = KEYS[OWN + 1], { unpack(KEYS, OWN + 2) }
 local at, from, to, by, reason, txhash, attempt = unpack(ARGV, 1, 7)
 local payout = open(record)
@@ -32,7 +32,7 @@ end
 if to ~= 'unknown' then
   if txhash ~= '' then claim_txhash(buckets, txhash, payout.id) end
 elseif holder == payout.id then
-  -- The payout that it belongs to may have it.
+  -- Its real payout may then claim it.
   release_txhash(buckets, txhash)
 end
 move(payout, to, at, by, reason, record_fields)

@@ -1,7 +1,7 @@
--- Moves many payouts as an operator decided, in one act: cancel, retry, resolve without a transaction.
+-- Moves many payouts by one operator decision: cancel, retry, resolve without a transaction.
 -- KEYS: the payouts' records
--- ARGV: at, from, to, by, reason, then for each payout the attempt that was decided about ('' = any), then, where the
---   operator signed them, for each payout the signed act (JSON)
+-- ARGV: at, from, to, by, reason, then for each payout the attempt that was decided about ('' = any), then, if signed,
+--   for each payout the operator's signed act (JSON)
 -- Returns a list: for each payout what change-state returns
 local at, from, to, by, reason = unpack(ARGV, 1, 5)
 if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
@@ -23,7 +23,7 @@ for i = 1, #KEYS - OWN do
     count = count + 1
   end
 end
--- First: an act may be noted of which an interrupted script did a part, but none is missing.
+-- Write the activity entry first: an interrupted script may then over-report, but never under-report.
 if count > 0 then note_act(from, to, at, by, reason, count) end
 for i = 1, #KEYS - OWN do
   local payout = payouts[i]

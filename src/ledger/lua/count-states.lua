@@ -1,11 +1,11 @@
 -- Counts payouts of a batch by state at one moment, and says which moment that is.
 -- KEYS: the batch, then records of payouts
--- Returns: {id of the newest event ('0-0' without one), how many payouts the batch has, state, count, state, count, …}
+-- Returns: {id of the newest event ('0-0' without one), number of payouts in the batch, state, count, state, count, …}
 local batch = KEYS[OWN + 1]
 local counts, order = {}, {}
 for i = OWN + 2, #KEYS do
   local state, pending = unpack(redis.call('HMGET', KEYS[i], 'state', 'pending'))
-  -- A change whose script was interrupted has not been told: `pending` is the state before it, '' where there was none.
+  -- An interrupted change has no event yet: `pending` is the state before it, '' for a new payout.
   local told = pending or state
   if told and told ~= '' then
     if not counts[told] then order[#order + 1] = told end

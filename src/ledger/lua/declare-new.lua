@@ -1,5 +1,5 @@
--- Notes that a person states: no process sends for this account, here or elsewhere. The first holder of the lease then begins
--- as after one that gave it back.
+-- Records an operator's statement that no process sends for this account anywhere. The first lease holder then begins
+-- as after a released lease.
 -- ARGV: at, by, reason
 -- Returns: 1 noted, 0 it was noted before, {-22, trace} there are traces of a sender
 local at, by, reason = unpack(ARGV)

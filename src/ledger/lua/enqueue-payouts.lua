@@ -1,22 +1,22 @@
--- Accepts payouts; one whose payoutId already exists, or was removed, is left as it is, but for a newer signature.
--- KEYS: for each payout its record, its bucket of removed ids, and its batch where it has one
--- ARGV: at, then for each payout: 1 where it has a batch, else 0, number of fields × 2, field, value, …
--- Returns a list: for each payout 1 when it was accepted now, the record that is there (field, value, …), or
---   the state in which it ended before it was removed.
+-- Accepts payouts. An existing or removed payoutId is left as it is, except that a newer signature replaces the old.
+-- KEYS: for each payout its record, its bucket of removed ids, and its batch if it has one
+-- ARGV: at, then for each payout: 1 if it has a batch, else 0, number of fields × 2, field, value, …
+-- Returns a list: for each payout 1 if accepted now, the existing record (field, value, …), or the final state before
+--   it was removed
 local at = ARGV[1]
 
 local IDENTITY = { 'paymentId', 'amount', 'addressTo', 'symbol', 'priority', 'notBefore', 'reference', 'metadata' }
 local SIGNATURE = { 'key', 'sig', 'sigRest', 'iat', 'exp', 'aud', 'audRest', 'audRest2', 'audRest3', 'requestedBy' }
 
--- Who approved the former intent said nothing of the new one.
+-- Approvals of the former intent do not cover the new one.
 local function drop_approvals(record)
   for _, field in ipairs(redis.call('HKEYS', record)) do
     if string.sub(field, 1, 9) == 'approval:' then redis.call('HDEL', record, field) end
   end
 end
 
--- The same payout, signed again before any attempt: its signature may have expired meanwhile, or it had none. One that is
--- held for that is checked again.
+-- Takes a new signature of the same payout before any attempt: the old one may have expired, or there was none. A
+-- payout held for that is checked again.
 local function renew(payout, first, last)
   local given = {}
   for i = first, last, 2 do given[ARGV[i]] = ARGV[i + 1] end
@@ -25,7 +25,7 @@ local function renew(payout, first, last)
   for i, field in ipairs(IDENTITY) do
     if (stored[i] or nil) ~= given[field] then return end
   end
-  -- A file that was signed once and is read again has the former signature. Times are texts of the same form.
+  -- Reading an old signed file again must not restore its older signature. Times are texts of the same form.
   local issued = redis.call('HGET', payout.record, 'iat')
   if issued and issued >= given.iat then return end
   local fields = {}
@@ -42,7 +42,7 @@ local function renew(payout, first, last)
   if payout.state == 'held' then move(payout, 'queued', at, '', 'signed again', requeue(payout)) end
 end
 
--- A payout that an adoption put in: the application knows the rest of it.
+-- Completes a payout that an adoption created, with the application's other fields.
 local function fill_in(record, first, last, batch)
   if redis.call('HEXISTS', record, 'adopted') == 0 then return end
   for i = first, last, 2 do
@@ -64,7 +64,8 @@ while i <= #ARGV do
   local first, last = i + 2, i + 1 + count
   local record, bucket, batch = KEYS[k], KEYS[k + 1], has_batch and KEYS[k + 2]
   local payout = open(record)
-  -- Asked for each, without a mark in another key that there are any: who deleted that would have them paid again.
+  -- Read the bucket each time. A mark in another key that there are any could be deleted; removed payouts would then be
+  -- paid again.
   local removed = not payout and redis.call('HGET', bucket, string.sub(record, #PAYOUT_PREFIX + 1))
   if payout then
     fill_in(record, first, last, batch)

@@ -1,8 +1,8 @@
--- Tells which sends that a journal has are unknown to the ledger. A payout that retention removed was final: its
--- sends are known.
+-- Finds journaled sends that the ledger does not know. A payout that retention removed was final, so its sends are
+-- known.
 -- KEYS: for each send the payout's record and its bucket of removed ids
 -- ARGV: attempt and token of each send
--- Returns: position (from 1) and state ('' when there is no such payout), … of those
+-- Returns: position (from 1) and state ('' if there is no such payout), … of those
 local forgotten = {}
 for i = 1, #ARGV, 2 do
   local record, bucket = KEYS[OWN + i], KEYS[OWN + i + 1]

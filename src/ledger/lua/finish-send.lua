@@ -1,12 +1,12 @@
--- Records what came of an attempt, also a late one, and pauses the account where that calls for an operator. Repeating it
--- completes what an interrupted call left undone, and changes nothing else.
--- KEYS: the payout's record, the record of the payout that has the same txhash (the payout's own record again if there
---   is none), the buckets of the txhash
--- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message,
---       maxRejections, maxUnknowns, blockedReason ('' = the response does not look like a block),
---       doubtMs (for how long a request without a response may be on its way)
--- Returns: {1, reason of the pause made now or ''}, {0, state} when this attempt was already recorded or decided,
---   {2, state} when the payment was noted as a late one, {-8, payoutId} the txhash belongs to that payout: ask again with its record
+-- Records an attempt's outcome, even a late one, and pauses the account if an operator is needed. Repeating it
+-- completes an interrupted call, and changes nothing else.
+-- KEYS: the payout's record, the record of the payout that has the same txhash (the payout's own record if there is
+--   none), the buckets of the txhash
+-- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message, maxRejections, maxUnknowns,
+--   blockedReason ('' = the response does not look like a block), doubtMs (how long an unanswered request may be on its
+--   way)
+-- Returns: {1, reason of the pause made now or ''}, {0, state} this attempt was already recorded or decided, {2, state}
+--   recorded as a late payment, {-8, payoutId} the txhash belongs to that payout: call again with its record
 local record, otherRecord = unpack(KEYS, OWN + 1, OWN + 2)
 local buckets = { unpack(KEYS, OWN + 3) }
 local at, attempt, token, to, txhash, message, maxRejections, maxUnknowns, blockedReason, doubtMs = unpack(ARGV)
@@ -22,7 +22,7 @@ end
 
 local has_response = to ~= 'unknown'
 local told = told_as(token, to, txhash)
--- What was decided since the response was recorded stays. (A record of format 1 says only by its txhash that it was.)
+-- Later decisions stay. (A record of format 1 shows a recorded response only by its txhash.)
 local is_told = was_told(payout, token, to, txhash) or (from == 'unknown' and to == 'in_progress' and is_same_txhash(payout.txhash, txhash))
 if has_response and is_told then
   clear_unanswered()
@@ -35,7 +35,7 @@ local holder = to == 'in_progress' and txhash_holder(buckets, txhash)
 if holder == payout.id then holder = nil end
 
 local is_newest = payout.attempt == attempt
--- An acceptance, also of an earlier attempt, proves wrong who stated that it was not sent: it must not be sent again.
+-- An acceptance, even of an earlier attempt, refutes a statement that nothing was sent: it must not be sent again.
 local late = (is_newest and from == 'unknown' and to ~= 'unknown')
   or ((from == 'queued' or from == 'held') and to == 'in_progress')
 if not late and not (is_newest and from == 'sending') then
@@ -108,7 +108,7 @@ elseif to == 'unknown' then
   fields[#fields + 1] = now_ms() + doubtMs
 end
 move(payout, to, at, '', message, fields)
--- Last: while it is set, who takes over waits for a request that may be on its way.
+-- Clear it last: while it is set, the next lease holder waits for a request that may be on its way.
 if has_response then clear_unanswered() end
 if reason ~= '' then tell('paused', at, 'worker', reason) end
 return { 1, reason }

@@ -1,9 +1,8 @@
--- Holds a payout that may not be sent: queued → held. The payout keeps why in its field `held`; one that is held already gets
--- the new reason.
+-- Holds a payout that may not be sent: queued → held. Its field `held` has the reason; a held payout gets the new one.
 -- KEYS: the payout's record
--- ARGV: at, attempt (that the payout had when it was checked: another one is not held; '' for any), held (JSON: kind, reason, message,
+-- ARGV: at, attempt (when it was checked: another one is not held; '' for any), held (JSON: kind, reason, message,
 --   isTampering: then there is an event of its own)
--- Returns: 1 it is held, also when it was so before at this attempt; 0 it is not queued any more, or at another attempt
+-- Returns: 1 it is held now, or was at this attempt; 0 it is not queued any more, or at another attempt
 local record = KEYS[OWN + 1]
 local at, attempt, held = unpack(ARGV)
 local payout = open(record)
@@ -13,7 +12,7 @@ if payout.state == 'held' then
   return 1
 end
 if payout.state ~= 'queued' then return 0 end
--- First: a process of an earlier version, which does not know this state, must not meet it.
+-- Mark the format first: a process of an earlier version does not know this state, and must not meet it.
 if format < 3 then redis.call('HSET', LEDGER, 'format', 3) end
 move(payout, 'held', at, '', cjson.decode(held).message, { 'held', held })
 return 1

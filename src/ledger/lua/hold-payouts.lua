@@ -1,7 +1,7 @@
--- Turns payouts that may be sent from now on (queued, or at an operator's word) into `unknown`: any of them may have
--- been sent by a send that no journal has any more.
+-- Turns payouts that may be sent later (queued, or by an operator's decision) into `unknown`. A send that no journal
+-- has any more may have paid them.
 -- KEYS: the payouts' records
--- ARGV: at, by, reason, doubtMs (for how long a request may still be on its way)
+-- ARGV: at, by, reason, doubtMs (how long a request may still be on its way)
 -- Returns: how many were changed
 local at, by, reason, doubtMs = unpack(ARGV)
 is_one_act = true
@@ -12,7 +12,7 @@ for i = OWN + 1, #KEYS do
 end
 if #held > 0 then note_act(held[1].state, 'unknown', at, by, reason, #held) end
 for _, payout in ipairs(held) do
-  -- A rejection of an attempt that is known says nothing of one that no journal has.
+  -- A rejection of a known attempt says nothing about one that no journal has.
   local fields = { 'message', reason, 'doubtUntil', now_ms() + doubtMs, 'overlap', payout.attempt }
   move(payout, 'unknown', at, by, reason, fields)
 end

@@ -1,6 +1,6 @@
 -- Turns attempts that an earlier sender left in `sending` into `unknown`: they may have been sent.
 -- KEYS: the payouts' records
--- ARGV: at, owner, epoch (of the present holder), reason, doubtMs (for how long a request may be on its way), then for each
+-- ARGV: at, owner, epoch (of the present holder), reason, doubtMs (how long a request may be on its way), then for each
 --   payout: attempt, token
 -- Returns: {-1} the lease is not the caller's, else {0, payoutId, …} of those that were changed
 local at, owner, epoch, reason, doubtMs = unpack(ARGV, 1, 5)

@@ -1,4 +1,4 @@
--- Stops sending for the account. begin-send asks in its own script, so nothing starts once this has returned.
+-- Stops sending for the account. begin-send reads the pause in its own script, so nothing starts after this.
 -- ARGV: at, by, reason
 -- Returns: 1 paused now, 0 it was paused already (the first reason stays)
 local at, by, reason = unpack(ARGV)

@@ -1,10 +1,10 @@
--- Gives a consumer group's next events to one consumer. Only one consumer of a group has events at a time, so that the
--- group sees them in the order of the stream. A new group begins with the oldest event that is kept.
--- ARGV: group, consumer, claimAfterMs (another consumer's events may be taken over after that silence), limit
--- Returns: {newest eventId, ms until another consumer's events may be taken over (0 = no other has any),
---   {{eventId, {field, value, …}}, …}}
+-- Gives a consumer group's next events to one consumer. Only one consumer of a group has events at a time, to keep the
+-- order of the stream. A new group begins with the oldest event.
+-- ARGV: group, consumer, claimAfterMs (a silent consumer's events may be taken over after this), limit
+-- Returns: {newest eventId, ms until another consumer's events may be taken over (0 = no other has any), {{eventId,
+--   {field, value, …}}, …}}
 local group, consumer, claimAfterMs, limit = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
--- Fails where the group exists, which is all right; any other trouble fails the next command as well.
+-- This fails if the group exists; any other error repeats in the next command.
 redis.pcall('XGROUP', 'CREATE', EVENTS, group, '0', 'MKSTREAM')
 local newest = redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 1)[1]
 local newestId = newest and newest[1] or '0-0'
@@ -17,7 +17,7 @@ for _, pending in ipairs(redis.call('XPENDING', EVENTS, group, '-', '+', limit))
 end
 if #eventIds > 0 then
   local claimed = redis.call('XCLAIM', EVENTS, group, consumer, 0, unpack(eventIds))
-  -- Empty when somebody trimmed them; then there may be later ones.
+  -- Empty if someone trimmed the events; there may be later ones.
   if #claimed > 0 then return { newestId, 0, claimed } end
 end
 local read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', limit, 'STREAMS', EVENTS, '>')

@@ -1,4 +1,4 @@
--- Shows lease, sends, pause, journals and objections as they are at one moment.
+-- Reads lease, sends, pause, journals and objections at one moment.
 -- ARGV: the id for a ledger that has none yet
 -- Returns: {fields of the ledger, of the sender, of the journals, of the objections}, each as {field, value, …}
 if not account.id then redis.call('HSET', LEDGER, 'id', ARGV[1]) end

@@ -1,15 +1,14 @@
--- Removes final payouts that are old, in one small step. What stays of each is its id with the state it ended in, so that
--- it is never accepted again.
--- KEYS: for each payout its record, its bucket of removed ids, its batch, five buckets of its txhash (the record again in
---   each place that is not needed)
--- ARGV: state (a final one), before (ms since 1970: those that came into the state earlier), then for each payout its txhash,
---   1 where it has a batch, else 0, its id in the stream of the state ('' = it is in the sorted set), and its record (JSON),
---   which it must still have, or '' where it may have changed
--- Returns: for each payout that was removed its place among those given, from 1
+-- Removes old final payouts, in one small step. Id and final state stay, so that the payout is never accepted again.
+-- KEYS: for each payout its record, its bucket of removed ids, its batch, five buckets of its txhash (the record again
+--   for each unused place)
+-- ARGV: state (a final one), before (ms since 1970: removes those that came into the state earlier), then for each
+--   payout its txhash, 1 if it has a batch, else 0, its id in the stream of the state ('' = it is in the sorted set),
+--   and its record (JSON), which must be unchanged, or '' for any
+-- Returns: for each removed payout its place among those given, from 1
 local state, before = ARGV[1], tonumber(ARGV[2])
 if not FINAL[state] then error(state .. ' is not final') end
 
--- What was read is what is kept elsewhere: a payout that has changed since is read again first.
+-- The archive keeps what was read: a payout that has changed since must be read again first.
 local function is_as_read(record, json)
   if json == '' then return true end
   local read, fields = cjson.decode(json), redis.call('HGETALL', record)
@@ -38,7 +37,7 @@ for i = 0, (#ARGV - 2) / 4 - 1 do
     payout = nil
     removed[#removed + 1] = i + 1
   end
-  -- Last, and also where an earlier call ended right before it: the index leads to the payouts that are left to remove.
+  -- Remove the index entry last, even after an interrupted call: the index leads to payouts that remain to be removed.
   if not payout and entry == '' then redis.call('ZREM', INDEX[state], payoutId) end
   if not payout and entry ~= '' then redis.call('XDEL', ENDED[state], entry) end
 end

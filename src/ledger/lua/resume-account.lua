@@ -1,6 +1,6 @@
 -- Lets the account send again; the breaker counts from zero. A journal's objection is not a pause: an adoption ends it.
--- ARGV: at, by, reason, the operator's signed act (JSON; '' = none): kept for workers that keep a pause of their own, also
---   where the ledger does not know of one
+-- ARGV: at, by, reason, the operator's signed act (JSON; '' = none): stored even without a pause here, for workers that
+--   keep their own
 -- Returns: 1 resumed, 0 it was not paused, {-9, journalId, reason} a journal objects to this ledger
 local at, by, reason, act = unpack(ARGV)
 tell_untold(redis.call('HGET', LEDGER, 'untold'))

@@ -1,4 +1,4 @@
--- Says for how long a consumer has been silent: 0 keeps its events, a long time lets another take them at once.
+-- Sets how long a consumer counts as silent: 0 keeps its events, a long time lets another take them at once.
 -- ARGV: group, consumer, idleMs, limit
 -- Returns: how many events the consumer has
 local group, consumer, idleMs, limit = unpack(ARGV)

@@ -1,4 +1,4 @@
--- Drops old events in one small step, but none that a consumer group has yet to acknowledge.
+-- Drops old events in one small step, except those that a consumer group has yet to acknowledge.
 -- ARGV: keep (the fewest events that stay), limit (about the most that are dropped)
 -- Returns: how many were dropped
 local keep, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -6,7 +6,7 @@ local surplus = redis.call('XLEN', EVENTS) - keep
 if surplus <= 0 then return 0 end
 local oldest = redis.call('XRANGE', EVENTS, '-', '+', 'COUNT', math.min(surplus, limit))
 
--- Ids are compared by their place among the oldest events: Lua's numbers are too small for them.
+-- Compare ids by their place among the oldest events: they exceed Lua's exact numbers.
 local place = {}
 for i, event in ipairs(oldest) do place[event[1]] = i end
 local dropped = #oldest

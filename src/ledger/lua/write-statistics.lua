@@ -1,5 +1,5 @@
--- Writes the statistics as counted on, with the event up to which they are counted, unless another process wrote since.
--- One HSET holds all that belongs together: there is no moment at which only some of it is there.
+-- Writes the statistics with the last event counted, unless another process wrote since. One HSET holds all that
+-- belongs together, so no reader sees a part of it.
 -- KEYS: the statistics
 -- ARGV: revision (as the caller read it, '' = there was none), number of fields to remove, those, then field, value, …
 -- Returns: 1 written, 0 they are of another revision

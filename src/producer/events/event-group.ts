@@ -7,25 +7,27 @@ import { lineField } from '../../ledger/payout.js';
 import { EventTail } from './event-tail.js';
 import { parseEvent, type PayoutEvent } from './payout-events.js';
 
-/** How an application takes part in an account's events. */
+/** An application's subscription to an account's events. */
 export interface EventsOptions {
-  /** The application: each group gets every event. A new group begins with the oldest event that is kept. */
+  /** The application: each group gets every event. A new group begins with the oldest event kept. */
   readonly group: string;
-  /** This process: a name that no other running process of the group has. The same name after a restart continues at once. */
+  /** The process, by a name unique within the group. After a restart the same name continues at once. */
   readonly consumer: string;
-  /** Ends the loop when it asks for the next event: the way to end without seeing the last event again. */
+  /** Ends the loop at its next event: the way to end without getting the last event again. */
   readonly signal?: AbortSignal;
-  /** For how long one read waits for new events, in ms; the loop continues in any case. At most 2147483647. @defaultValue 5000 */
+  /**
+   * How long one read waits for events, in ms; the loop continues afterwards. At most 2147483647. @defaultValue 5000
+   */
   readonly blockMs?: number;
-  /** After this time without a heartbeat, in ms, another consumer takes over. 100 to 2147483647. @defaultValue 30000 */
+  /** Another consumer takes over after this time without a heartbeat, in ms. 100 to 2147483647. @defaultValue 30000 */
   readonly claimAfterMs?: number;
 }
 
-/** What spares Redis where only some events are of interest. */
+/** Spares Redis if only some events are of interest. */
 export interface EventSelection {
-  /** The others are acknowledged together, without being yielded. @defaultValue all are */
+  /** The others are acknowledged together, without being yielded. @defaultValue every event is wanted */
   readonly isWanted?: (event: PayoutEvent) => boolean;
-  /** For how long new events are left to gather before they are read, in ms. @defaultValue 0 */
+  /** How long new events may gather before a read, in ms. @defaultValue 0 */
   readonly lingerMs?: number;
 }
 
@@ -37,7 +39,7 @@ export const eventsSchema = z.strictObject({
   claimAfterMs: millisecondsField(100).default(30_000),
 });
 
-/** Events given to a consumer at a time; those that it did not process go to the consumer that takes over. */
+/** Events given to a consumer at a time. Unprocessed ones go to the consumer that takes over. */
 const LIMIT = 100;
 const LOOK_AGAIN_MS = 500;
 /** Long enough for any claimAfterMs. */
@@ -46,10 +48,10 @@ const GIVEN_UP_MS = 30 * 24 * 60 * 60 * 1000;
 /**
  * The events of an account, for one consumer of a group.
  *
- * All events go to one consumer of the group at a time, in the order of the stream, each at least once: an event counts
- * as handled when the next one is asked for. A consumer shows every third of `claimAfterMs` that it lives, also during a
- * long loop body. After that time without a sign another consumer takes over, beginning with the event that was in the
- * dead one's hands. An unavailable Redis is waited for.
+ * One consumer of the group at a time gets all events, in the order of the stream, each at least once. An event counts
+ * as handled when the loop asks for the next one. A consumer sends a heartbeat every third of `claimAfterMs`, also
+ * during a long loop body. Without it, another consumer takes over, beginning with the dead consumer's current event.
+ * Waits for an unavailable Redis.
  */
 export async function* readGroupEvents(
   connection: LedgerConnection,
@@ -107,7 +109,6 @@ class EventGroup {
     this.#heartbeat = setInterval(() => void this.#setIdle(0), claimAfterMs / 3);
   }
 
-  /** The events that come next; none when it is worth looking again. */
   async next(): Promise<PayoutEvent[]> {
     const reply = await this.#patiently(async () =>
       this.#run('read-group-events', [...this.#name, this.#claimAfterMs, LIMIT]),
@@ -125,13 +126,12 @@ class EventGroup {
     if (events !== undefined && events.length > 0) await this.#clock.sleep(this.#lingerMs, this.#stopped);
   }
 
-  /** @returns false when another consumer has taken over, with all that came after the last of these events */
+  /** @returns false if another consumer has taken over with all later events */
   async acknowledge(events: readonly PayoutEvent[]): Promise<boolean> {
     const eventIds = events.map(({ eventId }) => eventId).reverse();
     return (await this.#patiently(async () => this.#run('ack-group-event', [...this.#name, ...eventIds]), true)) === 1;
   }
 
-  /** Leaves what was not handled to the next consumer. */
   async close(): Promise<void> {
     clearInterval(this.#heartbeat);
     this.#stopped.removeEventListener('abort', this.#endTail);
@@ -148,14 +148,14 @@ class EventGroup {
     try {
       await this.#run('set-group-idle', [...this.#name, idleMs, LIMIT]);
     } catch {
-      // Another consumer then takes over later (or earlier): the acknowledgement finds out.
+      // Another consumer then takes over later or earlier, and the acknowledgement detects it.
     }
   }
 
   /**
    * Waits for an unavailable Redis.
-   * @param once - tried also when the loop was stopped
-   * @returns undefined when it was stopped meanwhile
+   * @param once - tried even after a stop
+   * @returns undefined if stopped meanwhile
    */
   async #patiently<Result>(work: () => Promise<Result>, once = false): Promise<Result | undefined> {
     for (let attempt = 0; !this.#stopped.aborted || (once && attempt === 0); attempt += 1) {

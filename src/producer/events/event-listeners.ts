@@ -4,7 +4,7 @@ import type { Logger } from '../../logger.js';
 import { EventTail } from './event-tail.js';
 import { findEventsEnd, type PayoutEvent, type PayoutEventName } from './payout-events.js';
 
-/** Called for each event in turn; a promise that it returns is not waited for. */
+/** Called for each event in turn; a returned promise is not awaited. */
 export type PayoutEventListener = (event: PayoutEvent) => unknown;
 
 const WAIT_MS = 5_000;
@@ -12,8 +12,8 @@ const LIMIT = 100;
 const RETRY_MS = 500;
 
 /**
- * Tells listeners what happens from now on: for screens and logs. Nothing is kept for a process that is not there; what
- * must not be missed is read as a group.
+ * Notifies listeners of events from now on, for screens and logs. Events during downtime are missed; an event group
+ * misses none.
  */
 export class EventListeners {
   readonly #connection: LedgerConnection;
@@ -24,7 +24,6 @@ export class EventListeners {
   readonly #listeners = new Map<PayoutEventName, Set<PayoutEventListener>>();
   #following = false;
 
-  /** @param closed - ends it */
   constructor(connection: LedgerConnection, logger: Logger, closed: AbortSignal) {
     this.#connection = connection;
     this.#clock = connection.clock;
@@ -64,7 +63,7 @@ export class EventListeners {
     }
   }
 
-  /** One listener's mistake is not the others' trouble. */
+  /** One listener's error does not affect the others. */
   #tell(event: PayoutEvent): void {
     const name = event.type === 'state' ? event.to : event.type;
     if (name === undefined) return;

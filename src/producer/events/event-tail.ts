@@ -10,15 +10,13 @@ export class EventTail {
   #redis: RedisClient | undefined;
   readonly #closed = new AbortController();
 
-  /** @param waitMs - for how long one read waits at most */
   constructor(connection: LedgerConnection, waitMs: number) {
     this.#connection = connection;
     this.#waitMs = waitMs;
   }
 
   /**
-   * Waits until there are events behind this one.
-   * @returns the first of them, none when the time is over or the tail was closed
+   * @returns the first of the events behind this one; none after the time limit or a close
    * @throws RedisUnavailableError
    */
   async read(afterEventId: string, limit: number): Promise<PayoutEvent[]> {
@@ -35,7 +33,6 @@ export class EventTail {
     }
   }
 
-  /** Ends also a read that waits. */
   close(): void {
     this.#closed.abort();
     this.#redis?.disconnect();

@@ -3,7 +3,7 @@ import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { pairsToRecord } from '../../ledger/payout-record.js';
 import { isPayoutState, type PayoutState } from '../../ledger/states.js';
 
-/** What is not a payout's change of state. */
+/** Types of events other than a payout's change of state. */
 export const ACCOUNT_EVENTS = [
   'paused',
   'resumed',
@@ -20,29 +20,35 @@ export const ACCOUNT_EVENTS = [
 ] as const;
 
 /**
- * What happened. `state`: a payout changed its state. `late_payment`: a payment was proved when its payout had no place for it
- * any more, see `Payout.lateTxhash`. `tampering`: a payout is held because somebody altered what is in Redis.
- * `approval`: `by`, the name of a key, approved or rejected a payout; whether that counts, a worker decides.
- * `balance_dropped`: the gateway's balance fell without a payout that explains it; `drop_accepted`: an operator has looked at that.
- * `declared_new`: an operator stated that no process sends for the account.
- * `policy_loaded`: a worker judges by the policy of this `hash`, from its start or SIGHUP on. `journal_head`: the send journal ends with the line of this `hash`,
- * told when a worker begins to send and every ten minutes. The others are the account's; `objection`: a send journal contradicts the ledger.
+ * What happened.
+ * - `state`: a payout changed its state.
+ * - `late_payment`: a payment was proved after its payout could no longer take it, see `Payout.lateTxhash`.
+ * - `tampering`: a payout is held because its data in Redis was altered.
+ * - `approval`: the key named in `by` approved or rejected a payout. A worker decides whether that counts.
+ * - `balance_dropped`: the gateway's balance fell without a payout that explains it.
+ * - `drop_accepted`: an operator has looked at that.
+ * - `declared_new`: an operator stated that no process sends for the account.
+ * - `policy_loaded`: a worker applies the policy of this `hash`, from its start or SIGHUP on.
+ * - `journal_head`: the send journal ends with the line of this `hash`. It is published at the start of sending and
+ *   every ten minutes.
+ * - `objection`: a send journal contradicts the ledger.
+ *
+ * The others are the account's.
  */
 export type PayoutEventType = 'state' | (typeof ACCOUNT_EVENTS)[number];
 
-/** The state that a payout came into, or what happened to the account. */
+/** A payout's new state, or the account's event. */
 export type PayoutEventName = PayoutState | Exclude<PayoutEventType, 'state'>;
 
 /** One change of a payout, or of the account. */
 export interface PayoutEvent {
-  /** Its place in the stream: events come in the order of their ids. */
+  /** The place in the stream: events come in the order of their ids. */
   readonly eventId: string;
   readonly type: PayoutEventType;
-  /** Absent where the event is the account's. */
+  /** Absent for an event of the account. */
   readonly payoutId?: string;
   readonly from?: PayoutState;
   readonly to?: PayoutState;
-  /** Of an `approval`. */
   readonly decision?: ApprovalDecision;
   /** Of `policy_loaded` and `journal_head`: SHA-256, hexadecimal. */
   readonly hash?: string;
@@ -52,7 +58,7 @@ export interface PayoutEvent {
   readonly reason?: string;
 }
 
-/** A place in the stream: right after an event, or at a time (ms since 1970, events of that very time included). */
+/** A place in the stream: behind an event, or at a time (ms since 1970, inclusive). */
 export type EventPosition = { readonly afterEventId: string } | { readonly sinceMs: number };
 
 /** The first `limit` events from a position on. @throws RedisUnavailableError */
@@ -72,7 +78,6 @@ export async function findEventsEnd({ redis, keys }: LedgerConnection): Promise<
   return { afterEventId: newest?.[0] ?? '0-0' };
 }
 
-/** Reads one entry of the stream. */
 export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEvent {
   const { type = '', payoutId = '', from = '', to = '', at = '', by = '', reason = '' } = pairsToRecord(pairs);
   const decision = APPROVAL_DECISIONS.find((known) => type === 'approval' && known === to);

@@ -18,7 +18,7 @@ export interface AttemptRecorderOptions {
   readonly check: Pick<LedgerCheck, 'mayAnotherHaveSent'>;
   readonly outcomes: OutcomeRecorder;
   readonly stopGrace: StopGrace;
-  /** Told why an outcome cannot be recorded although Redis responds; with undefined once it could be. */
+  /** Called with the reason while Redis rejects an outcome, then with undefined. */
   readonly onUnrecordable: (reason: string | undefined) => void;
   readonly logger: Logger;
 }
@@ -26,7 +26,6 @@ export interface AttemptRecorderOptions {
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 2_000;
 
-/** Records what came of this process's attempts, however long Redis is unavailable, and remembers the last outcome. */
 export class AttemptRecorder {
   readonly #options: AttemptRecorderOptions;
   #lastFinished: { attempt: SendAttempt; outcome: SentOutcome } | undefined;
@@ -36,8 +35,8 @@ export class AttemptRecorder {
   }
 
   /**
-   * Puts back an attempt that was not written, unless another sender journaled an attempt of the same number: the ledger
-   * could not tell the two apart by their number. It stays tracked as unwritten, because its begin may yet take effect.
+   * Puts back an unwritten attempt, unless another sender journaled its number: the ledger could not tell the two
+   * apart. It stays tracked, because its begin may still take effect.
    */
   async revert(attempt: SendAttempt, reason: string): Promise<void> {
     const { journal, ledger, clock, ownAttempts, check } = this.#options;
@@ -50,7 +49,6 @@ export class AttemptRecorder {
     await this.#untilRecorded('put back', attempt, async () => ledger.revertSend(attempt, reason));
   }
 
-  /** Records the outcome of an attempt that was written, and logs it when that paused the account. */
   async finish(attempt: SendAttempt, outcome: SentOutcome): Promise<void> {
     const { journal, clock, outcomes } = this.#options;
     this.#lastFinished = { attempt, outcome };
@@ -62,8 +60,8 @@ export class AttemptRecorder {
   }
 
   /**
-   * Records the last outcome once more, which changes nothing unless the ledger has forgotten it: one that came back
-   * older may have the attempt as `sending`, and there may be no other payout to send that would find it there.
+   * Records the last outcome again, which is harmless. A Redis that came back older may have lost it, and without a
+   * further send nothing would notice.
    * @throws RedisUnavailableError
    */
   async confirmLast(): Promise<void> {
@@ -74,7 +72,7 @@ export class AttemptRecorder {
     if (result.recorded) outcomes.report(attempt, toResult(outcome), result);
   }
 
-  /** Nothing but Redis can store what has to be recorded: retries until it does, or the process must end. */
+  /** Retries until Redis stores it, because nothing else can, or a stopping process's grace ends. */
   async #untilRecorded<Reply>(
     what: string,
     { payoutId }: SendAttempt,

@@ -3,10 +3,7 @@ import type { SentOutcome, WithdrawOutcome } from '../../gateway/withdraw-gatewa
 
 const DESCRIPTIONS = { block: 'a block', rate_limit: 'a rate limit', credentials: 'wrong credentials' } as const;
 
-/**
- * Finds whether a response is about the account rather than about one payout: then nothing more may be sent.
- * @returns the reason for the pause, or undefined
- */
+/** @returns why the account must be paused, or undefined if the response is about this payout only */
 export function findBlockedReason(message: string, httpStatus?: number): string | undefined {
   const sign = findStopSign(message, httpStatus);
   if (sign === undefined) return undefined;
@@ -15,7 +12,7 @@ export function findBlockedReason(message: string, httpStatus?: number): string 
   return `the gateway's response looks like ${DESCRIPTIONS[sign]}: ${said}`;
 }
 
-/** As {@link findBlockedReason}, for the outcome of a send: only a response says anything about the account. */
+/** Without a response nothing is known about the account. */
 export function blockedReasonOf(outcome: SentOutcome | WithdrawOutcome): string | undefined {
   if (outcome.kind === 'rejected') return findBlockedReason(outcome.message, outcome.httpStatus);
   if (outcome.kind !== 'unknown' || outcome.httpStatus === undefined) return undefined;

@@ -3,17 +3,12 @@ import type { WithdrawConnection, WithdrawGateway } from '../../gateway/withdraw
 import type { Pacer } from './pacer.js';
 import type { SendReport } from './send-report.js';
 
-/** A connection is opened this long before its slot, so that it is ready in time and not idle for long. */
+/** Early enough to be ready, late enough not to be closed as idle. */
 const CONNECT_LEAD_MS = 1_000;
 
-/** The ledger and the journal are written this long before the slot opens, so that their time does not slow the pace. */
+/** Ledger and journal are written before the slot opens, to keep the pace. */
 const BEGIN_LEAD_MS = 30;
 
-/**
- * Waits until the slot is about to open, and opens a connection for it.
- * @param stop - ends the wait
- * @returns the connection, usable; or why there is none
- */
 export async function connectInTime(
   pacer: Pacer,
   gateway: Pick<WithdrawGateway, 'openConnection'>,
@@ -33,7 +28,7 @@ export async function connectInTime(
     if (!isAborted(stop) && connection.usable) return connection;
     connection.close();
     if (isAborted(stop)) return { kind: 'stopped' };
-    // A connection that ended while it waited is opened again; one that ends at once is a fault of the gateway.
+    // A connection that ended while it waited is opened again. One that ends at once is a fault of the gateway.
     if (!hadToWait) return { kind: 'not_sent', reason: 'the gateway ended the connection before it was used' };
   }
 }

@@ -23,9 +23,8 @@ export interface JournalAuditOptions {
   >;
   readonly journal: SendJournal;
   readonly journalPlace: JournalPlace;
-  /** Which gateway's payments this process makes. */
   readonly audience: string;
-  /** Payouts have to be signed: what was sent before the journal began is then known from signatures only. */
+  /** Payouts must be signed. Their signatures then show whether they are older than the journal. */
   readonly isSigned: boolean;
   readonly authority?: SendAuthority | undefined;
   readonly outcomes: OutcomeRecorder;
@@ -33,7 +32,6 @@ export interface JournalAuditOptions {
   readonly logger: Logger;
 }
 
-/** What an operator does about a refusal, in the log. */
 export const ADOPT_HINT =
   'nothing is sent: journal and ledger contradict each other. Restore the newest copy of the Redis data if there is one; ' +
   'else `payouts stats` shows the `payouts adopt-ledger` command that ends this';
@@ -43,10 +41,7 @@ const JOURNAL_HINT =
 export const UNKNOWING_HINT =
   'this process sends nothing: its send journal cannot know what was sent before it began. See "The send journal" in docs/operations.md';
 
-/**
- * Why a process sends nothing while payouts wait that were signed before its journal began.
- * @param bornAt - wall clock, ms
- */
+/** @param bornAt - wall clock, ms */
 export function describeUnadopted(bornAt: number): string {
   return `Payouts wait that were signed before the send journal of this host began (${new Date(bornAt).toISOString()}), so it cannot know whether they were sent. A host whose journal knows may send them. Otherwise compare them with the gateway's records and run \`payouts journal adopt --reason WHY\` on this host.`;
 }
@@ -54,7 +49,6 @@ export function describeUnadopted(bornAt: number): string {
 const GATEWAY_HINT =
   'this process sends nothing: the ledger is of another gateway. See "Another gateway" in docs/operations.md';
 
-/** Why a worker does nothing for a ledger. */
 export function describeOtherGateway(ledger: string, own: string): string {
   return `This Redis has the payouts of "${ledger}", and this worker pays at "${own}". Correct REDIS_URL or GATEWAY_BASE_URL. If it is the same gateway under another name, set PAYOUT_AUDIENCE to the former, or run \`payouts adopt-ledger --gateway --reason WHY\`.`;
 }
@@ -69,11 +63,10 @@ export interface CannotKnowOptions {
 }
 
 /**
- * Whether payouts wait that were signed before this journal began, so that it must be adopted first. One alone does not stop
- * the others, unless another journal may know it: it is held at its turn. Signatures are verified: records that were never
- * signed must not stop an account.
- * @param journals - that the ledger knows
- * @param atTurn - a payout of which this is known
+ * Whether payouts wait that were signed before this journal began, so that it must be adopted first.
+ * If no other journal may know it, a single such payout is held at its turn and stops no others.
+ * Signatures are verified: records that were never signed must not stop an account.
+ * @param atTurn - such a payout, already found
  * @throws RedisUnavailableError
  */
 export async function cannotKnow(
@@ -94,7 +87,7 @@ export async function cannotKnow(
   return false;
 }
 
-/** Of a record that cannot be read nothing is known: the sender holds it at its turn. */
+/** The sender holds an unreadable record at its turn. */
 async function readReadable(ledger: Pick<SenderLedger, 'readPayout'>, payoutId: string): Promise<Payout | undefined> {
   try {
     return await ledger.readPayout(payoutId);
@@ -104,10 +97,13 @@ async function readReadable(ledger: Pick<SenderLedger, 'readPayout'>, payoutId: 
   }
 }
 
-/** Compares journal and ledger where this process does not hold the lease, and exchanges what only one of them knows. */
+/**
+ * Compares journal and ledger while another process may hold the lease, and exchanges what only one knows. Reading or
+ * writing the ledger throws RedisUnavailableError.
+ */
 export class JournalAudit {
   readonly #options: JournalAuditOptions;
-  /** The ledger has the journal's outcomes since this process was the sender last. */
+  /** The ledger has all the journal's outcomes since this process was last the sender. */
   #hasReplayed = false;
 
   constructor(options: JournalAuditOptions) {
@@ -115,13 +111,9 @@ export class JournalAudit {
   }
 
   /**
-   * Compares the two: the journal first, the ledger after, because the present holder of the lease may add to both in
-   * between, and the ledger leads.
-   *
-   * A mismatch that lies with this process alone (a journal that it cannot read, or that lost entries) stops nobody
-   * else: another process may send for the account.
-   * @returns why nothing may be sent, or undefined
-   * @throws RedisUnavailableError
+   * Reads the journal before the ledger: the lease's holder may add to both in between, and the ledger leads.
+   * If only this process's journal is faulty, another process may still send.
+   * @returns why nothing may be sent
    */
   async findMismatch(): Promise<string | undefined> {
     const { journal, ledger, status } = this.#options;
@@ -131,12 +123,13 @@ export class JournalAudit {
     } catch (error) {
       unread = (error as Error).message;
       status.refuse(unread, JOURNAL_HINT);
-      // What was read and written before a disk hangs is in memory: if Redis forgets that now, nobody else may know it.
+      // What was read and written before the disk hung is in memory. If Redis forgets it now, no other process may know
+      // it.
       if (!journal.isStalled) return unread;
     }
     const read = snapshotJournal(journal);
     const view = await ledger.readSender();
-    // Before anything is exchanged: that journal and this ledger never had to do with each other.
+    // Nothing is exchanged with the ledger of another gateway.
     if (view.audience !== undefined && view.audience !== this.#options.audience) {
       return this.refuseGateway(view.audience);
     }
@@ -156,21 +149,20 @@ export class JournalAudit {
     return mismatch.reason;
   }
 
-  /** @param audience - of the ledger, which is another's than this process's. @returns why nothing may be sent */
   refuseGateway(audience: string): string {
     const reason = describeOtherGateway(audience, this.#options.audience);
     this.#options.status.refuse(reason, GATEWAY_HINT);
     return reason;
   }
 
-  /** Whether the journal's disk hangs, which is a refusal then. */
+  /** Sets a refusal if the journal's disk hangs. @returns whether it does */
   refuseStalled(): boolean {
     const { journal, status } = this.#options;
     if (journal.isStalled) status.refuse(STALLED, JOURNAL_HINT);
     return journal.isStalled;
   }
 
-  /** Records the mismatch in the ledger: from then on no process begins a send. @throws RedisUnavailableError */
+  /** From then on no process begins a send. */
   async object({ kind, reason }: LedgerMismatch): Promise<void> {
     const { journal, journalPlace, ledger, clock } = this.#options;
     const { journalId, ledger: known } = journal;
@@ -182,14 +174,14 @@ export class JournalAudit {
     this.#hasReplayed = false;
   }
 
-  /** Whether the journal has all sends of the account. The ledger alone cannot tell: one that came back older does not know who has sent since. */
+  /** Whether the journal has all sends of the account. The ledger may have come back older and lack later senders. */
   hasAllSends({ sendCount, lastJournalId, journals }: SenderView): boolean {
     const { journalId, peers } = this.#options.journal;
     if (sendCount > 0 && lastJournalId !== journalId) return false;
     return [...journals, ...peers].every((known) => known.journalId === journalId);
   }
 
-  /** Whether this journal may lack earlier sends that matter now, and no operator adopted it. Stops this process only. */
+  /** Whether this journal may lack earlier sends and no operator adopted it. Stops this process only. */
   async #findUnknowing(view: SenderView): Promise<string | undefined> {
     const { journal, journalPlace, isSigned } = this.#options;
     const { bornAt } = journal;
@@ -201,7 +193,7 @@ export class JournalAudit {
     return `Nothing is sent: ${describeLostJournal(own, journalPlace.dir)}. Stop the worker and restore the file, or set SEND_JOURNAL_DIR to its folder. If it is permanently lost, compare what waits with the gateway's records and run \`payouts journal adopt --reason WHY\` on this host.`;
   }
 
-  /** Binds a journal that is new on this host, or whose ledger was adopted elsewhere, to the ledger that it is used with. */
+  /** Binds a journal that is new on this host, or whose ledger was adopted elsewhere. */
   async bind(view: SenderView, epoch: number): Promise<void> {
     const { journal, logger } = this.#options;
     if (journal.ledger?.ledgerId === view.ledgerId) return;
@@ -215,7 +207,7 @@ export class JournalAudit {
     await journal.bind({ ledgerId, epoch, sends: sendCount, token: last });
   }
 
-  /** Also while another process sends: only this journal may know what came of a payout that is `unknown`. */
+  /** Runs even while another process sends: only this journal may know the outcome of an `unknown` payout. */
   async #replayOutcomes(): Promise<void> {
     if (this.#hasReplayed) return;
     const { outcomes, logger } = this.#options;
@@ -223,13 +215,13 @@ export class JournalAudit {
       this.#hasReplayed = await outcomes.replayAll();
     } catch (error) {
       if (error instanceof RedisUnavailableError) throw error;
-      // An outcome that Redis refuses must not keep the account from sending, but must be seen.
+      // An outcome that Redis rejects must not stop the account, but operators must see it.
       logger.error({ error: (error as Error).message }, 'cannot record an outcome of the send journal');
       this.#hasReplayed = true;
     }
   }
 
-  /** If Redis forgets them, this journal still knows which others have to be read. */
+  /** This journal then knows what else must be read if Redis forgets it. */
   async #notePeers({ journals }: SenderView): Promise<void> {
     const { journal } = this.#options;
     const known = [journal.journalId, ...journal.peers.map(({ journalId }) => journalId)];

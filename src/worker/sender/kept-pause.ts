@@ -18,24 +18,22 @@ export interface KeptPauseOptions {
 }
 
 /**
- * The pause that this worker saw, in its journal: to remove it from Redis does not end it. A signed act does, one
- * that was signed after the pause and was not used before.
+ * Keeps each pause in the journal, so that deleting it from Redis does not end it. Only an unused act that an operator
+ * signed later does.
  */
 export class KeptPause {
   readonly #options: KeptPauseOptions;
   #noting: Promise<void> = Promise.resolve();
-  /** What was reported last, so that the same is reported once. */
   #reported: string | undefined;
-  /** The same outcome, this often in a row. */
   #inARow: { readonly kind: WithdrawOutcome['kind']; readonly count: number } | undefined;
 
   constructor(options: KeptPauseOptions) {
     this.#options = options;
   }
 
-  /** The account is paused in the ledger. Never throws: where it cannot be noted, the next try to send notes it. */
+  /** Never throws: if this fails, the next try to send repeats it. */
   note(reason: string): void {
-    // An act that is signed before this does not end the pause, however late the journal takes it.
+    // An act signed before this moment does not end the pause, however late the journal is written.
     const at = this.#options.clock.wallNow();
     this.#noting = this.#noting
       .then(async () => this.#write({ at, reason }))
@@ -45,9 +43,8 @@ export class KeptPause {
   }
 
   /**
-   * What the account's breaker makes of an outcome, counted here as well: Redis could be made to count otherwise. Only the
-   * sends of this process are counted, also across leases: anyone who can write to Redis can move a lease, and must
-   * not reset the count by that.
+   * Counts like the account's breaker: someone who can write to Redis could falsify its counts, or move the lease. So a
+   * new lease does not reset these.
    */
   noteOutcome(outcome: WithdrawOutcome): void {
     const { kind } = outcome;
@@ -59,7 +56,7 @@ export class KeptPause {
     if (reason !== undefined) this.note(reason);
   }
 
-  /** Why the account is paused as this worker saw it, whatever Redis says; undefined when it is not. */
+  /** Why this worker keeps the account paused, whatever Redis says. */
   get reason(): string | undefined {
     return this.#options.journal.pausedReason;
   }
@@ -70,9 +67,9 @@ export class KeptPause {
   }
 
   /**
-   * Ends the kept pause where an operator signed that.
-   * @returns why nothing may be sent, or undefined
-   * @throws RedisUnavailableError; Error when the journal cannot be written
+   * Ends the kept pause if an operator signed that.
+   * @returns why nothing may be sent
+   * @throws RedisUnavailableError; Error if the journal cannot be written
    */
   async find(): Promise<string | undefined> {
     const { authority, journal, ledger } = this.#options;

@@ -13,77 +13,63 @@ import type { JournalAudit } from './journal-audit.js';
 export interface LeaseKeeperOptions {
   readonly clock: Clock;
   readonly ledger: SenderLedger;
-  /** Unique for every start of a process: a restarted one is another sender. */
+  /** Unique for every start of a process: a restarted process is another sender. */
   readonly owner: string;
-  /** The journal in which the sends will be. */
   readonly describeJournal: () => KnownJournal;
-  /** For how long files of a journal are kept, in ms: a journal that was not used for longer is forgotten. */
+  /** Journals unused for longer are forgotten: their files are gone. */
   readonly journalKeptMs: number;
-  /** For how long there must be no heartbeat before the lease may be taken over, in ms. */
+  /** Without a heartbeat for this long, the lease may be taken over. */
   readonly leaseMs: number;
-  /** Silence after a take-over, before the first send, in ms. */
+  /** Silence after a take-over, before the first send. */
   readonly quarantineMs: number;
-  /** Silence before the first send in any case, in ms. */
+  /** Silence before the first send in any case. */
   readonly intervalMs: number;
-  /**
-   * For how long the request of an attempt without a response may still be written and in flight, in ms.
-   * @param inFlightMs - for how long it may be in flight, by its sender's settings
-   */
+  /** How long an unanswered request may still be written and in flight. */
   readonly awaitingAnswerMs: (inFlightMs: number) => number;
-  /**
-   * Compares ledger and journal. The lease of a ledger that contradicts the journal is not taken: doing so would raise
-   * the epoch and hide that the ledger is an older copy.
-   */
+  /** A ledger that contradicts the journal gets no new epoch, which would hide that it is an older copy. */
   readonly audit: Pick<JournalAudit, 'findMismatch' | 'hasAllSends' | 'refuseStalled'>;
-  /** Told that the ledger is of a format that this version does not know. */
   readonly onUnsupported: (reason: string) => void;
   readonly logger: Logger;
 }
 
-/** What was read of the ledger, and since when its lease has shown no heartbeat. */
+/** The ledger as read, and since when its lease has shown no heartbeat. */
 interface LeaseObservation {
   readonly view: SenderView;
   readonly since: number;
 }
 
-/** The lease, as its holder has it. */
 export interface HeldLease {
   readonly lease: Lease;
-  /** The ledger as it was when the lease was won. */
   readonly view: SenderView;
-  /** The first send is allowed from then on, on the clock's scale. */
+  /** On the clock's scale. */
   readonly firstSendAt: number;
-  /** The number of the last heartbeat that the ledger acknowledged. */
+  /** The last one that the ledger acknowledged. */
   readonly heartbeat: () => number;
   /**
-   * Aborted as soon as the ledger says that another process has the lease, or the journal's disk hangs: another process, with
-   * another disk, then takes the lease over.
+   * Aborted if another process has the lease, or the journal's disk hangs: a process with another disk then takes over.
    */
   readonly lost: AbortSignal;
-  /** Gives the lease back: only after the last response. */
+  /** Call it only after the last response. */
   release(): Promise<void>;
-  /** Stops the heartbeat without giving the lease back. */
   stopHeartbeat(): void;
 }
 
-/** How the lease was lost: it is another's, the ledger came back as it was some heartbeats ago, or this process cannot send. */
 const LOST_MESSAGES = {
   taken: 'another process has taken the lease',
   older: 'the ledger came back older; giving up the lease',
   stalled: 'the disk of the send journal does not answer; giving up the lease',
 } as const;
 const HEARTBEAT_EVERY_MS = 1_000;
-/** After a mismatch: comparing reads much of ledger and journal, and only an operator can resolve it. */
+/** Comparing reads much, and only an operator can resolve a mismatch. */
 const COMPARE_AGAIN_MS = 3_000;
-/** A standby process compares ledger and journal this often, also where nothing seems to have changed. */
+/** A standby process compares ledger and journal this often, even without a visible change. */
 const COMPARE_EVERY_MS = 10_000;
 
 /**
  * Gets and keeps the right to send for an account.
- *
- * Another process's lease is taken over only after this one has itself observed no heartbeat for the lease time, on its own
- * monotonic clock. A lease that is absent is treated the same: the key may have been lost while its holder lives. Key
- * expiry and the clock of Redis are not used, because those jump.
+ * A lease is taken over only after this process has seen no heartbeat for the lease time, on its own monotonic clock.
+ * An absent lease is treated the same: the key may be lost while its holder lives.
+ * Key expiry and the clock of Redis are not used, because they jump.
  */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
@@ -92,10 +78,7 @@ export class LeaseKeeper {
     this.#options = options;
   }
 
-  /**
-   * Watches until the lease can be had, and takes it.
-   * @returns undefined when the signal was aborted first
-   */
+  /** @returns undefined if the signal was aborted first */
   async acquire(signal: AbortSignal): Promise<HeldLease | undefined> {
     const { clock, ledger, owner, leaseMs, describeJournal, journalKeptMs } = this.#options;
     let observed: LeaseObservation | undefined;
@@ -104,7 +87,7 @@ export class LeaseKeeper {
       try {
         const askedAt = clock.now();
         const view = await ledger.readSender();
-        // A ledger that came back older, or empty, concerns not only the present holder of the lease.
+        // A ledger that came back older, or empty, concerns standby processes too.
         const mustCompare = !isLater(view, observed?.view) || askedAt - comparedAt >= COMPARE_EVERY_MS;
         observed = {
           view,
@@ -124,7 +107,7 @@ export class LeaseKeeper {
           }
         }
       } catch (error) {
-        // The holder has no heartbeat while Redis is unavailable either, so what was observed so far proves nothing.
+        // The holder cannot reach an unavailable Redis either, so the silence so far proves nothing.
         observed = undefined;
         if (error instanceof UnsupportedFormatError) this.#options.onUnsupported(error.message);
         this.#options.logger.debug({ error: (error as Error).message }, 'cannot watch the lease');
@@ -143,7 +126,7 @@ export class LeaseKeeper {
     const lost = new AbortController();
     const stop = new AbortController();
     const wonAt = clock.now();
-    // The heartbeat begins at once, in the quarantine too, or others would take over from a holder that only waits.
+    // The heartbeat covers the quarantine: others would otherwise take over from a holder that only waits.
     const acknowledged = { heartbeat: 0 };
     void this.#keepAlive(lease, acknowledged, lost, stop.signal);
     try {
@@ -173,8 +156,8 @@ export class LeaseKeeper {
   #holdOffMs(view: SenderView, wasReleased: boolean): number {
     const { intervalMs, quarantineMs, awaitingAnswerMs, audit } = this.#options;
     const { awaitingAnswer, inFlightMs } = view;
-    // A lease that was given back looks the same in a Redis that came back older. The sends since are in the journal of
-    // their sender: where that may be another one, its worker needs the quarantine to object.
+    // A Redis that came back older may show an old release. The worker whose journal has the sends since then needs the
+    // quarantine to object.
     const isHandedOver = wasReleased && audit.hasAllSends(view);
     return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, awaitingAnswer ? awaitingAnswerMs(inFlightMs) : 0);
   }
@@ -196,7 +179,7 @@ export class LeaseKeeper {
       try {
         const heartbeat = await ledger.renewLease(lease);
         if (heartbeat === undefined || heartbeat <= acknowledged.heartbeat) {
-          // A release by this very process ends the lease as well.
+          // This process's own release ends the lease too.
           if (!isAborted(stop))
             logger.warn({ epoch: lease.epoch }, LOST_MESSAGES[heartbeat === undefined ? 'taken' : 'older']);
           lost.abort();
@@ -204,7 +187,7 @@ export class LeaseKeeper {
         }
         acknowledged.heartbeat = heartbeat;
       } catch (error) {
-        // Only Redis can tell whether the lease is still ours; begin-send checks it before every send.
+        // begin-send checks the lease before every send.
         logger.debug({ error: (error as Error).message }, 'heartbeat failed');
       }
       await clock.sleep(this.#watchEveryMs, stop);

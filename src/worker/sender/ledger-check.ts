@@ -11,13 +11,12 @@ export interface LedgerCheckOptions {
   readonly ownAttempts: OwnAttempts;
 }
 
-/** The sends that a ledger has seen: their number, and the token of the last one. */
+/** The number of sends that a ledger has seen, and the last one's token. */
 export interface LineOfSends {
   readonly sendCount: number;
   readonly last: string;
 }
 
-/** Why nothing may be sent: another process has the lease, or the ledger is not the one that this process knows. */
 export type LedgerConflict =
   { readonly kind: 'lease_lost' } | { readonly kind: 'ledger_mismatch'; readonly mismatch: LedgerMismatch };
 
@@ -31,13 +30,16 @@ const OTHER_SENDS: LedgerMismatch = {
   reason: 'Redis came back older than it was: its last send differs from the one that this process began.',
 };
 
-/** Compares the ledger with what the sender knows of it: from memory while it holds the lease, and from its journal. */
+/**
+ * Compares the ledger with what the sender knows, from memory and journal. Reading the ledger throws
+ * RedisUnavailableError.
+ */
 export class LedgerCheck {
   readonly #options: LedgerCheckOptions;
   #line: LineOfSends;
   /** How often another process was found to have written to the journal. */
   #distrusts = 0;
-  /** Up to which of these what it wrote was judged. */
+  /** The value of `#distrusts` up to which the journal was compared. */
   #judged = 0;
 
   constructor(options: LedgerCheckOptions) {
@@ -46,20 +48,15 @@ export class LedgerCheck {
     this.#line = { sendCount, last };
   }
 
-  /** What the ledger must have seen. */
   get line(): LineOfSends {
     return this.#line;
   }
 
-  /** The ledger has begun a send of this process. */
   noteBegun(line: LineOfSends): void {
     this.#line = line;
   }
 
-  /**
-   * The ledger did not let an attempt begin, because it has seen another line of sends.
-   * @returns undefined where a begin of this process, whose reply was lost, took effect after all
-   */
+  /** @returns undefined if an earlier begin of this process took effect after its reply was lost */
   explainDifference(found: LineOfSends): LedgerMismatch | undefined {
     if (found.sendCount < this.#line.sendCount) return describeLoss(found.sendCount, this.#line.sendCount);
     if (!this.#options.ownAttempts.hasUnwrittenToken(found.last)) return OTHER_SENDS;
@@ -67,26 +64,21 @@ export class LedgerCheck {
     return undefined;
   }
 
-  /** That the ledger is flushed or exchanged. */
   get otherLedger(): LedgerMismatch {
     return OTHER_LEDGER;
   }
 
-  /**
-   * Asks the ledger whether it has seen all that this process sent.
-   * @throws RedisUnavailableError
-   */
   async findMismatch(): Promise<LedgerMismatch | undefined> {
     const known = this.#line;
     return this.#compare(await this.#options.ledger.readSender(), known);
   }
 
-  /** @param known - the line of sends as it was known before the ledger was asked */
+  /** @param known - the line of sends before the ledger was read */
   #compare(view: SenderView, known: LineOfSends): LedgerMismatch | undefined {
     if (view.ledgerId !== this.#options.heldLease.view.ledgerId) return OTHER_LEDGER;
     if (view.sendCount < known.sendCount) return describeLoss(view.sendCount, known.sendCount);
     if (!this.#isHolder(view)) return undefined;
-    // This process went on while the ledger was asked: what that saw last may be any of its begins in between.
+    // This process began sends while the ledger was read; the last send seen may be any of them.
     if (this.#line !== known) return undefined;
     return view.last === known.last || this.#options.ownAttempts.hasUnwrittenToken(view.last) ? undefined : OTHER_SENDS;
   }
@@ -96,20 +88,19 @@ export class LedgerCheck {
     return lease?.owner === owner && lease.epoch === epoch;
   }
 
-  /** Whether this process has read what another wrote to the journal, and has not judged it yet. */
   get hasUnjudged(): boolean {
     return this.#judged !== this.#distrusts;
   }
 
-  /** From now on nothing begins before what another process wrote to the journal was judged. */
+  /** Blocks every begin until another process's entries in the journal are compared. */
   distrustJournal(): void {
     this.#distrusts += 1;
   }
 
   /**
-   * Whether another sender may have sent the attempt of this number: it journaled one, or the journal cannot be read. Where
-   * its disk hangs the ledger tells, so that another process can send the payout: one whose last send is this very attempt,
-   * and that has seen each heartbeat of this process, is no other than it was at the begin.
+   * Whether another sender may have sent this attempt number: it journaled one, or the journal is unreadable.
+   * If the journal's disk hangs, the ledger decides, so that another process can send the payout.
+   * If it has this attempt last, and every heartbeat of this process, it is unchanged since the begin.
    */
   async mayAnotherHaveSent(attempt: SendAttempt): Promise<boolean> {
     const { journal } = this.#options;
@@ -125,7 +116,6 @@ export class LedgerCheck {
     }
   }
 
-  /** @throws RedisUnavailableError */
   async #isLastOf({ token }: SendAttempt): Promise<boolean> {
     const { ledger, heldLease } = this.#options;
     const known = this.#line;
@@ -138,24 +128,23 @@ export class LedgerCheck {
   }
 
   /**
-   * Judges what another process has written to the journal. A sender of earlier, which was stopped between its begin and
-   * its entry, may have done so late; then the ledger knows of all that the journal knows. Else the ledger that says that
-   * this process has the lease came back older. The journal is read first: where this process is deposed in between, the
-   * ledger tells.
-   * @returns why nothing may be sent now, or undefined
-   * @throws RedisUnavailableError; Error when the journal cannot be read
+   * Compares what another process wrote to the journal. A stalled earlier sender may have written late; the ledger then
+   * knows all that the journal knows. Otherwise it came back older.
+   * Reads the journal first: if this process loses the lease in between, the ledger shows it.
+   * @returns why nothing may be sent now
+   * @throws Error if the journal cannot be read
    */
   async judgeJournal(): Promise<LedgerConflict | undefined> {
     const { ledger, journal } = this.#options;
     if (!this.hasUnjudged && !(await journal.changedByOthers())) return undefined;
     this.distrustJournal();
-    // What is read beside this by another part of the process, from now on, is judged the next time.
+    // The recovery may read further entries meanwhile; the next call compares them.
     const distrusts = this.#distrusts;
     const read = await this.#readJournal();
     const view = await ledger.readSender();
     const rollback = this.#compare(view, this.#line);
     if (rollback !== undefined) return refuse(rollback);
-    // The process that took the lease, as `adopt-ledger` does, is the sender now; this one has not noticed yet.
+    // Another process, such as `adopt-ledger`, took the lease; this one has not noticed yet.
     if (!this.#isHolder(view)) return { kind: 'lease_lost' };
     if (read instanceof JournalDamagedError) return refuse({ kind: 'journal', reason: read.message });
     const mismatch = await findMismatch(read, view, ledger);
@@ -164,7 +153,6 @@ export class LedgerCheck {
     return undefined;
   }
 
-  /** @throws Error when it cannot be read at all */
   async #readJournal(): Promise<ReadableJournal | JournalDamagedError> {
     const { journal } = this.#options;
     try {

@@ -9,19 +9,18 @@ import type { KeptPause } from './kept-pause.js';
 export interface OutcomeRecorderOptions {
   readonly ledger: SenderLedger;
   readonly journal: SendJournal;
-  /** For how long a request without a response may be on its way, in ms. */
   readonly doubtMs: number;
   readonly maxRejectionsInARow: number;
   readonly maxUnknownsInARow: number;
-  /** Told of a pause; undefined where none is kept. */
+  /** Undefined if pauses are not kept in the journal. */
   readonly pause?: Pick<KeptPause, 'note'> | undefined;
   readonly logger: Logger;
 }
 
-/** Outcomes that a process journaled and could not record are among the newest. */
+/** Journaled outcomes that a process could not record are among the newest. */
 const REPLAYED_SENDS = 10;
 
-/** Records the outcomes of attempts in the ledger, and logs what is left to operators. It needs no lease: an outcome is a fact. */
+/** Records outcomes in the ledger. It needs no lease: an outcome is a fact. Its methods throw RedisUnavailableError. */
 export class OutcomeRecorder {
   readonly #options: OutcomeRecorderOptions;
 
@@ -29,10 +28,7 @@ export class OutcomeRecorder {
     this.#options = options;
   }
 
-  /**
-   * @param blockedReason - why the response is about the account rather than about the payout
-   * @throws RedisUnavailableError
-   */
+  /** @param blockedReason - why the response is about the account rather than the payout */
   async record(attempt: SendAttempt, result: SentOutcome, blockedReason: string | undefined): Promise<FinishResult> {
     const { ledger, maxRejectionsInARow, maxUnknownsInARow, doubtMs } = this.#options;
     const rule = { maxRejectionsInARow, maxUnknownsInARow, ...(blockedReason === undefined ? {} : { blockedReason }) };
@@ -46,7 +42,7 @@ export class OutcomeRecorder {
       logger.error({ payoutId, outcome }, 'payout was paid after it was written off or put back: it may be paid twice');
       return;
     }
-    // A recording that was done twice, the first time without a reply, is no cause for alarm.
+    // Recording twice, if the first reply was lost, is no cause for alarm.
     if (!recorded) logger.warn({ payoutId, outcome }, 'the outcome had been recorded or decided before');
     if (pausedReason !== undefined) {
       logger.error({ payoutId, pausedReason }, 'the account is paused; `payouts resume` lets it send again');
@@ -54,9 +50,8 @@ export class OutcomeRecorder {
   }
 
   /**
-   * Records outcomes that the journal knows and the ledger does not: their sender ended in between.
-   * @returns whether that is all; false where the ledger still has one of these payouts as being sent
-   * @throws RedisUnavailableError
+   * Records outcomes that only the journal knows, because their sender ended in between.
+   * @returns false if the ledger still has one of these payouts as `sending`
    */
   async replayAll(): Promise<boolean> {
     const { journal, ledger } = this.#options;
@@ -71,7 +66,6 @@ export class OutcomeRecorder {
     return isComplete;
   }
 
-  /** Records an outcome that the journal knows. @throws RedisUnavailableError */
   async replay(attempt: SendAttempt, result: SentOutcome): Promise<void> {
     const blockedReason = result.kind === 'rejected' ? findBlockedReason(result.message) : undefined;
     const finished = await this.record(attempt, result, blockedReason);
@@ -81,7 +75,7 @@ export class OutcomeRecorder {
   }
 }
 
-/** What a journaled outcome says for certain of a send. */
+/** The journaled outcome, if it is certain. */
 export function toRecordable(outcome: JournaledOutcome | undefined): SentOutcome | undefined {
   return outcome?.kind === 'accepted' || outcome?.kind === 'rejected' ? outcome : undefined;
 }

@@ -2,38 +2,35 @@ import { identify } from '../../journal/journal-line.js';
 import type { SendAttempt } from '../../ledger/sender-ledger.js';
 
 /**
- * What this process itself knows of its attempts: which one is in progress, and which ones were certainly not written.
- *
- * The ledger may have an attempt as `sending` whose begin got no reply. This process knows better: it did not write it.
+ * Knows the attempt in progress, and which were certainly not written. The ledger may have one as `sending` whose begin
+ * got no reply.
  */
 export class OwnAttempts {
-  /** Attempts that have begun, or may have begun, and were not written, by their identity. */
+  /** By identity. */
   readonly #unwritten = new Map<string, SendAttempt>();
   #current: SendAttempt | undefined;
 
-  /** An attempt is about to begin. It is the current one until {@link clearCurrent}. */
   trackBegin(attempt: SendAttempt): void {
     this.#current = attempt;
     this.trackUnwritten(attempt);
   }
 
-  /** The current attempt has ended, one way or the other. */
   clearCurrent(): void {
     this.#current = undefined;
   }
 
-  /** The ledger has begun this attempt. No earlier one can take effect any more: it named another last send. */
+  /** Earlier ones cannot take effect any more: they named another last send. */
   confirmBegin(attempt: SendAttempt): void {
     this.#unwritten.clear();
     this.trackUnwritten(attempt);
   }
 
-  /** The attempt was not written; its begin may yet take effect in Redis. */
+  /** Its begin may still take effect in Redis. */
   trackUnwritten(attempt: SendAttempt): void {
     this.#unwritten.set(identify(attempt), attempt);
   }
 
-  /** The attempt is about to be written, or may have been sent by another: only an outcome decides about it from now on. */
+  /** It is about to be written, or another sender may have sent it: only an outcome decides from now on. */
   release(attempt: SendAttempt): void {
     this.#unwritten.delete(identify(attempt));
   }
@@ -46,7 +43,6 @@ export class OwnAttempts {
     return this.#unwritten.has(identify(attempt));
   }
 
-  /** Whether the token is of an attempt that this process began, or tried to begin, and did not write. */
   hasUnwrittenToken(token: string): boolean {
     return [...this.#unwritten.values()].some((attempt) => attempt.token === token);
   }

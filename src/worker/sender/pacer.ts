@@ -1,8 +1,8 @@
 import { onAnyClock, type Clock } from '../../clock.js';
 
 /**
- * The interval as it is kept, in ms: as it is set, but never less than the gateway's limit takes on any clock.
- * @param minWithdrawGapMs - the limit, in ms of the gateway's own clock
+ * The set interval, but at least what the gateway's limit takes on any clock.
+ * @param minWithdrawGapMs - on the gateway's own clock
  */
 export function keptIntervalMs(intervalMs: number, minWithdrawGapMs: number): number {
   return Math.max(intervalMs, Math.ceil(onAnyClock(minWithdrawGapMs)));
@@ -10,17 +10,16 @@ export function keptIntervalMs(intervalMs: number, minWithdrawGapMs: number): nu
 
 export interface PacerOptions {
   readonly clock: Clock;
-  /** Between a response and the next send, in ms. */
+  /** Between a response and the next send. */
   readonly intervalMs: number;
-  /** For how long a request without a response may still be on its way to the gateway, in ms. */
+  /** How long an unanswered request may still be on its way to the gateway. */
   readonly inFlightMaxMs: number;
 }
 
 /**
- * Says when the next withdraw may be written. Only a monotonic clock counts, and only upwards.
- *
- * A request arrives after it was written and before its response. So one that is written `intervalMs` after the
- * previous response arrives at least `intervalMs` after its predecessor did, whatever the network does to either.
+ * Says when the next withdraw may be written. Uses a monotonic clock only, and never moves the time back.
+ * A request arrives between its write and its response. Written `intervalMs` after the previous response, it arrives at
+ * least `intervalMs` after its predecessor, whatever the network does.
  */
 export class Pacer {
   readonly #clock: Clock;
@@ -34,7 +33,7 @@ export class Pacer {
     this.#inFlightMaxMs = inFlightMaxMs;
   }
 
-  /** The time from which a send is allowed, on the clock's own scale. */
+  /** On the clock's own scale. */
   get openAt(): number {
     return this.#openAt;
   }
@@ -43,22 +42,22 @@ export class Pacer {
     return this.#clock.now() >= this.#openAt;
   }
 
-  /** Allows nothing before `time`. What was held longer stays held. */
+  /** Never shortens an earlier hold. */
   holdUntil(time: number): void {
     this.#openAt = Math.max(this.#openAt, time);
   }
 
-  /** The gateway's own response has come in completely: the request has arrived. */
+  /** Call it after the complete response: the request has arrived. */
   afterResponse(): void {
     this.holdUntil(this.#clock.now() + this.#intervalMs);
   }
 
-  /** The attempt ended without a response: its request may yet arrive. */
+  /** The request may still arrive. */
   afterNoResponse(): void {
     this.holdUntil(this.#clock.now() + onAnyClock(this.#inFlightMaxMs) + this.#intervalMs);
   }
 
-  /** Resolves when the slot opens in less than `leadMs`, or the signal is aborted. Timers may fire early, hence the loop. */
+  /** Resolves `leadMs` before the slot opens, or on abort. Timers may fire early, hence the loop. */
   async waitUntilOpen(signal: AbortSignal, leadMs = 0): Promise<void> {
     for (;;) {
       const remainingMs = this.#openAt - leadMs - this.#clock.now();

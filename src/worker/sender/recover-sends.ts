@@ -17,14 +17,15 @@ export interface SendRecoveryOptions {
   readonly check: LedgerCheck;
   readonly attempts: AttemptRecorder;
   readonly outcomes: OutcomeRecorder;
-  /** For how long a request without a response may be in flight, in ms. */
   readonly doubtMs: number;
   readonly logger: Logger;
 }
 
 const LEFT_BEHIND = 'its sender ended before the response came; it may have been sent';
 
-/** Repairs what a crash, a lost reply or a Redis that came back older left of the sends in the ledger. */
+/**
+ * Repairs sends after a crash, a lost reply or a Redis that came back older. Its methods throw RedisUnavailableError.
+ */
 export class SendRecovery {
   readonly #options: SendRecoveryOptions;
 
@@ -33,9 +34,8 @@ export class SendRecovery {
   }
 
   /**
-   * Clears what the ledger has as `sending` although no send is in progress in this process: its own attempts are put
-   * back or confirmed; those of earlier senders get the outcome that the journal knows, or become `unknown`.
-   * @throws RedisUnavailableError
+   * Clears what the ledger has as `sending` although this process has no send in progress. Own attempts are put back or
+   * confirmed. Those of earlier senders get the journaled outcome or become `unknown`.
    */
   async resolveLeftovers(): Promise<void> {
     const { ledger, heldLease, ownAttempts, attempts, doubtMs, logger } = this.#options;
@@ -56,10 +56,8 @@ export class SendRecovery {
   }
 
   /**
-   * Compares the ledger with what this process knows, also while there is nothing to send, and records the last outcome
-   * again in case the ledger came back without it.
-   * @returns why nothing may be sent from this ledger any more, or undefined
-   * @throws RedisUnavailableError
+   * Works without sends too, and records the last outcome again, in case the ledger lost it.
+   * @returns why nothing may be sent from this ledger any more
    */
   async checkLedger(): Promise<LedgerMismatch | undefined> {
     const mismatch = await this.#options.check.findMismatch();
@@ -73,7 +71,7 @@ export class SendRecovery {
     else await ledger.revertSend(attempt, 'its begin took effect late; it was not sent');
   }
 
-  /** @returns whether the journal knows what came of it */
+  /** @returns whether the journal knows the outcome */
   async #resolveByJournal(attempt: SendAttempt): Promise<boolean> {
     const { journal, ledger, outcomes, check } = this.#options;
     const entry = journal.lastSends(Infinity).find((known) => identify(known) === identify(attempt));

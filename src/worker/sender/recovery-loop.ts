@@ -4,7 +4,7 @@ import type { Logger } from '../../logger.js';
 import type { SendRecovery } from './recover-sends.js';
 
 /**
- * Adds the jobs of payouts that changed without their job being added.
+ * Adds the missing jobs of payouts that changed.
  * @param changedBefore - wall clock, ms
  * @returns the number of payouts that were checked
  */
@@ -14,7 +14,6 @@ export interface RecoveryLoopOptions {
   readonly clock: Clock;
   readonly relayOutbox: RelayOutbox;
   readonly recovery: Pick<SendRecovery, 'checkLedger' | 'resolveLeftovers'>;
-  /** Told when the ledger is not the one that the sender knows. */
   readonly onMismatch: (mismatch: LedgerMismatch) => void;
   readonly logger: Logger;
 }
@@ -23,10 +22,7 @@ const RECOVER_EVERY_MS = 2_000;
 /** The job of a younger change is being added right now. */
 const OUTBOX_AGE_MS = 2_000;
 
-/**
- * Repairs what a crash may have left: attempts without an outcome, and payouts whose job was not added. Runs beside the
- * sends until the signal is aborted.
- */
+/** Repairs attempts without an outcome and payouts without a job, beside the sends, until the signal is aborted. */
 export async function recoverRegularly(options: RecoveryLoopOptions, signal: AbortSignal): Promise<void> {
   const { clock, relayOutbox, recovery, onMismatch, logger } = options;
   while (!signal.aborted) {

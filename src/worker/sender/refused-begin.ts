@@ -4,7 +4,7 @@ import type { LedgerCheck } from './ledger-check.js';
 import type { SendRecovery } from './recover-sends.js';
 import type { SendReport } from './send-report.js';
 
-/** What it means for a payout that the ledger does not let its attempt begin. Leftovers that stand in its way are resolved. */
+/** Reports a rejected begin, and resolves leftovers that block it. */
 export async function reportRefusedBegin(
   rejection: ScriptRejection,
   { check, recovery }: { readonly check: LedgerCheck; readonly recovery: SendRecovery },
@@ -30,7 +30,7 @@ export async function reportRefusedBegin(
       await recovery.resolveLeftovers();
       return { kind: 'not_sent', reason: `payouts were left in sending: ${rejection.payoutIds.join(', ')}` };
     case 'wrong_state':
-      // Changed between the read and the begin; the next read tells.
+      // The payout changed between read and begin.
       return rejection.state === 'queued'
         ? { kind: 'not_sent', reason: 'the payout changed' }
         : { kind: 'skipped', state: rejection.state };

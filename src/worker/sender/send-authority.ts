@@ -3,27 +3,24 @@ import type { Hold } from '../../ledger/hold.js';
 import type { Payout } from '../../ledger/payout.js';
 
 /**
- * What decides, besides the ledger, whether a payout may be sent: signatures, which Redis can neither make nor alter, and
- * a policy. A port, so that the rules of sending know nothing of either.
+ * Decides, besides the ledger, whether a payout may be sent: by signatures, which Redis can neither make nor alter, and
+ * a policy. A port: the rules of sending know nothing of either.
  */
 export interface SendAuthority {
   /**
-   * Judges the very object that is sent. Asked before a connection is opened, and again right before the send begins; never
-   * gives up the event loop.
+   * Checks the very object that is sent, before connecting and right before the begin. Never gives up the event loop.
    */
   permit(payout: Payout): SendPermit;
   /**
-   * Writes down what refusals rest on that Redis may forget. Called before anything comes of a refusal.
-   * @throws Error when the journal cannot be written
+   * Journals the reasons for refusals, which Redis may forget, before a refusal takes effect.
+   * @throws Error if the journal cannot be written
    */
   keepRejections?(): Promise<void>;
 }
 
-/** Decides whether a pause that this worker keeps has ended. */
 export interface ResumeAuthority {
   /**
-   * Judges the act with which an operator resumed the account.
-   * @param act - as the ledger has it, JSON
+   * @param act - with which an operator resumed the account, as the ledger has it, JSON
    * @param pausedAt - when this worker saw the pause, wall clock, ms
    */
   judgeResume(act: string | undefined, pausedAt: number): ResumeVerdict;
@@ -38,15 +35,15 @@ export interface RefusedSend {
 
 export interface GrantedSend {
   readonly kind: 'granted';
-  /** What the journal notes of the signature; absent where none is asked for. */
+  /** For the journal; absent if no signature is required. */
   readonly signed?: SignedSend | undefined;
-  /** What the journal and the ledger note for the caps of a policy; absent without one. */
+  /** For a policy's caps, in journal and ledger; absent without a policy. */
   readonly counted?: CountedPermit | undefined;
 }
 
 export interface CountedPermit {
   readonly judged: JudgedSend;
-  /** For how long the ledger has to remember spends, ms. */
+  /** How long the ledger must remember spends. */
   readonly keepMs: number;
 }
 

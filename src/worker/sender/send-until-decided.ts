@@ -6,16 +6,13 @@ import type { SendReport } from './send-report.js';
 import type { Sender } from './sender.js';
 import type { WorkerObserver } from './worker-observer.js';
 
-/** A sender whose lease is held. */
 export interface ActiveSender {
   readonly sender: Pick<Sender, 'send'>;
   readonly ledger: Pick<SenderLedger, 'readSender'>;
   readonly clock: Clock;
-  /** Told when journal and ledger contradict each other. */
   readonly onMismatch: (mismatch: LedgerMismatch) => void;
-  /** Told why this process must not send although another may. */
+  /** Called with the reason why this process must not send although another may. */
   readonly onUnadopted: (reason: string) => void;
-  /** Told that the ledger is bound to another gateway. */
   readonly onOtherGateway: (audience: string) => void;
   /** Keeps a pause that this worker makes in its journal, where it keeps pauses. */
   readonly notePause: (reason: string) => void;
@@ -23,7 +20,7 @@ export interface ActiveSender {
   readonly logger: Logger;
 }
 
-/** What becomes of the job of a payout. */
+/** What becomes of a payout's job. */
 export type SendDecision =
   | Extract<SendReport, { kind: 'sent' | 'skipped' | 'early' }>
   /** This process sends no more, and the payout still waits. */
@@ -34,9 +31,8 @@ const RETRY_MAX_MS = 30_000;
 const PAUSED_POLL_MS = 1_000;
 
 /**
- * Tries to send one payout until its job is decided: again while nothing was sent, and after a pause. At most one
- * attempt is written. Call it for one payout at a time.
- * @param stop - aborted when no new send may begin; a send in progress still gets its response
+ * Tries again while nothing was sent, and after a pause. Writes at most one attempt. Call it for one payout at a time.
+ * @param stop - aborted when no new send may begin; one in progress still gets its response
  */
 export async function sendUntilDecided(
   payoutId: string,
@@ -59,7 +55,7 @@ export async function sendUntilDecided(
         break;
       case 'paused':
       case 'objected':
-        // A pause that stands in the send journal only is found again at each try.
+        // A pause that is only in the send journal is found again at each try.
         if (report.reason !== toldReason) logger.warn({ payoutId, reason: report.reason }, WAITS[report.kind]);
         toldReason = report.reason;
         await waitUntilResumed(active, stop);
@@ -101,7 +97,7 @@ async function waitUntilResumed({ clock, ledger }: ActiveSender, stop: AbortSign
       const { pausedReason, objections } = await ledger.readSender();
       if (pausedReason === undefined && objections.length === 0) return;
     } catch {
-      // Redis unavailable: whether the account may send is read again, and begin-send checks it in any case.
+      // Redis is unavailable. begin-send checks the pause in any case.
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * This folder holds exactly what the simulation runs: the rules by which an account's one sender sends, on ports for
- * clock, ledger, journal and gateway, without BullMQ, Redis, HTTP or sockets. Start reading here.
+ * Start reading here. This folder is exactly what the simulation runs: the rules by which an account's one sender
+ * sends, on ports for clock, ledger, journal and gateway.
  */
 
 import type { AccountSettings } from '../../account-settings.js';
@@ -23,7 +23,6 @@ import { Sender } from './sender.js';
 import { StopGrace } from './stop-grace.js';
 import type { WorkerObserver } from './worker-observer.js';
 
-/** The settings that decide when a send is allowed. */
 export type SendingSettings = Pick<
   AccountSettings,
   'intervalMs' | 'inFlightMaxMs' | 'leaseMs' | 'quarantineMs' | 'maxRejectionsInARow' | 'maxUnknownsInARow'
@@ -39,47 +38,42 @@ export interface SenderLoopOptions {
   readonly settings: SendingSettings;
   /** See {@link GUARD_MS}; a simulation may plant another. */
   readonly guardMs: number;
-  /** Why Redis may not be trusted with a send now, or undefined. */
   readonly hindrance: () => string | undefined;
-  /** A name for the lease that no other start of any process has. */
+  /** No other start of any process has the same name. */
   readonly makeOwner: () => string;
-  /** A token for an attempt that no other attempt of any process has. */
   readonly makeToken: () => string;
-  /** Which gateway's payments these are: see `PAYOUT_AUDIENCE`. */
+  /** See `PAYOUT_AUDIENCE`. */
   readonly audience: string;
-  /** Where the journal is, for operators. */
   readonly journalPlace: JournalPlace;
-  /** For how long its files are kept, in ms. */
+  /** How long the journal's files are kept. */
   readonly journalKeptMs: number;
-  /** Aborted when the process is to stop: no new send begins; the one in progress gets its response. */
+  /** Aborted when the process must stop; the send in progress gets its response. */
   readonly stop: AbortSignal;
-  /** What is done while the lease is held, until the signal is aborted: resolves once the send in progress is over. */
+  /** Runs while the lease is held, and resolves after the send in progress. */
   readonly work: (active: ActiveSender, end: AbortSignal) => Promise<void>;
-  /** See {@link SenderOptions}. */
   readonly authority?: SendAuthority;
-  /** Decides about pauses that have to be kept; undefined where the ledger alone does. */
+  /** Decides about kept pauses; undefined if the ledger alone does. */
   readonly resumeAuthority?: ResumeAuthority;
-  /** What remembers those pauses and counts outcomes. @defaultValue one of this loop's own, where there is a `resumeAuthority` */
+  /** @defaultValue one of this loop's own, if there is a `resumeAuthority` */
   readonly pause?: KeptPause;
   readonly observer: WorkerObserver;
   readonly logger: Logger;
 }
 
-/** How the work of a sender ends. */
 interface SenderEnd {
   readonly end: AbortSignal;
   readonly lost: AbortSignal;
   readonly findMismatch: () => LedgerMismatch | undefined;
 }
 
-/** Once a process is to stop, Redis gets this long to take the last outcome, or an objection. */
+/** A stopping process gives Redis this long to take the last outcome or an objection. */
 const STOP_GRACE_MS = 10_000;
 const OBJECT_RETRY_MS = 500;
 const RESTART_AFTER_MS = 1_000;
 
 const FORMAT_HINT = 'this process sends nothing: the ledger was written by a newer version';
 
-/** The one sender of an account: stands by until it gets the lease, then works for as long as the lease is held. */
+/** The one sender of an account: waits for the lease, then works while it is held. */
 export class SenderLoop {
   readonly #options: SenderLoopOptions;
   readonly #stopGrace: StopGrace;
@@ -102,7 +96,6 @@ export class SenderLoop {
     return this.#status.status;
   }
 
-  /** Runs until it is to stop. */
   async run(): Promise<void> {
     const { clock, stop, logger } = this.#options;
     while (!isAborted(stop)) {
@@ -178,7 +171,7 @@ export class SenderLoop {
     try {
       await Promise.all(parts);
     } finally {
-      // Where one part fails, the lease is kept until the others have ended too.
+      // If one part fails, the lease is kept until the others have ended too.
       turn.end();
       await Promise.allSettled(parts);
     }
@@ -203,11 +196,11 @@ export class SenderLoop {
   }
 
   /**
-   * Stops the whole account where journal and ledger contradict each other: a worker on another host, whose journal does
-   * not have what this one has, would continue to send. The lease is kept until the objection is recorded, for the same
-   * reason; and a lease that was lost may have been lost because Redis came back older.
-   * @param over - the work of the sender has ended. The send in progress can take long, also that of a process which is to
-   * stop: until its response Redis may come back older, or, once more older, have forgotten the objection.
+   * Stops the whole account if journal and ledger contradict each other: a worker on another host, whose journal lacks
+   * these entries, would continue to send. The lease is kept until the objection is recorded.
+   * A lost lease requires a comparison: Redis may have come back older.
+   * @param over - the sender's work has ended; until its last response Redis may come back older, or forget the
+   * objection
    */
   async #objectUntil(over: AbortSignal, { end, lost, findMismatch }: SenderEnd): Promise<void> {
     const { clock, logger } = this.#options;

@@ -32,46 +32,42 @@ export interface SenderOptions {
   readonly pacer: Pacer;
   readonly heldLease: HeldLease;
   readonly stopGrace: StopGrace;
-  /** Asked for each payout whether it may be sent; undefined where the ledger alone decides. */
+  /** Undefined if the ledger alone decides. */
   readonly authority?: SendAuthority | undefined;
-  /** Where a pause has to be kept. */
+  /** Present if pauses are kept in the journal. */
   readonly pause?: KeptPause | undefined;
-  /** Which gateway's payments it makes. */
   readonly audience: string;
-  /** Where the journal is, for operators. */
   readonly journalPlace: JournalPlace;
-  /** Makes the token of an attempt, which no other attempt of any process ever has. */
+  /** No other attempt of any process has the same token. */
   readonly makeToken: () => string;
-  /** Why Redis may not be trusted with a send now, or undefined; asked without giving up the event loop. */
+  /** Why Redis may not be trusted with a send now. Called without giving up the event loop. */
   readonly hindrance: () => string | undefined;
-  /** The longest time from asking the ledger to begin until the first byte is written, in ms. */
+  /** The longest time from asking the ledger to begin until the first byte is written. */
   readonly guardMs: number;
-  /** For how long a written request may be on its way, in ms. */
+  /** How long a written request may be on its way. */
   readonly inFlightMaxMs: number;
   readonly maxRejectionsInARow: number;
   readonly maxUnknownsInARow: number;
-  /** Told why an outcome cannot be recorded although Redis responds; with undefined once it could be. */
   readonly onUnrecordable: (reason: string | undefined) => void;
   readonly observer: WorkerObserver;
   readonly logger: Logger;
 }
 
 /**
- * Sends payouts, one at a time, for as long as its lease is held. Everything that keeps the three promises happens
- * here, in this order: connection ready, begun in the ledger, on disk there, on disk in the journal, slot open, and then,
- * without giving up the event loop, the last checks and the write.
+ * Sends payouts, one at a time, while its lease is held. Everything that keeps the three promises happens here. The
+ * order is: connection ready, begun in the ledger, on disk there, on disk in the journal, slot open. The last checks
+ * and the write follow without giving up the event loop.
  */
 export class Sender {
-  /** Also run by the recovery loop, beside the sends. */
+  /** The recovery loop runs it too, beside the sends. */
   readonly recovery: SendRecovery;
   readonly #options: SenderOptions;
   readonly #ownAttempts = new OwnAttempts();
   readonly #check: LedgerCheck;
   readonly #attempts: AttemptRecorder;
-  /** The last send that a journal has, see `SendLine.after`. */
   #after: SendLine['after'];
   #lastWriteAt: number | undefined;
-  /** The last send had no trustworthy response: the gateway is asked for something free before it gets another payout. */
+  /** After an untrustworthy response the gateway must answer a harmless request before the next payout. */
   #doubtsGateway: boolean;
 
   constructor(options: SenderOptions) {
@@ -93,10 +89,9 @@ export class Sender {
   }
 
   /**
-   * Sends one payout if the ledger says that it is to be sent. Call it for one payout at a time.
-   * @param stop - aborted when no new send may begin; a send under way still gets its response
-   * @throws RedisUnavailableError when the ledger could not be asked, Error when the journal could not be read again;
-   * nothing was sent
+   * Call it for one payout at a time. Nothing was sent if it throws.
+   * @param stop - aborted when no new send may begin; one in progress still gets its response
+   * @throws RedisUnavailableError if the ledger cannot be read; Error if the journal cannot be read again
    */
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
     const { heldLease, clock, journal, pacer, observer, authority, pause } = this.#options;
@@ -108,7 +103,7 @@ export class Sender {
         ? reportMismatch({ kind: 'journal', reason })
         : { kind: 'not_sent', reason };
     }
-    // An operator may have added to it: `payouts journal adopt` would otherwise count after a restart only.
+    // Without this, an operator's `payouts journal adopt` would take effect after a restart only.
     const conflict = authority && (await this.#check.judgeJournal());
     if (conflict !== undefined) return conflict;
     if (pause !== undefined) {
@@ -118,7 +113,7 @@ export class Sender {
     const payout = await this.#readQueued(payoutId);
     if (typeof payout === 'string' || payout === undefined) return { kind: 'skipped', state: payout };
     if (payout instanceof UnreadableRecordError) return await this.#holdForGood(payoutId, payout.message);
-    // Asking the gateway would fail each time, and what is behind it would wait for good.
+    // The gateway would fail each time, and the payouts behind would wait for good.
     const fault = findFault(payout);
     if (fault !== undefined) return await this.#holdForGood(payoutId, `It can never be sent: ${fault}.`);
     if (payout.notBefore !== undefined && Date.parse(payout.notBefore) > clock.wallNow()) {
@@ -154,12 +149,12 @@ export class Sender {
     return gateway.openConnection(signal);
   }
 
-  /** @returns the payout when it is queued, else its state; the error where no reading ever finds a payout */
+  /** @returns a queued payout, or another's state; the error if the record can never be read */
   async #readQueued(payoutId: string): Promise<Payout | PayoutState | UnreadableRecordError | undefined> {
     const payout = await this.#read(payoutId);
     if (payout instanceof UnreadableRecordError) return payout;
     if (payout?.state !== 'sending') return payout?.state === 'queued' ? payout : payout?.state;
-    // A begin whose reply was lost left it there: this process knows that it did not send it.
+    // The begin's reply may be lost; this process knows that it sent nothing.
     await this.recovery.resolveLeftovers();
     const again = await this.#read(payoutId);
     return again instanceof UnreadableRecordError || again?.state === 'queued' ? again : again?.state;
@@ -178,7 +173,7 @@ export class Sender {
     const { clock, journal, heldLease, pacer, makeToken, authority } = this.#options;
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, token: makeToken() };
     const request = toRequest(payout);
-    // Before the ledger is touched: a begin that is put back would count the payout's attempts up and hide the fault.
+    // Check before the ledger is touched: a begin that is put back would raise the attempt number and hide the fault.
     const conflict = await this.#check.judgeJournal();
     if (conflict !== undefined) return conflict;
     const { pause } = this.#options;
@@ -187,7 +182,7 @@ export class Sender {
     const permit = authority?.permit(payout);
     if (permit?.kind === 'refused') return await this.#hold(payout.payoutId, payout.attempt, permit.hold);
 
-    // Once begun it is as durable as it can be: what changes after that is a matter for the next send.
+    // Once begun, the send is as durable as it can be; a later hindrance concerns the next one.
     const hindrance = this.#options.hindrance();
     if (hindrance !== undefined) return { kind: 'not_sent', reason: hindrance };
     const beganAt = clock.now();
@@ -204,21 +199,21 @@ export class Sender {
       const { epoch } = heldLease.lease;
       await journal.append({ ...attempt, epoch, sends, after: this.#after, request, at, ...allowed });
       this.#after = { sends, token: attempt.token };
-      // The recovery, which runs beside this, may have read what another process wrote.
+      // The recovery, which runs beside this, may have read another process's entries.
       hasOthers = (await journal.changedByOthers()) || this.#check.hasUnjudged;
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }
     if (hasOthers) return await this.#standBack(attempt);
     await pacer.waitUntilOpen(heldLease.lost);
-    // A suspended machine's monotonic clock may stand still; its wall clock then forbids, as it may, and permits nothing.
+    // A suspended machine's monotonic clock may stand still. The wall clock may only forbid, never permit.
     const isFresh = (): boolean =>
       clock.now() - beganAt < this.#options.guardMs && Math.abs(clock.wallNow() - beganOn) < this.#options.guardMs;
     const mayWrite = (): boolean => pacer.isOpen && isFresh() && !heldLease.lost.aborted;
     return await this.#write(attempt, request, connection, mayWrite);
   }
 
-  /** @returns undefined when the ledger let the attempt begin */
+  /** @returns undefined if the ledger let the attempt begin */
   async #begin(
     attempt: SendAttempt,
     spend: CountedSpend | undefined,
@@ -244,7 +239,7 @@ export class Sender {
     return undefined;
   }
 
-  /** Leaves the queue to the others. @param attempt - undefined where it does not matter */
+  /** The queue goes on. @param attempt - undefined for any */
   async #hold(payoutId: string, attempt: number | undefined, hold: Hold): Promise<SendReport> {
     const { ledger, journal, observer, logger, authority } = this.#options;
     const { journals } = this.#options.heldLease.view;
@@ -268,17 +263,17 @@ export class Sender {
     return { kind: 'skipped', state: 'held' };
   }
 
-  /** Of what no try will ever send: no `enqueue` accepts it, so somebody has altered the record. */
+  /** No `enqueue` accepts such a payout, so someone has altered the record. */
   async #holdForGood(payoutId: string, message: string): Promise<SendReport> {
     const { observer, logger } = this.#options;
     const hold: Hold = { kind: 'signature', reason: 'fields', message, isTampering: true };
     try {
       const report = await this.#hold(payoutId, undefined, hold);
-      // What cannot be read may be in any state: its job has nothing to do in another one.
+      // An unreadable record may be in any state; unless it is queued, its job has nothing to do.
       return report.kind === 'not_sent' ? { kind: 'skipped', state: undefined } : report;
     } catch (error) {
       if (error instanceof RedisUnavailableError) throw error;
-      // The script cannot read it either, and would not tomorrow: without a job it keeps nobody waiting.
+      // The script can never read it either. Without a job it blocks no other payout.
       const { message: cause } = error as Error;
       logger.error({ payoutId, reason: message, error: cause }, 'payout skipped: its record in Redis is no payout');
       observer.signatureRefused('fields', true);
@@ -286,7 +281,7 @@ export class Sender {
     }
   }
 
-  /** Another process wrote to the journal while this one began: the request is not written before that was judged. */
+  /** Another process wrote to the journal during the begin: compare its entries before any write. */
   async #standBack(attempt: SendAttempt): Promise<SendReport> {
     this.#check.distrustJournal();
     const report = await this.#notSent(attempt, 'another process has written to the send journal');
@@ -313,7 +308,7 @@ export class Sender {
     if (outcome.kind === 'unknown') pacer.afterNoResponse();
     else pacer.afterResponse();
     this.#options.pause?.noteOutcome(outcome);
-    // Recorded before anybody else hears of it: a logger or an observer that throws must not cost the response.
+    // Record first: a logger or an observer that throws must not cost the response.
     await this.#attempts.finish(attempt, outcome);
     logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');
     observer.sent(outcome.kind, outcome.durationMs);
@@ -328,7 +323,6 @@ export class Sender {
   }
 }
 
-/** What the journal notes of what allowed the send. */
 function noteOf(permit: GrantedSend | undefined): Pick<SendLine, 'signed' | 'judged'> {
   const { signed, counted } = permit ?? {};
   return { ...(signed && { signed }), ...(counted && { judged: counted.judged }) };

@@ -2,13 +2,11 @@ import type { Clock } from '../../clock.js';
 
 export interface StopGraceOptions {
   readonly clock: Clock;
-  /** Aborted when the process is asked to stop. */
   readonly stop: AbortSignal;
-  /** For how long Redis is waited for after that, in ms. */
   readonly graceMs: number;
 }
 
-/** Tells when a process that is to stop may wait for Redis no longer. */
+/** Decides when a stopping process no longer waits for Redis. */
 export class StopGrace {
   readonly #options: StopGraceOptions;
 
@@ -16,11 +14,7 @@ export class StopGrace {
     this.#options = options;
   }
 
-  /**
-   * Begins to wait for something, such as the recording of a response. Its grace begins when the process is asked to stop, or
-   * now, whichever is later.
-   * @returns what says whether the grace is over
-   */
+  /** The grace begins at the stop or now, whichever is later. @returns whether it is over, when called */
   start(): () => boolean {
     const { clock, stop, graceMs } = this.#options;
     let stoppedAt: number | undefined;

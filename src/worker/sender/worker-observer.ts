@@ -2,32 +2,33 @@ import { callWatcher, failsafeMethods } from '../../failsafe.js';
 import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
 import type { PayoutState } from '../../ledger/states.js';
 
-/** What the worker tells what measures it. Times are in ms. Every method must return at once; what one throws is only counted. */
+/**
+ * Receives the worker's measurements; times are in ms. Every method must return at once; what it throws is only
+ * counted.
+ */
 export interface WorkerObserver {
-  /** A withdraw came to an end. */
   sent(outcome: WithdrawOutcome['kind'], durationMs: number): void;
-  /** A try to send a payout ended before anything was written: it keeps its place in the queue, and is tried again. */
+  /** Nothing was written. The payout keeps its place in the queue and is tried again. */
   notSent(reason: string, retryInMs: number): void;
-  /** Between two writes of one account, as this process made them. */
+  /** Between two writes of one account by this process. */
   sendGap(gapMs: number): void;
   /** How long a payout waited for its slot. */
   pacerWaited(waitedMs: number): void;
   journalSynced(durationMs: number): void;
-  /** @param error - why the poll came to nothing; with the result `error` only */
+  /** @param error - only if the result is `error` */
   polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error', error?: string): void;
   /**
-   * A payout was held, or an account stayed paused, since a signature does not allow more.
+   * A payout was held, or an account stayed paused, because of a signature.
    * @param reason - one word
-   * @param isTampering - somebody altered or forged something
+   * @param isTampering - someone altered or forged something
    */
   signatureRefused(reason: string, isTampering: boolean): void;
   /** Payouts of this state had lost their BullMQ job and got another. */
   jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
-  /** The BullMQ worker of this queue hung, and another one took its place. */
+  /** The BullMQ worker of this queue hung, and another one replaced it. */
   jobWorkerReplaced(queue: 'withdraw' | 'transactionstatus'): void;
 }
 
-/** Measures nothing. */
 export const noObserver: WorkerObserver = {
   sent: () => undefined,
   notSent: () => undefined,
@@ -40,10 +41,7 @@ export const noObserver: WorkerObserver = {
   jobWorkerReplaced: () => undefined,
 };
 
-/**
- * The observer of an account, made failsafe: its methods never throw.
- * @param observe - makes it; where this throws, nothing is measured
- */
+/** @param observe - if it throws, nothing is measured */
 export function openObserver(
   platformId: number,
   observe: ((platformId: number) => WorkerObserver) | undefined,
@@ -52,7 +50,7 @@ export function openObserver(
   return failsafeObserver(callWatcher('observer', () => observe(platformId), noObserver));
 }
 
-/** The same observer, but it never throws. */
+/** Its methods never throw. */
 export function failsafeObserver(observer: WorkerObserver): WorkerObserver {
   return failsafeMethods('observer', observer, [
     'sent',

@@ -13,14 +13,13 @@ import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { closeRedis, connectRedis } from '../../../src/redis.js';
 import { openTestKeys, writeKeyring, type TestKeys } from '../../control/support/key-files.js';
-import { keyringOf, type KeyEntry } from '../../control/support/keys.js';
+import { type KeyEntry, keyringOf, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { lastHash } from '../../journal/support/journal-folder.js';
 import { until } from '../../support/until.js';
 import type { CliResult } from '../../support/cli.js';
 import { openWorld, type PayoutWorld } from '../../worker/support/payout-world.js';
 import { endAllWorkers } from '../../worker/support/worker-process.js';
 import { runInProcess } from '../support/in-process.js';
-import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /**
  * A real worker process with keys and a policy has sent payouts; then somebody writes to Redis, or to the journal. What he changed

@@ -3,12 +3,11 @@ import { systemClock } from '../../../src/clock.js';
 import type { NewPayout, PayoutInput } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';
-import type { KeyEntry } from '../../control/support/keys.js';
+import { type KeyEntry, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { runCli, type CliResult } from '../../support/cli.js';
 import { openAccountCli, type AccountCli } from './account-cli.js';
 import { runInProcess } from './in-process.js';
-import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /** An account whose payouts are signed by a shop, and the keys of those who approve them. */
 export interface ApprovalRig {

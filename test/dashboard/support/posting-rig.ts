@@ -6,9 +6,8 @@ import { formatApproval } from '../../../src/control/approvals/approval.js';
 import type { Approval, SignedApproval } from '../../../src/ledger/control-record.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import { openApprovalRig, type ApprovalRig } from '../../cli/support/approval-rig.js';
-import type { KeyEntry } from '../../control/support/keys.js';
+import { type KeyEntry, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { basicAuth, openDashboard, type RunningDashboard } from './running-dashboard.js';
-import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 export type Body = Readonly<Record<string, unknown>>;
 

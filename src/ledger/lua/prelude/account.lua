@@ -1,10 +1,10 @@
--- The lease is this owner's, in this epoch, and not given back. `lease`: its fields, where the caller has read them.
+-- `lease`: its fields, if the caller has read them.
 local function holds_lease(owner, epoch, lease)
   lease = lease or redis.call('HMGET', SENDER, 'owner', 'epoch', 'released')
   return lease[1] == owner and lease[2] == epoch and lease[3] == '0'
 end
 
--- A change of the account and its event are two writes; `untold` stands between them, for the next script to complete.
+-- A change of the account and its event are two writes. Between them `untold` lets the next script complete the event.
 local UNPAUSED = { 'pausedReason', 'pausedBy', 'pausedAt', 'rejectionsInARow', 'unknownsInARow' }
 
 local function untold(kind, at, by, reason)
@@ -28,7 +28,7 @@ local function paused_fields(at, by, reason)
   return { 'pausedReason', reason, 'pausedBy', by, 'pausedAt', at, 'untold', untold('paused', at, by, reason) }
 end
 
--- What came of a send that counts where a policy counts: accepted or unpaid. Who reads it takes no harm where it is told twice.
+-- Records the outcome, accepted or unpaid, of a send that a policy counts. Repeating it is harmless.
 local function note_spent(token, kind, at)
   if redis.call('EXISTS', SPENT) == 0 then return end
   redis.call('XADD', SPENT, '*', 'token', token, 'kind', kind, 'at', at, 'spend', '')

@@ -1,10 +1,10 @@
--- Stands for an attempt of format 1, which kept the epoch of the last attempt only.
+-- An attempt of format 1, which kept the epoch of the last attempt only.
 local FORMER_ATTEMPT = '?'
 
--- A larger number is none that a version writes: nothing is done for each attempt up to it.
+-- No version writes a larger number; this bounds the work for an altered record.
 local MAX_ATTEMPTS = 100000
 
--- The tokens under which a payout's attempts began, by their numbers. Format 1 knew an attempt by its epoch.
+-- A payout's tokens by attempt number. Format 1 identified an attempt by its epoch.
 local function read_tokens(attempt, text, epoch)
   local tokens = {}
   for word in string.gmatch(text or '', '%S+') do tokens[#tokens + 1] = word end
@@ -14,8 +14,7 @@ local function read_tokens(attempt, text, epoch)
   return tokens
 end
 
--- Whether the record has seen this very attempt begin. Its number alone tells nothing: after a Redis that came back
--- older, the same number is given out again.
+-- Whether the record has seen this very attempt begin. A Redis that came back older gives the same number out again.
 local function knows(payout, attempt, token)
   local known = payout.tokens[attempt] or ''
   if known == FORMER_ATTEMPT then return string.sub(token, 1, 2) == 'e:' end
@@ -25,11 +24,11 @@ local function knows(payout, attempt, token)
   return false
 end
 
--- The tokens with one more, as the record holds them. Two of one number, of two timelines, stand side by side.
+-- The record's tokens with one more. Tokens of one number, from two timelines, are kept side by side.
 local function tokens_with(payout, attempt, token)
   if attempt > MAX_ATTEMPTS then error('attempt ' .. attempt .. ' is beyond ' .. MAX_ATTEMPTS .. ', which no version writes') end
   local tokens = {}
-  -- Not unpack, which Lua refuses for some thousand.
+  -- Lua's unpack fails for some thousand values.
   for number, known in ipairs(payout.tokens) do tokens[number] = known end
   for number = #tokens + 1, attempt do tokens[number] = FORMER_ATTEMPT end
   local known = tokens[attempt]

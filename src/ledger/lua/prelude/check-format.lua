@@ -1,6 +1,6 @@
--- A ledger of a newer format is left alone; one of format 1, which had no mark, is marked. There a worker whose journal
--- objected paused the account, which an operator could resume: that becomes an objection. The pause stays until the
--- adoption, for workers of format 1 know nothing else.
+-- A ledger of a newer format stays unchanged. One of format 1, which has no mark, is marked.
+-- There an objection was a pause, which an operator could resume; it becomes a real objection. The pause stays until
+-- the adoption, for workers of format 1.
 local function check_format(account)
   if account.format then return tonumber(account.format) end
   if not MARKS_FORMAT then return NEW_FORMAT end
@@ -11,7 +11,7 @@ local function check_format(account)
   return NEW_FORMAT
 end
 
--- The account as it was before the script changed anything; false where a field is not there. Read once, for each script.
+-- The account before the script changed anything, read once; absent fields are false.
 local ACCOUNT_FIELDS = { 'format', 'pausedBy', 'pausedReason', 'pausedAt', 'id', 'untold', 'counted', 'rejectionsInARow',
   'unknownsInARow', 'audience' }
 local account = {}

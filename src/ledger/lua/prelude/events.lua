@@ -1,26 +1,25 @@
--- How many acts of operators are kept, about.
+-- The number of operator acts that are kept, approximately.
 local KEPT_ACTS = 10000
 
--- Set by a script that carries out one act for many payouts: it notes the act itself, once.
+-- A script with one act for many payouts sets this and records the act itself, once.
 local is_one_act = false
 
--- `since`: the id of the entry that it takes the place of; '' where it is new.
+-- `since`: the id of the entry that it replaces, or ''.
 local function append_act(kind, payoutId, from, to, at, by, reason, count, since)
   return redis.call('XADD', ACTIVITY, 'MAXLEN', '~', KEPT_ACTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from,
     'to', to, 'at', at, 'by', by, 'reason', reason, 'count', count, 'since', since)
 end
 
--- `is_noted`: an interrupted script has noted who did it.
+-- `is_noted`: an interrupted script has recorded the act.
 local function append_event(kind, payoutId, from, to, at, by, reason, is_noted)
-  -- First: where there is the event, there is the act.
+  -- Write the act first: an event then never lacks its act.
   if by ~= '' and not is_one_act and not is_noted then append_act(kind, payoutId, from, to, at, by, reason, 1, '') end
-  -- The fields are always the same, which Redis stores compactly.
+  -- Redis stores entries with the same fields compactly.
   redis.call('XADD', EVENTS, '*', 'type', kind, 'payoutId', payoutId, 'from', from, 'to', to,
     'at', at, 'by', by, 'reason', reason)
 end
 
--- How many of the newest events are searched for one that an interrupted script may have appended: 3 ms. Of acts, which are
--- fewer, it takes no more than a third.
+-- How far to search for an entry of an interrupted script: 3 ms for events, a third of that for the rarer acts.
 local SEARCHED_EVENTS = 1000
 local SEARCHED_ACTS = 300
 

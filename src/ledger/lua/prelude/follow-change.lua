@@ -1,24 +1,23 @@
--- What stands in a record only as long as its payout is in the state.
+-- Fields that a record has only while its payout is in the state.
 local OWN_FIELDS = { held = { 'held' } }
 
--- The change is complete, also what belonged to the state before.
 local function end_change(payout, from)
   redis.call('HDEL', payout.record, 'pending', unpack(OWN_FIELDS[from] or {}))
 end
 
--- A payout that is held because somebody altered it has an event of its own.
+-- A payout that is held because someone altered it has an event of its own.
 local function tell_tampering(payout, at, append)
   local text = redis.call('HGET', payout.record, 'held')
   local held = text and cjson.decode(text) or {}
   if held.isTampering then append('tampering', payout.id, '', 'held', at, '', held.reason .. ': ' .. held.message) end
 end
 
--- Puts a payout behind all others of a state that is never left.
+-- Adds a payout to the index of a state that is never left.
 local function append_ended(stream, payout, seq)
   local function add() return redis.pcall('XADD', stream, string.format('%.0f-0', seq), 'payoutId', payout.id) end
   local reply = add()
   if type(reply) ~= 'table' or not reply.err then return end
-  -- The counter is behind the stream, as where somebody deleted the key `ledger`: it continues where the stream ends.
+  -- The counter is behind the stream, for example after the key `ledger` was deleted: continue at the stream's end.
   local facts = redis.call('XINFO', 'STREAM', stream)
   for i = 1, #facts, 2 do
     if facts[i] == 'last-generated-id' then seq = tonumber(string.match(facts[i + 1], '^%d+')) + 1 end
@@ -28,15 +27,15 @@ local function append_ended(stream, payout, seq)
   if type(reply) == 'table' and reply.err then error(reply.err) end
 end
 
--- Puts a payout into the index of its state. `seq`: its place there; the last one where there is none.
+-- `seq`: its place in the index; nil for the end.
 local function enter_index(payout, seq)
   seq = seq or redis.call('HINCRBY', LEDGER, 'seq', 1)
   local stream = is_compact and ENDED[payout.state]
   if stream then append_ended(stream, payout, seq) else redis.call('ZADD', INDEX[payout.state], seq, payout.id) end
 end
 
--- Brings index, outbox and event in line with a record that has come into its state. `from` is '' for a new payout.
--- The old index comes last: a search for payouts in it finds one whose change was interrupted.
+-- Updates index, outbox and event after a record changed its state. `from` is '' for a new payout.
+-- The old index is last, so that a search in it finds an interrupted change.
 local function follow(payout, from, at, by, reason, seq)
   enter_index(payout, seq)
   if NEEDS_JOB[payout.state] then redis.call('ZADD', OUTBOX, at, payout.state .. ' ' .. payout.id) end
@@ -46,8 +45,7 @@ local function follow(payout, from, at, by, reason, seq)
   end_change(payout, from)
 end
 
--- A payout that is put back without having been sent keeps its place among the queued, and its age: `place` and
--- `queuedSince` in its record. Both are empty where it came into the queue in another way.
+-- A payout that is put back unsent keeps its place and age in the queue: `place` and `queuedSince`, else empty.
 local function has_place(place)
   return place and place ~= ''
 end
@@ -55,11 +53,11 @@ end
 -- Since when a queued payout has been waiting to be sent.
 local function queued_since(payout)
   if has_place(payout.queuedSince) then return payout.queuedSince end
-  -- Most payouts are sent once, and came into the queue with their first entry.
+  -- Most payouts are sent once, and were queued with their first entry.
   return (read_history_entry(payout.n == 1 and payout.h0 or redis.call('HGET', payout.record, 'h' .. (payout.n - 1))))
 end
 
--- How many of the newest entries are searched for one that an interrupted script may have appended.
+-- How far to search for an entry of an interrupted script.
 local SEARCHED_ENTRIES = 1000
 
 local function is_in_index(payout)

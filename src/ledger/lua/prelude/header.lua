@@ -1,22 +1,21 @@
--- The parts of this folder stand before every script, in the order of scripts.ts. In front of them the loader puts
--- constants, made from states.ts, transitions.ts and keys.ts:
---   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK   the account's keys
---   INDEX       state → the key of its index
---   ENDED       state that is never left → the key of its index where the ledger is compact
---   OWN         KEYS[OWN + 1] is the first key that a script takes beside the account's
---   CODE        state → what stands for it in a history of a compact ledger        STATE_OF   the other way round
---   ALLOWED     from → to → true        FINAL, NEEDS_JOB, UNSENT   state → true
---   PAYOUT_PREFIX   what a payout's key begins with
---   FORMAT      the newest version of the ledger's format that these scripts read
---   NEW_FORMAT  the version with which a new ledger is marked
---   MARKS_FORMAT   whether the script may mark a ledger that has no format yet
--- A script touches declared keys only: while a cluster moves a slot, Redis then refuses it before anything is written.
---
--- A script that ends in its middle leaves its writes behind. So a change is one HSET of the record with the mark
--- `pending`, and what follows from it (index, outbox, event) is completed by the next script that opens the record.
+-- The parts of this folder precede every script, in the order of scripts.ts. The loader puts constants before them,
+-- made from states.ts, transitions.ts and keys.ts:
+--   LEDGER, SENDER, OUTBOX, EVENTS, ACTIVITY, JOURNALS, OBJECTIONS, LATE, SPENT, RECHECK: the account's keys
+--   INDEX: state → the key of its index
+--   ENDED: state that is never left → the key of its index in a compact ledger
+--   OWN: KEYS[OWN + 1] is the script's first key after the account's
+--   CODE: state → its code in a compact history; STATE_OF: the other way round
+--   ALLOWED: from → to → true; FINAL, NEEDS_JOB, UNSENT: state → true
+--   PAYOUT_PREFIX: the beginning of a payout's key
+--   FORMAT: the newest ledger format that these scripts read
+--   NEW_FORMAT: the format of a new ledger
+--   MARKS_FORMAT: whether the script may mark a ledger that has no format yet
+-- A script uses declared keys only: while a cluster moves a slot, Redis then refuses it before any write.
+-- The writes of an interrupted script remain. So a change is one HSET of the record with the mark `pending`. The next
+-- script that opens the record completes index, outbox and event.
 
--- Whether this ledger is written in the compact way of format 4; what earlier formats wrote is read in either case. A sender
--- makes it so when it takes the lease: one of an earlier version that still waits for a response has lost the lease for longer
--- than its time, and its outcome is in its journal.
+-- Whether the ledger is written compactly, in format 4; earlier formats are read in either case.
+-- A sender makes it so when it takes the lease. An earlier version's sender may then still wait for a response. Its
+-- lease time is over, and its journal has the outcome.
 local COMPACT_FORMAT = 4
 local is_compact = false

@@ -10,8 +10,7 @@ local function to_base36(number)
   return text
 end
 
--- In a compact ledger it begins with the code of the state and the time in base 36: qmwtk3v5j. The letter tells it from an
--- entry of an earlier format, which begins with a digit.
+-- A compact entry begins with the state's code and the time in base 36: qmwtk3v5j. Earlier formats begin with a digit.
 local function history_entry(to, at, by, reason)
   local entry = is_compact and string.match(at, '^%d+$') and CODE[to] .. to_base36(tonumber(at)) or at .. '\t' .. to
   if by == '' and reason == '' then return entry end

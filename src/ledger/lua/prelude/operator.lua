@@ -1,8 +1,8 @@
--- Whether a payout may be moved as was decided. `attempt`: the one that was decided about, '' = any.
--- Returns nil where it may, 1 where it was moved so before, or why it may not: {code, …}
+-- `attempt`: the one that was decided about, '' = any.
+-- Returns: nil if the payout may be moved, 1 if it was moved so before, or why it may not: {code, …}
 local function check_change(payout, from, to, by, reason, attempt)
   if payout.state ~= from then
-    -- The same change, asked for again because its reply was lost.
+    -- The same change, repeated because its reply was lost.
     local entry = redis.call('HGET', payout.record, 'h' .. (payout.n - 1))
     local _, last, lastBy, lastReason = read_history_entry(entry)
     if by ~= '' and last == to and lastBy == by and lastReason == reason then return 1 end
@@ -11,12 +11,12 @@ local function check_change(payout, from, to, by, reason, attempt)
   if attempt ~= '' and tonumber(attempt) ~= tonumber(payout.attempt) then return { -12, payout.attempt } end
 end
 
--- A change that was made before, perhaps without a signature, is asked for again with one.
+-- A repeated change may bring a signature that the first one lacked.
 local function keep_act(payout, act)
   if act then redis.call('HSET', payout.record, 'act', act) end
 end
 
--- Whether a payout may be sent by an operator's word. Returns nil, or why not: {code, …}
+-- Whether an operator may requeue a payout. Returns nil, or why not: {code, …}
 local function check_requeue(payout)
   local lateTxhash = redis.call('HGET', payout.record, 'lateTxhash')
   if lateTxhash then return { -13, lateTxhash } end
@@ -24,14 +24,14 @@ local function check_requeue(payout)
   if waitMs > 0 then return { -11, waitMs } end
 end
 
--- The fields of a payout that an operator puts back. It needs a job of its own: the round is part of the job's id.
+-- The fields of a payout that an operator requeues. Its round makes the job's id new.
 local function requeue(payout)
-  -- It goes to the end of the queue, whatever place it had before.
+  -- It goes to the end of the queue.
   redis.call('HDEL', payout.record, 'place', 'queuedSince')
   return { 'round', (redis.call('HGET', payout.record, 'round') or 0) + 1 }
 end
 
--- Notes one act for many payouts. The calls of one command follow each other, and count as one act.
+-- Records one act for many payouts. The successive calls of one command count as one act.
 local ONE_ACT_MS = 60000
 
 local function note_act(from, to, at, by, reason, count)

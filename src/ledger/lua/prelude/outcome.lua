@@ -3,14 +3,14 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- For how long, in ms, a request of a payout that is unknown may still be on its way.
+-- How long, in ms, the request of an `unknown` payout may still be on its way.
 local function doubt_left(record)
   local doubtUntil = redis.call('HGET', record, 'doubtUntil')
   return doubtUntil and math.max(0, tonumber(doubtUntil) - now_ms()) or 0
 end
 
--- What the record keeps of the outcome that was told last. It is told again, in case the ledger came back without it, and
--- must not undo what was decided since.
+-- The record's mark of the last recorded outcome. A repetition, in case the ledger lost it, must not undo later
+-- decisions.
 local function told_at_length(token, to, txhash)
   -- A value of over 64 bytes would make Redis store the whole record at twice its size.
   return token .. ' ' .. to .. ' ' .. string.sub(redis.sha1hex(txhash), 1, 8)
@@ -21,19 +21,18 @@ local function told_as(token, to, txhash)
   return token .. CODE[to] .. string.sub(redis.sha1hex(txhash), 1, 6)
 end
 
--- Whether this outcome was told last; the ledger may have been of an earlier format then.
+-- The mark may be of an earlier format.
 local function was_told(payout, token, to, txhash)
   return payout.told == told_as(token, to, txhash) or payout.told == told_at_length(token, to, txhash)
 end
 
--- How a txhash stands in its bucket. With the digits that name the bucket these are 92 bits of its SHA-1: too many for two
--- txhashes that are alike, and where two were, the second payout would become `unknown`. The space keeps it apart from a
--- whole txhash, which has none.
+-- A txhash in its bucket: with the bucket's digits, 92 bits of its SHA-1. Two alike are not expected; the second payout
+-- would become `unknown`. The space distinguishes it from a whole txhash.
 local function short_txhash(txhash)
   return ' ' .. string.sub(redis.sha1hex(txhash), 4, 23)
 end
 
--- One key for a transaction in all its spellings, and whether it is in hexadecimal: as txhashKey in fields.ts.
+-- One key for all spellings of a transaction, and whether it is hexadecimal. Keep equal to txhashKey in fields.ts.
 local function txhash_key(txhash)
   local hex = string.match(txhash, '^0[xX](%x+)$') or (#txhash >= 32 and string.match(txhash, '^%x+$'))
   return hex and string.lower(hex) or txhash, hex
@@ -43,14 +42,14 @@ local function is_same_txhash(one, other)
   return one and other and txhash_key(one) == txhash_key(other)
 end
 
--- Under what a transaction may stand: its key, and what earlier versions wrote. As txhashSpellings in fields.ts.
+-- The key, and what earlier versions wrote. Keep equal to txhashSpellings in fields.ts.
 local function txhash_spellings(txhash)
   local key, hex = txhash_key(txhash)
   if not hex then return { key } end
   return { key, txhash, '0x' .. key, string.upper(key), '0x' .. string.upper(key) }
 end
 
--- The id of the payout that has a transaction; nil where there is none. `buckets`: one for each of its spellings.
+-- `buckets`: one for each spelling.
 local function txhash_holder(buckets, txhash)
   for i, spelling in ipairs(txhash_spellings(txhash)) do
     local short, whole = unpack(redis.call('HMGET', buckets[i], short_txhash(spelling), spelling))
@@ -69,7 +68,8 @@ local function release_txhash(buckets, txhash)
   end
 end
 
--- Proof of a payment for which the payout has no place any more: it was written off, or is sent or paid by another attempt.
+-- Records proof of a payment that the payout cannot take any more: it was written off, or another attempt is sent or
+-- paid.
 local function note_late_payment(payout, txhash, at)
   local late = redis.call('HMGET', payout.record, 'lateTxhash', 'lateAt')
   local isRepeated = is_same_txhash(late[1], txhash)

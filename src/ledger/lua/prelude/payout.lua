@@ -1,11 +1,10 @@
--- The part of a record that decides what may happen to its payout; nil where there is none. Read together, because many
--- reads cost more than long ones. `told`, `txhash`, `hasMessage`, `queuedSince`, `h0`: as they were before the
--- script changed anything.
+-- Reads the fields that decide about a payout at once, because many reads cost more than long ones; nil if absent.
+-- `told`, `txhash`, `hasMessage`, `queuedSince`, `h0`: as they were before the script changed anything.
 local function open(record)
   local field = redis.call('HMGET', record, 'state', 'attempt', 'tokens', 'epoch', 'n', 'pending', 'overlap', 'told', 'txhash',
     'message', 'decisions', 'queuedSince', 'h0')
   if not field[1] then return nil end
-  -- What is no number was altered: it stands for 0, so that the payout can still be held.
+  -- A value that is not a number was altered: it counts as 0, so that the payout can still be held.
   local attempt = tonumber(field[2] or 0) or 0
   local payout = {
     record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = field[1], attempt = attempt,
@@ -17,14 +16,12 @@ local function open(record)
   return payout
 end
 
--- Whether an attempt is the last one of its payout.
 local function is_last(payout, attempt, token)
   return payout ~= nil and payout.attempt == attempt and knows(payout, attempt, token)
 end
 
--- Moves a payout to another state. The caller has checked what is special to its transition; that the transition exists
--- at all is checked here, before anything is written. `fields`: field, value, … that change with it. `seq`: its place in
--- the index of the new state; the last one where there is none.
+-- The caller has checked the special rules of the transition; that it exists is checked here, before any write.
+-- `fields`: field, value, … that change with it. `seq`: its place in the new index; nil for the end.
 local function move(payout, to, at, by, reason, fields, seq)
   local from = payout.state
   if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
@@ -34,7 +31,7 @@ local function move(payout, to, at, by, reason, fields, seq)
   follow(payout, from, at, by, reason, seq)
 end
 
--- Puts in a payout that is not there. `seq`: its place in the index, where the caller needs the number too.
+-- `seq`: its place in the index, if the caller needs the number too.
 local function create(record, state, at, by, reason, fields, seq)
   local payout = { record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = state }
   redis.call('HSET', record, 'state', state, 'n', 1, 'h0', history_entry(state, at, by, reason), 'pending', '',
