@@ -69,6 +69,7 @@ export async function renderApiDoc(entries: readonly EntryPoint[]): Promise<stri
   const text = [
     '<!-- Made by `npm run docs` from the doc comments in src: change them there. -->',
     '# API reference',
+    'Every exported name with its declaration. Comments are cut to their first sentence; your editor shows them whole.',
     ...contents,
     ...parts,
   ].join('\n\n');
@@ -122,11 +123,11 @@ function describe(
   const [found] = symbol.declarations ?? [];
   if (found === undefined) throw new Error(`${symbol.name} has no declaration`);
   const node = ts.isVariableDeclaration(found) ? found.parent.parent : found;
-  const text = withoutPrivate(declare(node, checker));
+  const text = shortenComments(withoutPrivate(declare(node, checker)));
   const alias = ts.isTypeAliasDeclaration(node) ? inSource : undefined;
   return {
     name: symbol.name,
-    comment: renderComment(symbol, checker),
+    comment: firstSentence(ts.displayPartsToString(symbol.getDocumentationComment(checker))),
     declaration: alias === undefined ? text : (expandAlias(alias, text, sourceChecker) ?? text),
   };
 }
@@ -170,7 +171,7 @@ function expandAlias(alias: ts.Symbol, text: string, checker: ts.TypeChecker): s
 
 function renderFields(type: ts.Type, checker: ts.TypeChecker): string {
   const fields = type.getProperties().map((field) => {
-    const comment = ts.displayPartsToString(field.getDocumentationComment(checker)).replaceAll('\n', ' ');
+    const comment = firstSentence(ts.displayPartsToString(field.getDocumentationComment(checker)));
     const optional = (field.flags & ts.SymbolFlags.Optional) === 0 ? '' : '?';
     const given = checker.getNonNullableType(checker.getTypeOfSymbol(field));
     const text = checker.typeToString(given);
@@ -179,16 +180,27 @@ function renderFields(type: ts.Type, checker: ts.TypeChecker): string {
   return fields.join('\n');
 }
 
-/** Tags become a list; links become code. */
-function renderComment(symbol: ts.Symbol, checker: ts.TypeChecker): string {
-  const tags = symbol.getJsDocTags(checker).map(({ name, text }) => {
-    const [subject = '', ...rest] = ts.displayPartsToString(text).split(/(?<=^\S+)\s+/);
-    return `- \`@${name}\` ${name === 'throws' || name === 'param' ? `\`${subject}\` ${rest.join(' ')}` : [subject, ...rest].join(' ')}`;
+/** The whole comment is in the declarations that the package ships, where an editor shows it. */
+function firstSentence(comment: string): string {
+  const text = comment
+    .replace(/\{@link ([^}]+)\}/g, '`$1`')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return /^.+?[.:?](?=\s+[A-Z`]|$)/.exec(text)?.[0] ?? text;
+}
+
+/** Each comment of a member becomes one line: its first sentence, its default, and the errors thrown. */
+function shortenComments(declaration: string): string {
+  return declaration.replace(/\/\*\*(.*?)\*\//gs, (_, inner: string) => {
+    const [about = '', ...tags] = inner
+      .replace(/\n\s*\*/g, '\n')
+      .split(/(?=@(?:param|returns|throws|example|defaultValue|see)\b)/);
+    const kept = tags.filter((tag) => tag.startsWith('@defaultValue')).map((tag) => tag.replace(/\s+/g, ' ').trim());
+    const thrown = tags.filter((tag) => tag.startsWith('@throws')).flatMap((tag) => tag.match(/\b\w+Error\b/g) ?? []);
+    const errors = thrown.length > 0 ? [`@throws ${[...new Set(thrown)].join(', ')}`] : [];
+    const parts = [firstSentence(about), ...kept, ...errors].filter((part) => part !== '');
+    return parts.length === 0 ? '' : `/** ${parts.join(' ')} */`;
   });
-  return [ts.displayPartsToString(symbol.getDocumentationComment(checker)), tags.join('\n')]
-    .filter((text) => text !== '')
-    .join('\n\n')
-    .replace(/\{@link ([^}]+)\}/g, '`$1`');
 }
 
 function withoutPrivate(declaration: string): string {

@@ -5,16 +5,19 @@ import { markdownTable } from './markdown-table.js';
 const BEGIN = '<!-- attacks: made by `npm run docs` from test/forging/attacks -->\n';
 const END = '<!-- /attacks -->';
 
-/** The same text with the current list of what the forging suite does, and what came of it. */
+/** The same text with the current list of what the forging suite does, and what follows. */
 export function renderAttacks(text: string): string {
   const count = ATTACK_TABLE.reduce((sum, { attacks }) => sum + attacks.length, 0);
-  const content = [`${count} attacks, as the tests carry them out:`, ...ATTACK_TABLE.map(describe)].join('\n\n');
-  return replaceBetween(text, BEGIN, END, content);
+  const table = markdownTable(['what is attacked', 'what happens', 'attacks'], ATTACK_TABLE.flatMap(toRows));
+  return replaceBetween(text, BEGIN, END, `${count} attacks:\n\n${table}`);
 }
 
-function describe({ title, attacks }: ToldAttacks): string {
-  const hasFrom = attacks.some(({ from }) => from !== undefined);
-  const rows = attacks.map(({ name, from = '', what }) => [name, ...(hasFrom ? [from] : []), what]);
-  const table = markdownTable(['attack', ...(hasFrom ? ['the payout was'] : []), 'what happens'], rows);
-  return `## ${title}\n\n${table}`;
+/** One row for each consequence; its attacks stand in one cell. */
+function toRows({ title, attacks }: ToldAttacks): string[][] {
+  const byConsequence = new Map<string, string[]>();
+  for (const { name, from, what } of attacks) {
+    const names = byConsequence.get(what) ?? [];
+    byConsequence.set(what, [...names, from === undefined ? name : `${name} (${from})`]);
+  }
+  return [...byConsequence].map(([what, names], index) => [index === 0 ? title : '', what, names.join(' · ')]);
 }
