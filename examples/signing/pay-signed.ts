@@ -14,7 +14,7 @@ const { PAYOUT_KEYS_FILE: keysFile = 'keys.yaml', PAYOUT_AUDIENCE: audience = 'p
 const producer = new PayoutProducer({
   redisUrl,
   platformId: Number(platformId),
-  // Made by `payouts keygen shop --role producer …`; `name` is that of its entry in the keyring of the workers.
+  // Made by `payouts keys generate shop --role producer …`; `name` is that of its entry in the keyring of the workers.
   signingKey: { name, privateKey: readFileSync(keyFile, 'utf8') },
   // Which environment is to pay: what `payouts doctor` shows on the worker's host.
   audience,

@@ -1,6 +1,6 @@
 <?php
 /**
- * Signs a payout in PHP, with sodium alone, as `payouts sign` does; and verifies a receipt.
+ * Signs a payout in PHP, with sodium alone, as `payouts keys sign` does; and verifies a receipt.
  *
  *     php sign-payout.php sign KEY.pem KEY_NAME PLATFORM_ID AUDIENCE < payout.json >> signed.jsonl
  *     php sign-payout.php verify-receipt ed25519:… PLATFORM_ID AUDIENCE < receipt.json
@@ -127,7 +127,7 @@ function verify_receipt(stdClass $receipt, string $publicKey, int $platformId, s
     }
 }
 
-/** A key pair of a PKCS#8 PEM, as `payouts keygen` writes it. */
+/** A key pair of a PKCS#8 PEM, as `payouts keys generate` writes it. */
 function read_key_pair(string $path): string
 {
     preg_match('/-----BEGIN PRIVATE KEY-----(.+)-----END PRIVATE KEY-----/s', (string) file_get_contents($path), $found);

@@ -1,4 +1,4 @@
-"""Signs a payout in Python, with cryptography, as `payouts sign` does; and verifies a receipt.
+"""Signs a payout in Python, with cryptography, as `payouts keys sign` does; and verifies a receipt.
 
     python3 sign_payout.py sign KEY.pem KEY_NAME PLATFORM_ID AUDIENCE < payout.json >> signed.jsonl
     python3 sign_payout.py verify-receipt ed25519:… PLATFORM_ID AUDIENCE < receipt.json
@@ -122,7 +122,7 @@ def verify_receipt(receipt, public_key, platform_id, audience):
 
 
 def read_private_key(path):
-    """Reads a PKCS#8 PEM, as `payouts keygen` writes it."""
+    """Reads a PKCS#8 PEM, as `payouts keys generate` writes it."""
     with open(path, "rb") as file:
         key = load_pem_private_key(file.read(), password=None)
     if not isinstance(key, Ed25519PrivateKey):

@@ -18,12 +18,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'get [options] [payoutId]',
         description: 'show one payout with its history',
-        load: async () => (await import('./commands/get-command.js')).defineGetCommand,
+        load: async () => (await import('./list/get-command.js')).defineGetCommand,
       },
       {
         usage: 'list [options]',
         description: 'list the payouts in a state, or of a batch',
-        load: async () => (await import('./commands/list-command.js')).defineListCommand,
+        load: async () => (await import('./list/list-command.js')).defineListCommand,
       },
     ],
   },
@@ -38,12 +38,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'retry [options] [payoutId]',
         description: 'put rejected payouts back into the queue',
-        load: async () => (await import('./commands/retry-command.js')).defineRetryCommand,
+        load: async () => (await import('./commands/requeue-commands.js')).defineRetryCommand,
       },
       {
         usage: 'release [options] [payoutIds...]',
         description: 'put held payouts back into the queue',
-        load: async () => (await import('./commands/release-command.js')).defineReleaseCommand,
+        load: async () => (await import('./commands/requeue-commands.js')).defineReleaseCommand,
       },
       {
         usage: 'approvals [options]',
@@ -53,12 +53,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'approve [options] [payoutIds...]',
         description: 'verify payouts, and sign that they may be paid',
-        load: async () => (await import('./commands/approve-command.js')).defineApproveCommand,
+        load: async () => (await import('./commands/approvals-command.js')).defineApproveCommand,
       },
       {
         usage: 'reject [options] <payoutIds...>',
         description: 'sign that payouts are not to be paid',
-        load: async () => (await import('./commands/reject-command.js')).defineRejectCommand,
+        load: async () => (await import('./commands/approvals-command.js')).defineRejectCommand,
       },
       {
         usage: 'resolve [options] [payoutId]',
@@ -83,7 +83,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'activity [options]',
         description: 'show what operators did, and why',
-        load: async () => (await import('./commands/activity-command.js')).defineActivityCommand,
+        load: async () => (await import('./commands/events-command.js')).defineActivityCommand,
       },
       {
         usage: 'pause [options]',
@@ -93,12 +93,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'resume [options]',
         description: 'send again after a pause',
-        load: async () => (await import('./commands/resume-command.js')).defineResumeCommand,
+        load: async () => (await import('./commands/pause-command.js')).defineResumeCommand,
       },
       {
         usage: 'new-account [options]',
         description: 'state that no process sends for the account: its first worker begins at once',
-        load: async () => (await import('./commands/new-account-command.js')).defineNewAccountCommand,
+        load: async () => (await import('./commands/pause-command.js')).defineNewAccountCommand,
       },
       {
         usage: 'adopt-ledger [options]',
@@ -111,26 +111,10 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     heading: 'Keys:',
     commands: [
       {
-        usage: 'keygen [options] <name>',
-        description: 'make a signing key, and the entry of the keyring for it',
-        accounts: 'none',
-        load: async () => (await import('./commands/keygen-command.js')).defineKeygenCommand,
-      },
-      {
         usage: 'keys',
-        description: 'check the keyring: whose signatures count',
-        accounts: 'none',
-        load: async () => (await import('./commands/keys-command.js')).defineKeysCommand,
-      },
-      {
-        usage: 'sign [file]',
-        description: 'sign payouts in a file, without Redis, to enqueue them elsewhere',
-        load: async () => (await import('./commands/sign-command.js')).defineSignCommand,
-      },
-      {
-        usage: 'verify [options] <payoutId>',
-        description: 'verify the signature of a payout in the queue',
-        load: async () => (await import('./commands/verify-command.js')).defineVerifyCommand,
+        description: 'make signing keys, and check the keyring; sign payouts elsewhere, or verify one in the queue',
+        withoutAccount: ['generate', 'check'],
+        load: async () => (await import('./keys/keys-command.js')).defineKeysCommand,
       },
     ],
   },
@@ -148,14 +132,9 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     heading: 'Send journal:',
     commands: [
       {
-        usage: 'journal',
-        description: "state that this host's journal is complete, or upgrade it",
-        load: async () => (await import('./commands/journal-command.js')).defineJournalCommand,
-      },
-      {
         usage: 'audit',
-        description: "check this host's journal for changes, or export its sends",
-        load: async () => (await import('./commands/audit-command.js')).defineAuditCommand,
+        description: "check this host's journal for changes, export its sends, or state that it is complete",
+        load: async () => (await import('./audit/audit-command.js')).defineAuditCommand,
       },
     ],
   },
@@ -181,7 +160,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         usage: 'worker [options]',
         description: 'send the queued payouts and follow them until they are final',
         accounts: 'all',
-        load: async () => (await import('./commands/worker-command.js')).defineWorkerCommand,
+        load: async () => (await import('./worker/worker-command.js')).defineWorkerCommand,
       },
       {
         usage: 'dashboard',
@@ -216,7 +195,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         usage: 'demo [options]',
         description: 'send example payouts through a sandbox; starts everything that it needs',
         accounts: 'none',
-        load: async () => (await import('./commands/demo-command.js')).defineDemoCommand,
+        load: async () => (await import('./demo/demo-command.js')).defineDemoCommand,
       },
       {
         usage: 'completion <shell>',

@@ -6,7 +6,7 @@ const [{ COMMAND_GROUPS }, { createProcessContext }, { runProgram }, { endDespit
   import('./command-groups.js'),
   import('./context/cli-context.js'),
   import('./context/run-program.js'),
-  import('./context/stop-signal.js'),
+  import('./context/cli-context.js'),
 ]);
 
 // Not process.exit(): output that is still in a pipe's buffer would be lost.

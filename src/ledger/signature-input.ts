@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { IntentSignature } from './control-record.js';
 import { audienceField, keyNameField } from '../fields.js';
 
-/** The signature of a payout signed before it is enqueued, as `payouts sign` adds it to its fields. */
+/** The signature of a payout signed before it is enqueued, as `payouts keys sign` adds it to its fields. */
 
 /** 64 bytes as base64url without padding. The last character's four spare bits must be 0, so there is one text only. */
 const SIGNATURE = /^[A-Za-z0-9_-]{85}[AQgw]$/;

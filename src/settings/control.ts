@@ -13,7 +13,7 @@ export const SECRET_SETTINGS = {
   },
 } as const satisfies SettingTable;
 
-/** Signing keys and the keyring. Private keys are files of PKCS#8 PEM from `payouts keygen`. */
+/** Signing keys and the keyring. Private keys are files of PKCS#8 PEM from `payouts keys generate`. */
 export const CONTROL_SETTINGS = {
   /** Whether `payouts enqueue`, `import` and `sign` refuse an address with a wrong checksum. Programs pass it as `checkAddresses` of `PayoutProducer`. See [import.md](import.md#addresses). */
   checkAddresses: {

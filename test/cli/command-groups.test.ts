@@ -31,21 +31,35 @@ function toDataUrl(source: string): string {
   return `data:text/javascript,${encodeURIComponent(source)}`;
 }
 
-/** The packages that `payouts` imports for a command. */
-async function packagesOf(...args: string[]): Promise<Set<string>> {
+/** What `payouts` imports for a command: packages, and modules of its own. */
+async function importsOf(...args: string[]): Promise<{ packages: Set<string>; modules: Set<string> }> {
   const register = `import { register } from 'node:module'; register(${JSON.stringify(toDataUrl(PRINTING_HOOKS))});`;
   const { PATH = '', REDIS_URL = '' } = process.env;
-  const { stderr } = await promisify(execFile)(
-    process.execPath,
-    ['--import', toDataUrl(register), findBuiltProgram(), ...args],
-    { env: { PATH, REDIS_URL, GATEWAY_PLATFORM_ID: String(newPlatformId()) } },
-  );
-  return new Set(
-    [...stderr.matchAll(/^imports .*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/gm)].map(([, name = '']) => name),
-  );
+  const run = promisify(execFile)(process.execPath, ['--import', toDataUrl(register), findBuiltProgram(), ...args], {
+    env: { PATH, REDIS_URL, GATEWAY_PLATFORM_ID: String(newPlatformId()) },
+  });
+  // A command that does not find its payout has imported as much.
+  const { stderr } = await run.catch((error: unknown) => error as { readonly stderr: string });
+  const found = (pattern: RegExp): Set<string> => new Set([...stderr.matchAll(pattern)].map(([, name = '']) => name));
+  return {
+    packages: found(/^imports .*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/gm),
+    modules: found(/^imports .*\/dist\/(.+)$/gm),
+  };
 }
 
+const packagesOf = async (...args: string[]): Promise<Set<string>> => (await importsOf(...args)).packages;
+
 describe('a start', () => {
+  it.each([
+    { args: ['--version'], most: 10 },
+    { args: ['--help'], most: 10 },
+    { args: ['cancel', 'nobody', '--reason', 'none'], most: 61 },
+  ])('of `payouts $args` imports at most $most modules', async ({ args, most }) => {
+    const { modules } = await importsOf(...args);
+    expect(modules).toContain('cli/main.js');
+    expect(modules.size).toBeLessThanOrEqual(most);
+  });
+
   it('imports next to nothing for the help', async () => {
     expect(await packagesOf('--help')).toEqual(new Set(['commander', 'picocolors']));
   });

@@ -138,13 +138,23 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   resume: [['--reason', HOSTILE]],
   'new-account': [['--reason', HOSTILE]],
   'adopt-ledger': [['--reason', HOSTILE, '--yes']],
-  keygen: [[HOSTILE, '--role', 'producer', '--person', HOSTILE, '--out', 'key.pem']],
-  keys: [['check'], [HOSTILE]],
-  sign: [['rows.jsonl'], [HOSTILE]],
-  verify: [['p'], ['p', '--json'], [HOSTILE]],
+  keys: [
+    ['generate', HOSTILE, '--role', 'producer', '--person', HOSTILE, '--out', 'key.pem'],
+    ['check'],
+    [HOSTILE],
+    ['sign', 'rows.jsonl'],
+    ['sign', HOSTILE],
+    ['verify', 'p'],
+    ['verify', 'p', '--json'],
+    ['verify', HOSTILE],
+  ],
   policy: [['explain', 'p'], ['explain', HOSTILE], ['check', 'bad.yaml'], ['usage']],
-  journal: [['adopt', '--reason', HOSTILE, '--yes']],
-  audit: [['verify'], ['verify', '--json'], ['export', '--since', HOSTILE]],
+  audit: [
+    ['verify'],
+    ['verify', '--json'],
+    ['export', '--since', HOSTILE],
+    ['adopt-journal', '--reason', HOSTILE, '--yes'],
+  ],
   gateway: [['status', HOSTILE]],
   reconcile: [[], ['--json']],
   doctor: [[], ['--json']],
@@ -179,7 +189,7 @@ describe('what reaches a terminal', () => {
   );
 
   it('was shown in plain by what shows it', () => {
-    const shows = ['get', 'list', 'stats', 'events', 'activity', 'doctor', 'policy', 'import', 'sign', 'approvals'];
+    const shows = ['get', 'list', 'stats', 'events', 'activity', 'doctor', 'policy', 'import', 'keys', 'approvals'];
     expect([...shownBy].sort()).toEqual(expect.arrayContaining(shows.sort()));
   });
 

@@ -6,7 +6,7 @@ import { findBuiltProgram } from '../support/built-program.js';
 import { runCli } from '../support/cli.js';
 import { runInProcess } from './support/in-process.js';
 
-/** Every command there is, with those under `gateway`, `journal` and `audit`. */
+/** Every command there is, with those under `gateway`, `audit` and `keys`. */
 const COMMANDS = [
   ...[
     'enqueue',
@@ -34,11 +34,12 @@ const COMMANDS = [
     'activity',
     'completion',
   ],
-  ...['notify', 'journal', 'audit', 'keygen', 'keys', 'sign', 'verify'],
+  ...['notify', 'audit', 'keys'],
   ...['policy', 'approvals', 'approve', 'reject', 'reconcile'],
 ];
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
-const JOURNAL_COMMANDS = ['journal adopt', 'journal upgrade', 'audit verify', 'audit export'];
+const AUDIT_COMMANDS = ['verify', 'export', 'adopt-journal', 'upgrade-journal'].map((name) => `audit ${name}`);
+const KEYS_COMMANDS = ['generate', 'check', 'sign', 'verify'].map((name) => `keys ${name}`);
 
 /** The commands that a help text lists; the lines of its examples begin with the program's name. */
 function listedIn(help: string): string[] {
@@ -54,7 +55,7 @@ describe('payouts', () => {
     expect(listedIn((await runCli(['gateway', '--help'])).stdout)).toEqual(GATEWAY_COMMANDS.toSorted());
   });
 
-  it.each([...COMMANDS, ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`), ...JOURNAL_COMMANDS])(
+  it.each([...COMMANDS, ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`), ...AUDIT_COMMANDS, ...KEYS_COMMANDS])(
     '%s has a help with examples of its own at the end',
     async (command) => {
       const { code, stdout, stderr } = await runInProcess([...command.split(' '), '--help'], {});
@@ -65,6 +66,26 @@ describe('payouts', () => {
       expect(lines.filter((line) => line.includes(`payouts ${command}`))).not.toEqual([]);
     },
   );
+
+  it.each([
+    ['keygen', 'keys generate'],
+    ['sign', 'keys sign'],
+    ['verify', 'keys verify'],
+    ['journal', 'audit'],
+    ['journal adopt', 'audit adopt-journal'],
+    ['journal upgrade', 'audit upgrade-journal'],
+  ])('takes %s as %s, and says so on stderr', async (former, present) => {
+    const help = await runInProcess([...present.split(' '), '--help'], {});
+    expect(await runInProcess([...former.split(' '), '--help'], {})).toEqual({
+      ...help,
+      stderr: `payouts: "${former}" is now "${present}"; the old name works until the next release\n`,
+    });
+    const { code, stdout } = await runInProcess(['help', ...former.split(' ')], {});
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: (await runInProcess(['help', ...present.split(' ')], {})).stdout,
+    });
+  });
 
   it('prints its version', async () => {
     expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });

@@ -59,7 +59,7 @@ export async function writeKeyFiles(dir: string): Promise<KeyFiles> {
   };
 }
 
-/** As `payouts journal adopt` on the host of a journal. */
+/** As `payouts audit adopt-journal` on the host of a journal. */
 export async function adoptJournal(dir: string, platformId: number): Promise<void> {
   const journal = await FileSendJournal.open({ dir, platformId });
   await journal.noteComplete({ at: Date.now(), by: 'ann', reason: 'nothing was sent yet' });

@@ -53,7 +53,7 @@ describe('an account with keys and a policy that the former version left', () =>
     expect((await former.run(SIGNED, ['policy', 'explain', 'S-waiting'])).stdout).toContain('four-eyes');
     expect((await former.run(SIGNED, ['policy', 'usage'])).stdout).toContain('day');
     expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
-    await former.run(SIGNED, ['verify', 'S-queued']);
+    await former.run(SIGNED, ['keys', 'verify', 'S-queued']);
     const [held, page] = await former.readPages(SIGNED, [
       '/held',
       '/payouts/S-waiting',

@@ -91,15 +91,15 @@ describe('the worker of another host, with a journal that was not adopted', () =
     const second = await failOver('SIGTERM');
     await until('it says why it sends nothing', async () => {
       const { status, body } = await second.readyz();
-      return status === 503 && body.includes('payouts journal adopt');
+      return status === 503 && body.includes('payouts audit adopt-journal');
     });
     // Longer than a lease and its quarantine.
     await delay(6_000);
     const { held, queued, sender } = await producer.stats();
     expect({ held, isWaiting: queued > 10, sender }).toEqual({ held: 0, isWaiting: true, sender: null });
     const stats = await runCli(['stats'], { env: env('b') });
-    expect(stats.stdout).toMatch(/sending +STOPPED: the worker b:\d+ refuses to send.*payouts journal adopt/);
-    const adopted = await runCli(['journal', 'adopt', '--yes', '--reason', 'host a has ended, ticket 812'], {
+    expect(stats.stdout).toMatch(/sending +STOPPED: the worker b:\d+ refuses to send.*payouts audit adopt-journal/);
+    const adopted = await runCli(['audit', 'adopt-journal', '--yes', '--reason', 'host a has ended, ticket 812'], {
       env: env('b'),
     });
     expect(adopted).toMatchObject({ code: 0 });

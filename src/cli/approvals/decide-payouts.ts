@@ -1,30 +1,49 @@
-import { formatApproval } from '../../control/approvals/approval.js';
 import type { ApprovalDecision } from '../../ledger/control-record.js';
-import { makeApproval, signApproval } from '../../control/approvals/approval-signer.js';
+import type { Command } from 'commander';
+import { z } from 'zod';
 import { isAborted } from '../../clock.js';
-import { StoppedError } from '../../errors.js';
+import { type ActSigner, findSigningKey } from '../../control/approvals/act-signer.js';
+import {
+  APPROVAL_LIFETIME_MS,
+  LONGEST_APPROVAL_MS,
+  makeApproval,
+  signApproval,
+} from '../../control/approvals/approval-signer.js';
+import { formatApproval } from '../../control/approvals/approval.js';
+import type { BoundKeyring } from '../../control/keys/keyring.js';
+import { durationField } from '../../control/policy/policy-fields.js';
+import {
+  ConflictError,
+  InvalidInputError,
+  NotFoundError,
+  NotVerifiedError,
+  type PayoutError,
+  StoppedError,
+} from '../../errors.js';
+import { parseInput } from '../../fields.js';
 import { formatCount, formatTimeUtc } from '../../format.js';
+import { parseActor } from '../../ledger/actor.js';
 import { addApproval } from '../../control/operator/add-approval.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import {
+  type ApprovalView,
   checkApprover,
   judgeApprovals,
   verifyApprovable,
-  type ApprovalView,
 } from '../../control/approvals/approvable-payout.js';
 import { checkApproval } from '../../control/operator/store-approval.js';
+import { toPlainText } from '../../plain-text.js';
+import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireTerminal } from '../context/confirm.js';
-import { requireKeyring } from '../context/keyring.js';
-import { withAccount } from '../context/with-account.js';
-import { findApprover, parseLifetime, parseReason, type ApprovalFlags, type Approver } from './approval-options.js';
-import { ApprovalTally } from './approval-tally.js';
+import { nameFlags } from '../context/flags.js';
+import { addSigningOptions, openApprover, requireKeyring, type SigningFlags } from '../context/signing.js';
 import { describeApprovable, type ShownPayout } from './describe-approvable.js';
-import { readNamed, readWaiting, type ChosenPayouts } from './read-chosen.js';
+import { type ChosenPayouts, readNamed, readWaiting } from './read-chosen.js';
 
 /** One decision about some payouts. */
-export interface PayoutDecision {
+interface PayoutDecision {
   readonly decision: ApprovalDecision;
   /** The payouts, or those of a batch that wait for approval. */
   readonly of: readonly string[] | { readonly batch: string };
@@ -181,4 +200,101 @@ function describeForOthers({ reason }: Run, { payout, about }: ShownPayout): obj
     ...(reason === undefined ? {} : { reason }),
     payout: { paymentId, amount, symbol, addressTo, signedBy, requestedBy },
   };
+}
+
+/** How somebody approves or rejects. */
+export interface ApprovalFlags extends SigningFlags {
+  readonly reason?: string;
+  readonly expiresIn?: string;
+  readonly offline?: true;
+}
+
+/** Who decides: a key that signs, or its name alone, where another program signs. */
+interface Approver {
+  readonly name: string;
+  readonly audience: string;
+  readonly person: string;
+  readonly signer: ActSigner | undefined;
+}
+
+/** Adds the options that `approve` and `reject` share, without `--reason`. */
+export function addApprovalOptions(command: Command): Command {
+  return addSigningOptions(command, 'an approver')
+    .option('--expires-in <duration>', 'for how long it holds: 90m, 24h (default), at most 7d')
+    .option('--offline', 'write nothing to Redis: print what is signed as JSON lines');
+}
+
+/** @returns ms. @throws InvalidInputError */
+function parseLifetime(given: string | undefined): number {
+  if (given === undefined) return APPROVAL_LIFETIME_MS;
+  const lifetimeMs = parseInput(z.object({ '--expires-in': durationField }), { '--expires-in': given })['--expires-in'];
+  if (lifetimeMs <= LONGEST_APPROVAL_MS) return lifetimeMs;
+  throw new InvalidInputError([{ field: '--expires-in', message: `must be at most 7d (got "${given}")` }]);
+}
+
+/** @returns the reason as one line. @throws InvalidInputError */
+async function parseReason(reason: string | undefined): Promise<string | undefined> {
+  if (reason === undefined) return undefined;
+  return (await nameFlags(() => parseActor({ by: 'approver', reason }))).reason;
+}
+
+/**
+ * Finds out who decides.
+ * @throws NotVerifiedError when no key is given, or the keyring has not the key as an approver's
+ * @throws InvalidInputError when the key cannot be used
+ */
+async function findApprover(context: CliContext, flags: ApprovalFlags, keyring: BoundKeyring): Promise<Approver> {
+  const signer = await openApprover(context, flags, keyring);
+  const name = signer?.name ?? requireKeyName(flags);
+  const key = keyring.find(name);
+  if (key === undefined) throw new NotVerifiedError(`The keyring has no key "${name}"`);
+  if (signer === undefined) findSigningKey(keyring, key.public, { role: 'approver', now: Date.now() });
+  return { name, audience: keyring.audience, person: key.person, signer };
+}
+
+/** Who will sign what is only printed here. */
+function requireKeyName({ keyName, offline }: ApprovalFlags): string {
+  if (offline !== true) {
+    throw new NotVerifiedError(
+      'An approval is signed by an approver: give --key FILE (a private key) or --ssh-key FILE.pub (ssh-agent, a hardware key). Nothing was changed',
+    );
+  }
+  if (keyName !== undefined) return keyName;
+  const message = 'is missing: it says who is to sign what --offline prints, where no key is given';
+  throw new InvalidInputError([{ field: '--key-name', message }]);
+}
+
+/** What became of each of the payouts of a command. */
+export class ApprovalTally {
+  readonly #isAlone: boolean;
+  readonly #writeError: CliContext['writeError'];
+  readonly #errors: PayoutError[] = [];
+
+  /** @param total - how many payouts the command is about: of one alone, its error ends the command */
+  constructor(total: number, { writeError }: CliContext) {
+    this.#isAlone = total === 1;
+    this.#writeError = writeError;
+  }
+
+  /**
+   * Notes why one payout is left as it is; the others are not held up by it.
+   * @throws every error that is not about one payout alone
+   */
+  refuse(error: unknown): void {
+    const isOfOne = [ConflictError, NotFoundError, NotVerifiedError].some((kind) => error instanceof kind);
+    if (!isOfOne) throw error;
+    this.#errors.push(error as PayoutError);
+    if (!this.#isAlone) this.#writeError(`${toPlainText((error as PayoutError).message)}\n`);
+  }
+
+  /** @throws the error that gives the command its exit code: that of a signature before that of a state */
+  end(): void {
+    const [first] = this.#errors;
+    if (first === undefined) return;
+    if (this.#isAlone) throw first;
+    const message = `${formatCount(this.#errors.length, 'payout')} left as they are, for the reasons above`;
+    throw this.#errors.some((error) => error instanceof NotVerifiedError)
+      ? new NotVerifiedError(message)
+      : new ConflictError(message);
+  }
 }

@@ -3,11 +3,11 @@ import { isAborted } from '../../clock.js';
 import { formatCount } from '../../format.js';
 import { parseUploadedApproval, storeApproval, type UploadedApproval } from '../../control/operator/store-approval.js';
 import type { CliContext } from '../context/cli-context.js';
-import { requireKeyring } from '../context/keyring.js';
-import { withAccount } from '../context/with-account.js';
+import { requireKeyring } from '../context/signing.js';
+import { withAccount } from '../context/account.js';
 import { openSource } from '../import/open-source.js';
 import { RowMessages } from '../import/row-messages.js';
-import { ApprovalTally } from './approval-tally.js';
+import { ApprovalTally } from './decide-payouts.js';
 import { readNamed } from './read-chosen.js';
 
 /**

@@ -1,20 +1,18 @@
 import type { Spend } from '../../ledger/spend-event.js';
-import { identify, type JournalEntry } from '../../journal/journal-line.js';
+import type { BoundKeyring } from '../../control/keys/keyring.js';
+import { verifyReceipt } from '../../control/intents/verify-receipt.js';
+import { isSameTxhash } from '../../fields.js';
+import { identify, type JournalEntry, type JournalItem } from '../../journal/journal-line.js';
+import type { JournalReport } from '../../control/audit/verify-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readAudited, scanPayoutIds, type AuditedRecord } from '../../ledger/read-audited.js';
+import type { Payout } from '../../ledger/payout.js';
+import { type AuditedRecord, readAudited, scanPayoutIds } from '../../ledger/read-audited.js';
 import { readSpends } from '../../ledger/read-spends.js';
-import { compareAccepted, compareSend, toUnreadable, type SendComparison } from './compare-send.js';
-import { identifyFinding, type Finding } from './finding.js';
-import { compareSpend, judgeLedgerPayout, judgeSpend } from './find-unjournaled.js';
-import {
-  coveredFrom,
-  isJournaled,
-  readJournaledSends,
-  type AuditedJournal,
-  type JournaledSends,
-} from './journaled-sends.js';
-import { verifyApprovals, type ApprovalContext } from './verify-approvals.js';
-import { verifySend } from './verify-send.js';
+import type { PayoutState } from '../../ledger/states.js';
+import { compareAccepted, compareSend, type SendComparison, toUnreadable } from './compare-send.js';
+import { type Finding, identifyFinding } from './finding.js';
+import { type ApprovalContext, verifyApprovals } from './verify-approvals.js';
+import { keysOfThen, verifySend } from './verify-send.js';
 
 export interface LedgerAuditOptions extends ApprovalContext {
   readonly journals: readonly AuditedJournal[];
@@ -231,4 +229,113 @@ async function* pagesOf(
     page = [];
   }
   if (page.length > 0) yield page;
+}
+
+interface UnjournaledContext {
+  readonly platformId: number;
+  readonly keyring: BoundKeyring | undefined;
+  readonly journaled: JournaledSends;
+  /** From when on the journals have every send, wall clock, ms. */
+  readonly coveredFrom: number;
+}
+
+/** What of a payout of the ledger is not in the journals. */
+type LedgerJudgement =
+  | { readonly kind: 'journaled' }
+  /** It was sent before the journals begin, as the ledger says. */
+  | { readonly kind: 'before' }
+  /** Only an operator's word says that it was sent. */
+  | { readonly kind: 'on_word' }
+  | { readonly kind: 'finding'; readonly finding: Finding };
+
+/** In these, the gateway has answered: a worker had journaled the send. */
+const ANSWERED: ReadonlySet<PayoutState> = new Set(['in_progress', 'completed', 'failed', 'rejected']);
+
+const INVENTED =
+  'Ask the gateway for it. Where another host sent it, name the folder of its journal with --journal; else somebody has written it into Redis.';
+
+/** Finds what the ledger says was sent, and no journal has. */
+function judgeLedgerPayout(payout: Payout, context: UnjournaledContext): LedgerJudgement {
+  const { payoutId, state, attempt } = payout;
+  const receipt = judgeReceipt(payout, context);
+  if (receipt !== undefined) return { kind: 'finding', finding: receipt };
+  if (!ANSWERED.has(state) || isJournaled(context.journaled, payoutId, attempt)) return { kind: 'journaled' };
+  if (isSameTxhash(payout.vouchedTxhash, payout.txhash)) return { kind: 'on_word' };
+  if (begunAt(payout) < context.coveredFrom) return { kind: 'before' };
+  const transaction = payout.txhash === undefined ? '' : `, txhash ${payout.txhash}`;
+  const message = `the ledger says ${state}${transaction}, attempt ${attempt}; no journal has that send`;
+  return { kind: 'finding', finding: { payoutId, attempt, kind: 'not_in_journal', message, action: INVENTED } };
+}
+
+/** A receipt that is there has to hold; one that is missing may be of a worker without a key. */
+function judgeReceipt(payout: Payout, { platformId, keyring }: UnjournaledContext): Finding | undefined {
+  const isSigned = payout.state === 'completed' || payout.state === 'failed';
+  if (!isSigned || payout.receipt === undefined || keyring === undefined) return undefined;
+  const verdict = verifyReceipt(platformId, payout, keysOfThen(keyring));
+  if (verdict.kind === 'verified') return undefined;
+  const { payoutId, attempt } = payout;
+  const action = 'Book the payment only once the gateway has confirmed it.';
+  return { payoutId, attempt, kind: 'receipt', message: `its receipt does not count: ${verdict.message}`, action };
+}
+
+/** NaN where the history does not say: no time is before that. */
+function begunAt({ history, createdAt }: Payout): number {
+  return Date.parse(history.findLast(({ to }) => to === 'sending')?.at ?? createdAt);
+}
+
+const FORGED_SPEND =
+  'Nothing was paid by it, but a window of the policy counts it. Somebody has written to Redis: the journal counts as well, so no cap is passed.';
+
+/** A spend of the ledger that neither a journal nor the payout's record has. */
+function judgeSpend({ payoutId, attempt, id }: Spend, found: AuditedRecord): Finding | undefined {
+  const token = id.split(' ').at(-1) ?? '';
+  if (found.kind === 'removed' || (found.kind === 'payout' && found.attempts.knows({ attempt, token })))
+    return undefined;
+  const message = `a policy's window counts attempt ${attempt}, which neither the journal nor its record has`;
+  return { payoutId, attempt, kind: 'spend', message, action: FORGED_SPEND };
+}
+
+/** A spend that counts another payment than the one that was sent. */
+function compareSpend({ payoutId, attempt, request }: JournalEntry, spend: Spend): Finding | undefined {
+  const differing = (['paymentId', 'amount', 'addressTo'] as const).filter((field) => request[field] !== spend[field]);
+  if (differing.length === 0) return undefined;
+  const message = `a policy's window counts ${differing.map((field) => `${field} ${String(spend[field])} instead of ${String(request[field])}`).join(', ')}`;
+  return { payoutId, attempt, kind: 'spend', message, action: FORGED_SPEND };
+}
+
+/** A journal of the account: that of this host, or of another that was named. */
+export interface AuditedJournal {
+  readonly report: JournalReport;
+  /** Its sends and what stands between them, from disk. */
+  readonly items: () => AsyncGenerator<JournalItem>;
+}
+
+/** Which attempts of each payout the journals have: about 100 bytes each. */
+type JournaledSends = ReadonlyMap<string, readonly number[]>;
+
+function isJournaled(sends: JournaledSends, payoutId: string, attempt: number): boolean {
+  return sends.get(payoutId)?.includes(attempt) ?? false;
+}
+
+/** Reads every journal for the attempts that it has. */
+async function readJournaledSends(journals: readonly AuditedJournal[]): Promise<JournaledSends> {
+  const sends = new Map<string, readonly number[]>();
+  for (const { items } of journals) {
+    for await (const item of items()) {
+      if ('payoutId' in item) sends.set(item.payoutId, [...(sends.get(item.payoutId) ?? []), item.attempt]);
+    }
+  }
+  return sends;
+}
+
+/**
+ * From when on the journals have every send, wall clock, ms: what is older may stand in a file that was removed, or was sent
+ * before one of them began. 0 where an operator stated that nothing is missing.
+ */
+export function coveredFrom(journals: readonly AuditedJournal[]): number {
+  return Math.max(...journals.map(({ report }) => beginOf(report)));
+}
+
+function beginOf({ bornAt, prunedUpTo, firstSendAt = Infinity }: JournalReport): number {
+  return bornAt === undefined || prunedUpTo > 0 ? firstSendAt : bornAt;
 }

@@ -5,10 +5,15 @@ import { readItems } from '../../journal/read-journal.js';
 import { verifyJournal, type JournalReport } from '../../control/audit/verify-journal.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readToldHeads, type HeadEvent } from '../../control/audit/read-told-heads.js';
-import { noJournal } from '../context/journal-place.js';
-import { auditLedger, type LedgerAudit, type LedgerAuditOptions } from './audit-ledger.js';
+import { noJournal } from '../context/account.js';
+import {
+  type AuditedJournal,
+  auditLedger,
+  coveredFrom,
+  type LedgerAudit,
+  type LedgerAuditOptions,
+} from './audit-ledger.js';
 import type { Finding } from './finding.js';
-import { coveredFrom, type AuditedJournal } from './journaled-sends.js';
 import type { ApprovalContext } from './verify-approvals.js';
 
 export interface AuditOptions extends ApprovalContext, Pick<LedgerAuditOptions, 'retentionDays' | 'isArchived'> {

@@ -1,12 +1,11 @@
 import { hashIntent, type Intent } from '../../control/intents/intent.js';
-import type { BoundKeyring } from '../../control/keys/keyring.js';
+import type { BoundKeyring, KeyFinder } from '../../control/keys/keyring.js';
 import { intentOf, intentOfProof } from '../../control/intents/signed-payout.js';
 import { StatementError } from '../../control/intents/statement.js';
 import { CLOCK_TOLERANCE_MS, verifyIntent } from '../../control/intents/verify-intent.js';
 import type { JournalEntry, SignedSend } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { Finding } from './finding.js';
-import { keysOfThen } from './keys-of-then.js';
 
 export interface SignatureContext {
   readonly platformId: number;
@@ -24,7 +23,7 @@ const ALTERED =
   'The journal has the hash of what was signed. Somebody has altered the record in Redis since: compare the payment with what was ordered.';
 
 /** What came of verifying a send. */
-export interface SendVerification {
+interface SendVerification {
   readonly findings: readonly Finding[];
   /** Its signature was verified, from the journal or from the record. */
   readonly isVerified: boolean;
@@ -121,4 +120,20 @@ function verifyRecord(
   if (signed === undefined) return undefined;
   const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keysOfThen(keyring), now);
   return verdict.kind === 'refused' ? `its signature does not hold: ${verdict.message}` : undefined;
+}
+
+/**
+ * A keyring for what was signed before: a key that was revoked since signed well until then. Which keys of a journal are
+ * revoked now is told apart, because a stolen key signs as well as the stolen one's owner. What names no environment counted
+ * for the worker that sent it, of an earlier version.
+ */
+export function keysOfThen(keyring: BoundKeyring): KeyFinder {
+  return {
+    audience: keyring.audience,
+    acceptsUnbound: () => true,
+    find: (name) => {
+      const key = keyring.find(name);
+      return key && { ...key, revoked: false };
+    },
+  };
 }

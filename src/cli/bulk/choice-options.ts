@@ -5,8 +5,6 @@ import { parseInput } from '../../fields.js';
 import { batchField, lastMessage, type Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
-import { readSelectionFile } from './read-selection-file.js';
-import { requireSomebody } from './run-bulk.js';
 import type { Selection } from './survey-payouts.js';
 
 /** How many payouts are chosen on the command line. */
@@ -77,6 +75,8 @@ export async function readChoice(
 ): Promise<Choice> {
   parseInput(z.object({ '--batch': batchField.optional() }), { '--batch': batch });
   if (message?.trim() === '') throw new InvalidInputError([{ field: '--message', message: 'must not be empty' }]);
+  // One payout needs none of it.
+  const { requireSomebody } = await import('./run-bulk.js');
   requireSomebody({ yes, dryRun, file }, context);
   const text = message?.toLowerCase();
   return {
@@ -93,5 +93,6 @@ async function readSelection(
 ): Promise<Selection> {
   if (batch !== undefined) return { kind: 'batch', batch };
   if (file === undefined) return { kind: 'all' };
+  const { readSelectionFile } = await import('./read-selection-file.js');
   return { kind: 'named', payouts: await readSelectionFile(context, file, 'nothing', signal) };
 }

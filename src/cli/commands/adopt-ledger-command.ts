@@ -7,23 +7,22 @@ import { describeMissing } from '../../operator/adopt-ledger.js';
 import { isComplete, UNWITNESSED, type Adoption, type AdoptionPlan } from '../../operator/adoption.js';
 import { readJournals } from '../../operator/open-journals.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
-import { readAudience } from '../context/audience.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
-import { hasKeyring } from '../context/keyring.js';
-import { formatTable } from '../output/format-table.js';
-import { formatTime, shorten } from '../../format.js';
-import type { Actor } from '../../ledger/actor.js';
-import { addActorOptions, readActor } from '../context/actor-options.js';
 import {
   addSigningOptions,
   describeSigning,
+  hasKeyring,
   openSigner,
+  readAudience,
   SIGNING_HELP,
   type SigningFlags,
-} from '../context/signing-options.js';
-import { withAccount } from '../context/with-account.js';
-import { withOperator } from '../context/with-operator.js';
+} from '../context/signing.js';
+import { formatTable } from '../output/format-table.js';
+import { formatTime, shorten } from '../../format.js';
+import type { Actor } from '../../ledger/actor.js';
+import { addActorOptions, readActor } from '../context/flags.js';
+import { withAccount, withOperator } from '../context/account.js';
 
 interface Flags extends Actor, SigningFlags {
   readonly journal?: readonly string[];

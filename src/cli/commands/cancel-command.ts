@@ -1,14 +1,11 @@
 import type { Command } from 'commander';
 import type { Actor } from '../../ledger/actor.js';
 import { UNSENT_STATES } from '../../ledger/states.js';
-import { sweepCancelledJobs } from '../../operator/change-many.js';
-import { addChoiceOptions, readChoice, requireOneOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
-import { toLedgerChange } from '../bulk/ledger-change.js';
-import { runBulk, type BulkChange } from '../bulk/run-bulk.js';
-import { addActorOptions, readActor } from '../context/actor-options.js';
+import { cancelPayout } from '../../queues/cancel-payout.js';
+import { addChoiceOptions, requireOneOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
+import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { withAccount } from '../context/with-account.js';
-import { withOperator } from '../context/with-operator.js';
+import { addActorOptions, readActor } from '../context/flags.js';
 
 type Flags = Actor & ChoiceFlags & { readonly json?: true };
 
@@ -45,29 +42,18 @@ export function defineCancelCommand(command: Command, context: CliContext): void
       const actor = await readActor(flags);
       if (payoutId === undefined) {
         if (actor.reason === NO_REASON) command.error('error: many payouts need a --reason');
-        await cancelMany(context, flags, actor);
+        // One payout needs none of it.
+        const { changeMany } = await import('./change-many.js');
+        await changeMany(context, flags, actor, {
+          states: UNSENT_STATES,
+          to: 'cancelled',
+          describe: (payouts) => `Cancel ${payouts}, never to be sent again`,
+          describeDone: (payouts) => `${payouts} cancelled`,
+        });
         return;
       }
-      const payout = await withOperator(context, async (operator) => operator.cancel(payoutId, actor));
+      const payout = await withAccount(context, async (account) => cancelPayout(account, payoutId, actor));
       if (flags.json) context.writeJson(payout);
       else context.write(`Payout ${payoutId} is cancelled; it will not be sent.\n`);
     });
-}
-
-async function cancelMany(context: CliContext, flags: Flags, actor: Actor): Promise<void> {
-  const signal = context.stopSignal();
-  const { selection, from, matches } = await readChoice(context, flags, UNSENT_STATES, signal);
-  const { dryRun = false, yes = false, json = false } = flags;
-  await withAccount(context, async (account) => {
-    const change: BulkChange = {
-      ...{ from, matches },
-      describe: (payouts) => `Cancel ${payouts}, never to be sent again`,
-      describeDone: (payouts) => `${payouts} cancelled`,
-      ...toLedgerChange(account, 'cancelled', actor),
-      finish: async () => {
-        await sweepCancelledJobs(account, new AbortController().signal);
-      },
-    };
-    await runBulk(context, account, change, { selection, dryRun, yes, json, signal });
-  });
 }

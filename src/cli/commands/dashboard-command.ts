@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
+import { readAudiences } from '../context/signing.js';
 import { untilAborted } from '../../clock.js';
 import { readConfig } from '../../config.js';
 import type { DashboardServer } from '../../dashboard/index.js';
 import { InvalidConfigError } from '../../errors.js';
-import type { CliContext } from '../context/cli-context.js';
-import { outliveHangup } from '../context/stop-signal.js';
-import { readAudiences, readPlatformIds, readPolicyFiles } from '../context/worker-accounts.js';
+import { type CliContext, outliveHangup } from '../context/cli-context.js';
+import { readPlatformIds, readPolicyFiles } from '../context/accounts.js';
 
 const HELP_AFTER = `
 Shows the account's payouts under /payouts and its queues under /board; of an accounts file, every account under

@@ -7,8 +7,8 @@ import type { CheckResult } from '../doctor/check-result.js';
 import { runChecks, type DoctorOptions } from '../doctor/run-checks.js';
 import { CommandFailedError } from '../context/exit-code.js';
 import { formatCount } from '../../format.js';
-import { readWorkerKey } from '../context/signing-key.js';
-import { readWorkerAccounts } from '../context/worker-accounts.js';
+import { readWorkerKey } from '../context/signing.js';
+import { readWorkerAccounts } from '../context/accounts.js';
 
 const HELP_AFTER = `
 Checks Redis, the gateway, the journal, the queues and the account with the environment of \`payouts worker\`. It changes

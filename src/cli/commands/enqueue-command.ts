@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { readConfig } from '../../config.js';
 import type { PayoutInput } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
-import { readSigning } from '../context/signing-key.js';
-import { nameFlags } from '../context/name-flags.js';
+import { readSigning } from '../context/signing.js';
+import { nameFlags } from '../context/flags.js';
 import { parsePayoutTexts, type PayoutTexts } from '../import/parse-payout-texts.js';
-import { withProducer } from '../context/with-producer.js';
+import { withProducer } from '../context/account.js';
 
 interface Flags extends PayoutTexts {
   readonly json?: true;

@@ -1,18 +1,20 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.js';
 import { InvalidInputError, RedisUnavailableError } from '../../errors.js';
+import { formatCount, formatTime } from '../../format.js';
+import { ACTIVITIES, type Activity, readActivity } from '../../ledger/activity.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import {
-  findEventsEnd,
-  readEvents,
-  type EventPosition,
-  type PayoutEvent,
-} from '../../producer/events/payout-events.js';
-import { colourState } from '../output/colour-state.js';
 import { toPlainText } from '../../plain-text.js';
+import {
+  type EventPosition,
+  findEventsEnd,
+  type PayoutEvent,
+  readEvents,
+} from '../../producer/events/payout-events.js';
+import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { formatTime } from '../../format.js';
-import { withAccount } from '../context/with-account.js';
+import { parseLimit } from '../context/flags.js';
+import { colourState, formatTable } from '../output/format-table.js';
 
 interface Flags {
   readonly follow?: true;
@@ -120,4 +122,63 @@ function formatEvent(
   // One line an event: a line break in a value could pass for another one.
   const parts = [colours.dim(formatTime(at)), payoutId, what, hash, who].filter(Boolean);
   return `${parts.join('  ').replaceAll('\n', toPlainText('\n'))}\n`;
+}
+
+interface ActivityFlags {
+  readonly limit: string;
+  readonly all?: true;
+  readonly json?: true;
+}
+
+const ACTIVITY_HELP_AFTER = `
+What operators did: pauses, resumes, cancellations, retries, releases, resolutions, approvals, adoptions, drops of the balance
+that they accepted; and what paused the account by itself or objected to the ledger. The newest first, about the last
+10,000. One command that changed many payouts is one line.
+
+Examples:
+  payouts activity
+  payouts activity --all --json > activity.jsonl
+`;
+
+/** Defines `payouts activity`. */
+export function defineActivityCommand(command: Command, context: CliContext): void {
+  command
+    .option('--limit <number>', 'maximum number of lines to print', '50')
+    .option('--all', 'all of them')
+    .option('--json', 'print each as one line of JSON')
+    .addHelpText('after', ACTIVITY_HELP_AFTER)
+    .action(async ({ limit, all, json }: ActivityFlags) => {
+      let left = all ? Infinity : parseLimit(limit);
+      await withAccount(context, async ({ ledger: { connection } }) => {
+        let before: { readonly before?: string } | undefined = {};
+        while (before !== undefined && left > 0) {
+          const page = await readActivity(connection, { limit: Math.min(left, PAGE_SIZE), ...before });
+          writeActivities(page.activities, json === true, context);
+          left -= page.activities.length;
+          before = page.next === undefined ? undefined : { before: page.next };
+        }
+      });
+    });
+}
+
+function writeActivities(
+  activities: readonly Activity[],
+  json: boolean,
+  { write: print, writeJson, colours }: CliContext,
+): void {
+  if (json) for (const activity of activities) writeJson(activity);
+  else if (activities.length > 0) {
+    const rows = activities.map((activity) => [
+      colours.dim(formatTime(activity.at)),
+      activity.by,
+      describeActivity(activity),
+      activity.reason,
+    ]);
+    print(formatTable(rows));
+  }
+}
+
+function describeActivity({ what, payoutId, count }: Activity): string {
+  const about = payoutId ?? (count === 0 ? '' : formatCount(count, 'payout'));
+  return about === '' ? ACTIVITIES[what] : `${about} ${ACTIVITIES[what]}`;
 }

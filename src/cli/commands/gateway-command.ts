@@ -3,9 +3,9 @@ import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Approve } from '../../gateway/endpoints.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatResponse, formatItems } from '../output/format-response.js';
-import { nameFlags } from '../context/name-flags.js';
+import { nameFlags } from '../context/flags.js';
 import { parseInteger } from '../import/parse-payout-texts.js';
-import { withGateway } from '../context/with-gateway.js';
+import { withGateway } from '../context/account.js';
 
 interface JsonFlag {
   readonly json?: true;

@@ -5,8 +5,7 @@ import { parseInput } from '../../fields.js';
 import { batchField } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireTerminal, stdinIsTaken } from '../context/confirm.js';
-import { readAudience } from '../context/audience.js';
-import { readEnvironmentKey } from '../context/signing-key.js';
+import { readAudience, readEnvironmentKey } from '../context/signing.js';
 import { openSource, STDIN } from '../import/open-source.js';
 import { DELIMITERS, type Delimiter } from '../import/split-csv-record.js';
 import { runImport } from '../import/run-import.js';
@@ -28,7 +27,7 @@ Formats:
   JSON lines. One object a line, with the fields payoutId, paymentId, amount, addressTo and so on.
   The file's extension decides (.csv, .json, .jsonl, .ndjson), else the first character.
 
-With PAYOUT_SIGNING_KEY_FILE and PAYOUT_SIGNING_KEY_NAME the payouts are signed. JSON lines of \`payouts sign\` carry their signatures
+With PAYOUT_SIGNING_KEY_FILE and PAYOUT_SIGNING_KEY_NAME the payouts are signed. JSON lines of \`payouts keys sign\` carry their signatures
 already (key, signature, issuedAt, expiresAt, audience), which are kept; this host then needs no key.
 
 An address whose checksum is wrong is an error of its row; PAYOUT_CHECK_ADDRESSES=false takes it.

@@ -7,10 +7,9 @@ import { NotifyStatus, startNotifyServer } from '../../notifications/notify-serv
 import { runNotifier } from '../../notifications/start-notifier.js';
 import { NOTIFY_SETTINGS } from '../../settings.js';
 import { ReceiptVerifier } from '../../control/intents/receipt-verifier.js';
-import type { CliContext } from '../context/cli-context.js';
-import { hasKeyring, requireKeys } from '../context/keyring.js';
-import { outliveHangup } from '../context/stop-signal.js';
-import { readAudiences, readPlatformIds } from '../context/worker-accounts.js';
+import { type CliContext, outliveHangup } from '../context/cli-context.js';
+import { hasKeyring, readAudiences, requireKeys } from '../context/signing.js';
+import { readPlatformIds } from '../context/accounts.js';
 
 const HELP_AFTER = `
 Posts chosen events to a webhook, signed, each at least once and in their order; what fails is tried again. It runs beside

@@ -1,8 +1,21 @@
 import type { Command } from 'commander';
-import type { CliContext } from '../context/cli-context.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
+import { ConflictError } from '../../errors.js';
+import { formatCount } from '../../format.js';
+import { readJournal } from '../../journal/read-journal.js';
 import type { Actor } from '../../ledger/actor.js';
-import { addActorOptions, readActor } from '../context/actor-options.js';
-import { withOperator } from '../context/with-operator.js';
+import { type JournalFolder, readJournalFolder, withOperator } from '../context/account.js';
+import type { CliContext } from '../context/cli-context.js';
+import { confirm } from '../context/confirm.js';
+import { addActorOptions, readActor } from '../context/flags.js';
+import {
+  addSigningOptions,
+  describeSigner,
+  describeSigning,
+  openSigner,
+  SIGNING_HELP,
+  type SigningFlags,
+} from '../context/signing.js';
 
 const HELP_AFTER = `
 Nothing is sent once this has returned, except the one payout that may be on its way already. Payouts are still
@@ -25,4 +38,89 @@ export function definePauseCommand(command: Command, context: CliContext): void 
       if (flags.json) context.writeJson(result);
       else context.write(`Account ${platformId} ${changed ? 'is' : 'was already'} paused: ${why}\n`);
     });
+}
+
+const RESUME_HELP_AFTER = `
+Look first at why the account was paused (\`payouts stats\`): when the gateway blocked it, the next send may prolong that.
+
+An account that a send journal objects to is not resumed (exit code 4): \`payouts stats\` shows the command that ends that.
+${SIGNING_HELP}
+Examples:
+  payouts resume --reason "the gateway has lifted the block"
+  payouts resume --ssh-key ~/.ssh/id_ed25519_sk.pub --reason "the gateway has lifted the block"
+`;
+
+/** Defines `payouts resume`. */
+export function defineResumeCommand(command: Command, context: CliContext): void {
+  addActorOptions(addSigningOptions(command), 'resumed by hand')
+    .option('--json', 'print {changed, paused, …} as JSON')
+    .addHelpText('after', RESUME_HELP_AFTER)
+    .action(async (flags: Actor & SigningFlags & { readonly json?: true }) => {
+      const actor = await readActor(flags);
+      const signer = await openSigner(context, flags);
+      const result = await withOperator(context, async (operator) => operator.resume(actor), signer);
+      if (flags.json) context.writeJson(result);
+      else {
+        const { platformId, changed } = result;
+        context.write(`Account ${platformId} ${describeResume(changed, signer)}.\n`);
+      }
+    });
+}
+
+function describeResume(changed: boolean, signer: ActSigner | undefined): string {
+  if (changed) return `sends again${describeSigning(signer)}`;
+  if (signer === undefined) return 'was not paused';
+  return `was not paused; what ${describeSigner(signer)} signed is kept for workers that keep a pause of their own`;
+}
+
+const NEW_ACCOUNT_HELP_AFTER = `
+A worker that finds no trace of a sender cannot know that there is none: a Redis that was emptied looks the same. So it waits
+for LEASE_MS and TAKEOVER_QUARANTINE_MS (20 s) before the first payout of an account. With this command you state that the
+account is new: nothing was ever sent for it, and no process sends for it, here or with another Redis. The first worker then
+begins after one interval; one that waits already, at once.
+
+Not for a Redis that was emptied, exchanged or restored: let the worker wait, so that journals of other hosts can object. If what
+you state is wrong, two workers may send at the same time, which blocks the account, and payouts may be paid twice. It is refused
+where the ledger knows of a sender, a journal or a payout that was sent, or the journal in SEND_JOURNAL_DIR has a send.
+
+Examples:
+  payouts new-account --reason "first deployment"
+  payouts new-account --yes --reason "first deployment"
+`;
+
+interface NewAccountFlags extends Actor {
+  readonly yes?: true;
+  readonly json?: true;
+}
+
+/** Defines `payouts new-account`. */
+export function defineNewAccountCommand(command: Command, context: CliContext): void {
+  addActorOptions(command, 'a new account')
+    .option('-y, --yes', 'do not ask; needed where there is no terminal')
+    .option('--json', 'print {platformId, changed} as JSON')
+    .addHelpText('after', NEW_ACCOUNT_HELP_AFTER)
+    .action(async ({ yes, json, ...flags }: NewAccountFlags) => {
+      const actor = await readActor(flags);
+      const folder = readJournalFolder(context);
+      const { platformId } = folder;
+      await checkJournal(folder);
+      const question = `State that account ${platformId} is new: nothing was ever sent for it, no process sends for it, and its Redis was not emptied?`;
+      if (!yes) await confirm(question, { terminal: context.terminal });
+      const changed = await withOperator(context, async (operator) => operator.declareNew(actor));
+      if (json) context.writeJson({ platformId, changed });
+      else {
+        const noted = changed ? 'Noted' : 'Noted before';
+        context.write(`${noted}: account ${platformId} is new. Its first worker begins to send after one interval.\n`);
+      }
+    });
+}
+
+/** @throws ConflictError when this host's journal has a send of the account; Error when it cannot be read */
+async function checkJournal({ dir, platformId }: JournalFolder): Promise<void> {
+  const sends = (await readJournal(dir, platformId))?.ledger?.sends ?? 0;
+  if (sends === 0) return;
+  throw new ConflictError(
+    `Account ${platformId} is not new: the send journal in ${dir} has ${formatCount(sends, 'send')}. Start the worker, which compares it with the ledger`,
+    ['journal'],
+  );
 }

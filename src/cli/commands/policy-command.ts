@@ -1,15 +1,27 @@
 import type { Command } from 'commander';
-import type { CliContext } from '../context/cli-context.js';
-import { findKeyring } from '../context/keyring.js';
-import { readPolicyDraft, requirePolicy } from '../context/policy.js';
-import { readPayout } from '../context/read-payout.js';
-import { withAccount } from '../context/with-account.js';
-import { formatExplanation, toExplanationJson } from '../policy/describe-explanation.js';
-import { formatPolicy, toPolicyJson } from '../policy/describe-policy.js';
-import { formatUsage, toUsageJson } from '../policy/describe-usage.js';
+import type { Verdict } from '../../control/policy/decide.js';
+import { describeRule } from '../../control/policy/describe-rule.js';
+import { describeVerdict } from '../../control/policy/describe-verdict.js';
+import { formatSpan } from '../../control/policy/format-span.js';
+import type { LoadedPolicy } from '../../control/policy/policy-file.js';
+import { DEFAULT_USD, type UsdSettings } from '../../control/policy/policy.js';
 import { NotFoundError } from '../../errors.js';
-import { readPolicyReport } from '../../ledger/policy-report.js';
-import { explainPayout } from '../../control/operator/explain-payout.js';
+import { formatCount, formatDuration } from '../../format.js';
+import type { HeldFor, Payout } from '../../ledger/payout.js';
+import {
+  type BucketUsage,
+  describeRates,
+  type PolicyReport,
+  readPolicyReport,
+  type RuleUsage,
+} from '../../ledger/policy-report.js';
+import { STATE_MEANING } from '../../ledger/states.js';
+import { explainPayout, type Explanation } from '../../control/operator/explain-payout.js';
+import { listRuleVerdicts } from '../../control/policy/rule-verdicts.js';
+import { readPayout, withAccount } from '../context/account.js';
+import type { CliContext } from '../context/cli-context.js';
+import { findKeyring, readPolicyDraft, requirePolicy } from '../context/signing.js';
+import { colourState, formatTable } from '../output/format-table.js';
 
 const HELP_AFTER = `
 A policy is a YAML file with rules for what may leave an account (docs/control.md). It only holds payouts: it cancels none.
@@ -65,9 +77,9 @@ export function definePolicyCommand(command: Command, context: CliContext): void
     .argument('[file]', 'the policy (default: PAYOUT_POLICY_FILE)')
     .option('--json', 'print {file, hash, platformId, default, groups, rules, warnings} as JSON')
     .addHelpText('after', CHECK_HELP_AFTER)
-    .action((file: string | undefined, { json }: Flags) => {
+    .action(async (file: string | undefined, { json }: Flags) => {
       const { environment, colours, write, writeJson, writeError } = context;
-      const { loaded } = file === undefined ? requirePolicy(environment) : readPolicyDraft(file, environment);
+      const { loaded } = await (file === undefined ? requirePolicy(environment) : readPolicyDraft(file, environment));
       if (json) writeJson(toPolicyJson(loaded));
       else write(formatPolicy(loaded, colours));
       for (const warning of loaded.warnings) writeError(`Warning: ${warning}.\n`);
@@ -82,7 +94,7 @@ export function definePolicyCommand(command: Command, context: CliContext): void
     )
     .addHelpText('after', EXPLAIN_HELP_AFTER)
     .action(async (payoutId: string, { json }: Flags) => {
-      const { loaded } = requirePolicy(context.environment);
+      const { loaded } = await requirePolicy(context.environment);
       const keyring = findKeyring(context.environment);
       const payout = await withAccount(context, async ({ ledger }) => readPayout(ledger, payoutId));
       const explanation = explainPayout(payout, loaded, keyring, Date.now());
@@ -102,4 +114,171 @@ export function definePolicyCommand(command: Command, context: CliContext): void
       if (json) context.writeJson(toUsageJson(report));
       else context.write(formatUsage(report, Date.now(), context.colours));
     });
+}
+
+/** A policy in words: each rule with what it means. */
+function formatPolicy({ policy, hash, file }: LoadedPolicy, colours: CliContext['colours']): string {
+  const { uncovered, usd, groups, approvalsExpireAfterMs, rules } = policy;
+  const rest = uncovered === 'hold' ? 'held' : 'sent';
+  const facts = [
+    ['hash', hash],
+    ['default', `${uncovered}: what no rule with a cap is about is ${rest}`],
+    ['dollars', describeUsd(usd ?? DEFAULT_USD)],
+    ['approvals', `hold for ${formatSpan(approvalsExpireAfterMs)}`],
+    ...[...groups].map(([name, persons]) => [`group ${name}`, [...persons].join(', ')]),
+  ];
+  return [
+    `${colours.bold(file)}  policy of account ${policy.platformId}\n\n`,
+    formatTable(facts.map(([name = '', value = '']) => ['', colours.dim(name), value])),
+    '\nRules: each is asked, and the strictest counts; what equals a limit passes\n',
+    formatTable(rules.map((rule) => ['', rule.name, describeRule(rule)])),
+  ].join('');
+}
+
+function describeUsd(usd: UsdSettings): string {
+  const pinned = [...usd.pinned].map(([paymentId, rate]) => `1 of currency ${paymentId} is ${rate} USD`);
+  const moved = `one that moved by more than ${usd.maxMovePercent}% counts once it has stood as long`;
+  return [`a rate counts for ${formatSpan(usd.maxAgeMs)}; ${moved}`, ...pinned].join('; ');
+}
+
+/** The same for programs. */
+function toPolicyJson({ policy, hash, file, warnings }: LoadedPolicy): object {
+  const { platformId, uncovered, groups, rules } = policy;
+  return {
+    ...{ file, hash, platformId, default: uncovered },
+    groups: Object.fromEntries([...groups].map(([name, persons]) => [name, [...persons]])),
+    rules: rules.map((rule) => ({ name: rule.name, over: rule.over.kind, meaning: describeRule(rule) })),
+    warnings,
+  };
+}
+
+/** Why a payout is held now, what each rule says of it, and what this host does not know. */
+function formatExplanation(
+  payout: Payout,
+  { policy, hash, file }: LoadedPolicy,
+  explanation: Explanation,
+  colours: CliContext['colours'],
+): string {
+  const { payoutId, state, held } = payout;
+  const { decision, unverified, unknown, approvals } = explanation;
+  const rows = listRuleVerdicts(policy, decision).map(({ rule, text }) => ['', rule, text]);
+  const notes = [
+    ...(unverified === undefined
+      ? []
+      : [`Its signature does not count, so it is held whatever the policy says. ${unverified}`]),
+    ...unknown.map((each) => `Not known on this host: ${each}.`),
+  ];
+  return [
+    `${colours.bold(payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n`,
+    `  ${payout.amount} (payment_id ${payout.paymentId}) to ${payout.addressTo}\n\n`,
+    held === undefined ? '' : `Held now: ${describeHold(held)}\n\n`,
+    `Policy ${file}, ${hash}\n`,
+    `With what this host knows, the payout ${describeVerdict(decision.verdict)}\n`,
+    formatTable(rows),
+    describeApprovals(approvals),
+    notes.length === 0 ? '' : `\n${notes.join('\n')}\n`,
+  ].join('');
+}
+
+function describeHold({ kind, reason, message, rule, until, needs }: HeldFor): string {
+  const parts = [
+    `${kind} (${reason}${rule === undefined ? '' : `, rule ${rule}`}): ${message}`,
+    until === undefined ? '' : `until ${until}`,
+    needs === undefined ? '' : `approvals that are missing, by ${needs.by}: ${needs.persons}`,
+  ];
+  return parts.filter(Boolean).join('; ');
+}
+
+function describeApprovals({ approvedBy, rejectedBy, refused }: Explanation['approvals']): string {
+  const lines = [
+    approvedBy.size === 0 ? '' : `\nApproved by ${[...approvedBy].join(', ')}\n`,
+    rejectedBy === undefined ? '' : `\nRejected by ${rejectedBy}\n`,
+    ...refused.map(({ by, message }) => `\nAn approval does not count, by key "${by}": ${message}\n`),
+  ];
+  return lines.join('');
+}
+
+/** The same for programs. */
+function toExplanationJson(
+  { payoutId, state, held }: Payout,
+  { policy, hash }: LoadedPolicy,
+  { decision, approvals, unverified, unknown }: Explanation,
+): object {
+  return {
+    ...{ payoutId, state, held, policyHash: hash, decision: toVerdictJson(decision.verdict) },
+    rules: listRuleVerdicts(policy, decision).map(({ rule, verdict }) =>
+      verdict === undefined ? { rule, kind: 'not_about_it' } : toVerdictJson(verdict),
+    ),
+    approvals: { approvedBy: [...approvals.approvedBy], rejectedBy: approvals.rejectedBy, refused: approvals.refused },
+    unverified,
+    unknown,
+  };
+}
+
+function toVerdictJson(verdict: Verdict): object {
+  const { rule, kind } = verdict;
+  const { reason, until } = kind === 'send' ? {} : verdict;
+  const needs = kind === 'approve' ? { by: verdict.by, persons: verdict.missing } : undefined;
+  return {
+    rule,
+    kind,
+    reason,
+    until: until === undefined ? undefined : toIso(until),
+    needs,
+    text: describeVerdict(verdict),
+  };
+}
+
+function toIso(at: number): string {
+  return new Date(at).toISOString();
+}
+
+const BAR_WIDTH = 20;
+
+/** An older report is of a worker that stopped. */
+const CURRENT_FOR_MS = 60_000;
+
+/** How much of each window is used. @param now - wall clock, ms */
+function formatUsage(report: PolicyReport, now: number, colours: CliContext['colours']): string {
+  const { hash, at, rules, held } = report;
+  const rates = describeRates(report, now);
+  const ageMs = Math.max(0, now - at);
+  const age = `${formatDuration(ageMs)} ago`;
+  const facts = [
+    ['policy', hash],
+    ['told', ageMs > CURRENT_FOR_MS ? colours.red(`${age}: no worker with a policy sends now`) : age],
+    ...(rates === undefined ? [] : [['rates', rates]]),
+    ...held.map(({ rule, reason, count }) => ['held', `${formatCount(count, 'payout')} by ${rule} (${reason})`]),
+  ];
+  const rows = rules.flatMap((rule) => rule.buckets.map((bucket) => toRow(rule, bucket)));
+  return [
+    formatTable(facts.map(([name = '', value = '']) => ['', colours.dim(name), value])),
+    rows.length === 0 ? '\nNo rule has a window.\n' : `\n${formatTable(rows)}`,
+    ...rules.flatMap(({ rule, unknown }) => (unknown === null ? [] : [`${rule}: ${unknown}\n`])),
+  ].join('');
+}
+
+function toRow({ rule, unit, limit, withinMs }: RuleUsage, { bucket, spent, wanted, ratio }: BucketUsage): string[] {
+  const of = unit === 'usd' ? `${limit} USD` : unit === 'count' ? `${limit} sends` : limit;
+  const waits = wanted === '0' || wanted === '0.00' ? '' : `${wanted} wanted`;
+  return [
+    '',
+    rule,
+    bucket,
+    toBar(ratio),
+    `${Math.round(ratio * 100)} %`,
+    `${spent} of ${of} in ${formatSpan(withinMs)}`,
+    waits,
+  ];
+}
+
+function toBar(ratio: number): string {
+  const full = Math.min(BAR_WIDTH, Math.round(ratio * BAR_WIDTH));
+  return `${'█'.repeat(full)}${'░'.repeat(BAR_WIDTH - full)}`;
+}
+
+/** The same for programs. Times are ISO 8601, UTC. */
+function toUsageJson({ hash, at, rules, held, ratesAt }: PolicyReport): object {
+  const toTime = (ms: number): string => new Date(ms).toISOString();
+  return { hash, at: toTime(at), rules, held, ratesAt: ratesAt === null ? null : toTime(ratesAt) };
 }

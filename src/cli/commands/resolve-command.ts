@@ -1,23 +1,26 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { CliContext } from '../context/cli-context.js';
-import { confirmSendAgain } from '../context/confirm-send-again.js';
-import type { ActSigner } from '../../control/approvals/act-signer.js';
-import type { Actor } from '../../ledger/actor.js';
-import { addActorOptions, readActor } from '../context/actor-options.js';
-import { resolveMany } from '../bulk/resolve-many.js';
-import type { GatewayClient } from '../../gateway/gateway-client.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
-import type { Resolution } from '../../operator/resolve-payout.js';
-import { nameFlags } from '../context/name-flags.js';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
+import { formatMoney, formatTime } from '../../format.js';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { Actor } from '../../ledger/actor.js';
+import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import type { DecidedPayout, Resolution } from '../../operator/resolve-payout.js';
+import { resolveMany } from '../bulk/resolve-many.js';
+import { withAccount, withGateway } from '../context/account.js';
+import type { CliContext } from '../context/cli-context.js';
+import { confirm } from '../context/confirm.js';
+import { addActorOptions, nameFlags, readActor } from '../context/flags.js';
 import {
   addSigningOptions,
+  describeSigner,
   describeSigning,
   openSigner,
   SIGNING_HELP,
   type SigningFlags,
-} from '../context/signing-options.js';
-import { withAccount } from '../context/with-account.js';
-import { withGateway } from '../context/with-gateway.js';
+} from '../context/signing.js';
+import { formatTable } from '../output/format-table.js';
 
 interface Flags extends Actor, SigningFlags {
   readonly sent?: boolean;
@@ -186,4 +189,32 @@ function parseDecision(
   }
   if (txhash === undefined) command.error('error: --sent needs --txhash, the transaction of the payment');
   return { kind, txhash, unchecked: force };
+}
+
+/**
+ * Shows what would be paid once more, and who signs that, and asks.
+ * @returns the payout and the attempt that were shown
+ * @throws NotFoundError
+ * @throws StoppedError when the operator does not agree
+ * @throws RedisUnavailableError
+ */
+async function confirmSendAgain(
+  { terminal, colours, writeError }: CliContext,
+  ledger: PayoutLedger,
+  payoutId: string,
+  signer: ActSigner | undefined,
+): Promise<Required<DecidedPayout>> {
+  const payout = await ledger.require(payoutId);
+  const { currencies } = await readGatewayFacts(ledger.connection);
+  const facts = [
+    ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
+    ['payment id', String(payout.paymentId)],
+    ['address', payout.addressTo],
+    [`${payout.state} since`, `${formatTime(payout.updatedAt)} UTC`],
+    ['attempts so far', String(payout.attempt)],
+    ...(signer === undefined ? [] : [['signed with', describeSigner(signer)] as const]),
+  ] as const;
+  writeError(`${payoutId}\n${formatTable(facts.map(([name, value]) => ['', colours.dim(name), value]))}`);
+  await confirm('Send it again? If it was paid, it is paid twice.', { terminal });
+  return { payoutId, attempt: payout.attempt };
 }

@@ -1,21 +1,26 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.js';
-import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
-import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { formatDuration, formatMoney, formatSeconds, formatTime, formatTimeUtc } from '../../format.js';
+import { type AccountStats, readAccountStats } from '../../ledger/account-stats.js';
+import { compareBalance } from '../../ledger/balance-cover.js';
+import { type GatewayFacts, readGatewayFacts } from '../../ledger/gateway-facts.js';
 import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
-import { readStatistics } from '../../ledger/statistics.js';
-import { findRefused, readWorkers, type KnownWorker } from '../../ledger/workers.js';
-import { watchHeartbeat, type SenderLife } from '../../ledger/watch-heartbeat.js';
+import {
+  type AccountStatistics,
+  type BacklogEstimate,
+  COUNTED_TODAY,
+  type CurrencySum,
+  estimateEnd,
+  readStatistics,
+} from '../../ledger/statistics.js';
+import { type SenderLife, watchHeartbeat } from '../../ledger/watch-heartbeat.js';
+import { findRefused, type KnownWorker, readWorkers } from '../../ledger/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import type { AdviceOptions } from '../../operator/signed-command.js';
-import { colourState } from '../output/colour-state.js';
+import { withAccount, withProducer } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { describePace, formatSums, toJsonFields, type MoneyFacts } from '../output/format-money-facts.js';
-import { hasKeyring } from '../context/keyring.js';
-import { formatTable } from '../output/format-table.js';
-import { formatDuration, formatSeconds, formatTime } from '../../format.js';
-import { withAccount } from '../context/with-account.js';
-import { withProducer } from '../context/with-producer.js';
+import { hasKeyring } from '../context/signing.js';
+import { colourState, formatTable } from '../output/format-table.js';
 
 type Colours = CliContext['colours'];
 type Counts = Readonly<Record<PayoutState, number>>;
@@ -135,4 +140,93 @@ function formatCounts(counts: Counts, colours: Colours, ages = new Map<PayoutSta
   });
   const withAges = rows.some((row) => row[3] !== '');
   return formatTable(withAges ? rows : rows.map((row) => row.filter((_, column) => column !== 3)), [2]);
+}
+
+/** What `payouts stats` shows beside the counts of the ledger. */
+interface MoneyFacts {
+  readonly stats: AccountStats;
+  readonly statistics: AccountStatistics;
+  readonly facts: GatewayFacts;
+  /** Wall clock, ms. */
+  readonly wallNow: number;
+}
+
+/** Rate, expected end and balance, as rows of facts. @param life - only a sender that lives sends the backlog */
+function describePace({ stats, statistics, facts, wallNow }: MoneyFacts, life: SenderLife): string[][] {
+  const sender = life.kind === 'alive' || life.kind === 'changing' ? stats.sender : null;
+  const estimate = estimateEnd(statistics, { ...stats, sender }, wallNow);
+  return [
+    ['', 'rate', `${estimate.ratePerMinute.toFixed(1)} sends a minute`],
+    ['', 'backlog', describeBacklog(stats, estimate, sender !== null, wallNow)],
+    ['', 'last send', statistics.lastSendAt === undefined ? 'none yet' : ago(statistics.lastSendAt, wallNow)],
+    ...describeBalance(facts, statistics.sums.queued, wallNow),
+  ];
+}
+
+function describeBacklog(
+  { queued, paused, objections }: AccountStats,
+  { endsAt }: BacklogEstimate,
+  isSending: boolean,
+  wallNow: number,
+): string {
+  if (queued === 0) return 'nothing is queued';
+  if (objections.length > 0 || paused) return `${queued} queued; it waits until the account is no longer stopped`;
+  if (!isSending) return `${queued} queued; it waits until a worker sends`;
+  if (endsAt === undefined)
+    return `${queued} queued; no end can be told, because nothing was measured in the last minutes`;
+  const at = `${formatTime(new Date(endsAt).toISOString())} UTC`;
+  return `${queued} queued, sent in about ${formatDuration(endsAt - wallNow)} (${at}), without those that are scheduled later`;
+}
+
+function describeBalance(facts: GatewayFacts, queued: readonly CurrencySum[], wallNow: number): string[][] {
+  const { balanceAt, failure, failureAt } = facts;
+  const failed =
+    failure === undefined ? [] : [['', '', `query failed ${ago(failureAt ?? wallNow, wallNow)}: ${failure}`]];
+  if (balanceAt === undefined) return [['', 'balance', 'not known'], ...failed];
+  const rows = compareBalance(facts, queued).map(({ currency, balance, queued: needed, isEnough }) => {
+    const against = needed === undefined ? '' : `, ${needed} queued${isEnough ? '' : ': NOT ENOUGH'}`;
+    return ['', 'balance', `${balance} ${currency}${against} (${ago(balanceAt, wallNow)})`];
+  });
+  return [...rows, ...failed];
+}
+
+function ago(at: number, wallNow: number): string {
+  return `${formatDuration(Math.max(0, wallNow - at))} ago`;
+}
+
+/** What is in each state and what happened today, by currency; '' where there is nothing. */
+function formatSums({ statistics: { sums, today, asOf }, facts: { currencies } }: MoneyFacts): string {
+  const toRows = (name: string, list: readonly CurrencySum[]): string[][] =>
+    list.map(({ paymentId, symbol, count, amount }) => [
+      ...['', name, String(count), formatMoney(amount, paymentId, currencies)],
+      symbol ?? '',
+    ]);
+  const now = PAYOUT_STATES.flatMap((state) => toRows(state, sums[state]));
+  const day = COUNTED_TODAY.flatMap((kind) => toRows(kind, today[kind]));
+  // The sender counts every few seconds, so they may be behind the counts above.
+  const counted = asOf === undefined ? '' : ` (events up to ${formatTimeUtc(new Date(asOf).toISOString())})`;
+  return [
+    now.length === 0 ? '' : `\nBy currency${counted}\n${formatTable(now, [2])}`,
+    day.length === 0 ? '' : `\nToday (UTC)\n${formatTable(day, [2])}`,
+  ].join('');
+}
+
+/** The same as fields of `payouts stats --json`. */
+function toJsonFields({ stats, statistics, facts, wallNow }: MoneyFacts): object {
+  const { ratePerMinute, endsAt } = estimateEnd(statistics, stats, wallNow);
+  return {
+    ratePerMinute,
+    backlogEndsAt: toTime(endsAt),
+    lastSendAt: toTime(statistics.lastSendAt),
+    statisticsAsOf: toTime(statistics.asOf),
+    balance: facts.balanceAt === undefined ? null : compareBalance(facts, statistics.sums.queued),
+    balanceAt: toTime(facts.balanceAt),
+    gatewayFailure: facts.failure ?? null,
+    sums: statistics.sums,
+    today: statistics.today,
+  };
+}
+
+function toTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
 }

@@ -2,10 +2,8 @@ import { randomInt } from 'node:crypto';
 import picocolors from 'picocolors';
 import type { Environment } from '../../config.js';
 import type { Logger } from '../../logger.js';
-import { toJsonLine, toPlainLines } from '../../plain-text.js';
+import { toJsonLine, toPlainLines, toPlainText } from '../../plain-text.js';
 import type { Terminal } from './confirm.js';
-import { createLineLogger } from './line-logger.js';
-import { stopSignal } from './stop-signal.js';
 
 /** What commands may use of the process they run in. Everything else comes as options. */
 export interface CliContext {
@@ -30,7 +28,7 @@ export interface CliContext {
 }
 
 /** Where a command's output ends up. */
-export interface OutputStreams {
+interface OutputStreams {
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
   /** Whether stdout is a terminal. */
@@ -39,7 +37,7 @@ export interface OutputStreams {
 }
 
 /** What commands write with: the one place that decides which characters reach a terminal. */
-export type CommandOutput = Pick<CliContext, 'colours' | 'logger' | 'write' | 'writeJson' | 'writeCsv' | 'writeError'>;
+type CommandOutput = Pick<CliContext, 'colours' | 'logger' | 'write' | 'writeJson' | 'writeCsv' | 'writeError'>;
 
 /**
  * Shows what others wrote as plain text: of control and direction characters only line breaks stay, and colours that
@@ -91,8 +89,12 @@ export function createProcessContext(): CliContext {
   const isPlain = !stdout.isTTY || (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
   return {
     environment,
-    get terminal() {
-      return { input: process.stdin, output: stderr };
+    terminal: {
+      // Opened by the first command that asks or reads.
+      get input() {
+        return process.stdin;
+      },
+      output: stderr,
     },
     ...createOutput({
       writeOut: (text) => void stdout.write(text),
@@ -102,4 +104,66 @@ export function createProcessContext(): CliContext {
     }),
     stopSignal,
   };
+}
+
+/** A logger that writes warnings and errors as plain lines, for a command's stderr. */
+function createLineLogger(writeError: (text: string) => void): Logger {
+  const write = (fields: object, message: string): void => {
+    const { reason, error = reason } = fields as { readonly reason?: string; readonly error?: string };
+    writeError(`${toPlainText(`payouts: ${message}${error === undefined ? '' : ` (${error})`}`)}\n`);
+  };
+  const logger: Logger = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: write,
+    error: write,
+    child: () => logger,
+  };
+  return logger;
+}
+
+/** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  const stop = (): void => {
+    // Without a listener, a second signal ends the process.
+    process.removeListener('SIGINT', stop);
+    process.removeListener('SIGTERM', stop);
+    controller.abort();
+  };
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  return controller.signal;
+}
+
+const noReload = (): void => undefined;
+
+/**
+ * Keeps SIGHUP, which a closed terminal sends too, from ending a process that serves others.
+ * @param reload - called at each SIGHUP. @defaultValue what the command reads again, it reads again by itself
+ */
+export function outliveHangup(reload: () => void = noReload): void {
+  process.removeListener('SIGHUP', noReload);
+  process.on('SIGHUP', reload);
+}
+
+/** Whether a thread is in a system call, such as one to a disk, or the look-up of a name, that does not return. */
+function hangs(): boolean {
+  return process.getActiveResourcesInfo().some((name) => /^(?:FSReq|GetAddrInfo)/.test(name));
+}
+
+/** Ends the process. `process.exit` waits for a thread that hangs; then only a signal ends it, and shows in place of the code. */
+export function exitNow(code: number | string | null | undefined = process.exitCode): void {
+  if (!hangs()) process.exit(code);
+  process.removeAllListeners('SIGTERM');
+  process.kill(process.pid, 'SIGTERM');
+}
+
+const HANGS_FOR_MS = 1_000;
+
+/** Ends a process whose work is done, and that only waits for a thread that hangs, once its output was read. */
+export function endDespiteHang(): void {
+  setInterval(() => {
+    if (hangs() && process.stdout.writableLength + process.stderr.writableLength === 0) exitNow();
+  }, HANGS_FOR_MS).unref();
 }

@@ -1,6 +1,6 @@
 import { Command, Help } from 'commander';
 import type { Environment } from '../../config.js';
-import type { AccountScope } from './choose-account.js';
+import type { AccountScope, ChosenAccount } from './accounts.js';
 import type { CliContext } from './cli-context.js';
 import { readVersion } from '../../version.js';
 import { describeError, EXIT_CODES, toExitCode } from './exit-code.js';
@@ -15,6 +15,8 @@ export interface CommandEntry {
   readonly description: string;
   /** @defaultValue `one` */
   readonly accounts?: AccountScope;
+  /** The commands under it that are about no account. @defaultValue none */
+  readonly withoutAccount?: readonly string[];
   /** Imports the rest: other commands start faster, and in less memory, without it. */
   readonly load: () => Promise<DefineCommand>;
 }
@@ -47,21 +49,59 @@ Examples:
 Run \`payouts <command> --help\` for the options and examples of a command.
 `;
 
+/** Former names. They work until the next release, and say so. */
+const RENAMED: Readonly<Record<string, string>> = {
+  keygen: 'keys generate',
+  sign: 'keys sign',
+  verify: 'keys verify',
+  'journal adopt': 'audit adopt-journal',
+  'journal upgrade': 'audit upgrade-journal',
+  journal: 'audit',
+};
+
+/** The arguments with the present name of the command. */
+function rename(args: readonly string[], writeError: CliContext['writeError']): readonly string[] {
+  const [first, ...others] = args;
+  if (first === 'help') return [first, ...rename(others, writeError)];
+  for (const [former, present] of Object.entries(RENAMED)) {
+    const words = former.split(' ');
+    if (!words.every((word, index) => args[index] === word)) continue;
+    writeError(`payouts: "${former}" is now "${present}"; the old name works until the next release\n`);
+    return [...present.split(' '), ...args.slice(words.length)];
+  }
+  return args;
+}
+
+/** The context of a run: the environment becomes that of the chosen account before the command acts. */
+type RunContext = Omit<CliContext, 'environment'> & { environment: Environment };
+
+type ChooseAccount = (given: string | undefined, scope: 'one' | 'all') => Promise<void>;
+
 /**
  * Runs the command that the arguments name.
- * @param args - the arguments after the program's name
+ * @param given - the arguments after the program's name
  * @returns the exit code; errors have been written to stderr
  */
 export async function runProgram(
   groups: readonly CommandGroup[],
-  args: readonly string[],
+  given: readonly string[],
   context: CliContext,
 ): Promise<number> {
+  const args = rename(given, context.writeError);
+  const own: RunContext = { ...context };
+  let account: ChosenAccount | undefined;
+  const choose: ChooseAccount = async (wanted, scope) => {
+    if (wanted === undefined && !context.environment['PAYOUT_ACCOUNTS_FILE']) return;
+    const { chooseAccount } = await import('./accounts.js');
+    account = chooseAccount(context.environment, wanted, scope);
+    own.environment = account.environment;
+  };
   try {
-    const program = await createProgram(groups, args, context);
+    const program = await createProgram(groups, args, own, choose);
     await program.parseAsync(args, { from: 'user' });
     return EXIT_CODES.done;
-  } catch (error) {
+  } catch (thrown) {
+    const error = account === undefined ? thrown : (await import('./accounts.js')).nameAccounts(thrown, account);
     context.writeError(describeError(error));
     return toExitCode(error);
   }
@@ -70,7 +110,8 @@ export async function runProgram(
 async function createProgram(
   groups: readonly CommandGroup[],
   args: readonly string[],
-  context: CliContext,
+  context: RunContext,
+  choose: ChooseAccount,
 ): Promise<Command> {
   const usages = new Map<Command, string>();
   // Commander copies these settings to each command when it is added, so they come first.
@@ -92,43 +133,28 @@ async function createProgram(
   const definesAll = args[0] === 'completion';
   for (const { heading, commands } of groups) {
     program.commandsGroup(heading);
-    for (const { usage, description, accounts = 'one', load } of commands) {
+    for (const { usage, description, accounts = 'one', withoutAccount = [], load } of commands) {
       const [name = ''] = usage.split(' ');
       const command = program.command(name).description(description);
       usages.set(command, usage);
       // Wherever it stands: which argument is the command's name, Commander finds out later.
       if (!args.includes(name) && !definesAll) continue;
       const define = await load();
-      if (accounts === 'none') define(command, context);
-      else await defineForAccount(command, context, accounts, define);
+      define(command, context);
+      if (accounts === 'none') continue;
+      const commandsUnder = command.commands.filter((under) => !withoutAccount.includes(under.name()));
+      for (const one of command.commands.length === 0 ? [command] : commandsUnder)
+        addAccountOption(one, accounts, choose);
     }
   }
   // Last, to be listed in the last group.
   return program.helpCommand('help [command]', 'print help for a command');
 }
 
-/** Gives a command, or each command under it, the option `--account`; what it reads of the environment is the account's. */
-async function defineForAccount(
-  command: Command,
-  context: CliContext,
-  scope: Exclude<AccountScope, 'none'>,
-  define: DefineCommand,
-): Promise<void> {
-  // The help of the program needs none of it.
-  const { chooseAccount } = await import('./choose-account.js');
-  let account: string | undefined;
-  let environment: Environment | undefined;
-  define(
-    command,
-    Object.create(context, {
-      environment: { get: () => (environment ??= chooseAccount(context.environment, account, scope)) },
-    }) as CliContext,
-  );
-  const commands = command.commands.length === 0 ? [command] : command.commands;
-  for (const one of commands) one.option('--account <platformId>', ACCOUNT_HELP[scope]);
-  command.hook('preAction', (_, action) => {
-    account = action.opts<{ readonly account?: string }>().account;
-  });
+function addAccountOption(command: Command, scope: 'one' | 'all', choose: ChooseAccount): void {
+  command
+    .option('--account <platformId>', ACCOUNT_HELP[scope])
+    .hook('preAction', async () => choose(command.opts<{ readonly account?: string }>().account, scope));
 }
 
 const ACCOUNT_HELP = {

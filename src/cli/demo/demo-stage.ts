@@ -1,12 +1,17 @@
-import { join } from 'node:path';
-import { connectLedger, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import { findFreePort, type LocalRedis } from '../../local-redis.js';
 import { PayoutProducer } from '../../control/payout-producer.js';
+import { rmSync } from 'node:fs';
+import { mkdir, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RedisUnavailableError } from '../../errors.js';
+import { connectLedger, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import { findFreePort, type LocalRedis, startLocalRedis } from '../../local-redis.js';
 import { closeRedis, connectRedis } from '../../redis.js';
-import type { Sandbox } from '../../sandbox/index.js';
-import { DEMO_PLATFORM_ID } from './demo-account.js';
-import { createEnvironment, openGround, type DemoGround } from './demo-ground.js';
-import type { DemoWorker } from './demo-worker.js';
+import { startSandbox, type Sandbox } from '../../sandbox/index.js';
+import { DemoWorker } from './demo-worker.js';
+
+/** The account of the demo, at its own gateway. */
+export const DEMO_PLATFORM_ID = 1001;
 
 /** Everything that the demo starts: its own Redis, gateway and worker, and access to the account. */
 export interface DemoStage {
@@ -28,32 +33,81 @@ export const JITTER = { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: {
 
 const SETTLE_AFTER_MS = 2_000;
 
+/** Valid for the demo's own sandbox only, while it runs. */
+const SECRET_KEY = 'secret-of-the-demo';
+
+/** Short: a takeover takes seconds. The interval between sends is the real one. */
+const SHORT_TIMES = {
+  LEASE_MS: '1500',
+  TAKEOVER_QUARANTINE_MS: '1000',
+  IN_FLIGHT_MAX_MS: '500',
+  STATUS_POLL_MIN_MS: '500',
+  STATUS_POLL_MAX_MS: '1000',
+};
+
 /**
  * Starts Redis and the sandbox; the worker is created but not started.
  * @param path - the PATH for the worker's process
  * @throws RedisUnavailableError when `redis-server` cannot be started, saying how to get it
  */
 export async function openStage(path: string): Promise<DemoStage> {
-  const ground = await openGround([DEMO_PLATFORM_ID], { settleAfterMs: SETTLE_AFTER_MS, ...JITTER });
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-demo-'));
+  const closers: (() => unknown)[] = [];
+  let worker: DemoWorker | undefined;
+  const close = async (): Promise<void> => {
+    for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
+  };
+  // For a process that exits without `close`: only synchronous work is possible then. Redis is stopped in the same way.
+  const closeAtOnce = (): void => {
+    worker?.killNow();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  process.once('exit', closeAtOnce);
+  closers.push(() => process.removeListener('exit', closeAtOnce), closeAtOnce);
   try {
-    return await setStage(ground, path);
+    const redis = await startRedis(join(dir, 'redis'));
+    closers.push(async () => redis.stop());
+    const accounts = [{ platformId: DEMO_PLATFORM_ID, secretKey: SECRET_KEY }];
+    const sandbox = await startSandbox({ accounts, settleAfterMs: SETTLE_AFTER_MS, ...JITTER });
+    closers.push(async () => sandbox.close());
+    const connection = connectRedis(redis.url, 'commands');
+    closers.push(async () => closeRedis(connection));
+    const producer = new PayoutProducer({ platformId: DEMO_PLATFORM_ID, connection });
+    closers.push(async () => producer.close());
+    const environment = {
+      REDIS_URL: redis.url,
+      GATEWAY_BASE_URL: sandbox.url,
+      GATEWAY_PLATFORM_ID: String(DEMO_PLATFORM_ID),
+      GATEWAY_SECRET_KEY: SECRET_KEY,
+      SEND_JOURNAL_DIR: join(dir, 'journal'),
+      ...SHORT_TIMES,
+    };
+    const healthPort = await findFreePort();
+    const started = new DemoWorker({
+      environment: { PATH: path, HEALTH_PORT: String(healthPort), ...environment },
+      logFile: join(dir, 'worker.log'),
+    });
+    worker = started;
+    closers.push(async () => started.stop());
+    const ledger = connectLedger(connection, DEMO_PLATFORM_ID);
+    const healthUrl = `http://127.0.0.1:${healthPort}`;
+    return { redis, sandbox, worker: started, producer, ledger, environment, healthUrl, close };
   } catch (error) {
-    await ground.close();
+    await close();
     throw error;
   }
 }
 
-async function setStage(ground: DemoGround, path: string): Promise<DemoStage> {
-  const { dir, redis, sandbox, close } = ground;
-  const connection = connectRedis(redis.url, 'commands');
-  ground.onClose(async () => closeRedis(connection));
-  const producer = new PayoutProducer({ platformId: DEMO_PLATFORM_ID, connection });
-  ground.onClose(async () => producer.close());
-
-  const environment = createEnvironment(ground, DEMO_PLATFORM_ID, join(dir, 'journal'));
-  const healthPort = await findFreePort();
-  const worker = ground.addWorker('worker', { PATH: path, HEALTH_PORT: String(healthPort), ...environment });
-  const ledger = connectLedger(connection, DEMO_PLATFORM_ID);
-  const healthUrl = `http://127.0.0.1:${healthPort}`;
-  return { redis, sandbox, worker, producer, ledger, environment, healthUrl, close };
+async function startRedis(dir: string): Promise<LocalRedis> {
+  await mkdir(dir);
+  try {
+    return await startLocalRedis({ dir });
+  } catch (error) {
+    const { cause } = error as { cause?: NodeJS.ErrnoException };
+    if (cause?.code !== 'ENOENT') throw new RedisUnavailableError((error as Error).message, { cause: error });
+    throw new RedisUnavailableError(
+      'The demo starts its own Redis, but redis-server is not installed. Install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis; Alpine: apk add redis), or run `npm run demo` in a clone with REDIS_URL unset, which installs it.',
+      { cause: error },
+    );
+  }
 }

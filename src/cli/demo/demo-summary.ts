@@ -1,10 +1,9 @@
-import { DEMO_PLATFORM_ID } from './demo-account.js';
-import { nextSteps, shellQuote } from '../../operator/next-steps.js';
+import { formatMs } from '../../format.js';
 import { lastMessage, type Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import { nextSteps, shellQuote } from '../../operator/next-steps.js';
 import type { Payment, SandboxStats } from '../../sandbox/index.js';
-import { formatMs } from '../../format.js';
-import { matchPayments } from './match-payments.js';
+import { DEMO_PLATFORM_ID } from './demo-stage.js';
 
 /** What the demo prints with `--json`. */
 export interface DemoSummary {
@@ -101,4 +100,33 @@ function explainUnknown(payout: Payout, payment: Payment | undefined): UnknownPa
   const reason = payment === undefined ? 'the gateway never received it' : 'the gateway shows the payment';
   const command = (step?.command ?? '').replace('TXHASH', payment?.txhash ?? '').replace('WHY', shellQuote(reason));
   return { payoutId, amount, addressTo, txhash: payment?.txhash ?? null, command };
+}
+
+/** Which payments belong to which payouts. */
+interface MatchedPayments {
+  /** Payments that the gateway made for `unknown` payouts, by payoutId. */
+  readonly ofUnknown: ReadonlyMap<string, Payment>;
+  /** Payments without a payout: a recipient was paid twice. */
+  readonly surplus: readonly Payment[];
+}
+
+/**
+ * Finds payments without a payout. Recipient and amount alone do not identify one: two payouts may share both.
+ *
+ * A payment belongs to the payout that has its txhash; one that no payout has may belong to an `unknown` payout with
+ * the same recipient and amount; every other is surplus.
+ */
+export function matchPayments(payouts: readonly Payout[], payments: readonly Payment[]): MatchedPayments {
+  const known = new Set(payouts.map(({ txhash }) => txhash));
+  const ofUnknown = new Map<string, Payment>();
+  const surplus: Payment[] = [];
+  for (const payment of payments.filter(({ txhash }) => !known.has(txhash))) {
+    const owner = payouts.find(
+      ({ payoutId, state, addressTo, amount }) =>
+        state === 'unknown' && addressTo === payment.addressTo && amount === payment.amount && !ofUnknown.has(payoutId),
+    );
+    if (owner === undefined) surplus.push(payment);
+    else ofUnknown.set(owner.payoutId, payment);
+  }
+  return { ofUnknown, surplus };
 }

@@ -73,11 +73,6 @@ export class DemoWorker {
     this.#child?.kill('SIGKILL');
   }
 
-  /** Has it read its policy and its keyring again. */
-  reload(): void {
-    this.#child?.kill('SIGHUP');
-  }
-
   /** Stops it with SIGTERM, or with SIGKILL when that takes too long. */
   async stop(): Promise<void> {
     this.#isWanted = false;

@@ -1,14 +1,16 @@
-import { followSignals, systemClock, untilAborted } from '../../clock.js';
-import { ClosedError } from '../../errors.js';
+import type { PayoutProducer } from '../../control/payout-producer.js';
+import { randomInt } from 'node:crypto';
+import { followSignals, isAborted, systemClock, untilAborted } from '../../clock.js';
+import { ClosedError, PayoutError, WaitTimeoutError } from '../../errors.js';
 import type { Payout, ValidPayout } from '../../ledger/payout.js';
-import { causeChaos } from './cause-chaos.js';
-import { JITTER, openStage, type DemoStage } from './demo-stage.js';
-import { summarise, type DemoSummary } from './demo-summary.js';
+import { type EventPosition, readEvents } from '../../producer/events/payout-events.js';
+import { type DemoStage, JITTER, openStage } from './demo-stage.js';
+import { type DemoSummary, summarise } from './demo-summary.js';
 import type { DemoView } from './demo-view.js';
-import { followPayouts } from './follow-payouts.js';
+import type { DemoWorker } from './demo-worker.js';
 import { PayoutBoard } from './payout-board.js';
 
-export interface DemoOptions {
+interface DemoOptions {
   readonly payouts: readonly ValidPayout[];
   readonly chaos: boolean;
   /** Keep everything running after the summary, until `stop`. */
@@ -94,5 +96,101 @@ async function fetchPayouts({ producer }: DemoStage, payouts: readonly ValidPayo
   return found.map((payout, index) => {
     if (payout === undefined) throw new Error(`Payout ${payouts[index]?.payoutId ?? ''} was lost`);
     return payout;
+  });
+}
+
+interface Following {
+  readonly stage: DemoStage;
+  readonly board: PayoutBoard;
+  readonly view: DemoView;
+  readonly stop: AbortSignal;
+  /** When the demo started, on the clock's scale. */
+  readonly startedAt: number;
+}
+
+const CHECK_EVERY_MS = 100;
+const EVENTS_PER_CHECK = 1_000;
+/** Longer than any takeover or response takes here. */
+const STALLED_AFTER_MS = 30_000;
+
+/**
+ * Shows every change until all payouts are settled, the account is paused (only an operator resumes it), or the signal is
+ * aborted.
+ * @throws WaitTimeoutError when no payout has changed for too long
+ * @throws PayoutError when the worker exited
+ */
+async function followPayouts({ stage, board, view, stop, startedAt }: Following): Promise<void> {
+  let position: EventPosition = { afterEventId: '0-0' };
+  let movedAt = systemClock.now();
+  while (!board.isSettled && board.pausedReason === undefined) {
+    await systemClock.sleep(CHECK_EVERY_MS, stop);
+    if (isAborted(stop)) return;
+    const now = systemClock.now();
+    for (const event of await readEvents(stage.ledger, position, EVENTS_PER_CHECK)) {
+      position = { afterEventId: event.eventId };
+      movedAt = now;
+      const change = board.apply(event);
+      if (change !== undefined) view.change(change, now - startedAt);
+    }
+    const { smallestGapMs, meanGapMs } = stage.sandbox.stats();
+    const { pid: workerPid } = stage.worker;
+    view.draw({ rows: board.rows, elapsedMs: now - startedAt, smallestGapMs, meanGapMs, workerPid });
+    checkProgress(stage, now - movedAt);
+  }
+}
+
+function checkProgress({ worker }: DemoStage, idleMs: number): void {
+  if (worker.hasExited) throw new PayoutError('CLOSED', `The worker exited.\n${worker.readLogEnd()}`);
+  if (idleMs > STALLED_AFTER_MS) {
+    throw new WaitTimeoutError(`No payout has changed for ${STALLED_AFTER_MS / 1_000} s.\n${worker.readLogEnd()}`);
+  }
+}
+
+interface Chaos {
+  readonly worker: DemoWorker;
+  readonly producer: PayoutProducer;
+  readonly board: PayoutBoard;
+  readonly note: (text: string) => void;
+  readonly stop: AbortSignal;
+}
+
+const FEWEST_KILLS = 3;
+const MOST_KILLS = 8;
+const PAYOUTS_PER_KILL = 5;
+
+/** About the time from one payout to the next: a kill can hit any moment of a send. */
+const PERIOD_MS = 1_250;
+const KILL_CHECK_EVERY_MS = 20;
+
+/**
+ * Kills the worker at random moments throughout the run, and restarts it each time.
+ *
+ * Resolves after the last restart; the signal ends it between two kills.
+ */
+async function causeChaos({ worker, producer, board, note, stop }: Chaos): Promise<void> {
+  for (const sentCount of drawKillPoints(board.rows.length)) {
+    while (board.sentCount < sentCount && board.pausedReason === undefined && !isAborted(stop)) {
+      await systemClock.sleep(KILL_CHECK_EVERY_MS, stop);
+    }
+    await systemClock.sleep(randomInt(PERIOD_MS), stop);
+    if (isAborted(stop)) return;
+    const killed = worker.pid ?? 0;
+    await worker.kill();
+    // Nothing else writes to the ledger now, so this is exactly what the worker left behind.
+    const { payouts: cutOff } = await producer.list({ state: 'sending' });
+    worker.start();
+    const during = cutOff[0] === undefined ? 'between two sends' : `while it sent ${cutOff[0].payoutId}`;
+    note(`✖ worker ${killed} killed with SIGKILL ${during}; restarted as ${worker.pid ?? 0}`);
+  }
+}
+
+/** The number of sent payouts after which each kill comes: one in each stretch of the run except the last. */
+function drawKillPoints(payouts: number): number[] {
+  const kills = Math.min(MOST_KILLS, Math.max(FEWEST_KILLS, Math.round(payouts / PAYOUTS_PER_KILL)));
+  const stretch = payouts / (kills + 1);
+  return Array.from({ length: kills }, (_, index) => {
+    const first = Math.floor(index * stretch) + 1;
+    const last = Math.max(first, Math.floor((index + 1) * stretch));
+    return Math.min(payouts, randomInt(first, last + 1));
   });
 }

@@ -58,7 +58,7 @@ function judgeMissing(platformId: number, dir: string, view: SenderView): CheckR
     return problem(
       NAME,
       describeLostJournal(own, dir),
-      `A worker on this host waits.${where.join('')} Restore the file. If it is permanently lost, compare what waits with the gateway's records and run \`payouts journal adopt --account ${platformId} --reason WHY\`.`,
+      `A worker on this host waits.${where.join('')} Restore the file. If it is permanently lost, compare what waits with the gateway's records and run \`payouts audit adopt-journal --account ${platformId} --reason WHY\`.`,
     );
   }
   const sends = Math.max(view.sendCount, ...view.journals.map((known) => known.sends));

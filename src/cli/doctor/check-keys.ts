@@ -26,7 +26,7 @@ export interface KeysCheck {
 
 const NAME = 'keys';
 const FILE = 'PAYOUT_KEYS_FILE';
-const KEYGEN = 'payouts keygen NAME --person PERSON --out FILE --role';
+const KEYGEN = 'payouts keys generate NAME --person PERSON --out FILE --role';
 
 /** Whether only what is signed is sent, and the keyring and the worker's own key can be used now and in the next weeks. */
 export function checkKeys({ file, readWorkerKey }: KeysToCheck, clock: Pick<Clock, 'wallNow'>): KeysCheck {

@@ -51,7 +51,7 @@ export async function checkSignedJournal(
   const since = bornAt === now ? "the worker's first start" : showTime(bornAt);
   const ledger = new RedisSenderLedger(connection, 'reply');
   const { journals } = await peekSenderView(connection);
-  const fix = `Compare what waits with the gateway's records, then run \`payouts journal adopt --account ${platformId} --reason WHY\` on this host.`;
+  const fix = `Compare what waits with the gateway's records, then run \`payouts audit adopt-journal --account ${platformId} --reason WHY\` on this host.`;
   if (!(await cannotKnow({ ledger, journal, authority }, journals))) {
     const detail = `this host sends no payout that was signed before ${since}: the journal cannot know whether it was sent`;
     return warning(NAME, detail, fix);

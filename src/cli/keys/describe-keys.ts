@@ -44,7 +44,7 @@ export function warnOfKeys(keys: readonly KeyView[], now: number): string {
     .filter(({ status }) => status === 'expires soon')
     .map(({ name, notAfter = '' }) => {
       const left = formatCount(Math.floor((Date.parse(notAfter) - now) / DAY_MS), 'day');
-      return `Warning: the key "${name}" expires in ${left}, at ${notAfter}. Add a new key before (\`payouts keygen\`).\n`;
+      return `Warning: the key "${name}" expires in ${left}, at ${notAfter}. Add a new key before (\`payouts keys generate\`).\n`;
     });
   return lines.join('');
 }

@@ -1,5 +1,7 @@
 import Table from 'cli-table3';
+import { type PayoutState, STATE_TONE, type Tone } from '../../ledger/states.js';
 import { toPlainText } from '../../plain-text.js';
+import type { CliContext } from '../context/cli-context.js';
 
 const NOTHING = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' };
 const NO_LINES = {
@@ -31,4 +33,17 @@ export function formatTable(rows: readonly (readonly string[])[], rightAligned: 
   table.push(...rows.map((row) => row.map((cell) => cell.replaceAll('\n', toPlainText('\n')))));
   const lines = table.toString().split('\n');
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}
+
+const COLOUR = {
+  active: 'cyan',
+  good: 'green',
+  warning: 'yellow',
+  bad: 'red',
+  muted: 'dim',
+} as const satisfies Readonly<Record<Tone, keyof CliContext['colours']>>;
+
+/** A state in its colour: green is well, red has failed, yellow needs an operator. */
+export function colourState(state: PayoutState, colours: CliContext['colours'], text: string = state): string {
+  return colours[COLOUR[STATE_TONE[state]]](text);
 }

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
-import { followSignals, isAborted, type Clock } from '../../clock.js';
+import { type Clock, followSignals, isAborted } from '../../clock.js';
 import type { Logger } from '../../logger.js';
+import { exitNow } from '../context/cli-context.js';
 import { EXIT_CODES } from '../context/exit-code.js';
-import { STOP_MESSAGE } from './parent-process.js';
 
 /** A worker process, as far as it is watched over. */
 export interface PoolProcess extends Pick<ChildProcess, 'pid' | 'connected' | 'kill'> {
@@ -11,7 +11,7 @@ export interface PoolProcess extends Pick<ChildProcess, 'pid' | 'connected' | 'k
   once(event: 'exit', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
 }
 
-export interface ProcessPoolOptions {
+interface ProcessPoolOptions {
   readonly count: number;
   /** @param index - from 0 */
   readonly start: (index: number) => PoolProcess;
@@ -123,4 +123,31 @@ export class ProcessPool {
     this.#running.delete(child);
     return ended;
   }
+}
+
+/** What `payouts worker --processes` tells its processes when it is to stop. */
+const STOP_MESSAGE = 'stop';
+
+/** The hidden option of a process that was started by another one with `--processes`. */
+export const CHILD_FLAG = '--child';
+
+/**
+ * Aborted when the process that started this one with `--processes` says so, or is gone. A message is no signal: where
+ * systemd or a terminal signals the whole group as well, a child must not count that as a second signal. A parent that
+ * ends before its children do, although it told them to stop, got a second signal; then they end at once too.
+ */
+export function stoppedByParent(): AbortSignal {
+  const stop = new AbortController();
+  process.on('message', (message) => {
+    if (message === STOP_MESSAGE) stop.abort();
+  });
+  process.once('disconnect', () => {
+    if (stop.signal.aborted) exitNow(EXIT_CODES.failed);
+    stop.abort();
+  });
+  // It ended while this process was starting.
+  if (!process.connected) stop.abort();
+  // Else the channel would keep the process alive.
+  process.channel?.unref();
+  return stop.signal;
 }

@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
 import { z } from 'zod';
 import { systemClock } from '../../clock.js';
+import { type Environment, readSettings } from '../../config.js';
 import { createLogger } from '../../create-logger.js';
 import { InvalidConfigError, InvalidInputError } from '../../errors.js';
 import { parseInput } from '../../fields.js';
-import type { CliContext } from '../context/cli-context.js';
+import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
+import { readWorkerAccounts } from '../context/accounts.js';
+import { type CliContext, outliveHangup } from '../context/cli-context.js';
 import { CommandFailedError } from '../context/exit-code.js';
-import { outliveHangup } from '../context/stop-signal.js';
-import { CHILD_FLAG } from './parent-process.js';
-import { ProcessPool } from './process-pool.js';
-import { readWorkerSetup, type WorkerSetup } from './read-worker-setup.js';
+import { readWorkerKey } from '../context/signing.js';
+import { CHILD_FLAG, ProcessPool } from './process-pool.js';
 
 const PROCESSES_MAX = 64;
 const HIGHEST_PORT = 65_535;
@@ -70,4 +71,23 @@ function requireShareable({ accounts, settings: { healthPort } }: WorkerSetup, c
     const message = `must leave a port for each of ${count} processes: the last would have ${lastPort}, above ${HIGHEST_PORT}`;
     throw new InvalidConfigError([{ field: 'HEALTH_PORT', message }]);
   }
+}
+
+/** What a worker process runs with. */
+type WorkerSetup = ReturnType<typeof readWorkerSetup>;
+
+/** @throws InvalidConfigError with every problem; secrets are never shown */
+export function readWorkerSetup(environment: Environment) {
+  const settings = readSettings(
+    {
+      ...WORKER_SETTINGS,
+      ...WORKER_COMMAND_SETTINGS,
+      keysFile: CONTROL_SETTINGS.keysFile,
+      acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,
+    },
+    environment,
+  );
+  const accounts = readWorkerAccounts(environment);
+  const receiptKey = readWorkerKey(environment);
+  return { settings, accounts, receiptKey };
 }

@@ -64,7 +64,7 @@ export function findSigningKey(
   const needed = `${SIGNED_BY[role]} is signed by a key with the role ${role} (${names.join(', ') || 'the keyring has none'})`;
   if (found === undefined)
     throw new NotVerifiedError(
-      `The keyring has no such key. ${needed}; add it with \`payouts keygen\`, or give another key`,
+      `The keyring has no such key. ${needed}; add it with \`payouts keys generate\`, or give another key`,
     );
   if (name !== undefined && found.name !== name) {
     throw new NotVerifiedError(`The keyring names this key "${found.name}", not "${name}"`);

@@ -13,7 +13,7 @@ import { signWithSsh } from './ssh-signer.js';
 
 /** The key of an operator or an approver. Give either `keyFile` or `sshKeyFile`. */
 export interface ActSignerOptions {
-  /** An Ed25519 private key (PKCS#8, PEM) from `payouts keygen`. */
+  /** An Ed25519 private key (PKCS#8, PEM) from `payouts keys generate`. */
   readonly keyFile?: string | undefined;
   /**
    * An OpenSSH public key (`FILE.pub`, Ed25519). Its private key is in ssh-agent, on a hardware key or beside it. Signs

@@ -42,7 +42,7 @@ export function findReceiptKeyProblem(
     return `must be a key of the keyring (PAYOUT_KEYS_FILE), which has none of that name (got "${name}")`;
   if (entry.role !== 'worker') return `must be a key with the role worker, not ${entry.role} (got "${name}")`;
   if (entry.revoked)
-    return `must not be revoked in the keyring: make a new key with \`payouts keygen\` (got "${name}")`;
+    return `must not be revoked in the keyring: make a new key with \`payouts keys generate\` (got "${name}")`;
   if (isSameKey(privateKey, entry.public.key)) return undefined;
   return `must be the name of the key in PAYOUT_WORKER_KEY_FILE: the keyring has another public key under it (got "${name}")`;
 }

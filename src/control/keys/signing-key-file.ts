@@ -8,7 +8,7 @@ export interface SigningKey {
 }
 
 /**
- * Reads an Ed25519 private key (PKCS#8, PEM) from `payouts keygen`.
+ * Reads an Ed25519 private key (PKCS#8, PEM) from `payouts keys generate`.
  * @param mayBeOpen - see `readSecretFile`
  * @throws Error with the reason, never with its content
  */
@@ -33,7 +33,7 @@ function parsePem(text: string): KeyObject {
   try {
     return createPrivateKey(text);
   } catch {
-    throw new Error('holds no private key: a PKCS#8 PEM is expected, as `payouts keygen` writes it');
+    throw new Error('holds no private key: a PKCS#8 PEM is expected, as `payouts keys generate` writes it');
   }
 }
 

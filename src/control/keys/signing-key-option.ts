@@ -6,7 +6,7 @@ import { parsePrivateKey, type SigningKey } from './signing-key-file.js';
 /** A signing key for a producer's payouts or a worker's final states. */
 export interface SigningKeyOption {
   readonly name: string;
-  /** An Ed25519 private key, or its PEM (PKCS#8), from `payouts keygen`. */
+  /** An Ed25519 private key, or its PEM (PKCS#8), from `payouts keys generate`. */
   readonly privateKey: KeyObject | string;
 }
 

@@ -67,7 +67,7 @@ function checkGroup(
   const unable = persons.filter((person) => !approvers.has(person)).join(', ');
   if (able.length < quorum) {
     const has = able.length === 0 ? 'nobody' : `only ${able.join(', ')}`;
-    const fix = `Add a key of ${unable} (\`payouts keygen NAME --role approver\`)`;
+    const fix = `Add a key of ${unable} (\`payouts keys generate NAME --role approver\`)`;
     return {
       problem: `is ${quorum}, and of the group ${by} ${has} has a valid key of an approver. ${fix}`,
       warnings: [],

@@ -89,7 +89,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   #judgeJournal(issuedAt: number, expiresAt: number): SignedPermit | undefined {
     const { bornAt, prunedUpTo } = this.#options.journal;
     if (issuedAt < bornAt) {
-      const message = `It was signed before the send journal of this worker was begun (${new Date(bornAt).toISOString()}), which cannot know whether it was sent. If the gateway's records show that it was not, run \`payouts journal adopt\` on the worker's host, then \`payouts release\`.`;
+      const message = `It was signed before the send journal of this worker was begun (${new Date(bornAt).toISOString()}), which cannot know whether it was sent. If the gateway's records show that it was not, run \`payouts audit adopt-journal\` on the worker's host, then \`payouts release\`.`;
       return refuse({ kind: 'journal', reason: 'before_birth', message, isTampering: false });
     }
     if (expiresAt <= prunedUpTo) {

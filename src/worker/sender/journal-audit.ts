@@ -43,7 +43,7 @@ export const UNKNOWING_HINT =
 
 /** @param bornAt - wall clock, ms */
 export function describeUnadopted(bornAt: number): string {
-  return `Payouts wait that were signed before the send journal of this host began (${new Date(bornAt).toISOString()}), so it cannot know whether they were sent. A host whose journal knows may send them. Otherwise compare them with the gateway's records and run \`payouts journal adopt --reason WHY\` on this host.`;
+  return `Payouts wait that were signed before the send journal of this host began (${new Date(bornAt).toISOString()}), so it cannot know whether they were sent. A host whose journal knows may send them. Otherwise compare them with the gateway's records and run \`payouts audit adopt-journal --reason WHY\` on this host.`;
 }
 
 const GATEWAY_HINT =
@@ -190,7 +190,7 @@ export class JournalAudit {
     if (journal.ledger !== undefined) return undefined;
     const own = findOwnJournals(view, journalPlace.host);
     if (own.length === 0) return undefined;
-    return `Nothing is sent: ${describeLostJournal(own, journalPlace.dir)}. Stop the worker and restore the file, or set SEND_JOURNAL_DIR to its folder. If it is permanently lost, compare what waits with the gateway's records and run \`payouts journal adopt --reason WHY\` on this host.`;
+    return `Nothing is sent: ${describeLostJournal(own, journalPlace.dir)}. Stop the worker and restore the file, or set SEND_JOURNAL_DIR to its folder. If it is permanently lost, compare what waits with the gateway's records and run \`payouts audit adopt-journal --reason WHY\` on this host.`;
   }
 
   /** Binds a journal that is new on this host, or whose ledger was adopted elsewhere. */

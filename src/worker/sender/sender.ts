@@ -103,7 +103,7 @@ export class Sender {
         ? reportMismatch({ kind: 'journal', reason })
         : { kind: 'not_sent', reason };
     }
-    // Without this, an operator's `payouts journal adopt` would take effect after a restart only.
+    // Without this, an operator's `payouts audit adopt-journal` would take effect after a restart only.
     const conflict = authority && (await this.#check.judgeJournal());
     if (conflict !== undefined) return conflict;
     if (pause !== undefined) {

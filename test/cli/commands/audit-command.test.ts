@@ -95,7 +95,7 @@ describe('payouts audit verify', () => {
     for (const args of [
       ['audit', 'verify', '--offline'],
       ['audit', 'export', '--offline'],
-      ['journal', 'upgrade'],
+      ['audit', 'upgrade-journal'],
     ]) {
       const missing = await runInProcess(args, { GATEWAY_PLATFORM_ID: '2', SEND_JOURNAL_DIR: folder.dir });
       expect(missing).toMatchObject({ code: 3, stdout: '' });
@@ -135,10 +135,10 @@ describe('payouts audit export', () => {
   });
 });
 
-describe('payouts journal adopt', () => {
+describe('payouts audit adopt-journal', () => {
   it('states that nothing is missing; a process that has the journal open reads it', async () => {
     expect(journal.bornAt).toBeGreaterThan(0);
-    const { code, stdout } = await run('journal', 'adopt', '--yes', '--by', 'alice', '--reason', 'new account');
+    const { code, stdout } = await run('audit', 'adopt-journal', '--yes', '--by', 'alice', '--reason', 'new account');
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^Journal [0-9a-f]{12} counts as complete/),
@@ -154,11 +154,11 @@ describe('payouts journal adopt', () => {
 
   it('asks first, and makes a journal where there is none', async () => {
     const before = await folder.text();
-    const asked = await run('journal', 'adopt', '--reason', 'new account');
+    const asked = await run('audit', 'adopt-journal', '--reason', 'new account');
     expect(asked).toMatchObject({ code: 2, stderr: expect.stringMatching(/--yes: is required/) });
     expect(await folder.text()).toBe(before);
-    expect(await run('journal', 'adopt', '--yes')).toMatchObject({ code: 2 });
-    const made = await runInProcess(['journal', 'adopt', '--yes', '--json', '--reason', 'first start'], {
+    expect(await run('audit', 'adopt-journal', '--yes')).toMatchObject({ code: 2 });
+    const made = await runInProcess(['audit', 'adopt-journal', '--yes', '--json', '--reason', 'first start'], {
       GATEWAY_PLATFORM_ID: '2',
       SEND_JOURNAL_DIR: folder.dir,
     });
@@ -169,16 +169,16 @@ describe('payouts journal adopt', () => {
   });
 });
 
-describe('payouts journal upgrade', () => {
+describe('payouts audit upgrade-journal', () => {
   it('chains a journal of a former format, and changes nothing of one that is chained', async () => {
     const before = await folder.text();
-    const { stdout } = await run('journal', 'upgrade', '--json');
+    const { stdout } = await run('audit', 'upgrade-journal', '--json');
     expect(JSON.parse(stdout)).toEqual({ journalId: journal.journalId, bornAt: journal.bornAt });
     expect(await folder.text()).toBe(before);
     await folder.write([{ v: 2, journalId: 'abcdef012345' }, LEDGER, aSend('p', 1)]);
     expect((await verify()).report).toMatchObject({ unchained: 3, faults: [] });
     expect((await verify()).report['bornAt']).toBeUndefined();
-    expect((await run('journal', 'upgrade')).stdout).toMatch(
+    expect((await run('audit', 'upgrade-journal')).stdout).toMatch(
       /^Journal abcdef012345 has the format of this version and begins at /,
     );
     expect((await verify()).report).toMatchObject({ unchained: 3, lines: 4, faults: [], bornAt: expect.any(Number) });

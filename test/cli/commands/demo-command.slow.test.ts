@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DemoSummary } from '../../../src/cli/demo/demo-summary.js';
-import type { ForgeSummary } from '../../../src/cli/demo/forge/forge-summary.js';
-import type { PolicySummary } from '../../../src/cli/demo/policy/policy-summary.js';
 import { runCli } from '../../support/cli.js';
 import { startDemo } from '../demo/support/running-demo.js';
 
@@ -65,75 +63,6 @@ describe('payouts demo', () => {
     },
     60_000,
   );
-
-  it.concurrent(
-    'with --forge every attack succeeds without keys, and none with them',
-    async () => {
-      const demo = await startDemo(['--forge', '--json']);
-      const code = await demo.ended;
-      const { stdout, stderr } = demo.output();
-      expect({ code, stdout, stderr }).toMatchObject({ code: 0 });
-      const { ok, problems, attacks, books } = JSON.parse(stdout) as ForgeSummary;
-      expect({ ok, problems }).toEqual({ ok: true, problems: [] });
-      expect(attacks.map(({ attack, withKeys }) => [attack, withKeys.what])).toEqual([
-        ['address of a queued payout altered', 'held: bad_signature, event tampering'],
-        ['amount of a queued payout altered', 'held: bad_signature, event tampering'],
-        ['payout invented', 'held: unsigned'],
-        ['payout copied under a new id', 'held: bad_signature, event tampering'],
-        ['`completed` set back to `queued`', 'held: sent_before, event tampering'],
-        ['paid one shown as `rejected`', 'no receipt: the shop asked the gateway, paid once'],
-        ['never paid, shown as `completed`', 'verified: false, the shop did not book it'],
-        ["breaker's pause lifted", 'still paused: nobody signed the end of it'],
-      ]);
-      expect(attacks.map(({ withoutKeys }) => withoutKeys.succeeded)).toEqual(attacks.map(() => true));
-      expect(books.withKeys.map(({ addressTo, isAsOrdered }) => [addressTo, isAsOrdered])).toEqual([
-        ['customer-3', true],
-        ['customer-4', true],
-        ['customer-5', true],
-      ]);
-      expect(books.withoutKeys).toHaveLength(10);
-      expect(stderr).toMatch(/ s {2}without keys {2}attacker: payout invented\n/);
-      expect(stderr).not.toContain('\u001b');
-      expect(await demo.findRemains()).toEqual(NOTHING);
-    },
-    120_000,
-  );
-
-  it.concurrent('with --forge ends all it started on Ctrl-C', async () => {
-    const demo = await startDemo(['--forge']);
-    await demo.waitFor(/with keys {5}the worker starts/);
-    demo.kill('SIGINT', 'all');
-    expect(await demo.ended).toBe(1);
-    expect(demo.output().stdout).toBe('');
-    expect(demo.output().stderr).toMatch(/payouts: The demo was interrupted; .* stopped\n$/);
-    expect(await demo.findRemains()).toEqual(NOTHING);
-  });
-
-  it.concurrent(
-    'with --policy each rule holds, and the thief gets what two small payouts come to',
-    async () => {
-      const demo = await startDemo(['--policy', '--json']);
-      const code = await demo.ended;
-      const { stdout, stderr } = demo.output();
-      expect({ code, stdout, stderr }).toMatchObject({ code: 0 });
-      const { rules, stolen } = JSON.parse(stdout) as PolicySummary;
-      expect(rules.filter(({ held }) => !held)).toEqual([]);
-      expect(stolen).toEqual({ ordered: '53600', paid: '1800' });
-      expect(stderr).toMatch(/ s {2}Bob approves it\n/);
-      expect(await demo.findRemains()).toEqual(NOTHING);
-    },
-    120_000,
-  );
-
-  it.concurrent.each(['--forge', '--chaos', '--keep', '--payouts=3'])('refuses --policy with %s', async (option) => {
-    const { code, stderr } = await runCli(['demo', '--policy', option]);
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'--policy'") as unknown });
-  });
-
-  it.concurrent.each(['--chaos', '--keep', '--payouts=3'])('refuses --forge with %s', async (option) => {
-    const { code, stderr } = await runCli(['demo', '--forge', option]);
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'--forge'") as unknown });
-  });
 
   it.concurrent.each([
     { signal: 'SIGTERM', whom: 'demo', times: 1 },

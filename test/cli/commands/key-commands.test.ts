@@ -28,7 +28,18 @@ async function payouts(args: readonly string[], env: Record<string, string> = {}
 }
 
 async function keygen(...args: string[]): Promise<CliResult> {
-  return payouts(['keygen', 'shop', '--role', 'producer', '--person', 'Shop: "A" #1', '--out', keyFile, ...args]);
+  return payouts([
+    'keys',
+    'generate',
+    'shop',
+    '--role',
+    'producer',
+    '--person',
+    'Shop: "A" #1',
+    '--out',
+    keyFile,
+    ...args,
+  ]);
 }
 
 /** A key, and the keyring that has it. @returns the environment of who signs and verifies */
@@ -48,7 +59,7 @@ async function secretOf(file = keyFile): Promise<string> {
 const PAYOUT = ['--payout-id', 'p-1', '--payment-id', '6', '--amount', '12.50', '--address-to', 'TXYZ9'];
 const LINE = { payoutId: 'p-1', paymentId: 6, amount: '12.50', addressTo: 'TXYZ9', metadata: { b: 1, 1: 2 } };
 
-describe('payouts keygen', () => {
+describe('payouts keys generate', () => {
   it('writes a private key that only its owner reads, and prints the entry of the keyring', async () => {
     const { code, stdout, stderr } = await keygen();
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -75,7 +86,7 @@ describe('payouts keygen', () => {
   });
 
   it('names what is wrong, and writes nothing', async () => {
-    const args = ['keygen', '-', '--role', 'producer', '--person', ' a', '--out', keyFile];
+    const args = ['keys', 'generate', '-', '--role', 'producer', '--person', ' a', '--out', keyFile];
     const { code, stderr } = await account.run(...args);
     expect({ code, lines: stderr.split('\n') }).toEqual({
       code: 2,
@@ -85,7 +96,9 @@ describe('payouts keygen', () => {
         '',
       ],
     });
-    expect((await account.run('keygen', 'a', '--role', 'boss', '--person', 'a', '--out', keyFile)).code).toBe(2);
+    expect((await account.run('keys', 'generate', 'a', '--role', 'boss', '--person', 'a', '--out', keyFile)).code).toBe(
+      2,
+    );
     await expect(stat(keyFile)).rejects.toThrow('ENOENT');
   });
 });
@@ -98,7 +111,7 @@ describe('payouts keys check', () => {
 
   async function entry(name: string, more: object): Promise<object> {
     const out = join(dir, `${name}.pem`);
-    const args = ['keygen', name, '--role', 'operator', '--person', name, '--out', out, '--json'];
+    const args = ['keys', 'generate', name, '--role', 'operator', '--person', name, '--out', out, '--json'];
     return { ...(JSON.parse((await account.run(...args)).stdout) as object), ...more };
   }
 
@@ -162,10 +175,10 @@ describe('payouts keys check', () => {
 });
 
 describe('signing', () => {
-  it('of `payouts enqueue` is verified by `payouts verify`, and shown by `payouts get`', async () => {
+  it('of `payouts enqueue` is verified by `payouts keys verify`, and shown by `payouts get`', async () => {
     const env = await makeKeys();
     expect(await payouts(['enqueue', ...PAYOUT, '--requested-by', 'Ann'], env)).toMatchObject({ code: 0, stderr: '' });
-    const verified = await payouts(['verify', 'p-1'], env);
+    const verified = await payouts(['keys', 'verify', 'p-1'], env);
     expect(verified).toMatchObject({ code: 0, stderr: '' });
     expect(verified.stdout).toMatch(
       /^Payout p-1 is verified: signed by key "shop" of shop-a-1, requested by Ann, until /,
@@ -182,42 +195,42 @@ describe('signing', () => {
     const env = await makeKeys();
     await payouts(['enqueue', ...PAYOUT], env);
     await account.ledger.connection.redis.hset(account.ledger.connection.keys.payout('p-1'), 'amount', '13');
-    const { code, stdout, stderr } = await payouts(['verify', 'p-1', '--json'], env);
+    const { code, stdout, stderr } = await payouts(['keys', 'verify', 'p-1', '--json'], env);
     expect(code).toBe(5);
     expect(JSON.parse(stdout)).toMatchObject({ payoutId: 'p-1', verified: false, fault: 'bad_signature' });
     expect(stderr).toMatch(
       /^payouts: Payout p-1 is not verified\. The signature of key "shop" is not over this payout/,
     );
     await account.ledger.connection.redis.hset(account.ledger.connection.keys.payout('p-1'), 'metadata', '{');
-    expect(await payouts(['verify', 'p-1'], env)).toMatchObject({ code: 5, stdout: '' });
-    expect(await payouts(['verify', 'p-9'], env)).toMatchObject({ code: 3 });
+    expect(await payouts(['keys', 'verify', 'p-1'], env)).toMatchObject({ code: 5, stdout: '' });
+    expect(await payouts(['keys', 'verify', 'p-9'], env)).toMatchObject({ code: 3 });
     await account.enqueue('p-2');
-    expect(await payouts(['verify', 'p-2'], env)).toMatchObject({
+    expect(await payouts(['keys', 'verify', 'p-2'], env)).toMatchObject({
       code: 5,
       stderr: expect.stringContaining('It is not signed'),
     });
   });
 
-  it('of `payouts sign` needs no Redis, and is imported without the key', async () => {
+  it('of `payouts keys sign` needs no Redis, and is imported without the key', async () => {
     const env = await makeKeys();
     const later = { ...LINE, payoutId: 'p-2', reference: ' x ', notBefore: inHours(3), requestedBy: 'Ann' };
     const input = `${JSON.stringify(LINE)}\n${JSON.stringify(later)}\n`;
-    const signed = await payouts(['sign'], { ...env, REDIS_URL: 'redis://127.0.0.1:1' }, input);
+    const signed = await payouts(['keys', 'sign'], { ...env, REDIS_URL: 'redis://127.0.0.1:1' }, input);
     expect(signed).toMatchObject({ code: 0, stderr: '' });
     const file = join(dir, 'signed.jsonl');
     await writeFile(file, signed.stdout);
     expect(await payouts(['import', file, '--yes'])).toMatchObject({ code: 0 });
-    expect(await payouts(['verify', 'p-1'], env)).toMatchObject({ code: 0 });
-    expect(await payouts(['verify', 'p-2'], env)).toMatchObject({ code: 0 });
+    expect(await payouts(['keys', 'verify', 'p-1'], env)).toMatchObject({ code: 0 });
+    expect(await payouts(['keys', 'verify', 'p-2'], env)).toMatchObject({ code: 0 });
     expect(signed.stdout.split('\n')[0]).toMatch(
       /"amount":"12\.5".*"metadata":\{"1":2,"b":1\},"key":"shop","signature":"/,
     );
-    const again = await payouts(['sign', file], env);
+    const again = await payouts(['keys', 'sign', file], env);
     expect(again.code).toBe(0);
     expect(again.stdout).not.toBe(signed.stdout);
   });
 
-  it('of `payouts sign` names every row with an error, and then writes nothing', async () => {
+  it('of `payouts keys sign` names every row with an error, and then writes nothing', async () => {
     const env = await makeKeys();
     const rows = [
       LINE,
@@ -226,7 +239,7 @@ describe('signing', () => {
       { ...LINE, key: 'shop' },
     ];
     const input = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
-    const { code, stdout, stderr } = await payouts(['sign'], env, input);
+    const { code, stdout, stderr } = await payouts(['keys', 'sign'], env, input);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^line 2: payoutId: already used in line 1 with a different amount/m);
     expect(stderr).toMatch(/^line 3: notBefore: must be less than 7 days from now/m);
@@ -239,7 +252,7 @@ describe('signing', () => {
     const file = join(dir, 'payouts.csv');
     await writeFile(file, 'payout_id,payment_id,amount,address_to,requested_by\np-1,6,12.50,TXYZ9,Ann\n');
     expect(await payouts(['import', file, '--yes'], env)).toMatchObject({ code: 0 });
-    expect(await payouts(['verify', 'p-1', '--json'], env)).toMatchObject({
+    expect(await payouts(['keys', 'verify', 'p-1', '--json'], env)).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('"requestedBy":"Ann"'),
     });
@@ -292,7 +305,7 @@ describe('signing', () => {
     });
     await writeFile(accounts, JSON.stringify([{ ...own, signingKeyFile: 'shop.pem', signingKeyName: 'shop' }]));
     expect(await payouts(['enqueue', ...PAYOUT], env)).toMatchObject({ code: 0 });
-    expect(await payouts(['verify', 'p-1'], env)).toMatchObject({ code: 0 });
+    expect(await payouts(['keys', 'verify', 'p-1'], env)).toMatchObject({ code: 0 });
   });
 });
 

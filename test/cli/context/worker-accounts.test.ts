@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readPlatformIds, readWorkerAccounts } from '../../../src/cli/context/worker-accounts.js';
+import { readPlatformIds, readWorkerAccounts } from '../../../src/cli/context/accounts.js';
 
 let dir: string;
 let file: string;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import picocolors from 'picocolors';
-import type { DemoMoment } from '../../../src/cli/demo/demo-view.js';
-import { formatMoment } from '../../../src/cli/demo/format-moment.js';
+import { type DemoMoment, formatMoment } from '../../../src/cli/demo/demo-view.js';
 import type { BoardRow } from '../../../src/cli/demo/payout-board.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { matchPayments } from '../../../src/cli/demo/match-payments.js';
+import { matchPayments } from '../../../src/cli/demo/demo-summary.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import type { Payment } from '../../../src/sandbox/index.js';

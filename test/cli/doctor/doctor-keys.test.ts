@@ -51,7 +51,7 @@ describe('payouts doctor without a keyring', () => {
     expect(out).toContain(
       '! keys                     PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself\n',
     );
-    expect(out).toMatch(/→ .*docs\/control\.md.*`payouts keygen NAME .*--role producer`/);
+    expect(out).toMatch(/→ .*docs\/control\.md.*`payouts keys generate NAME .*--role producer`/);
     expect(out).not.toContain('signed journal');
   });
 
@@ -135,7 +135,7 @@ describe('payouts doctor with a keyring', () => {
 describe('payouts doctor reads in the send journal', () => {
   it('that what was signed before is not sent, until it is adopted', async () => {
     const before = await findWith([shop(), ann()]);
-    const adopt = `\`payouts journal adopt --account ${doctor.platformId} --reason WHY\``;
+    const adopt = `\`payouts audit adopt-journal --account ${doctor.platformId} --reason WHY\``;
     const first = "this host sends no payout that was signed before the worker's first start";
     expect(before).toEqual({ code: 0, found: [warningOf('signed journal', first, adopt)] });
     await (await openJournal()).close();

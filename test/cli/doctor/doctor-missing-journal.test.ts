@@ -82,7 +82,7 @@ describe("payouts doctor, where this host's journal has sends and is gone:", () 
     const { code, found } = await doctor.findings();
     expect([code, found]).toEqual([1, [MISSING, NO_SENDER]]);
     expect(found[0]?.detail).toContain(join(dir, 'journal'));
-    expect(found[0]?.fix).toMatch(/Restore the file.*journal adopt --account \d+ --reason WHY/);
+    expect(found[0]?.fix).toMatch(/Restore the file.*audit adopt-journal --account \d+ --reason WHY/);
   });
 
   it.each<[string, () => Promise<void>]>([

@@ -305,7 +305,7 @@ describe('the keyring', () => {
   ])('does not reach a quorum with a key %s', (_, bob) => {
     expect(problemsOf(() => read(keyringOf(approver(2, 'alice'), bob)))).toEqual([
       expect.stringMatching(
-        /rules\.0\.over\.approve\.quorum is 2, and of the group finance only alice has a valid key of an approver\. Add a key of bob, carol \(`payouts keygen NAME --role approver`\)$/,
+        /rules\.0\.over\.approve\.quorum is 2, and of the group finance only alice has a valid key of an approver\. Add a key of bob, carol \(`payouts keys generate NAME --role approver`\)$/,
       ),
     ]);
   });

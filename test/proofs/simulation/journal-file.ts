@@ -30,7 +30,7 @@ export class JournalFile {
     return last !== undefined && 'paused' in last;
   }
 
-  /** As `payouts journal adopt`. */
+  /** As `payouts audit adopt-journal`. */
   declareComplete(at: number): void {
     this.lines.push({ complete: { at, by: 'ann', reason: 'nothing is missing' } });
   }

@@ -80,7 +80,7 @@ export class SimWorker {
 
   /** Its journal cannot know what was sent before. */
   get isUnadopted(): boolean {
-    return this.mismatch?.includes('payouts journal adopt') === true;
+    return this.mismatch?.includes('payouts audit adopt-journal') === true;
   }
 
   get #epoch(): number {

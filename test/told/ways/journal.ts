@@ -60,7 +60,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
     },
     told: {
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      readyz: { status: 503, words: 'payouts journal adopt' },
+      readyz: { status: 503, words: 'payouts audit adopt-journal' },
       doctor: { exit: 1, check: 'journal and ledger', words: 'knows a journal of this host that has sends' },
     },
   },

@@ -81,7 +81,7 @@ export const SIGNED_WAYS: readonly Way[] = [
       }),
     told: {
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      readyz: { status: 503, words: 'payouts journal adopt' },
+      readyz: { status: 503, words: 'payouts audit adopt-journal' },
       doctor: {
         exit: 1,
         check: 'signed journal',

@@ -59,7 +59,7 @@ function startSigned(name: string): LoopRig {
   return rig;
 }
 
-const WAITS = { role: 'refused', reason: expect.stringContaining('payouts journal adopt') as unknown };
+const WAITS = { role: 'refused', reason: expect.stringContaining('payouts audit adopt-journal') as unknown };
 
 describe('a worker with a keyring, whose journal was not adopted', () => {
   it('takes no lease while payouts wait that were signed before its journal began, and holds none', async () => {

@@ -120,7 +120,7 @@ export class SignedUsers {
     this.#options.world.note(() => `operator: ${payoutId} ${from} → ${to} ${rejection?.kind ?? ''}`);
   }
 
-  /** `payouts journal adopt`, on each host where it is true. @returns whether it is true on all */
+  /** `payouts audit adopt-journal`, on each host where it is true. @returns whether it is true on all */
   #declareComplete(): boolean {
     const { control, hosts, world } = this.#options;
     const files = hosts().map(({ file }) => file);

@@ -1,0 +1,193 @@
+import type { PayoutOperator } from '../../control/payout-operator.js';
+import type { PayoutProducer, PayoutProducerOptions } from '../../control/payout-producer.js';
+import type { ArchiveFolder } from '../../archive/archive-files.js';
+import { systemClock, within } from '../../clock.js';
+import { readConfig } from '../../config.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
+import { InvalidConfigError, NotFoundError, NotVerifiedError, PayoutError } from '../../errors.js';
+import type { GatewayClient } from '../../gateway/gateway-client.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import { type Payout, UnreadableRecordError } from '../../ledger/payout.js';
+import { type AccountConnectionOptions, type LedgerAccess, openLedger } from '../../queues/open-ledger.js';
+import type { CliContext } from './cli-context.js';
+import { nameFlags } from './flags.js';
+
+/**
+ * How the account of the environment is opened.
+ * @throws InvalidConfigError when the environment is not usable
+ */
+function readAccountOptions({ environment, logger }: CliContext): AccountConnectionOptions {
+  const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'GATEWAY_PLATFORM_ID'], environment);
+  return {
+    redisUrl: config.REDIS_URL,
+    redisReplicas: config.REDIS_REPLICAS,
+    platformId: config.GATEWAY_PLATFORM_ID,
+    logger,
+  };
+}
+
+/**
+ * Runs `use` with the ledger of the environment's account, and closes it on every way out.
+ * @throws InvalidConfigError when the environment is not usable; what `use` throws
+ */
+export async function withAccount<Result>(
+  context: CliContext,
+  use: (account: LedgerAccess) => Promise<Result>,
+): Promise<Result> {
+  const account = openLedger(readAccountOptions(context));
+  try {
+    return await use(account);
+  } finally {
+    await account.close();
+  }
+}
+
+/**
+ * Runs `use` with the operator of the environment's account, and closes it on every way out. Input errors name the flags.
+ * @param signer - signs what workers with a keyring require
+ * @throws InvalidConfigError when the environment is not usable; what `use` throws
+ */
+export async function withOperator<Result>(
+  context: CliContext,
+  use: (operator: PayoutOperator) => Promise<Result>,
+  signer?: ActSigner,
+): Promise<Result> {
+  const { PayoutOperator } = await import('../../control/payout-operator.js');
+  const operator = new PayoutOperator({ ...readAccountOptions(context), signer });
+  try {
+    return await nameFlags(async () => use(operator));
+  } finally {
+    await operator.close();
+  }
+}
+
+/**
+ * Runs `use` with the producer of the environment's account, and closes it on every way out.
+ * @param signing - the key of a command that enqueues; the others need none
+ * @throws InvalidConfigError when the environment is not usable; what `use` throws
+ */
+export async function withProducer<Result>(
+  context: CliContext,
+  use: (producer: PayoutProducer) => Promise<Result>,
+  signing: Pick<PayoutProducerOptions, 'signingKey' | 'audience' | 'checkAddresses'> = {},
+): Promise<Result> {
+  const { PayoutProducer } = await import('../../control/payout-producer.js');
+  const producer = new PayoutProducer({ ...readAccountOptions(context), ...signing });
+  try {
+    return await use(producer);
+  } finally {
+    await producer.close();
+  }
+}
+
+/**
+ * Runs `use` with the gateway of the environment's account, and closes it on every way out.
+ * @throws InvalidConfigError when the environment is not usable; what `use` throws
+ */
+export async function withGateway<Result>(
+  { environment }: CliContext,
+  use: (gateway: GatewayClient) => Promise<Result>,
+): Promise<Result> {
+  const names = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY', 'GATEWAY_TIMEOUT_MS'] as const;
+  const config = readConfig(names, environment);
+  const [{ createGatewayClient }, { silentLogger }] = await Promise.all([
+    import('../../gateway/gateway-client.js'),
+    import('../../logger.js'),
+  ]);
+  const gateway = createGatewayClient({
+    baseUrl: config.GATEWAY_BASE_URL,
+    platformId: config.GATEWAY_PLATFORM_ID,
+    secretKey: config.GATEWAY_SECRET_KEY,
+    timeoutMs: config.GATEWAY_TIMEOUT_MS,
+    clock: systemClock,
+    // A call that fails throws, and what it throws is shown.
+    logger: silentLogger,
+  });
+  try {
+    return await use(gateway);
+  } finally {
+    gateway.close();
+  }
+}
+
+/**
+ * A payout as Redis has it: of a record that somebody has altered, the fields may make no sense.
+ * @throws NotFoundError; NotVerifiedError when the record cannot be read
+ */
+export async function readPayout(ledger: PayoutLedger, payoutId: string): Promise<Payout> {
+  try {
+    return await ledger.require(payoutId);
+  } catch (error) {
+    if (error instanceof UnreadableRecordError) throw new NotVerifiedError(error.message);
+    throw error;
+  }
+}
+
+/** A file can be checked without Redis. */
+const READ_WITHIN_MS = 2_000;
+
+/** The names of the gateway's currencies, as the sender cached them; none where they cannot be read: ids are shown then. */
+export async function readCurrencies(context: CliContext): Promise<readonly Currency[]> {
+  const { readGatewayFacts } = await import('../../ledger/gateway-facts.js');
+  try {
+    const reading = withAccount(context, async ({ ledger }) => (await readGatewayFacts(ledger.connection)).currencies);
+    return (await within(READ_WITHIN_MS, reading)) ?? [];
+  } catch (error) {
+    if (error instanceof PayoutError) return [];
+    throw error;
+  }
+}
+
+/** Where the send journal of the environment's account is. */
+export interface JournalFolder {
+  readonly dir: string;
+  readonly platformId: number;
+}
+
+/** @throws InvalidConfigError when the environment is not usable */
+export function readJournalFolder({ environment }: CliContext): JournalFolder {
+  const config = readConfig(['SEND_JOURNAL_DIR', 'GATEWAY_PLATFORM_ID'], environment);
+  return { dir: config.SEND_JOURNAL_DIR, platformId: config.GATEWAY_PLATFORM_ID };
+}
+
+/** Why a command that only reads, or changes what is there, finds nothing. */
+export function noJournal({ dir, platformId }: JournalFolder): NotFoundError {
+  return new NotFoundError(
+    `No send journal of account ${platformId} in ${dir}. Run the command on the worker's host, with its SEND_JOURNAL_DIR`,
+  );
+}
+
+/**
+ * Where the archive of the environment's account is; undefined where the environment names none.
+ * @throws InvalidConfigError when the environment is not usable
+ */
+export function readArchiveFolder({ environment }: Pick<CliContext, 'environment'>): ArchiveFolder | undefined {
+  const config = readConfig(['PAYOUT_ARCHIVE_DIR', 'GATEWAY_PLATFORM_ID'], environment);
+  const dir = config.PAYOUT_ARCHIVE_DIR;
+  return dir === undefined ? undefined : { dir, platformId: config.GATEWAY_PLATFORM_ID };
+}
+
+/** As {@link readArchiveFolder}. @throws InvalidConfigError also where the environment names none */
+export function requireArchiveFolder(context: Pick<CliContext, 'environment'>): ArchiveFolder {
+  const folder = readArchiveFolder(context);
+  if (folder !== undefined) return folder;
+  const message = 'is required with --archived: the folder of the worker, on its host';
+  throw new InvalidConfigError([{ field: 'PAYOUT_ARCHIVE_DIR', message }]);
+}
+
+/**
+ * Runs `work`, which reads the archive.
+ * @throws InvalidConfigError where a file or the folder cannot be read; else what `work` throws
+ */
+export async function namingArchive<Result>(folder: ArchiveFolder, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const { syscall, message: cause } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    const { folderPath } = await import('../../archive/archive-files.js');
+    const message = `${folderPath(folder)} cannot be read: ${cause}. Name the folder of the worker, and run the command as a user who may read it`;
+    throw new InvalidConfigError([{ field: 'PAYOUT_ARCHIVE_DIR', message }]);
+  }
+}

@@ -1,0 +1,218 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { partialAccountSettingsSchema } from '../../account-settings.js';
+import { type Environment, mayReadOpenSecrets, readConfig, readSettings } from '../../config.js';
+import { InvalidConfigError, InvalidInputError } from '../../errors.js';
+import { parseInput, platformIdField, toProblem } from '../../fields.js';
+import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../../settings.js';
+import { readSecretFile } from '../../trusted-file.js';
+import type { AccountOptions } from '../../worker/payout-worker.js';
+
+/** Which accounts a command is about: `all` are those of the accounts file, where none is chosen. */
+export type AccountScope = 'one' | 'all' | 'none';
+
+type FileAccount = ReturnType<typeof parseAccountsFile>[number];
+
+/** Which account a command is about. */
+export type ChosenAccount =
+  | { readonly kind: 'chosen'; readonly environment: Environment }
+  /** Nothing says which of several. Some commands can do without: for the others GATEWAY_PLATFORM_ID is missing. */
+  | { readonly kind: 'open'; readonly environment: Environment; readonly platformIds: readonly number[] };
+
+/**
+ * The account of `--account`, the one of GATEWAY_PLATFORM_ID, or the only one of the accounts file. The environment that comes
+ * back has its settings under their variables.
+ * @param given - what `--account` says
+ * @throws InvalidInputError when there is no such account; InvalidConfigError when the accounts file is not usable
+ */
+export function chooseAccount(
+  environment: Environment,
+  given: string | undefined,
+  scope: 'one' | 'all',
+): ChosenAccount {
+  const asked = given === undefined ? undefined : parseAccount(given);
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  if (file === undefined) return chosen(asked === undefined ? environment : chooseOnly(environment, asked));
+  if (scope === 'all' && asked === undefined) return chosen(environment);
+  const accounts = parseAccountsFile(file);
+  const platformIds = accounts.map(({ platformId }) => platformId);
+  const ofEnvironment = environment['GATEWAY_PLATFORM_ID'] || undefined;
+  const only = platformIds.length === 1 ? platformIds[0] : undefined;
+  const wanted = asked ?? (ofEnvironment === undefined ? only : Number(ofEnvironment));
+  if (wanted === undefined) return { kind: 'open', environment, platformIds };
+  const found = accounts.find(({ platformId }) => platformId === wanted);
+  if (found !== undefined) return chosen(toEnvironment(environment, found, file));
+  if (String(wanted) === ofEnvironment) return chosen(environment);
+  const message = `is not in PAYOUT_ACCOUNTS_FILE, which has ${platformIds.join(', ')} (got "${wanted}")`;
+  throw new InvalidInputError([{ field: '--account', message }]);
+}
+
+/** The error of a command that needs an account, where the choice is open: it names the accounts that there are. */
+export function nameAccounts(error: unknown, account: ChosenAccount): unknown {
+  if (account.kind === 'chosen' || !(error instanceof InvalidConfigError)) return error;
+  if (!error.problems.some(({ field }) => field === ACCOUNT_IDENTITY.platformId.variable)) return error;
+  const message = `is required: PAYOUT_ACCOUNTS_FILE has the accounts ${account.platformIds.join(', ')}`;
+  return new InvalidConfigError([{ field: '--account', message }]);
+}
+
+function chosen(environment: Environment): ChosenAccount {
+  return { kind: 'chosen', environment };
+}
+
+function parseAccount(text: string): number {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : text;
+  return parseInput(z.object({ '--account': platformIdField }), { '--account': number })['--account'];
+}
+
+/** The environment has an account of its own, whose secret is not that of another. */
+function chooseOnly(environment: Environment, chosen: number): Environment {
+  const own = environment['GATEWAY_PLATFORM_ID'] || undefined;
+  if (own === undefined || own === String(chosen)) return { ...environment, GATEWAY_PLATFORM_ID: String(chosen) };
+  const message = `is not the account of GATEWAY_PLATFORM_ID, which is ${own} (got "${chosen}")`;
+  throw new InvalidInputError([{ field: '--account', message }]);
+}
+
+function toEnvironment(
+  environment: Environment,
+  { platformId, baseUrl, secretKeyFile, signingKeyFile, signingKeyName, ...settings }: FileAccount,
+  file: string,
+): Environment {
+  const variables = Object.fromEntries(
+    Object.entries(settings).map(([name, value]): [string, string] => [
+      ACCOUNT_SETTINGS[name as keyof typeof ACCOUNT_SETTINGS].variable,
+      String(value),
+    ]),
+  );
+  const signing =
+    signingKeyFile === undefined
+      ? {}
+      : {
+          [CONTROL_SETTINGS.signingKeyFile.variable]: resolve(dirname(file), signingKeyFile),
+          [CONTROL_SETTINGS.signingKeyName.variable]: signingKeyName,
+        };
+  const secretKey = ACCOUNT_IDENTITY.secretKey.variable;
+  return {
+    ...environment,
+    PAYOUT_ACCOUNTS_FILE: undefined,
+    ...variables,
+    ...signing,
+    [ACCOUNT_IDENTITY.platformId.variable]: String(platformId),
+    [ACCOUNT_IDENTITY.baseUrl.variable]: baseUrl,
+    [secretKey]: undefined,
+    [`${secretKey}_FILE`]: resolve(dirname(file), secretKeyFile),
+  };
+}
+
+/** One account in an accounts file: its identity, and what differs from the environment. */
+const fileAccountSchema = z
+  .strictObject({
+    platformId: ACCOUNT_IDENTITY.platformId.rule,
+    baseUrl: ACCOUNT_IDENTITY.baseUrl.rule,
+    /** Relative to the accounts file. */
+    secretKeyFile: z.string().min(1, 'must not be empty'),
+    /** Relative to the accounts file; in place of `PAYOUT_SIGNING_KEY_FILE`, and so is the name. */
+    signingKeyFile: CONTROL_SETTINGS.signingKeyFile.rule.optional(),
+    signingKeyName: CONTROL_SETTINGS.signingKeyName.rule.optional(),
+    ...partialAccountSettingsSchema.shape,
+  })
+  .superRefine(({ signingKeyFile, signingKeyName }, context) => {
+    if ((signingKeyFile === undefined) === (signingKeyName === undefined)) return;
+    const [given, missing] =
+      signingKeyName === undefined ? ['signingKeyFile', 'signingKeyName'] : ['signingKeyName', 'signingKeyFile'];
+    context.addIssue({ code: 'custom', path: [missing], message: `is required, because ${given} is set`, input: '' });
+  });
+
+const accountsFileSchema = z
+  .array(fileAccountSchema)
+  .min(1, 'must name at least one account')
+  .refine((accounts) => new Set(accounts.map(({ platformId }) => platformId)).size === accounts.length, {
+    error: 'must name each platformId once',
+  });
+
+/**
+ * The accounts of a worker process: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment.
+ * @throws InvalidConfigError with every problem; secrets are never shown
+ */
+export function readWorkerAccounts(environment: Environment): AccountOptions[] {
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  if (file === undefined) return [readSettings({ ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS }, environment)];
+  const settings = readSettings(ACCOUNT_SETTINGS, environment);
+  return readAccountsFile(file, mayReadOpenSecrets(environment)).map((account) => ({ ...settings, ...account }));
+}
+
+/**
+ * Which accounts there are: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment. Their secrets are not read.
+ * @throws InvalidConfigError with every problem
+ */
+export function readPlatformIds(environment: Environment): number[] {
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  if (file === undefined) return [readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID];
+  return parseAccountsFile(file).map(({ platformId }) => platformId);
+}
+
+/**
+ * The policy of each account of {@link readPlatformIds} that has one.
+ * @throws InvalidConfigError with every problem
+ */
+export function readPolicyFiles(environment: Environment): ReadonlyMap<number, string> {
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  const { policyFile: common } = readSettings({ policyFile: ACCOUNT_SETTINGS.policyFile }, environment);
+  const accounts =
+    file === undefined
+      ? readPlatformIds(environment).map((platformId) => ({ platformId, policyFile: undefined }))
+      : parseAccountsFile(file);
+  return new Map(
+    accounts.flatMap(({ platformId, policyFile = common }) =>
+      policyFile === undefined ? [] : [[platformId, policyFile] as const],
+    ),
+  );
+}
+
+function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[] {
+  // A worker signs no payouts: it passes over the signing key.
+  return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({
+    ...account,
+    secretKey: readSecretKey(resolve(dirname(file), secretKeyFile), account.platformId, mayBeReadable),
+  }));
+}
+
+/**
+ * The accounts of a file, with the paths of their policies as this process finds them. Their secrets are not read.
+ * @throws InvalidConfigError with every problem
+ */
+export function parseAccountsFile(file: string): z.output<typeof accountsFileSchema> {
+  const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
+  if (!parsed.success) {
+    throw new InvalidConfigError(
+      parsed.error.issues
+        .map(toProblem)
+        .map(({ field, message }) => ({ field: `PAYOUT_ACCOUNTS_FILE ${field}`, message })),
+    );
+  }
+  return parsed.data.map(({ policyFile, ...account }) =>
+    policyFile === undefined ? account : { ...account, policyFile: resolve(dirname(file), policyFile) },
+  );
+}
+
+function readJsonFile(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new InvalidConfigError([
+      { field: 'PAYOUT_ACCOUNTS_FILE', message: `cannot be read: ${(error as Error).message}` },
+    ]);
+  }
+}
+
+function readSecretKey(file: string, platformId: number, mayBeReadable: boolean): string {
+  const field = `secretKeyFile of account ${platformId}`;
+  let secret: string;
+  try {
+    secret = readSecretFile(file, mayBeReadable);
+  } catch (error) {
+    throw new InvalidConfigError([{ field, message: (error as Error).message }]);
+  }
+  if (secret === '') throw new InvalidConfigError([{ field, message: 'is empty' }]);
+  return secret;
+}

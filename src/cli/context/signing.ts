@@ -1,0 +1,330 @@
+import { audienceOf } from '../../account-settings.js';
+import type { PayoutProducerOptions } from '../../control/payout-producer.js';
+import type { Command } from 'commander';
+import { type Environment, mayReadOpenSecrets, readConfig } from '../../config.js';
+import { systemClock } from '../../clock.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
+import { openAudience, type Audience } from '../../control/keys/audience.js';
+import { readKeyringFile } from '../../control/keys/keyring-file.js';
+import type { BoundKeyring, Keyring } from '../../control/keys/keyring.js';
+import type { LoadedPolicy } from '../../control/policy/policy-file.js';
+import { readSigningKey, type SigningKey } from '../../control/keys/signing-key-file.js';
+import type { ReceiptVerdict } from '../../control/intents/verify-receipt.js';
+import { InvalidConfigError, InvalidInputError, NotVerifiedError } from '../../errors.js';
+import type { Payout } from '../../ledger/payout.js';
+import type { JudgedApproval } from '../../control/approvals/approvable-payout.js';
+import type { ReceiptVerifier } from '../../control/intents/receipt-verifier.js';
+import { parseAccountsFile, readPlatformIds } from './accounts.js';
+import type { CliContext } from './cli-context.js';
+import { nameFlags } from './flags.js';
+
+/** With which key an operator signs. */
+export interface SigningFlags {
+  readonly key?: string;
+  readonly sshKey?: string;
+  readonly keyName?: string;
+}
+
+/** The part of a command's help that is about signing. */
+export const SIGNING_HELP = `
+Where PAYOUT_KEYS_FILE is set, the decision is signed with the key of an operator: --key for a private key, as \`payouts keys generate\`
+writes it, --ssh-key for the public file of a key in ssh-agent, on a hardware key (ed25519-sk) or beside it. Workers with a
+keyring send again, and end a pause that they keep, on nothing else. Without PAYOUT_KEYS_FILE, --key-name says what the workers' keyring calls the key.
+Exit code 5: no key was given, or its signature would not count; nothing was changed.
+`;
+
+/** Adds `--key`, `--ssh-key` and `--key-name` to a command. @param role - of the key's owner, for the help */
+export function addSigningOptions(command: Command, role: 'an operator' | 'an approver' = 'an operator'): Command {
+  return command
+    .option('--key <file>', `sign with this private key (PEM) of ${role}`)
+    .option('--ssh-key <file>', 'sign with the OpenSSH key of this public file, through ssh-agent or a hardware key')
+    .option('--key-name <name>', 'what the keyring calls the key (default: found by the key itself)');
+}
+
+/**
+ * Opens the key with which a decision is signed.
+ * @returns undefined where nothing is signed: no keyring, and no key given
+ * @throws NotVerifiedError when the keyring asks for a key and none is given, or its signature would not count
+ * @throws InvalidInputError when the key cannot be used; InvalidConfigError when the keyring cannot
+ */
+export async function openSigner(
+  { environment, writeError }: CliContext,
+  { key, sshKey, keyName }: SigningFlags,
+): Promise<ActSigner | undefined> {
+  const { PAYOUT_KEYS_FILE: keysFile } = readConfig(['PAYOUT_KEYS_FILE'], environment);
+  if (key === undefined && sshKey === undefined) {
+    if (keyName !== undefined) {
+      throw new InvalidInputError([
+        { field: '--key-name', message: 'belongs to --key or --ssh-key, which is missing' },
+      ]);
+    }
+    if (keysFile === undefined) return undefined;
+    throw new NotVerifiedError(
+      'PAYOUT_KEYS_FILE is set, so decisions are signed by an operator: give --key FILE (a private key) or --ssh-key FILE.pub (ssh-agent, a hardware key). Nothing was changed',
+    );
+  }
+  const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'PAYOUT_KEYS_FILE');
+  const audience = readAudience(environment);
+  // Most commands sign nothing.
+  const { openActSigner } = await import('../../control/keys/open-act-signer.js');
+  return nameFlags(() =>
+    openActSigner({
+      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, audience, environment, onMessage: writeError },
+      allowReadableSecrets: mayReadOpenSecrets(environment),
+    }),
+  );
+}
+
+/**
+ * Opens the key with which approvals are signed.
+ * @returns undefined where no key is given
+ * @throws NotVerifiedError when the keyring has not the key, or not as an approver's; InvalidInputError when it cannot be used
+ */
+export async function openApprover(
+  { environment, writeError }: CliContext,
+  { key, sshKey, keyName }: SigningFlags,
+  keyring: BoundKeyring,
+): Promise<ActSigner | undefined> {
+  if (key === undefined && sshKey === undefined) return undefined;
+  const { audience } = keyring;
+  const { openApprovalSigner } = await import('../../control/keys/open-act-signer.js');
+  return nameFlags(() =>
+    openApprovalSigner({
+      ...{ keyFile: key, sshKeyFile: sshKey, keyring, keyName, audience, environment, onMessage: writeError },
+      allowReadableSecrets: mayReadOpenSecrets(environment),
+    }),
+  );
+}
+
+/** Who signs, as a question or a result says it: `key ann-laptop (Ann)`. */
+export function describeSigner({ name, person }: ActSigner): string {
+  return person === undefined ? `key ${name}` : `key ${name} (${person})`;
+}
+
+/** What a question says behind the decision; empty where nothing is signed. */
+export function describeSigning(signer: ActSigner | undefined): string {
+  return signer === undefined ? '' : `, signed with ${describeSigner(signer)}`;
+}
+
+const SIGNING_FILE = 'PAYOUT_SIGNING_KEY_FILE';
+const WORKER_FILE = 'PAYOUT_WORKER_KEY_FILE';
+
+/**
+ * The key with which the environment's account signs payouts; undefined where they are not signed.
+ * @throws InvalidConfigError when there is a name without a file or a file without a name, or the file cannot be used
+ */
+export function readEnvironmentKey(environment: Environment): SigningKey | undefined {
+  const config = readConfig([SIGNING_FILE, 'PAYOUT_SIGNING_KEY_NAME'], environment);
+  return readKey(
+    environment,
+    [SIGNING_FILE, config[SIGNING_FILE]],
+    ['PAYOUT_SIGNING_KEY_NAME', config.PAYOUT_SIGNING_KEY_NAME],
+  );
+}
+
+/**
+ * The key with which a worker signs final states; undefined where they are not signed.
+ * @throws InvalidConfigError as {@link readEnvironmentKey}
+ */
+export function readWorkerKey(environment: Environment): SigningKey | undefined {
+  const config = readConfig([WORKER_FILE, 'PAYOUT_WORKER_KEY_NAME'], environment);
+  return readKey(
+    environment,
+    [WORKER_FILE, config[WORKER_FILE]],
+    ['PAYOUT_WORKER_KEY_NAME', config.PAYOUT_WORKER_KEY_NAME],
+  );
+}
+
+type Given = readonly [variable: string, value: string | undefined];
+
+function readKey(
+  environment: Environment,
+  [fileVariable, file]: Given,
+  [nameVariable, name]: Given,
+): SigningKey | undefined {
+  if (file === undefined && name === undefined) return undefined;
+  if (file === undefined) {
+    throw invalid(fileVariable, `is required, because ${nameVariable} is set: the file of that key`);
+  }
+  if (name === undefined) {
+    throw invalid(nameVariable, `is required, because ${fileVariable} is set: the key's name in the keyring`);
+  }
+  try {
+    return { name, privateKey: readSigningKey(file, mayReadOpenSecrets(environment)) };
+  } catch (error) {
+    throw invalid(fileVariable, `${file} ${(error as Error).message}`);
+  }
+}
+
+/**
+ * How the environment's account signs payouts, and for which environment; both undefined where they are not signed.
+ * @throws InvalidConfigError as {@link readEnvironmentKey}, and where nothing says for which environment
+ */
+export function readSigning(environment: Environment): Pick<PayoutProducerOptions, 'signingKey' | 'audience'> {
+  const signingKey = readEnvironmentKey(environment);
+  return { signingKey, audience: signingKey && readAudience(environment) };
+}
+
+/** As {@link readEnvironmentKey}, for a command that does nothing without a key. @throws InvalidConfigError */
+export function requireSigningKey(environment: Environment): SigningKey {
+  const key = readEnvironmentKey(environment);
+  if (key === undefined)
+    throw invalid(SIGNING_FILE, 'is required: the file of the key that signs, see `payouts keys generate`');
+  return key;
+}
+
+function invalid(field: string, message: string): InvalidConfigError {
+  return new InvalidConfigError([{ field, message }]);
+}
+
+const KEYS_FILE = 'PAYOUT_KEYS_FILE';
+
+/** Whether operators sign their decisions here. @throws InvalidConfigError when the setting is not usable */
+export function hasKeyring(environment: Environment): boolean {
+  return readConfig([KEYS_FILE], environment)[KEYS_FILE] !== undefined;
+}
+
+/**
+ * The keyring of the environment's account; undefined where there is none.
+ * @throws InvalidConfigError when it cannot be used, or nothing says which environment's signatures count
+ */
+export function findKeyring(environment: Environment): BoundKeyring | undefined {
+  return hasKeyring(environment) ? requireKeyring(environment) : undefined;
+}
+
+/** As {@link findKeyring}, for a command that needs it. @throws InvalidConfigError when there is none, too */
+export function requireKeyring(environment: Environment): BoundKeyring {
+  return requireKeys(environment).for(readOpenAudience(environment));
+}
+
+/** The keys alone, of any account. @throws InvalidConfigError when there are none, or they cannot be used */
+export function requireKeys(environment: Environment): Keyring {
+  const { [KEYS_FILE]: path } = readConfig([KEYS_FILE], environment);
+  if (path !== undefined) return readKeyringFile(path, KEYS_FILE);
+  throw new InvalidConfigError([
+    { field: KEYS_FILE, message: 'is required: the keyring, with the public keys that count' },
+  ]);
+}
+
+const POLICY_FILE = 'PAYOUT_POLICY_FILE';
+
+/** A policy, and the keyring with which it was compared. */
+interface PolicyAndKeys {
+  readonly loaded: LoadedPolicy;
+  /** Undefined where nothing has to be signed. */
+  readonly keyring: Keyring | undefined;
+}
+
+/**
+ * The policy of the environment's account.
+ * @throws InvalidConfigError when there is none, or it or the keyring cannot be used
+ */
+export async function requirePolicy(environment: Environment): Promise<PolicyAndKeys> {
+  // First: of several accounts, it says that one has to be chosen.
+  const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
+  const { [POLICY_FILE]: file } = readConfig([POLICY_FILE], environment);
+  if (file === undefined) {
+    throw new InvalidConfigError([{ field: POLICY_FILE, message: 'is required: the policy of the account' }]);
+  }
+  return readPolicy(file, platformId, POLICY_FILE, environment);
+}
+
+/** The policy of the environment's account; undefined where there is none. @throws InvalidConfigError when it cannot be used */
+export async function findPolicy(environment: Environment): Promise<LoadedPolicy | undefined> {
+  if (readConfig([POLICY_FILE], environment)[POLICY_FILE] === undefined) return undefined;
+  return (await requirePolicy(environment)).loaded;
+}
+
+/**
+ * Reads a policy before it is used: of any account, where the environment names none.
+ * @throws InvalidConfigError when it or the keyring cannot be used
+ */
+export async function readPolicyDraft(file: string, environment: Environment): Promise<PolicyAndKeys> {
+  return readPolicy(file, findAccount(environment), 'file', environment);
+}
+
+async function readPolicy(
+  file: string,
+  platformId: number | undefined,
+  field: string,
+  environment: Environment,
+): Promise<PolicyAndKeys> {
+  const { readPolicyFile } = await import('../../control/policy/policy-file.js');
+  const { [KEYS_FILE]: keysFile } = readConfig([KEYS_FILE], environment);
+  const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, KEYS_FILE);
+  return { loaded: readPolicyFile(file, { platformId, keyring, field }), keyring };
+}
+
+function findAccount(environment: Environment): number | undefined {
+  try {
+    return readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID;
+  } catch (error) {
+    if (error instanceof InvalidConfigError) return undefined;
+    throw error;
+  }
+}
+
+/** Says of a payout's approvals whether they count. */
+export type ApprovalJudge = (payout: Payout) => readonly JudgedApproval[];
+
+/**
+ * Judges approvals with the keyring of the environment; undefined where there is no keyring.
+ * @throws InvalidConfigError when the keyring cannot be used
+ */
+export async function openApprovalJudge(environment: Environment): Promise<ApprovalJudge | undefined> {
+  const keyring = findKeyring(environment);
+  if (keyring === undefined) return undefined;
+  const { judgeApprovals } = await import('../../control/approvals/approvable-payout.js');
+  const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
+  return (payout) => judgeApprovals(payout, { platformId, keyring, now: Date.now() });
+}
+
+/**
+ * Verifies the receipts of the environment's account with its keyring; undefined where there is no keyring.
+ * @throws InvalidConfigError when the keyring cannot be used
+ */
+export async function openReceiptVerifier(environment: Environment): Promise<ReceiptVerifier | undefined> {
+  const keyring = findKeyring(environment);
+  if (keyring === undefined) return undefined;
+  const { ReceiptVerifier } = await import('../../control/intents/receipt-verifier.js');
+  return new ReceiptVerifier(readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID, keyring);
+}
+
+/** What was found out of a receipt, in words; undefined where there is nothing to say. */
+export function describeReceipt(verdict: ReceiptVerdict | undefined): string | undefined {
+  if (verdict === undefined) return undefined;
+  return verdict.kind === 'verified' ? `verified by worker ${verdict.signer.name}` : `NOT VERIFIED: ${verdict.message}`;
+}
+
+/**
+ * For which environment the environment's account signs.
+ * @throws InvalidConfigError when nothing says so, or a setting is not usable
+ */
+export function readAudience(environment: Environment): string {
+  const { GATEWAY_PLATFORM_ID: platformId, PAYOUT_AUDIENCE: audience } = readConfig(
+    ['GATEWAY_PLATFORM_ID', 'PAYOUT_AUDIENCE'],
+    environment,
+  );
+  const hasUrl = audience === undefined && Boolean(environment['GATEWAY_BASE_URL']);
+  const baseUrl = hasUrl ? readConfig(['GATEWAY_BASE_URL'], environment).GATEWAY_BASE_URL : undefined;
+  return audienceOf({ platformId, audience, baseUrl });
+}
+
+/** For which environment signatures count. @throws InvalidConfigError as {@link readAudience} */
+export function readOpenAudience(environment: Environment): Audience {
+  const { PAYOUT_ACCEPT_UNBOUND_UNTIL: until } = readConfig(['PAYOUT_ACCEPT_UNBOUND_UNTIL'], environment);
+  return openAudience(readAudience(environment), until, systemClock);
+}
+
+/**
+ * For which environment each account of {@link readPlatformIds} signs.
+ * @throws InvalidConfigError with every problem
+ */
+export function readAudiences(environment: Environment): ReadonlyMap<number, string> {
+  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  if (file === undefined) return new Map(readPlatformIds(environment).map((id) => [id, readAudience(environment)]));
+  const { PAYOUT_AUDIENCE: common } = readConfig(['PAYOUT_AUDIENCE'], environment);
+  return new Map(
+    parseAccountsFile(file).map((account) => [account.platformId, audienceOf({ audience: common, ...account })]),
+  );
+}

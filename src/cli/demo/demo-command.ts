@@ -1,0 +1,95 @@
+import type { Command } from 'commander';
+import picocolors from 'picocolors';
+import { InvalidInputError } from '../../errors.js';
+import type { CliContext } from '../context/cli-context.js';
+import { CommandFailedError, EXIT_CODES } from '../context/exit-code.js';
+import { createLineView, createTableView, type DemoView } from './demo-view.js';
+import { callersOf, formatHints, formatKept, formatSummary } from './format-summary.js';
+import { DEMO_FILE, readDemoPayouts } from './read-demo-payouts.js';
+import { runDemo } from './run-demo.js';
+
+const HELP_AFTER = `
+Starts its own Redis, sandbox gateway (with network jitter) and worker, sends the payouts of
+${DEMO_FILE},
+shows their progress, and reports at the end whether the promises held. It stops everything that it started and touches
+nothing else.
+
+Exit code 0: all payouts completed (with --chaos: or unknown), none less than 1000 ms after another, none twice.
+
+Examples:
+  payouts demo
+  payouts demo --chaos
+  payouts demo --payouts 60 --json
+  payouts demo --keep
+`;
+
+const MOST_PAYOUTS = 1_000;
+
+interface Flags {
+  readonly payouts?: string;
+  readonly chaos?: true;
+  readonly keep?: true;
+  readonly json?: true;
+}
+
+/** Defines `payouts demo`. */
+export function defineDemoCommand(command: Command, context: CliContext): void {
+  command
+    .option('--payouts <number>', 'how many payouts; the file is repeated as needed (default: the whole file)')
+    .option('--chaos', 'kill the worker with SIGKILL at random moments and start it again')
+    .option('--keep', 'keep everything running after the summary, until Ctrl-C')
+    .option('--json', 'print the summary as one JSON object')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (flags: Flags) => demonstrate(context, flags));
+}
+
+async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: Flags): Promise<void> {
+  const { environment, colours } = context;
+  const callers = callersOf(environment['npm_lifecycle_event']);
+  const count = payouts === undefined ? undefined : parseCount(payouts);
+  const stop = stopSignal(context);
+  const { ok } = await runDemo({
+    payouts: await readDemoPayouts(DEMO_FILE, stop, count),
+    chaos: chaos === true,
+    keep: keep === true,
+    path: environment['PATH'] ?? '',
+    view: createView(context),
+    stop,
+    onSummary: (summary, stage) => {
+      if (json) context.writeJson(keep ? { ...summary, environment: stage.environment } : summary);
+      else context.write(formatSummary(summary, callers, colours));
+      if (keep) context.writeError(formatKept(stage, callers));
+      else if (!json) context.write(formatHints(callers, DEMO_FILE));
+    },
+  });
+  if (!ok) throw new CommandFailedError('The promises did not hold');
+}
+
+function parseCount(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MOST_PAYOUTS) return Number(text);
+  const message = `must be a whole number from 1 to ${MOST_PAYOUTS} (got "${text}")`;
+  throw new InvalidInputError([{ field: '--payouts', message }]);
+}
+
+/** Progress goes to stderr: whether that is a terminal decides how it is shown. */
+function createView({ environment, writeError }: CliContext): DemoView {
+  const { stderr } = process;
+  if (!stderr.isTTY || environment['TERM'] === 'dumb') return createLineView(writeError);
+  return createTableView(stderr, picocolors.createColors((environment['NO_COLOR'] ?? '') === ''));
+}
+
+/** The first signal stops everything in order; a second one exits at once, but still stops Redis and the worker. */
+function stopSignal(context: CliContext): AbortSignal {
+  const exitAtOnce = (): void => process.exit(EXIT_CODES.failed);
+  let signals = 0;
+  const onSignal = (): void => {
+    signals += 1;
+    if (signals > 1) exitAtOnce();
+  };
+  // Stays: at a moment without a listener a second signal would end this process before it has stopped the others.
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  const stop = context.stopSignal();
+  // The terminal was closed.
+  process.once('SIGHUP', exitAtOnce);
+  return stop;
+}

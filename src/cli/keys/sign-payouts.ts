@@ -1,0 +1,73 @@
+import { setImmediate } from 'node:timers/promises';
+import { systemClock } from '../../clock.js';
+import { readConfig } from '../../config.js';
+import { InvalidInputError } from '../../errors.js';
+import { formatCount } from '../../format.js';
+import type { NewPayout } from '../../ledger/payout.js';
+import { CHUNK_SIZE } from '../../producer/payout-intake.js';
+import { PayoutSigner } from '../../control/intents/payout-signer.js';
+import type { CliContext } from '../context/cli-context.js';
+import { readAudience, requireSigningKey } from '../context/signing.js';
+import { checkRows } from '../import/check-rows.js';
+import { openSource } from '../import/open-source.js';
+import { PayoutSpool } from '../import/payout-spool.js';
+import { RowMessages } from '../import/row-messages.js';
+
+/**
+ * Signs the payouts of a file, and writes them as JSON lines.
+ * @throws InvalidConfigError without a key; InvalidInputError when any row has an error: then nothing is written; StoppedError
+ */
+export async function signPayouts(path: string, context: CliContext): Promise<void> {
+  const { environment } = context;
+  const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
+  const signer = new PayoutSigner({
+    ...{ key: requireSigningKey(environment), platformId, audience: readAudience(environment), clock: systemClock },
+  });
+  const spool = await PayoutSpool.create();
+  try {
+    await checkSource(path, signer, spool, context);
+    await writeSigned(spool, signer, context);
+  } finally {
+    await spool.close();
+  }
+}
+
+/** @throws InvalidInputError when any row has an error, which were written; StoppedError */
+async function checkSource(path: string, signer: PayoutSigner, spool: PayoutSpool, context: CliContext): Promise<void> {
+  const signal = context.stopSignal();
+  const source = await openSource(path, signal);
+  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
+  const { rows, payouts, invalid } = await checkRows(source, {
+    batch: undefined,
+    spool,
+    checksums: readConfig(['PAYOUT_CHECK_ADDRESSES'], context.environment).PAYOUT_CHECK_ADDRESSES,
+    check: (payout) => {
+      signer.check(withoutSignature(payout));
+    },
+    onProblem: (line, { field, message }) => {
+      messages.add(`line ${line}: ${field}: ${message}`);
+    },
+    onProgress: () => undefined,
+    signal,
+  });
+  messages.end();
+  if (invalid > 0) {
+    const message = `${invalid} of ${formatCount(rows, 'row')} ${invalid === 1 ? 'has' : 'have'} errors, nothing was signed; fix them`;
+    throw new InvalidInputError([{ field: source.name, message }]);
+  }
+  if (payouts === 0) throw new InvalidInputError([{ field: source.name, message: 'contains no payouts' }]);
+}
+
+async function writeSigned(spool: PayoutSpool, signer: PayoutSigner, context: CliContext): Promise<void> {
+  let written = 0;
+  for await (const { payout } of spool.read()) {
+    const { signed, ...fields } = signer.sign(withoutSignature(payout));
+    context.writeJson({ ...fields, ...signed });
+    written += 1;
+    if (written % CHUNK_SIZE === 0) await setImmediate();
+  }
+}
+
+function withoutSignature(payout: NewPayout): NewPayout {
+  return payout.signed === undefined ? payout : { ...payout, signed: undefined };
+}

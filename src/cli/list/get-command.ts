@@ -1,0 +1,181 @@
+import type { Command } from 'commander';
+import { folderPath } from '../../archive/archive-files.js';
+import type { ArchiveKey } from '../../archive/archive-index.js';
+import { findArchived } from '../../archive/find-archived.js';
+import type { ArchivedPayout } from '../../archive/read-archive.js';
+import { NotFoundError } from '../../errors.js';
+import { isSameTxhash } from '../../fields.js';
+import { formatMoney, formatTime, formatTimeUtc } from '../../format.js';
+import { journalPath } from '../../journal/journal-files.js';
+import type { JournalEntry } from '../../journal/journal-line.js';
+import { readItems } from '../../journal/read-journal.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { HistoryEntry, Payout } from '../../ledger/payout.js';
+import { readAudited } from '../../ledger/read-audited.js';
+import { STATE_MEANING } from '../../ledger/states.js';
+import { describeApproval, describeUnverified } from '../approvals/describe-approvable.js';
+import { describeOutcome } from '../audit/compare-send.js';
+import {
+  namingArchive,
+  readArchiveFolder,
+  readCurrencies,
+  readJournalFolder,
+  withAccount,
+  withProducer,
+} from '../context/account.js';
+import type { CliContext } from '../context/cli-context.js';
+import { describeReceipt, openApprovalJudge, openReceiptVerifier } from '../context/signing.js';
+import { colourState, formatTable } from '../output/format-table.js';
+import { toPayoutJson } from '../output/payout-json.js';
+
+const GET_HELP_AFTER = `
+With PAYOUT_KEYS_FILE it says of a payout that is completed or failed whether a worker of the keyring signed that (verified in
+--json). The other states are not signed. Of each approval it says whether it counts now.
+
+A payout that PAYOUT_RETENTION_DAYS removed from Redis is found in PAYOUT_ARCHIVE_DIR, on the worker's host; "archived in"
+(--json: archivedIn) is its file.
+
+Examples:
+  payouts get invoice-77
+  payouts get invoice-77 --json | jq .history
+  payouts get --txhash 3f1c…
+`;
+
+/** Defines `payouts get`. */
+export function defineGetCommand(command: Command, context: CliContext): void {
+  command
+    .argument('[payoutId]', 'the payout')
+    .option('--txhash <txhash>', 'find it by its transaction instead')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', GET_HELP_AFTER)
+    .action(async (payoutId: string | undefined, flags: { txhash?: string; json?: true }) => {
+      const { txhash, json } = flags;
+      if ((payoutId === undefined) === (txhash === undefined)) command.error('error: give a payoutId or --txhash');
+      const verifier = await openReceiptVerifier(context.environment);
+      const key = txhash === undefined ? { payoutId: payoutId ?? '' } : { txhash };
+      const present = await withProducer(context, (producer) =>
+        'txhash' in key ? producer.getByTxhash(key.txhash) : producer.get(key.payoutId),
+      );
+      const found = present ?? (await requireRemoved(context, key));
+      const payout = verifier?.mark(found) ?? found;
+      const receipt = describeReceipt(verifier?.judge(found));
+      const judged = (await openApprovalJudge(context.environment))?.(found);
+      if (json) context.writeJson(toPayoutJson(payout, judged));
+      else {
+        const approvals = judged?.map(describeApproval) ?? found.approvals?.map(describeUnverified) ?? [];
+        context.write(formatPayout(payout, context.colours, await readCurrencies(context), receipt, approvals));
+      }
+    });
+}
+
+/**
+ * A payout that is not in Redis (any more), from the archive.
+ * @throws NotFoundError saying where it may be; InvalidConfigError when the environment is not usable
+ */
+async function requireRemoved(context: CliContext, key: ArchiveKey): Promise<ArchivedPayout> {
+  const folder = readArchiveFolder(context);
+  const onDamage = (message: string): void => {
+    context.writeError(`${message}.\n`);
+  };
+  const found = folder && (await namingArchive(folder, async () => findArchived(folder, key, { onDamage })));
+  if (found !== undefined) return found;
+  const place = folder && folderPath(folder);
+  throw new NotFoundError(
+    'txhash' in key ? await noTxhash(context, key.txhash, place) : await noPayout(context, key.payoutId, place),
+  );
+}
+
+async function noTxhash(context: CliContext, txhash: string, place: string | undefined): Promise<string> {
+  const notFound = `No payout has txhash ${txhash}${place === undefined ? '' : `, in Redis or in the archive ${place}`}`;
+  const sends = await describeSends(context, ({ outcome }) => {
+    return outcome?.kind === 'accepted' && isSameTxhash(outcome.txhash, txhash);
+  });
+  return sends === '' ? notFound : `${notFound}. ${sends}\`payouts audit verify\` compares both`;
+}
+
+async function noPayout(context: CliContext, payoutId: string, place: string | undefined): Promise<string> {
+  const state = await withAccount(context, async ({ ledger }) => {
+    const [record] = await readAudited(ledger.connection, [payoutId]);
+    return record?.kind === 'removed' ? record.state : undefined;
+  });
+  const sends = await describeSends(context, (send) => send.payoutId === payoutId);
+  if (state === undefined) {
+    const lost = `${sends}Redis has lost its record: \`payouts audit verify\` compares both`;
+    return `Payout ${payoutId} not found${sends === '' ? '' : `. ${lost}`}`;
+  }
+  const removed = `Payout ${payoutId} was ${state}, and PAYOUT_RETENTION_DAYS removed it from Redis`;
+  return place === undefined
+    ? `${removed}. ${sends}If the worker had PAYOUT_ARCHIVE_DIR it is there: run the command on the worker's host with the same PAYOUT_ARCHIVE_DIR`
+    : `${removed}. ${sends}It is not in the archive ${place}: each host has what its own worker removed, and nothing from before PAYOUT_ARCHIVE_DIR was set`;
+}
+
+/** Redis may say what is not so. Empty where the journal is on another host, or has forgotten the payout. */
+async function describeSends(context: CliContext, isWanted: (send: JournalEntry) => boolean): Promise<string> {
+  const { dir, platformId } = readJournalFolder(context);
+  const sends: string[] = [];
+  for await (const item of readItems(journalPath(dir, platformId))) {
+    if (!('payoutId' in item) || !isWanted(item)) continue;
+    const { paymentId, amount, addressTo } = item.request;
+    const at = formatTimeUtc(new Date(item.at).toISOString());
+    const what = `attempt ${item.attempt} of ${item.payoutId}: ${amount} of payment_id ${paymentId} to ${addressTo} at ${at}`;
+    sends.push(`The send journal has ${what}, ${describeOutcome(item)}. `);
+  }
+  return sends.join('');
+}
+
+type Colours = CliContext['colours'];
+
+/**
+ * One payout as text: all its fields, then its history.
+ * @param receipt - who signed its final state, where that was verified
+ * @param approvals - what was said of it, one line each
+ */
+function formatPayout(
+  payout: Payout & { readonly archivedIn?: string },
+  colours: Colours,
+  currencies: readonly Currency[],
+  receipt?: string,
+  approvals: readonly string[] = [],
+): string {
+  const { state } = payout;
+  const facts: readonly [name: string, value: string | number | undefined][] = [
+    ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
+    ['payment id', payout.paymentId],
+    ['address', payout.addressTo],
+    ['symbol', payout.symbol],
+    ['txhash', payout.txhash],
+    ['paid too late as', payout.lateTxhash],
+    ['fee', payout.fee],
+    ['receipt', receipt],
+    ['held', payout.held && `${payout.held.kind} (${payout.held.reason}): ${payout.held.message}`],
+    ...approvals.map((approval): [string, string] => ['approval', approval]),
+    ['message', payout.message],
+    ['send attempts', payout.attempt],
+    ['reference', payout.reference],
+    ['batch', payout.batch],
+    ['priority', payout.priority],
+    ['not before', payout.notBefore],
+    ['requested by', payout.requestedBy],
+    ['signed by', payout.signed?.key],
+    ['signed until', payout.signed?.expiresAt],
+    ['archived in', payout.archivedIn],
+    ['metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata)],
+  ];
+  const rows = facts.flatMap(([name, value]) => (value === undefined ? [] : [['', colours.dim(name), String(value)]]));
+  const history = payout.history.map((entry) => formatEntry(entry, colours));
+  return [
+    `${colours.bold(payout.payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n\n`,
+    formatTable(rows),
+    `\nHistory (UTC)\n`,
+    formatTable(history),
+  ].join('');
+}
+
+function formatEntry({ at, to, by, reason }: HistoryEntry, colours: Colours): string[] {
+  return [
+    '',
+    formatTime(at),
+    colourState(to, colours),
+    [by === undefined ? '' : `by ${by}`, reason ?? ''].filter(Boolean).join(': '),
+  ];
+}

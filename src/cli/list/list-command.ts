@@ -1,0 +1,233 @@
+import { type Command, Option } from 'commander';
+import type { ArchiveFolder } from '../../archive/archive-files.js';
+import { NotFoundError } from '../../errors.js';
+import { type CsvOptions, formatCsvHeader, formatCsvRows } from '../../format-csv.js';
+import { formatMoney, formatTime, shorten } from '../../format.js';
+import { findPayouts, type PayoutFilter } from '../../ledger/find-payouts.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { listPayouts } from '../../ledger/payout-queries.js';
+import { lastMessage, type Payout } from '../../ledger/payout.js';
+import { PAYOUT_STATES } from '../../ledger/states.js';
+import type { ReceiptVerifier } from '../../control/intents/receipt-verifier.js';
+import { namingArchive, readCurrencies, requireArchiveFolder, withAccount } from '../context/account.js';
+import type { CliContext } from '../context/cli-context.js';
+import { parseLimit } from '../context/flags.js';
+import { openReceiptVerifier } from '../context/signing.js';
+import { startProgress } from '../import/progress.js';
+import { colourState, formatTable } from '../output/format-table.js';
+import { toPayoutJson } from '../output/payout-json.js';
+import { findInArchive } from './find-in-archive.js';
+import { type FilterFlags, isSearch, readFilter } from './read-filter.js';
+
+interface Flags extends FilterFlags {
+  readonly limit: string;
+  readonly all?: true;
+  readonly archived?: true;
+  readonly json?: true;
+  readonly csv?: true;
+  /** Off with `--no-quote-formulas`. */
+  readonly quoteFormulas: boolean;
+}
+
+const PAGE_SIZE = 500;
+
+const HELP_AFTER = `
+With --state or --batch alone, payouts come in the order in which they came into the state, or were accepted into the batch.
+With any other filter they are searched for, the newest first: those that came into their present state last. A payout must
+meet all filters that are given. --since and --until are about when it came into its present state.
+
+With --archived they are those that PAYOUT_RETENTION_DAYS removed from Redis, from PAYOUT_ARCHIVE_DIR on the worker's host:
+the newest day first, by the day (UTC) on which they came into their last state. All filters may be used, or none. Files of days
+outside --since and --until are not opened; in --json archivedIn is the file.
+
+--csv writes the columns of \`payouts import\`, then state, txhash, fee, message, batch, created_at, updated_at and
+late_txhash. \`payouts import\` refuses those: the payouts have been enqueued before, so take them out only to enqueue
+the rows in another account. A text that a spreadsheet would run as a formula (it begins with = + - @) gets an apostrophe
+in front, which \`payouts import\` takes off again; for another program --no-quote-formulas leaves it as it is.
+
+With PAYOUT_KEYS_FILE each line of --json says in verified of a payout that is completed or failed whether a worker of the keyring
+signed that.
+
+Examples:
+  payouts list --state unknown
+  payouts list --state completed --since 2030-01-31 --until 2030-02-01 --all --csv > january-31.csv
+  payouts list --address TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf
+  payouts list --reference INV-77 --amount 12.5
+  payouts list --batch 2030-01-salaries --all --json > salaries.jsonl
+  payouts list --batch 2030-01-salaries --all --csv > salaries-results.csv
+  payouts list --archived --since 2029-01-01 --until 2029-02-01 --all --json > january-2029.jsonl
+`;
+
+/** Defines `payouts list`. */
+export function defineListCommand(command: Command, context: CliContext): void {
+  command
+    .addOption(new Option('--state <state>', 'payouts in this state').choices(PAYOUT_STATES))
+    .option('--batch <name>', 'payouts of this batch')
+    .option('--address <address>', 'payouts to this address, with its destination tag or without')
+    .option('--reference <text>', 'payouts whose reference has this text in it')
+    .option('--amount <amount>', 'payouts of this amount')
+    .option('--since <time>', 'that came into their state at this time or later (2030-01-31, 2030-01-31T09:00:00Z)')
+    .option('--until <time>', 'that came into their state before this time')
+    .option('--archived', 'payouts that were removed from Redis, from PAYOUT_ARCHIVE_DIR')
+    .option('--limit <number>', 'maximum number of payouts to print', '50')
+    .option('--all', 'all of them')
+    .option('--json', 'print each payout as one line of JSON')
+    .addOption(new Option('--csv', 'print them as CSV, for a spreadsheet or `payouts import`').conflicts('json'))
+    .option('--no-quote-formulas', 'with --csv: leave texts as they are that a spreadsheet would run')
+    .addHelpText('after', HELP_AFTER)
+    .action(async (flags: Flags) => {
+      const filter = readFilter(flags);
+      if (Object.keys(filter).length === 0 && !flags.archived) {
+        command.error('error: give --state, --batch, --address, --reference, --amount, --since, --until or --archived');
+      }
+      const archive = flags.archived && requireArchiveFolder(context);
+      const limit = flags.all ? Infinity : parseLimit(flags.limit);
+      const isTable = !flags.json && !flags.csv;
+      const write = await chooseWriter(flags, isTable ? await readCurrencies(context) : [], context);
+      const more = await withAccount(context, async ({ ledger: { connection } }) =>
+        archive !== undefined
+          ? namingArchive(archive, async () => listArchive(connection, archive, { filter, limit }, context, write))
+          : isSearch(filter)
+            ? searchPages(connection, { filter, limit }, context, write)
+            : listPages(connection, { filter, limit }, context, write),
+      );
+      if (more) context.writeError(`More payouts follow: use a larger --limit, or --all.\n`);
+    });
+}
+
+async function chooseWriter(
+  { json, csv, quoteFormulas: safe }: Flags,
+  currencies: readonly Currency[],
+  { environment }: CliContext,
+): Promise<WritePayouts> {
+  if (json) return createLineWriter(await openReceiptVerifier(environment));
+  return csv ? createCsvWriter({ safe }) : createTableWriter(currencies);
+}
+
+interface Selection {
+  readonly filter: PayoutFilter;
+  readonly limit: number;
+}
+
+/** @returns whether more payouts follow. @throws NotFoundError when no payout is in the batch */
+async function listPages(
+  connection: LedgerConnection,
+  { filter: { state, batch }, limit }: Selection,
+  context: CliContext,
+  write: WritePayouts,
+): Promise<boolean> {
+  const index = batch === undefined ? { ...(state === undefined ? {} : { state }) } : { batch };
+  let left = limit;
+  let cursor: { readonly cursor?: string } = {};
+  for (;;) {
+    const { payouts, next } = await listPayouts(connection, { ...index, ...cursor, limit: Math.min(left, PAGE_SIZE) });
+    if (batch !== undefined && payouts.length === 0 && left === limit) {
+      throw new NotFoundError(`Batch ${batch} not found`);
+    }
+    write(payouts, context);
+    left -= payouts.length;
+    if (next === undefined) return false;
+    if (left <= 0) return (await listPayouts(connection, { ...index, cursor: next, limit: 1 })).payouts.length > 0;
+    cursor = { cursor: next };
+  }
+}
+
+/** @returns whether there may be more */
+async function searchPages(
+  connection: LedgerConnection,
+  { filter, limit }: Selection,
+  context: CliContext,
+  write: WritePayouts,
+): Promise<boolean> {
+  const progress = startProgress('Searching ', undefined, context.terminal.output);
+  const found: Payout[] = [];
+  const flush = (): void => {
+    if (found.length === 0) return;
+    progress.stop();
+    write(found.splice(0), context);
+  };
+  try {
+    let [left, searched] = [limit, 0];
+    let after: string | undefined;
+    do {
+      const page = await findPayouts(connection, filter, { limit: Math.min(left, PAGE_SIZE), after });
+      found.push(...page.payouts);
+      left -= page.payouts.length;
+      searched += page.searched;
+      after = page.next;
+      progress.update(searched);
+      // Few at a time would be a table each.
+      if (found.length >= PAGE_SIZE) flush();
+    } while (after !== undefined && left > 0);
+    flush();
+    return after !== undefined;
+  } finally {
+    progress.stop();
+  }
+}
+
+/** @returns whether more payouts follow */
+async function listArchive(
+  connection: LedgerConnection,
+  archive: ArchiveFolder,
+  { filter, limit }: Selection,
+  context: CliContext,
+  write: WritePayouts,
+): Promise<boolean> {
+  const warned = new Set<string>();
+  const warn = (message: string): void => {
+    if (!warned.has(message)) context.writeError(`${message}.\n`);
+    warned.add(message);
+  };
+  let left = limit;
+  // One more than is shown tells whether more follow.
+  const options = { pageSize: Math.min(limit + 1, PAGE_SIZE), onDamage: warn };
+  for await (const payouts of findInArchive(connection, archive, filter, options)) {
+    const shown = payouts.slice(0, left);
+    write(shown, context);
+    left -= shown.length;
+    if (shown.length < payouts.length) return true;
+  }
+  return false;
+}
+
+/** Writes one page of payouts. */
+type WritePayouts = (payouts: readonly Payout[], context: CliContext) => void;
+
+/** @param verifier - says of each whether its final state is signed; undefined without a keyring */
+function createLineWriter(verifier: ReceiptVerifier | undefined): WritePayouts {
+  return (payouts, context) => {
+    for (const payout of payouts) context.writeJson(toPayoutJson(verifier?.mark(payout) ?? payout));
+  };
+}
+
+/** The columns are named once, and only when Redis has replied. */
+function createCsvWriter(options: CsvOptions): WritePayouts {
+  let header = formatCsvHeader();
+  return (payouts, { writeCsv }) => {
+    writeCsv(`${header}${formatCsvRows(payouts, options)}`);
+    header = '';
+  };
+}
+
+/** One table for each page: the longest value of a hundred thousand rows is not known before the last one. */
+function createTableWriter(currencies: readonly Currency[]): WritePayouts {
+  return (payouts, context) => {
+    if (payouts.length > 0) writeTable(payouts, context, currencies);
+  };
+}
+
+function writeTable(payouts: readonly Payout[], { write, colours }: CliContext, currencies: readonly Currency[]): void {
+  const head = ['PAYOUT', 'STATE', 'AMOUNT', 'ADDRESS', 'TXHASH', 'SINCE (UTC)', 'MESSAGE'];
+  const rows = payouts.map((payout) => [
+    payout.payoutId,
+    colourState(payout.state, colours),
+    formatMoney(payout.amount, payout.paymentId, currencies),
+    shorten(payout.addressTo),
+    shorten(payout.txhash ?? ''),
+    formatTime(payout.updatedAt),
+    lastMessage(payout) ?? '',
+  ]);
+  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2]));
+}
