@@ -25,7 +25,12 @@ export class PayoutError extends Error {
   }
 }
 
-/** A field of an input, and the rule it breaks. */
+/** The code of an error that this package throws; undefined for any other. */
+export function errorCode(error: unknown): ErrorCode | undefined {
+  return error instanceof PayoutError ? error.code : undefined;
+}
+
+/** One thing that is wrong with an input: which field, and which rule it breaks. */
 export interface Problem {
   readonly field: string;
   readonly message: string;

@@ -177,7 +177,12 @@ export const SCENES: readonly Scene[] = [
     name: 'gateway-down',
     prepare: async (account) => {
       const lastError = 'No connection to the gateway at https://gateway.example: connect ECONNREFUSED 203.0.113.7:443';
-      await prepareFull(account, { lastError, failedAttempts: 7, nextRetryAt: await inMs(account, 28_000) });
+      await prepareFull(account, {
+        lastError,
+        lastErrorCode: 'GATEWAY_UNAVAILABLE',
+        failedAttempts: 7,
+        nextRetryAt: await inMs(account, 28_000),
+      });
       return keepAlive(account, { sends: false });
     },
     pages: OVERVIEW,
@@ -189,7 +194,11 @@ export const SCENES: readonly Scene[] = [
       await writeSampleFacts(account);
       const failure =
         '/balance: No connection to the gateway at https://gateway.example: connect ECONNREFUSED 203.0.113.7:443';
-      await writeGatewayFacts(account.connection, { failure, failureAt: account.clock.wallNow() });
+      await writeGatewayFacts(account.connection, {
+        failure,
+        failureCode: 'GATEWAY_UNAVAILABLE',
+        failureAt: account.clock.wallNow(),
+      });
       return keepAlive(account, { sends: false });
     },
     pages: OVERVIEW,

@@ -5,19 +5,23 @@ import type { AccountAccess } from '../queues/open-account.js';
 import { createBoard } from './board.js';
 import type { ControlFiles } from './control/control-files.js';
 import { createControlPages } from './control/control-pages.js';
-import { createFindPages } from './find/find-pages.js';
-import { messagePage } from './message-page.js';
+import { createFindPages } from './payouts/find-pages.js';
+import {
+  messagePage,
+  respondInTime,
+  respondToError,
+  respondToLostRedis,
+  type RespondWithoutRedis,
+  unavailablePage,
+} from './respond.js';
 import { OverviewReader } from './overview/overview.js';
-import { createOverview } from './overview/show-overview.js';
-import { AccountWatch } from './pulse/account-watch.js';
-import { judgePulse } from './pulse/judge-pulse.js';
-import { respondInTime, respondToLostRedis, type RespondWithoutRedis } from './respond-in-time.js';
-import { respondToError } from './respond-to-error.js';
+import { createOverview } from './overview/overview-page.js';
+import { AccountWatch } from './overview/account-watch.js';
+import { judgePulse } from './overview/judge-pulse.js';
 import { boardHeaders } from './security-headers.js';
-import { toSite, type Site } from './site.js';
-import { unavailablePage } from './unavailable-page.js';
+import { toSite, type Site } from './layout/layout.js';
 
-export interface AccountRoutesOptions {
+interface AccountRoutesOptions {
   /** Every account of the dashboard, for the switch between them. */
   readonly platformIds: readonly number[];
   /** A payout in progress for longer than this, in ms, is stuck. */

@@ -1,10 +1,23 @@
 import { createBullBoard } from '@bull-board/api';
-import type { ThemeTokenName } from '@bull-board/api/typings/app';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import type {
+  AppViewRoute,
+  ControllerHandlerReturnType,
+  JobStatus,
+  QueueJobJson,
+  ThemeTokenName,
+} from '@bull-board/api/typings/app';
+import { ExpressAdapter } from '@bull-board/express';
+import type { Job, Queue } from 'bullmq';
 import type { Router } from 'express';
+import { RedisUnavailableError } from '../errors.js';
+import { formatCurrency, shorten } from '../format.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import type { PayoutQueues } from '../queues/payout-queues.js';
-import { BoardServer } from './board-server.js';
-import { PayoutJobAdapter } from './payout-job-adapter.js';
+import { readPayouts } from '../ledger/payout-queries.js';
+import type { Payout } from '../ledger/payout.js';
+import type { PayoutJobData, PayoutQueues } from '../queues/payout-queues.js';
+import { toRedisError } from '../redis.js';
+import { payoutPath } from './layout/payout-table.js';
 
 /** Bull Board loads its typefaces from a font service; system fonts need no other host. */
 const SYSTEM_FONTS: Partial<Record<ThemeTokenName, string>> = {
@@ -30,4 +43,121 @@ export function createBoard(ledger: PayoutLedger, queues: PayoutQueues): Router 
     },
   });
   return server.getRouter();
+}
+
+/** Bull Board's Express adapter, for any mount path, without content from other hosts, and with 503 while Redis is unavailable. */
+class BoardServer extends ExpressAdapter {
+  constructor() {
+    super();
+    this.app.disable('x-powered-by');
+  }
+
+  /** The page that starts the application. The mount path is known only from the request. */
+  override setEntryRoute(entry: AppViewRoute): this {
+    this.app.get(entry.route, (request, response, next) => {
+      const { name, params } = entry.handler({ basePath: request.baseUrl, uiConfig: this.uiConfig });
+      response.render(name, params, (error: Error | null, page?: string) => {
+        if (page === undefined) next(error);
+        else response.send(withLinkToPayouts(withoutOtherHosts(page)));
+      });
+    });
+    return this;
+  }
+
+  /** An unavailable Redis is not an error of the server: the client may retry. */
+  override setErrorHandler(handler: (error: Error) => ControllerHandlerReturnType): this {
+    return super.setErrorHandler((error) => {
+      const known = toRedisError(error);
+      if (!(known instanceof RedisUnavailableError)) return handler(error);
+      // Bull Board's type lists only the codes that it sends itself.
+      return { status: 503 as 500, body: { error: known.message, message: known.message } };
+    });
+  }
+
+  override getRouter(): Router {
+    return super.getRouter() as Router;
+  }
+}
+
+const LINK_STYLE =
+  'position:fixed;right:16px;bottom:16px;z-index:10;padding:8px 16px;border-radius:999px;background:#4338ca;color:#fff;' +
+  'font:500 14px system-ui,sans-serif;text-decoration:none;box-shadow:0 2px 8px rgb(0 0 0 / 25%)';
+
+/** Bull Board has a place for such links, but hides it in a menu. */
+function withLinkToPayouts(page: string): string {
+  return page.replace('</body>', `<a href="../payouts" style="${LINK_STYLE}">To the payouts</a></body>`);
+}
+
+/** Our headers would block the page's links to a font service; system fonts replace them. */
+function withoutOtherHosts(page: string): string {
+  return page.replace(/<link\s[^>]*href="(?:https?:)?\/\/[^>]*>/g, '');
+}
+
+/** A job's data with the payout's present state in the ledger: the job itself holds only what was true when it was added. */
+interface BoardJobData extends PayoutJobData {
+  readonly payout?: Payout | undefined;
+}
+
+/** A queue as Bull Board shows it: read-only, each job with its payout's present state. */
+class PayoutJobAdapter extends BullMQAdapter {
+  readonly #ledger: PayoutLedger;
+
+  constructor(queue: Queue<PayoutJobData>, ledger: PayoutLedger, description: string) {
+    super(queue, {
+      readOnlyMode: true,
+      allowRetries: false,
+      description,
+      externalJobUrl: ({ data }) => ({
+        href: `..${payoutPath((data as BoardJobData).payoutId)}`,
+        displayText: 'Payout and its history',
+      }),
+    });
+    this.#ledger = ledger;
+    this.setFormatter('name', ({ data }: QueueJobJson) => describeJob(data as BoardJobData));
+    this.setFormatter('data', showJobData);
+  }
+
+  override async getJobs(statuses: JobStatus[], start?: number, end?: number): Promise<Job[]> {
+    return this.#withPayouts(await super.getJobs(statuses, start, end));
+  }
+
+  override async getJob(jobId: string): Promise<Job | undefined> {
+    // Bull Board decodes the id in its URL twice. A job's id has `%3A` in place of a colon.
+    const job = await super.getJob(jobId.replaceAll(':', '%3A'));
+    return job && (await this.#withPayouts([job]))[0];
+  }
+
+  async #withPayouts(jobs: Job[]): Promise<Job[]> {
+    const payoutIds = jobs.map(({ data }) => (data as PayoutJobData).payoutId);
+    const payouts = await readPayouts(this.#ledger.connection, payoutIds);
+    const byId = new Map(payouts.map((payout) => [payout.payoutId, payout]));
+    for (const job of jobs) {
+      const data = job.data as PayoutJobData;
+      job.data = { ...data, payout: byId.get(data.payoutId) } satisfies BoardJobData;
+    }
+    return jobs;
+  }
+}
+
+function describeJob({ payoutId, amount, payout, ...data }: BoardJobData): string {
+  return `${payoutId} · ${amount} of ${formatCurrency(data)} · ${payout?.state ?? 'not in the ledger'}`;
+}
+
+/** Field by field: what is not listed is not shown. */
+function showJobData({
+  payoutId,
+  amount,
+  addressTo,
+  payout,
+  ...data
+}: BoardJobData): Readonly<Record<string, unknown>> {
+  return {
+    payoutId,
+    state: payout?.state ?? 'not in the ledger',
+    amount,
+    currency: formatCurrency(data),
+    addressTo: shorten(addressTo),
+    txhash: payout?.txhash ?? data.txhash,
+    error: payout?.message,
+  };
 }

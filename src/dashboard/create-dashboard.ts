@@ -1,18 +1,17 @@
 import { Router } from 'express';
-import { systemClock, type Clock } from '../clock.js';
+import { readFileSync } from 'node:fs';
+import { type Clock, systemClock } from '../clock.js';
 import { InvalidConfigError } from '../errors.js';
-import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
+import { failsafeLogger, type Logger, silentLogger } from '../logger.js';
+import { type AccountAccess, openAccount } from '../queues/open-account.js';
+import { type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import { WORKER_COMMAND_SETTINGS } from '../settings.js';
-import { openAccount, type AccountAccess } from '../queues/open-account.js';
-import { openLedger, type LedgerAccess } from '../queues/open-ledger.js';
 import { showAccount } from './account-routes.js';
-import { createAccountsPages } from './accounts-pages.js';
-import { createAssets } from './assets.js';
-import { requireLogin, type Login } from './basic-auth.js';
 import { acceptApprovals } from './control/accept-approvals.js';
 import { ControlFiles } from './control/control-files.js';
-import { createLoginMetrics } from './login-metrics.js';
-import { accountPath } from './site.js';
+import { accountPath } from './layout/layout.js';
+import { createLoginMetrics, type Login, requireLogin } from './login.js';
+import { createAccountsPages } from './overview/accounts-page.js';
 import { noStore, pageHeaders, refuseWrites } from './security-headers.js';
 
 /** Which accounts the dashboard shows, and who may see them. */
@@ -23,8 +22,8 @@ export interface DashboardOptions {
   readonly redisUrl: string;
   /**
    * Required on every path. Without one, the application that mounts the dashboard must control access. A client that gives
-   * wrong ones has to wait longer and longer; clients are told apart by `request.ip`, so an application behind a proxy sets
-   * Express's `trust proxy`.
+   * ten wrong ones has to wait; clients are told apart by `request.ip`, so an application behind a proxy sets Express's
+   * `trust proxy`.
    */
   readonly password?: string | undefined;
   /** @defaultValue `payouts` */
@@ -82,7 +81,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const router = Router();
   router.use(pageHeaders, noStore);
   const metrics = createLoginMetrics();
-  if (login !== undefined) router.use(requireLogin(login, { clock: systemClock, logger, metrics }));
+  if (login !== undefined) router.use(requireLogin(login, { logger, failures: metrics.failures }));
   for (const { ledger } of openForApprovals(accounts, options)) {
     router.use(
       accountPath(platformIds, ledger.connection.platformId) || '/',
@@ -157,4 +156,18 @@ function toLogin({ user, password }: DashboardOptions): Login | undefined {
   if (password !== undefined) return { user: user ?? DEFAULT_USER, password };
   if (user === undefined) return undefined;
   throw new InvalidConfigError([{ field: 'password', message: 'is missing, but a user is given' }]);
+}
+
+const ASSETS = ['style.css', 'page.js', 'live.js'];
+
+/** The files that every page loads. */
+function createAssets(): Router {
+  const router = Router();
+  for (const name of ASSETS) {
+    const text = readFileSync(new URL(name, import.meta.url), 'utf8');
+    router.get(`/${name}`, (_, response) => {
+      response.type(name).send(text);
+    });
+  }
+  return router;
 }

@@ -15,12 +15,11 @@ document.addEventListener('click', (event) => {
   const button = event.target instanceof Element ? event.target.closest('button[data-copy]') : null;
   if (button === null) return;
   void copy(button.dataset.copy).then((isCopied) => {
-    button.classList.toggle('copied', isCopied);
-    button.classList.toggle('not-copied', !isCopied);
+    button.dataset.note = isCopied ? 'copied' : 'select it instead';
     // Emptied first, so that the same text is read out again.
     status.textContent = '';
     setTimeout(() => (status.textContent = isCopied ? 'Copied' : 'Could not copy: select the text instead'), 50);
-    setTimeout(() => button.classList.remove('copied', 'not-copied'), 1_500);
+    setTimeout(() => delete button.dataset.note, 1_500);
   });
 });
 

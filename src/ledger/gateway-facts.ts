@@ -12,7 +12,9 @@ export interface GatewayFacts {
   readonly balanceAt: number | undefined;
   /** Why the last query failed; undefined after a success. */
   readonly failure: string | undefined;
-  /** Wall clock, ms. */
+  /** The code of that error; earlier versions write none. */
+  readonly failureCode?: string | undefined;
+  /** When it failed: wall clock, ms. */
   readonly failureAt: number | undefined;
 }
 
@@ -53,7 +55,7 @@ export async function readGatewayFacts({ redis, keys }: LedgerConnection): Promi
 export type GatewayFactsPart =
   | Pick<GatewayFacts, 'currencies' | 'currenciesAt'>
   | Pick<GatewayFacts, 'balance' | 'balanceAt'>
-  | Pick<GatewayFacts, 'failure' | 'failureAt'>;
+  | Pick<GatewayFacts, 'failure' | 'failureCode' | 'failureAt'>;
 
 /** Leaves the other parts as they are. */
 export async function writeGatewayFacts(

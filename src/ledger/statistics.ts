@@ -1,10 +1,76 @@
+import { randomUUID } from 'node:crypto';
 import type { AccountStats } from './account-stats.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
-import { MINUTE_MS, parseHourFields, type MinuteStatistics } from './minute-rows.js';
 import { STREAM_BEGINNING, timeOfEvent } from './state-events.js';
 import { PAYOUT_STATES, type PayoutState } from './states.js';
 
-export type { MinuteStatistics } from './minute-rows.js';
+/** How minutes stand in Redis: the fields `hour:<number>` hold those of an hour each, as rows without names. */
+
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+
+const PREFIX = 'hour:';
+
+/** One minute by Redis's clock. */
+export interface MinuteStatistics {
+  /** Its beginning, ms. */
+  readonly at: number;
+  /** Payouts that were sent, or possibly sent; one that was put back unsent is none. */
+  readonly sent: number;
+  /** Between the writes of two sends, as their process measured it. Includes the time without anything to send. */
+  readonly smallestGapMs: number | undefined;
+  readonly largestGapMs: number | undefined;
+  /** Payouts that came into the state. */
+  readonly completed: number;
+  readonly rejected: number;
+  readonly unknown: number;
+  /** Payouts that were queued at the end of the minute, or after the last event of the present one. */
+  readonly backlog: number;
+}
+
+type Row = readonly [
+  minute: number,
+  sent: number,
+  smallestGapMs: number | null,
+  largestGapMs: number | null,
+  completed: number,
+  rejected: number,
+  unknown: number,
+  backlog: number,
+];
+
+/** The fields that hold these minutes. */
+export function toHourFields(minutes: Iterable<MinuteStatistics>): Record<string, string> {
+  const hours: Record<string, Row[]> = {};
+  for (const minute of minutes) (hours[`${PREFIX}${Math.floor(minute.at / HOUR_MS)}`] ??= []).push(toRow(minute));
+  return Object.fromEntries(Object.entries(hours).map(([field, rows]) => [field, JSON.stringify(rows)]));
+}
+
+/** The minutes in all such fields, the oldest first. */
+export function parseHourFields(fields: Readonly<Record<string, string>>): MinuteStatistics[] {
+  return Object.entries(fields)
+    .filter(([field]) => field.startsWith(PREFIX))
+    .flatMap(([, text]) => (JSON.parse(text) as Row[]).map(parseRow))
+    .sort((one, other) => one.at - other.at);
+}
+
+function toRow({
+  at,
+  sent,
+  smallestGapMs,
+  largestGapMs,
+  completed,
+  rejected,
+  unknown,
+  backlog,
+}: MinuteStatistics): Row {
+  return [at / MINUTE_MS, sent, smallestGapMs ?? null, largestGapMs ?? null, completed, rejected, unknown, backlog];
+}
+
+function parseRow([minute, sent, smallest, largest, completed, rejected, unknown, backlog]: Row): MinuteStatistics {
+  const gaps = { smallestGapMs: smallest ?? undefined, largestGapMs: largest ?? undefined };
+  return { at: minute * MINUTE_MS, sent, ...gaps, completed, rejected, unknown, backlog };
+}
 
 /** An account's statistics, derived from its events by the sender's process: a few seconds behind the ledger. */
 export interface AccountStatistics {
@@ -110,4 +176,36 @@ function measure(
     backlogBefore = minute?.backlog ?? backlogBefore;
   }
   return { sent, lastedMs };
+}
+
+/** The statistics as they stand in Redis, with what tells whether another process wrote them since. */
+export interface StoredStatistics {
+  /** '' where there are none. */
+  readonly revision: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** @throws RedisUnavailableError */
+export async function loadStatistics({ redis, keys }: LedgerConnection): Promise<StoredStatistics> {
+  const { revision = '', ...fields } = await ask(redis.hgetall(keys.statistics));
+  return { revision, fields };
+}
+
+/**
+ * Writes what changed, all of it or nothing.
+ * @param fields - those to set
+ * @param dropped - the names of those to remove
+ * @returns the new revision; undefined when another process wrote since, or the statistics are gone: load them again
+ * @throws RedisUnavailableError when it may or may not have happened: load them again
+ */
+export async function saveStatistics(
+  { run, keys }: LedgerConnection,
+  revision: string,
+  fields: Readonly<Record<string, string>>,
+  dropped: readonly string[],
+): Promise<string | undefined> {
+  const next = randomUUID();
+  const written = Object.entries({ ...fields, revision: next }).flat();
+  const reply = await run('write-statistics', [revision, dropped.length, ...dropped, ...written], [keys.statistics]);
+  return reply === 1 ? next : undefined;
 }

@@ -13,9 +13,11 @@ const reportSchema = z.object({
   holdOffUntil: z.number().optional(),
   noResponse: z.literal(true).optional().catch(undefined),
   lastError: z.string().optional(),
+  lastErrorCode: z.string().optional().catch(undefined),
   failedAttempts: z.number().optional(),
   nextRetryAt: z.number().optional(),
   pollError: z.string().optional(),
+  pollErrorCode: z.string().optional().catch(undefined),
   journalHead: journalHead.optional().catch(undefined),
 });
 
@@ -35,11 +37,15 @@ export interface WorkerReport {
   readonly noResponse?: true | undefined;
   /** Why the last tries to send ended before anything was written; undefined after a send. */
   readonly lastError?: string | undefined;
+  /** The code of that error; earlier versions write none. */
+  readonly lastErrorCode?: string | undefined;
+  /** How many they were. */
   readonly failedAttempts?: number | undefined;
   readonly nextRetryAt?: number | undefined;
   /** Why the last status poll failed; undefined after a success. */
   readonly pollError?: string | undefined;
-  /** The sending process's last published journal head: at its start, and every ten minutes. */
+  readonly pollErrorCode?: string | undefined;
+  /** Where the send journal of the process that sends ended when it told that last: at its start, and every ten minutes. */
   readonly journalHead?: ToldHead | undefined;
 }
 

@@ -32,6 +32,7 @@ export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
     startedAt: Math.round(startedAt),
     version: VERSION,
     pollError: failedPolls?.reason,
+    pollErrorCode: failedPolls?.code,
   };
   if (!isSender) return report;
   const isHeldOff = opensAt !== undefined && opensAt - clock.now() > HOLD_OFF_FROM_MS;
@@ -40,6 +41,7 @@ export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
     holdOffUntil: isHeldOff ? toWallClock(opensAt, clock) : undefined,
     noResponse: work.wasUnanswered ? true : undefined,
     lastError: notSent?.reason,
+    lastErrorCode: notSent?.code,
     failedAttempts: notSent?.count,
     nextRetryAt: notSent && toWallClock(notSent.retryAt, clock),
     journalHead,

@@ -1,4 +1,5 @@
 import { DelayedError, type Job } from 'bullmq';
+import { errorCode } from '../errors.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
@@ -74,7 +75,7 @@ export class StatusJobs {
     } catch (error) {
       if (error instanceof ExpectedEndError) throw error;
       const { message } = error as Error;
-      observer.polled('error', message);
+      observer.polled('error', message, errorCode(error));
       logger.warn({ payoutId, error: message }, 'status poll failed, will retry');
     }
     await job.moveToDelayed(clock.wallNow() + this.#nextDelayMs(job.attemptsStarted), token);

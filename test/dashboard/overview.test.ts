@@ -122,7 +122,13 @@ describe('the overview', () => {
     const [seconds] = await redis.time();
     const common = { at: Number(seconds) * 1_000, startedAt: Number(seconds) * 1_000 - 60_000, version: '1.2.3' };
     const reports = {
-      'worker-a:4711': { ...common, role: 'sender', lastError: 'No connection to the gateway', failedAttempts: 3 },
+      'worker-a:4711': {
+        ...common,
+        role: 'sender',
+        lastError: 'No connection to the gateway',
+        lastErrorCode: 'GATEWAY_UNAVAILABLE',
+        failedAttempts: 3,
+      },
       'worker-b:5': { ...common, role: 'refused', reason: 'its journal is damaged' },
       'worker-c:6': { ...common, role: 'standby', at: common.at - 600_000 },
     };

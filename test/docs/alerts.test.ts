@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ALERTS_PATH, alertRules as rules } from './support/alert-rules.js';
-import { createLoginMetrics } from '../../src/dashboard/login-metrics.js';
+import { createLoginMetrics } from '../../src/dashboard/login.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 
 /** Every series of a worker with one account, and of a dashboard, by name; the gauges of the account are known by their name alone. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MINUTE_MS, type MinuteStatistics } from '../../src/ledger/minute-rows.js';
-import { estimateEnd, parseStatistics } from '../../src/ledger/statistics.js';
+import { estimateEnd, MINUTE_MS, type MinuteStatistics, parseStatistics } from '../../src/ledger/statistics.js';
 
 const NOW = Date.parse('2030-01-01T12:00:30Z');
 const WORKING = { queued: 600, paused: false, objections: [], sender: { owner: 'one', epoch: 1, heartbeat: 1 } };

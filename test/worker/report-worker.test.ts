@@ -82,9 +82,15 @@ describe('what a worker process says of itself', () => {
   });
 
   it('is why its last attempts failed, and when the next is due', () => {
-    const notSent = { reason: 'connect ECONNREFUSED', count: 3, retryAt: 102_000 };
+    const notSent = {
+      reason: 'connect ECONNREFUSED',
+      code: 'GATEWAY_UNAVAILABLE' as const,
+      count: 3,
+      retryAt: 102_000,
+    };
     expect(describeWorker({ ...facts, status: { role: 'sender' }, work: { ...NO_WORK, notSent } })).toMatchObject({
       lastError: 'connect ECONNREFUSED',
+      lastErrorCode: 'GATEWAY_UNAVAILABLE',
       failedAttempts: 3,
       nextRetryAt: 1_002_000,
     });

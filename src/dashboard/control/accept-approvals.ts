@@ -1,19 +1,26 @@
-import express, { Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
-import { NotVerifiedError } from '../../errors.js';
-import { networkOf } from '../login-throttle.js';
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
+import type { LoadedPolicy } from '../../control/policy/policy-file.js';
+import {
+  ConflictError,
+  InvalidInputError,
+  NotFoundError,
+  NotVerifiedError,
+  PayoutError,
+  type Problem,
+  RedisUnavailableError,
+} from '../../errors.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { type Payout, UnreadableRecordError } from '../../ledger/payout.js';
+import { type MissingApprovals, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import type { Logger } from '../../logger.js';
 import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
 import { parseUploadedApproval, storeApproval } from '../../control/operator/store-approval.js';
-import { describeRefusal } from './describe-refusal.js';
+import { networkOf } from '../login.js';
+import { refuseCrossSite } from '../security-headers.js';
 import type { ControlFiles } from './control-files.js';
-import { findMissing } from './missing-approvals.js';
-import { refuseCrossSite } from './refuse-cross-site.js';
-import { whoSaid } from './who-said.js';
+import { whoSaid } from './payout-control.js';
 
 /** Where the dashboard's one write is, seen from the pages of the account. */
-export const APPROVALS_PATH = '/approvals';
+const APPROVALS_PATH = '/approvals';
 
 interface ApprovalsOptions {
   readonly ledger: PayoutLedger;
@@ -105,4 +112,65 @@ function respondToRefusal(logger: Logger): ErrorRequestHandler {
     if (status === 503) response.set('Retry-After', '5');
     response.status(status).json(body);
   };
+}
+
+/** Why an approval was not taken, for the program that sent it. */
+interface Refusal {
+  readonly status: number;
+  readonly body: {
+    /** One word for programs. */
+    readonly code: string;
+    readonly error: string;
+    readonly problems?: readonly Problem[];
+  };
+}
+
+const STATUS: readonly (readonly [kind: new (...args: never[]) => PayoutError, status: number])[] = [
+  [InvalidInputError, 400],
+  [NotVerifiedError, 403],
+  [NotFoundError, 404],
+  [ConflictError, 409],
+  [RedisUnavailableError, 503],
+];
+
+/** What Express says of a body that it could not read, by its own words for it. */
+const BODY_ERRORS: Readonly<Record<string, string>> = {
+  'entity.too.large': 'The body is too large: it must be one signed approval, at most 16 KiB.',
+  'entity.parse.failed':
+    'The body is no JSON: it must be one signed approval, as `payouts approve --offline` prints it.',
+  'encoding.unsupported': 'The body must not be compressed.',
+  'charset.unsupported': 'The body must be UTF-8.',
+};
+
+/** The details of what nobody expected go to the log only. */
+function describeRefusal(error: Error & { readonly status?: number; readonly type?: string }): Refusal {
+  const { status, type = '', message } = error;
+  const known = STATUS.find(([kind]) => error instanceof kind);
+  if (known !== undefined && error instanceof PayoutError) {
+    const problems = error instanceof InvalidInputError ? { problems: error.problems } : {};
+    return { status: known[1], body: { code: error.code, error: message, ...problems } };
+  }
+  if (status !== undefined && status >= 400 && status < 500) {
+    return { status, body: { code: 'INVALID_INPUT', error: BODY_ERRORS[type] ?? 'The body cannot be read.' } };
+  }
+  return { status: 500, body: { code: 'INTERNAL', error: 'Internal error; see the log of the dashboard.' } };
+}
+
+/**
+ * Whose approvals a held payout lacks: by the dashboard's own policy where it has one, else as the worker said last, which
+ * may not have seen the newest approval yet.
+ * @param approvedBy - persons whose approval counts
+ * @returns undefined where none is missing, or nobody said so
+ */
+function findMissing(
+  { held }: Payout,
+  approvedBy: ReadonlySet<string>,
+  loaded: LoadedPolicy | undefined,
+): MissingApprovals | undefined {
+  const rule = loaded?.policy.rules.find(({ name }) => name === held?.rule);
+  if (rule?.over.kind !== 'approve') return held?.needs;
+  const { by, quorum } = rule.over;
+  const group = loaded?.policy.groups.get(by);
+  const persons = quorum - [...approvedBy].filter((person) => group?.has(person)).length;
+  return persons > 0 ? { by, persons } : undefined;
 }

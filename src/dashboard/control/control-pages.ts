@@ -8,17 +8,15 @@ import { readReadable } from '../../ledger/payout-queries.js';
 import { readPolicyReport } from '../../ledger/policy-report.js';
 import { readSends, type BegunSend } from '../../ledger/read-sends.js';
 import { readBegunSpends } from '../../ledger/read-spends.js';
-import { auditPage } from '../audit/audit-page.js';
-import { toAuditRow, type AuditRow } from '../audit/audit-row.js';
-import { findHeld } from '../held/find-held.js';
+import { auditPage, type AuditRow, toAuditRow } from './audit-page.js';
+import { findHeld, readHeldQuery } from '../held/held-query.js';
 import { heldPage } from '../held/held-page.js';
-import { readHeldQuery } from '../held/held-query.js';
-import { messagePage } from '../message-page.js';
-import { policyPage } from '../policy/policy-page.js';
-import type { Shown } from '../shown.js';
-import type { Site } from '../site.js';
+import { messagePage } from '../respond.js';
+import { policyPage } from './policy-page.js';
+import type { Shown } from '../layout/pieces.js';
+import type { Site } from '../layout/layout.js';
 import type { ControlFiles } from './control-files.js';
-import { whoSaid } from './who-said.js';
+import { whoSaid } from './payout-control.js';
 
 interface ControlPagesOptions {
   readonly ledger: PayoutLedger;

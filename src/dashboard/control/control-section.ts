@@ -1,10 +1,8 @@
 import { describeVerdict } from '../../control/policy/describe-verdict.js';
 import type { Payout } from '../../ledger/payout.js';
-import { html, type Html } from '../html.js';
-import { tableCell } from '../table-cell.js';
-import { storedTime, utcTime } from '../time.js';
-import type { SignerView } from './judge-signer.js';
-import type { PayoutControl, RulesView, ShownApproval } from './payout-control.js';
+import { html, type Html } from '../layout/html.js';
+import { storedTime, tableCell, utcTime, table } from '../layout/pieces.js';
+import type { PayoutControl, RulesView, ShownApproval, SignerView } from './payout-control.js';
 
 /** Who signed a payout, who approved it, and what each rule says of it; nothing where there is nothing of all that. */
 export function controlSection(payout: Payout, { signer, asOf, approvals, rules }: PayoutControl): Html | undefined {
@@ -65,28 +63,18 @@ function rulesView(rules: RulesView): Html {
   return html`<p>By the rules, the payout ${describeVerdict(decision.verdict)}.</p>
     ${unverified === undefined ? undefined : html`<p><strong>Its signature does not count, so it is held whatever the rules say.</strong></p>`}
     ${otherHash === undefined ? undefined : html`<p class="trouble">The worker that sends says that it has another policy: <bdi class="mono">${otherHash.slice(0, 12)}</bdi>.</p>`}
-    <table class="payouts rules">
-      <caption class="unseen">
-        What each rule says of the payout
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Rule</th>
-          <th scope="col">What it means</th>
-          <th scope="col">The payout</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${verdicts.map(
-          ({ rule, meaning, text, verdict }) =>
-            html`<tr class="${verdict === undefined || verdict.kind === 'send' ? 'passes' : 'holding'}">
-              <th scope="row"><bdi>${rule}</bdi></th>
-              ${tableCell('Means', '', html`<bdi>${meaning}</bdi>`)}
-              ${tableCell('The payout', '', html`<bdi>${text}</bdi>`)}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    ${table(
+      'What each rule says of the payout',
+      ['Rule', 'What it means', 'The payout'],
+      verdicts.map(
+        ({ rule, meaning, text, verdict }) =>
+          html`<tr class="${verdict === undefined || verdict.kind === 'send' ? 'passes' : 'holding'}">
+            <th scope="row"><bdi>${rule}</bdi></th>
+            ${tableCell('Means', '', html`<bdi>${meaning}</bdi>`)}
+            ${tableCell('The payout', '', html`<bdi>${text}</bdi>`)}
+          </tr>`,
+      ),
+    )}
     ${unknown.map((each) => html`<p class="quiet">Not known to this dashboard: ${each}.</p>`)}
     <p class="quiet">
       Policy <span class="mono">${hash.slice(0, 12)}</span>, as this dashboard reads it. The worker decides.

@@ -1,16 +1,17 @@
-import type { LoadedPolicy } from '../../control/policy/policy-file.js';
 import type { SignedApproval } from '../../ledger/control-record.js';
+import type { LoadedPolicy } from '../../control/policy/policy-file.js';
+import { intentOf } from '../../control/intents/signed-payout.js';
+import { verifyIntent } from '../../control/intents/verify-intent.js';
 import { NotVerifiedError } from '../../errors.js';
 import { readApprovalReasons, toReasonKey } from '../../control/operator/approval-reasons.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
-import { readPolicyReport, type PolicyReport } from '../../ledger/policy-report.js';
-import { judgeApprovals } from '../../control/approvals/approvable-payout.js';
+import { type PolicyReport, readPolicyReport } from '../../ledger/policy-report.js';
+import { type ApprovalView, judgeApprovals } from '../../control/approvals/approvable-payout.js';
 import { explainPayout, type Explanation, type ToldByWorker } from '../../control/operator/explain-payout.js';
 import { listRuleVerdicts, type RuleVerdict } from '../../control/policy/rule-verdicts.js';
 import type { ControlFiles } from './control-files.js';
-import { judgeSigner, type SignerView } from './judge-signer.js';
 
 /** Who signed a payout and approved it, and what each rule says of it. */
 export interface PayoutControl {
@@ -114,4 +115,51 @@ function toTold(report: PolicyReport | undefined, currencies: readonly Currency[
     usdRate === undefined ? [] : [[paymentId, usdRate] as const],
   );
   return { at: report.at, windows: report.rules, rates };
+}
+
+/** Who signed a payout, as far as this dashboard can tell. */
+export type SignerView =
+  | { readonly kind: 'unsigned' }
+  /** Without a keyring nobody knows. */
+  | { readonly kind: 'unjudged'; readonly key: string }
+  | { readonly kind: 'verified'; readonly key: string; readonly person: string }
+  | { readonly kind: 'refused'; readonly key: string; readonly message: string };
+
+/** @param view - undefined where the dashboard has no keyring */
+export function judgeSigner(payout: Payout, view: ApprovalView | undefined): SignerView {
+  const { signed } = payout;
+  if (signed === undefined) return { kind: 'unsigned' };
+  const { key } = signed;
+  if (view === undefined) return { kind: 'unjudged', key };
+  const verdict = verifyIntent(intentOf(view.platformId, payout, signed), signed, view.keyring, view.now);
+  if (verdict.kind === 'refused') return { kind: 'refused', key, message: verdict.message };
+  return { kind: 'verified', key, person: verdict.signer.person };
+}
+
+/** What was said of a payout, by persons where that was verified. */
+export interface WhoSaid {
+  /** Persons, each once. */
+  readonly approvedBy: readonly string[];
+  readonly rejectedBy: readonly string[];
+  /** Why others do not count, by the key that they name. */
+  readonly refused: readonly { readonly by: string; readonly message: string }[];
+  /** Keys of which nothing was verified, for want of a keyring. */
+  readonly unverified: readonly string[];
+}
+
+/** @param view - undefined where the dashboard has no keyring */
+export function whoSaid(payout: Payout, view: ApprovalView | undefined): WhoSaid {
+  const { approvals = [] } = payout;
+  if (view === undefined) {
+    return { approvedBy: [], rejectedBy: [], refused: [], unverified: approvals.map(({ by }) => by) };
+  }
+  const judged = judgeApprovals(payout, view);
+  const personsWho = (decision: string): string[] =>
+    judged.flatMap(({ approval, person }) => (person === undefined || approval.decision !== decision ? [] : [person]));
+  return {
+    approvedBy: [...new Set(personsWho('approve'))],
+    rejectedBy: [...new Set(personsWho('reject'))],
+    refused: judged.flatMap(({ approval: { by }, message }) => (message === undefined ? [] : [{ by, message }])),
+    unverified: [],
+  };
 }

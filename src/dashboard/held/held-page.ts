@@ -1,16 +1,15 @@
-import { formatCount } from '../../format.js';
+import { formatCount, formatMoney } from '../../format.js';
+import type { HeldFor, Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/policy-report.js';
-import type { Payout } from '../../ledger/payout.js';
-import type { WhoSaid } from '../control/who-said.js';
-import { html, type Html } from '../html.js';
-import { layout, type Site } from '../layout.js';
-import type { Shown } from '../shown.js';
-import type { HeldPage } from './find-held.js';
-import { heldItem } from './held-item.js';
-import { heldPath, isFiltered, type HeldFilter, type HeldQuery } from './held-query.js';
-import { holdName } from './hold-names.js';
+import { whatFrees } from '../../operator/what-frees.js';
+import type { WhoSaid } from '../control/payout-control.js';
+import { html, type Html } from '../layout/html.js';
+import { layout, type Site } from '../layout/layout.js';
+import { payoutPath } from '../layout/payout-table.js';
+import { commandLine, copyButton, relativeTime, type Shown, usdWorth, utcTime } from '../layout/pieces.js';
+import { type HeldFilter, type HeldPage, heldPath, type HeldQuery, isFiltered } from './held-query.js';
 
-export interface HeldList {
+interface HeldList {
   readonly query: HeldQuery;
   readonly page: HeldPage;
   /** All that are held. */
@@ -35,7 +34,7 @@ export function heldPage(site: Site, list: HeldList, shown: Shown): string {
         ${page.unreadable.map((message) => html`<p class="card bad"><bdi>${message}</bdi></p>`)}
         ${
           page.payouts.length === 0
-            ? html`<p class="card calm">${nothingText(query, page, total)}</p>`
+            ? html`<p class="card quiet">${nothingText(query, page, total)}</p>`
             : html`<ol class="holds">
                 ${page.payouts.map((payout) => heldItem(site, payout, whoSaid(payout), shown))}
               </ol>`
@@ -88,4 +87,86 @@ function pager({ base }: Site, { filter, after }: HeldQuery, { payouts, next, se
     ${after === undefined ? undefined : html`<a href="${base}${heldPath(filter)}">First page</a>`}
     ${next === undefined ? undefined : html`<a href="${base}${heldPath(filter, next)}" rel="next">Next page</a>`}
   </nav>`;
+}
+
+/** One held payout: what it is, why it is held, who has said what, and what frees it. */
+function heldItem(site: Site, payout: Payout, said: WhoSaid, { currencies, wallNow }: Shown): Html {
+  const { payoutId, amount, paymentId, addressTo, reference, held, updatedAt } = payout;
+  const { when, command } = whatFrees(payout, site.platformId, site);
+  const worth = usdWorth(amount, paymentId, currencies);
+  const until = held?.until;
+  const rows: readonly (readonly [name: string, value: Html | undefined])[] = [
+    [
+      'Amount',
+      html`<strong>${formatMoney(amount, paymentId, currencies)}</strong> <span class="quiet">${worth}</span>`,
+    ],
+    ['To', html`<bdi class="mono">${addressTo}</bdi>${copyButton(addressTo, `address of ${payoutId}`)}`],
+    ['Reference', reference === undefined ? undefined : html`<bdi>${reference}</bdi>`],
+    ['Why', html`<bdi>${held?.message ?? 'not known'}</bdi>`],
+    [
+      'Until',
+      isTime(until) ? html`${utcTime(until)} <span class="quiet">(${relativeTime(until, wallNow)})</span>` : undefined,
+    ],
+    ['Held for', relativeTime(updatedAt, wallNow)],
+    ['Approved by', approvedBy(payout, said)],
+    ['Rejected by', said.rejectedBy.length === 0 ? undefined : html`<bdi>${said.rejectedBy.join(', ')}</bdi>`],
+    ['Does not count', doesNotCount(said)],
+    ['What frees it', html`${when}${command === undefined ? undefined : commandLine(command)}`],
+  ];
+  return html`<li class="card" data-key="${payoutId}">
+    <h2><a class="mono" href="${site.base}${payoutPath(payoutId)}">${payoutId}</a></h2>
+    <p class="quiet"><bdi>${holdName(held)}</bdi></p>
+    <dl class="data">
+      ${rows.flatMap(([name, value]) =>
+        value === undefined
+          ? []
+          : [
+              html`<div>
+                <dt>${name}</dt>
+                <dd>${value}</dd>
+              </div>`,
+            ],
+      )}
+    </dl>
+  </li>`;
+}
+
+/** Redis may say anything in place of a time. */
+function isTime(text: string | undefined): text is string {
+  return text !== undefined && !Number.isNaN(Date.parse(text));
+}
+
+function approvedBy({ held }: Payout, { approvedBy: persons, unverified }: WhoSaid): Html | undefined {
+  const needs = held?.needs;
+  if (needs === undefined && persons.length === 0 && unverified.length === 0) return undefined;
+  const missing = needs && `${needs.persons} more ${needs.persons === 1 ? 'person' : 'persons'} of ${needs.by} needed`;
+  const keys = unverified.length === 0 ? undefined : `said by ${unverified.join(', ')}, not verified: no keyring here`;
+  return html`<bdi>${persons.length === 0 ? 'nobody so far' : persons.join(', ')}</bdi>
+    <span class="quiet"><bdi>${[missing, keys].filter((part) => part !== undefined).join(' · ')}</bdi></span>`;
+}
+
+function doesNotCount({ refused }: WhoSaid): Html | undefined {
+  if (refused.length === 0) return undefined;
+  return html`${refused.map(({ by, message }) => html`<span class="line"><bdi>key ${by}: ${message}</bdi></span>`)}`;
+}
+
+/** What the policy says, for those who did not write it. */
+const VERDICTS: Readonly<Record<string, string>> = {
+  approve: 'needs approval',
+  wait: 'waits',
+  refuse: 'held until the policy changes',
+};
+
+const KINDS: Readonly<Record<string, string>> = {
+  signature: 'signature',
+  journal: 'send journal',
+  policy: 'policy',
+};
+
+/** What holds payouts, in a few words: `four-eyes: needs approval`, `signature: expired`. */
+function holdName(held: Partial<Pick<HeldFor, 'kind' | 'reason' | 'rule'>> | undefined): string {
+  const { kind, reason, rule } = held ?? {};
+  const what = rule ?? (kind === undefined ? undefined : (KINDS[kind] ?? kind));
+  const why = reason === undefined ? undefined : (VERDICTS[reason] ?? reason.replaceAll('_', ' '));
+  return [what, why].filter((part) => part !== undefined).join(': ') || 'held';
 }

@@ -3,7 +3,7 @@ import type { AccountStats } from '../../ledger/account-stats.js';
 import { compareBalance, type BalanceCover } from '../../ledger/balance-cover.js';
 import type { GatewayFacts } from '../../ledger/gateway-facts.js';
 import { COUNTED_TODAY, estimateEnd, type AccountStatistics, type CurrencySum } from '../../ledger/statistics.js';
-import { html, type Html } from '../html.js';
+import { html, type Html } from '../layout/html.js';
 
 interface FiguresFacts {
   readonly stats: AccountStats;
@@ -52,7 +52,7 @@ function balanceCard({ statistics, gateway, wallNow }: FiguresFacts): Html {
   const { balanceAt, failure } = gateway;
   const covers = compareBalance(gateway, statistics.sums.queued);
   const age = balanceAt === undefined ? undefined : formatDuration(Math.max(0, wallNow - balanceAt));
-  return html`<div class="card ${covers.every(({ isEnough }) => isEnough) ? '' : 'short'}">
+  return html`<div class="card ${covers.every(({ isEnough }) => isEnough) ? '' : 'bad'}">
     <h2>Balance at the gateway</h2>
     ${covers.length === 0 ? html`<p class="quiet">Not known: no worker has got it from the gateway yet.</p>` : covers.map(balanceLine)}
     ${age === undefined ? undefined : html`<p class="quiet">as of ${age} ago</p>`}
@@ -81,13 +81,14 @@ const TODAY_NAMES = { sent: 'Sent', completed: 'Completed', rejected: 'Rejected'
 function todayCard({ statistics, gateway }: FiguresFacts): Html {
   return html`<div class="card">
     <h2>Today (UTC)</h2>
-    <dl class="today">
+    <dl class="data today">
       ${COUNTED_TODAY.map((kind) => {
         const sums = statistics.today[kind];
         const count = sums.reduce((total, each) => total + each.count, 0);
-        return html`<div class="${count > 0 ? kind : 'none'}">
+        const isTrouble = kind === 'rejected' || kind === 'failed';
+        return html`<div>
           <dt>${TODAY_NAMES[kind]}</dt>
-          <dd><b>${count}</b> ${sumsList(sums, gateway)}</dd>
+          <dd><b class="${count > 0 && isTrouble ? 'trouble' : ''}">${count}</b> ${sumsList(sums, gateway)}</dd>
         </div>`;
       })}
     </dl>

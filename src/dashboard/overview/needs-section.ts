@@ -2,8 +2,8 @@ import { formatDuration } from '../../format.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import type { Payout } from '../../ledger/payout.js';
 import { URGENT_STATES, type PayoutState, type Tone } from '../../ledger/states.js';
-import { html, type Html } from '../html.js';
-import type { Site } from '../site.js';
+import { html, type Html } from '../layout/html.js';
+import type { Site } from '../layout/layout.js';
 
 interface Need {
   readonly tone: Tone;
@@ -15,7 +15,7 @@ interface Need {
   readonly href: string;
 }
 
-export interface NeedsFacts {
+interface NeedsFacts {
   readonly stats: AccountStats;
   /** Payouts in progress for too long. */
   readonly stuck: number;
@@ -35,18 +35,20 @@ const NEED_OF_STATE: Partial<Record<PayoutState, Pick<Need, 'tone' | 'action'>>>
 /** What waits for an operator, the most urgent first. */
 export function needsSection(site: Site, facts: NeedsFacts): Html {
   const needs = [...findNeeds(site, facts)];
-  if (needs.length === 0) return html`<p class="card calm">No payout needs an operator.</p>`;
-  return html`<section class="card needs" aria-labelledby="needs-title">
+  if (needs.length === 0) return html`<p class="card quiet">No payout needs an operator.</p>`;
+  return html`<section class="card" aria-labelledby="needs-title">
     <h2 id="needs-title">Needs an operator</h2>
-    <ul>
+    <dl class="data">
       ${needs.map(
         ({ tone, count, what, age, action, href }) =>
-          html`<li class="tone-${tone}">
-            <a href="${href}"><b>${count}</b> ${what}</a> ${age === undefined ? undefined : html`<span>${age}</span>`}
-            <span class="quiet">${action}</span>
-          </li>`,
+          html`<div class="tone-${tone}">
+            <dt>
+              <a class="trouble" href="${href}"><b>${count} ${what}</b></a>
+            </dt>
+            <dd>${age} <span class="quiet">${action}</span></dd>
+          </div>`,
       )}
-    </ul>
+    </dl>
   </section>`;
 }
 

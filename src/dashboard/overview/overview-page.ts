@@ -1,23 +1,49 @@
-import { formatState } from '../../format.js';
+import type { Request, RequestHandler } from 'express';
+import { formatDuration, formatState } from '../../format.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import type { Payout } from '../../ledger/payout.js';
-import { STATE_MEANING, URGENT_STATES, type PayoutState } from '../../ledger/states.js';
-import { stateTiles } from '../account-view.js';
-import { picturesSection } from '../charts/pictures-section.js';
-import type { Range } from '../charts/time-slots.js';
-import { html, type Html } from '../html.js';
-import { layout, PULSE_PAGE } from '../layout.js';
-import { payoutTable } from '../payout-table.js';
-import type { Observation } from '../pulse/account-watch.js';
-import type { Pulse } from '../pulse/judge-pulse.js';
-import type { Shown } from '../shown.js';
-import type { Site } from '../site.js';
-import { utcTime } from '../time.js';
+import {
+  OPERATOR_STATES,
+  PAYOUT_STATES,
+  type PayoutState,
+  STATE_MEANING,
+  STATE_TONE,
+  URGENT_STATES,
+} from '../../ledger/states.js';
+import { html, type Html } from '../layout/html.js';
+import { layout, PULSE_PAGE, type Site } from '../layout/layout.js';
+import { payoutTable } from '../layout/payout-table.js';
+import { type Shown, utcTime } from '../layout/pieces.js';
+import type { AccountWatch, Observation } from './account-watch.js';
+import { picturesSection, type Range } from './charts.js';
 import { describePace, figuresSection } from './figures.js';
+import { judgePulse, type Pulse } from './judge-pulse.js';
 import { needsSection } from './needs-section.js';
-import type { Overview } from './overview.js';
-import { pulseCard } from './pulse-card.js';
-import { workersSection } from './workers-section.js';
+import type { Overview, OverviewReader } from './overview.js';
+import { pulseCard, workersSection } from './pulse-card.js';
+
+interface OverviewOptions {
+  readonly watch: AccountWatch;
+  readonly reader: OverviewReader;
+  readonly explorers: ReadonlyMap<number, string>;
+  readonly site: (request: Request) => Site;
+}
+
+/** Responds with the first page of an account. */
+export function createOverview({ watch, reader, explorers, site }: OverviewOptions): RequestHandler {
+  return async (request, response) => {
+    const [observation, overview] = await Promise.all([watch.visitSender(), reader.read()]);
+    const range: Range = request.query['range'] === 'day' ? 'day' : 'hour';
+    response.send(
+      overviewPage(site(request), overview, {
+        pulse: judgePulse(observation, overview.gateway),
+        observation,
+        range,
+        explorers,
+      }),
+    );
+  };
+}
 
 /** What the first page shows beside the ledger's own figures. */
 interface OverviewContext {
@@ -28,7 +54,7 @@ interface OverviewContext {
 }
 
 /** The account at a glance: whether money moves, what needs an operator, how fast it goes. */
-export function overviewPage(
+function overviewPage(
   site: Site,
   overview: Overview,
   { pulse, observation, range, explorers }: OverviewContext,
@@ -71,4 +97,27 @@ function listSection(
     <h2>${formatState(state)} <span class="quiet">${STATE_MEANING[state]}</span></h2>
     ${payoutTable(site, payouts, shown, `Payouts ${formatState(state)}`)} ${more}
   </section>`;
+}
+
+/** The number of payouts in each state, as links to them. */
+export function stateTiles({ base }: Site, stats: AccountStats, shown?: PayoutState): Html {
+  return html`<nav class="tiles" aria-label="States">
+    ${PAYOUT_STATES.map((state) => tile(base, stats, state, shown))}
+  </nav>`;
+}
+
+function tile(base: string, stats: AccountStats, state: PayoutState, shown: PayoutState | undefined): Html {
+  const count = stats[state];
+  const ages: Partial<Record<PayoutState, number | null>> = stats.oldestAgeMs;
+  const oldest = ages[state] ?? null;
+  const urgent = OPERATOR_STATES.includes(state) && count > 0 ? 'urgent' : '';
+  return html`<a
+    class="tile tone-${STATE_TONE[state]} ${urgent}"
+    href="${base}/payouts?state=${state}"
+    title="${STATE_MEANING[state]}"
+    aria-current="${state === shown ? 'true' : 'false'}"
+  >
+    <b>${count}</b> <span>${formatState(state)}</span>
+    ${oldest === null ? undefined : html`<small>oldest ${formatDuration(oldest)}</small>`}
+  </a>`;
 }

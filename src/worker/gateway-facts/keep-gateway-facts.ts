@@ -1,6 +1,8 @@
 import { isAborted } from '../../clock.js';
+import { errorCode } from '../../errors.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import {
+  type GatewayFacts,
   readGatewayFacts,
   writeGatewayFacts,
   type Balance,
@@ -70,7 +72,7 @@ type Query = 'currencies' | 'balance';
 
 class GatewayFactsKeeper {
   readonly #options: KeepGatewayFactsOptions;
-  readonly #failures = new Map<Query, string>();
+  readonly #failures = new Map<Query, Pick<GatewayFacts, 'failure' | 'failureCode'>>();
   /** When each was queried last, by the wall clock; undefined until the cache was read. */
   #queriedAt: Record<Query, number> | undefined;
   #unknownIdAt = -Infinity;
@@ -149,18 +151,18 @@ class GatewayFactsKeeper {
 
   async #query(name: Query, run: () => Promise<GatewayFactsPart>): Promise<void> {
     const { connection, logger } = this.#options;
-    const had = this.#failures.get(name);
+    const had = this.#failures.get(name)?.failure;
     let part: GatewayFactsPart[] = [];
     try {
       part = [await run()];
       this.#failures.delete(name);
     } catch (error) {
       const failure = toLine(`/${name}: ${(error as Error).message}`);
-      this.#failures.set(name, failure);
+      this.#failures.set(name, { failure, failureCode: errorCode(error) });
       if (failure !== had) logger.warn({ error: failure }, 'the gateway was queried in vain; no payout needs it');
     }
     const [failure] = this.#failures.values();
     const failureAt = failure === undefined ? undefined : connection.clock.wallNow();
-    await writeGatewayFacts(connection, ...part, { failure, failureAt });
+    await writeGatewayFacts(connection, ...part, { failure: undefined, ...failure, failureAt });
   }
 }

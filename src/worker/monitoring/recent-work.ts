@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.js';
+import type { ErrorCode } from '../../errors.js';
 import type { SendGap } from '../statistics/counters.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
@@ -7,6 +8,7 @@ export interface Streak {
   readonly count: number;
   /** Of the last time. */
   readonly reason: string;
+  readonly code?: ErrorCode | undefined;
 }
 
 /** Tries to send that ended before anything was written. */
@@ -62,13 +64,13 @@ export class RecentWork {
         this.#gaps = [...this.#gaps, { at: clock.wallNow(), gapMs: Math.round(gapMs) }].slice(-GAPS);
         observer.sendGap(gapMs);
       },
-      notSent: (reason, retryInMs) => {
-        this.#notSent = { reason, count: (this.#notSent?.count ?? 0) + 1, retryAt: clock.now() + retryInMs };
+      notSent: (reason, retryInMs, code) => {
+        this.#notSent = { reason, code, count: (this.#notSent?.count ?? 0) + 1, retryAt: clock.now() + retryInMs };
         observer.notSent(reason, retryInMs);
       },
-      polled: (result, error) => {
+      polled: (result, error, code) => {
         const count = (this.#failedPolls?.count ?? 0) + 1;
-        this.#failedPolls = result === 'error' ? { count, reason: error ?? 'no reason was given' } : undefined;
+        this.#failedPolls = result === 'error' ? { count, reason: error ?? 'no reason was given', code } : undefined;
         observer.polled(result, error);
       },
       journalSynced: (durationMs) => {

@@ -1,4 +1,5 @@
 import { isAborted } from '../../clock.js';
+import { errorCode } from '../../errors.js';
 import type { WithdrawConnection, WithdrawGateway } from '../../gateway/withdraw-gateway.js';
 import type { Pacer } from './pacer.js';
 import type { SendReport } from './send-report.js';
@@ -21,14 +22,18 @@ export async function connectInTime(
     try {
       connection = await gateway.openConnection(stop);
     } catch (error) {
-      return isAborted(stop) ? { kind: 'stopped' } : { kind: 'not_sent', reason: (error as Error).message };
+      if (isAborted(stop)) return { kind: 'stopped' };
+      return { kind: 'not_sent', reason: (error as Error).message, code: errorCode(error) };
     }
     const hadToWait = !pacer.isOpen;
     await pacer.waitUntilOpen(stop, BEGIN_LEAD_MS);
     if (!isAborted(stop) && connection.usable) return connection;
     connection.close();
     if (isAborted(stop)) return { kind: 'stopped' };
-    // A connection that ended while it waited is opened again. One that ends at once is a fault of the gateway.
-    if (!hadToWait) return { kind: 'not_sent', reason: 'the gateway ended the connection before it was used' };
+    // A connection that ended while it waited is opened again; one that ends at once is a fault of the gateway.
+    if (!hadToWait) {
+      const reason = 'the gateway ended the connection before it was used';
+      return { kind: 'not_sent', reason, code: 'GATEWAY_UNAVAILABLE' };
+    }
   }
 }

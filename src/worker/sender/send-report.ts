@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../errors.js';
 import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import type { PayoutState } from '../../ledger/states.js';
@@ -5,9 +6,9 @@ import type { PayoutState } from '../../ledger/states.js';
 /** The result of one try to send a payout. */
 export type SendReport =
   | { readonly kind: 'sent'; readonly outcome: Exclude<WithdrawOutcome, { kind: 'not_sent' }> }
-  /** Still `queued`: try again later. */
-  | { readonly kind: 'not_sent'; readonly reason: string }
-  /** Not `queued` any more; there is nothing to do. */
+  /** Nothing was sent and it is still `queued`: try again later. */
+  | { readonly kind: 'not_sent'; readonly reason: string; readonly code?: ErrorCode | undefined }
+  /** It is not `queued` any more; there is nothing to do. */
   | { readonly kind: 'skipped'; readonly state: PayoutState | undefined }
   /** Its job came before `notBefore` (wall clock, ms). */
   | { readonly kind: 'early'; readonly notBefore: number }

@@ -1,4 +1,5 @@
 import { isAborted, type Clock } from '../../clock.js';
+import { errorCode } from '../../errors.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { Logger } from '../../logger.js';
@@ -50,7 +51,7 @@ export async function sendUntilDecided(
         return report;
       case 'not_sent':
         logger.warn({ payoutId, reason: report.reason, retryInMs: delayMs }, 'not sent, will try again');
-        observer.notSent(report.reason, delayMs);
+        observer.notSent(report.reason, delayMs, report.code);
         await clock.sleep(delayMs, stop);
         break;
       case 'paused':
@@ -86,7 +87,7 @@ async function trySend(payoutId: string, { sender }: ActiveSender, stop: AbortSi
   try {
     return await sender.send(payoutId, stop);
   } catch (error) {
-    return { kind: 'not_sent', reason: (error as Error).message };
+    return { kind: 'not_sent', reason: (error as Error).message, code: errorCode(error) };
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../errors.js';
 import { callWatcher, failsafeMethods } from '../../failsafe.js';
 import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
 import type { PayoutState } from '../../ledger/states.js';
@@ -8,15 +9,15 @@ import type { PayoutState } from '../../ledger/states.js';
  */
 export interface WorkerObserver {
   sent(outcome: WithdrawOutcome['kind'], durationMs: number): void;
-  /** Nothing was written. The payout keeps its place in the queue and is tried again. */
-  notSent(reason: string, retryInMs: number): void;
-  /** Between two writes of one account by this process. */
+  /** A try to send a payout ended before anything was written: it keeps its place in the queue, and is tried again. */
+  notSent(reason: string, retryInMs: number, code?: ErrorCode): void;
+  /** Between two writes of one account, as this process made them. */
   sendGap(gapMs: number): void;
   /** How long a payout waited for its slot. */
   pacerWaited(waitedMs: number): void;
   journalSynced(durationMs: number): void;
-  /** @param error - only if the result is `error` */
-  polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error', error?: string): void;
+  /** @param error - why the poll came to nothing, and its code; with the result `error` only */
+  polled(result: 'in_progress' | 'completed' | 'failed' | 'unknown' | 'error', error?: string, code?: ErrorCode): void;
   /**
    * A payout was held, or an account stayed paused, because of a signature.
    * @param reason - one word

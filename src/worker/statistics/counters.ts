@@ -1,11 +1,21 @@
+import { fromUnits, toUnits } from '../../decimal.js';
 import type { PaymentFacts } from '../../ledger/payment-facts.js';
-import { STREAM_BEGINNING, type StateChange, type StateEvent } from '../../ledger/state-events.js';
+import { type StateChange, type StateEvent, STREAM_BEGINNING } from '../../ledger/state-events.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import { HOUR_MS, MINUTE_MS, type MinuteStatistics } from '../../ledger/minute-rows.js';
-import { COUNTED_TODAY, DAY_MS, type CountedToday } from '../../ledger/statistics.js';
-import { CurrencyTallies } from './currency-tallies.js';
+import {
+  COUNTED_TODAY,
+  type CountedToday,
+  type CurrencySum,
+  DAY_MS,
+  HOUR_MS,
+  MINUTE_MS,
+  type MinuteStatistics,
+  parseField,
+  parseHourFields,
+  toHourFields,
+} from '../../ledger/statistics.js';
 
-export type MinuteCounters = { -readonly [Field in keyof MinuteStatistics]: MinuteStatistics[Field] };
+type MinuteCounters = { -readonly [Field in keyof MinuteStatistics]: MinuteStatistics[Field] };
 
 /** Everything that is counted from the events, up to and including the one at `position`. */
 export interface Counters {
@@ -126,4 +136,110 @@ export function dropOldMinutes({ minutes }: Counters): void {
   const newest = Math.max(...minutes.keys());
   const oldestHour = Math.floor((newest * MINUTE_MS) / HOUR_MS) - KEPT_HOURS;
   for (const [number, { at }] of minutes) if (at < oldestHour * HOUR_MS) minutes.delete(number);
+}
+
+interface Tally {
+  readonly paymentId: number;
+  readonly symbol: string | undefined;
+  count: number;
+  units: bigint;
+}
+
+/** Payouts counted and summed exactly, separately for each currency id and symbol. */
+export class CurrencyTallies {
+  readonly #tallies = new Map<string, Tally>();
+
+  constructor(sums: readonly CurrencySum[] = []) {
+    for (const { paymentId, symbol, count, amount } of sums) {
+      this.#tallies.set(keyOf(paymentId, symbol), { paymentId, symbol, count, units: toUnits(amount) });
+    }
+  }
+
+  /** @param times - -1 takes the payout out */
+  add({ paymentId, symbol, amount }: PaymentFacts, times: 1 | -1): void {
+    const key = keyOf(paymentId, symbol);
+    const tally = this.#tallies.get(key) ?? { paymentId, symbol, count: 0, units: 0n };
+    tally.count += times;
+    tally.units += BigInt(times) * toUnits(amount);
+    if (tally.count === 0 && tally.units === 0n) this.#tallies.delete(key);
+    else this.#tallies.set(key, tally);
+  }
+
+  /** Of all currencies. */
+  get count(): number {
+    return [...this.#tallies.values()].reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** By currency id, then by symbol. */
+  list(): CurrencySum[] {
+    return [...this.#tallies.values()]
+      .map(({ paymentId, symbol, count, units }) => ({ paymentId, symbol, count, amount: fromUnits(units) }))
+      .sort((one, other) => one.paymentId - other.paymentId || (one.symbol ?? '').localeCompare(other.symbol ?? ''));
+  }
+}
+
+function keyOf(paymentId: number, symbol: string | undefined): string {
+  return `${paymentId} ${symbol ?? ''}`;
+}
+
+/** How the counters stand in their Redis hash: each field is JSON. */
+export type CounterFields = Readonly<Record<string, string>>;
+
+/** Counters of another version are not read: the events and the ledger are counted again. */
+const VERSION = 1;
+
+export function toFields(counters: Counters): CounterFields {
+  const { position, sums, today, lastSendAt, begun, minutes } = counters;
+  const single = stringify({
+    version: VERSION,
+    position,
+    sums: listEach(PAYOUT_STATES, sums),
+    today: { day: today.day, ...listEach(COUNTED_TODAY, today.tallies) },
+    lastSendAt,
+    begun,
+  });
+  return { ...single, ...toHourFields(minutes.values()) };
+}
+
+/** @returns undefined where there are none, or those of another version */
+export function parseFields(fields: CounterFields): Counters | undefined {
+  const position = parseField(fields['position']) as string | undefined;
+  const sums = parseField(fields['sums']) as Record<PayoutState, CurrencySum[]> | undefined;
+  const today = parseField(fields['today']) as (Record<CountedToday, CurrencySum[]> & { day: number }) | undefined;
+  const isKnown = parseField(fields['version']) === VERSION;
+  if (!isKnown || position === undefined || sums === undefined || today === undefined) return undefined;
+  const tallied = tallyListed(PAYOUT_STATES, sums);
+  return {
+    ...emptyCounters(),
+    position,
+    sums: tallied,
+    queued: tallied.queued.count,
+    today: { day: today.day, tallies: tallyListed(COUNTED_TODAY, today) },
+    lastSendAt: parseField(fields['lastSendAt']) as Counters['lastSendAt'],
+    begun: parseField(fields['begun']) as Counters['begun'],
+    minutes: new Map(parseHourFields(fields).map((minute) => [minute.at / MINUTE_MS, { ...minute }])),
+  };
+}
+
+function stringify(values: Readonly<Record<string, unknown>>): CounterFields {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([field, value]) => (value === undefined ? [] : [[field, JSON.stringify(value)]])),
+  );
+}
+
+function listEach<Name extends string>(
+  names: readonly Name[],
+  tallies: Readonly<Record<Name, CurrencyTallies>>,
+): Record<string, CurrencySum[]> {
+  return Object.fromEntries(names.map((name) => [name, tallies[name].list()]));
+}
+
+function tallyListed<Name extends string>(
+  names: readonly Name[],
+  sums: Readonly<Partial<Record<Name, CurrencySum[]>>>,
+): Record<Name, CurrencyTallies> {
+  return Object.fromEntries(names.map((name) => [name, new CurrencyTallies(sums[name] ?? [])])) as Record<
+    Name,
+    CurrencyTallies
+  >;
 }

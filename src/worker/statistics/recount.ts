@@ -3,17 +3,23 @@ import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readIndexPage, readPaymentFacts } from '../../ledger/payment-facts.js';
 import {
   countPayouts,
+  type LedgerCounts,
+  readEventsAfter,
   readStateEvents,
+  type StateEvent,
   STREAM_BEGINNING,
   timeOfEvent,
-  type LedgerCounts,
-  type StateEvent,
 } from '../../ledger/state-events.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import { DAY_MS } from '../../ledger/statistics.js';
-import { countEvent, emptyCounters, isCountedByDay, tallyEach, type Counters } from './counters.js';
-import type { CurrencyTallies } from './currency-tallies.js';
-import { visitEvents } from './event-pages.js';
+import {
+  type Counters,
+  countEvent,
+  type CurrencyTallies,
+  emptyCounters,
+  isCountedByDay,
+  tallyEach,
+} from './counters.js';
 
 /** Small steps, so that a count of a large ledger takes no time from the sender. */
 const PAGE = 500;
@@ -21,7 +27,7 @@ const PAUSE_MS = 50;
 
 type Sums = Record<PayoutState, CurrencyTallies>;
 
-export interface RecountOptions {
+interface RecountOptions {
   /** Counters that may have wrong sums, and nothing else wrong: their minutes are counted on. */
   readonly former: Counters | undefined;
   /** The sums have to fit the ledger's own counts. Where an index names payouts without a record they never do. */
@@ -131,4 +137,30 @@ async function replay(
   if (former === undefined && first !== undefined) await count([first]);
   const after = former?.position ?? first?.eventId ?? STREAM_BEGINNING;
   return (await visitEvents(connection, { after, end }, count, signal)) ? counters : undefined;
+}
+
+/**
+ * Visits events page by page, with a pause after each.
+ * @param after - the event behind which it begins
+ * @param end - the last event; undefined for the newest
+ * @returns false when it was stopped, or the stream does not have all of them
+ * @throws RedisUnavailableError
+ */
+async function visitEvents(
+  connection: LedgerConnection,
+  { after, end }: { readonly after: string; readonly end?: string },
+  visit: (events: readonly StateEvent[]) => Promise<void> | void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (let last = after; last !== end;) {
+    const page = await readEventsAfter(connection, last, PAGE);
+    if (page === undefined || isAborted(signal)) return false;
+    const endsAt = page.findIndex(({ eventId }) => eventId === end);
+    const events = endsAt === -1 ? page : page.slice(0, endsAt + 1);
+    await visit(events);
+    last = events.at(-1)?.eventId ?? last;
+    if (page.length < PAGE) return end === undefined || last === end;
+    await connection.clock.sleep(PAUSE_MS, signal);
+  }
+  return true;
 }

@@ -1,12 +1,21 @@
+import { isAborted } from '../../clock.js';
+import { RedisUnavailableError } from '../../errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import type { PaymentFacts } from '../../ledger/payment-facts.js';
-import { countPayouts, readEventsAfter, STREAM_BEGINNING, type StateEvent } from '../../ledger/state-events.js';
-import { loadStatistics, saveStatistics } from '../../ledger/statistics-store.js';
-import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import { type PaymentFacts, readPaymentFacts } from '../../ledger/payment-facts.js';
+import { countPayouts, readEventsAfter, type StateEvent, STREAM_BEGINNING } from '../../ledger/state-events.js';
+import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import { loadStatistics, saveStatistics } from '../../ledger/statistics.js';
 import type { Logger } from '../../logger.js';
-import { toFields, parseFields, type CounterFields } from './counters-fields.js';
-import { countEvent, countGap, dropOldMinutes, type Counters, type SendGap } from './counters.js';
-import { PaymentFactsCache } from './payment-facts-cache.js';
+import {
+  type CounterFields,
+  type Counters,
+  countEvent,
+  countGap,
+  dropOldMinutes,
+  parseFields,
+  type SendGap,
+  toFields,
+} from './counters.js';
 import { recount } from './recount.js';
 
 /** Events counted in one step. */
@@ -183,5 +192,76 @@ export class StatisticsKeeper {
     this.#recountDelayMs = Math.min(2 * this.#recountDelayMs, RECOUNT_MAX_MS);
     this.#logger.info({ durationMs: Math.round(clock.now() - startedAt) }, 'counted the payouts for the statistics');
     return true;
+  }
+}
+
+interface KeepStatisticsOptions {
+  readonly keeper: Pick<StatisticsKeeper, 'step'>;
+  readonly connection: LedgerConnection;
+  readonly logger: Logger;
+}
+
+const STEP_EVERY_MS = 5_000;
+
+/** While there are more events: 2,500 a second. */
+const CATCH_UP_MS = 200;
+
+/** Counts an account's events until the signal is aborted. Nothing that fails here concerns a payout. */
+export async function keepStatistics(
+  { keeper, connection, logger }: KeepStatisticsOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!isAborted(signal)) {
+    let hasMore = false;
+    try {
+      hasMore = await keeper.step(signal);
+    } catch (error) {
+      // Others say that Redis is unavailable.
+      if (!(error instanceof RedisUnavailableError))
+        logger.warn({ error: (error as Error).message }, 'the events could not be counted, will try again');
+    }
+    await connection.clock.sleep(hasMore ? CATCH_UP_MS : STEP_EVERY_MS, signal);
+  }
+}
+
+/** A payout that is sent has several events within a minute, and one that is queued may wait for a day. */
+const REMEMBERED = 5_000;
+
+/** The amounts of the payouts of which events tell: those of recent events are read once. */
+class PaymentFactsCache {
+  readonly #connection: LedgerConnection;
+  readonly #known = new Map<string, PaymentFacts>();
+
+  constructor(connection: LedgerConnection) {
+    this.#connection = connection;
+  }
+
+  /** @returns the facts of each payout that is in the ledger @throws RedisUnavailableError */
+  async read(events: readonly StateEvent[]): Promise<ReadonlyMap<string, PaymentFacts>> {
+    const payoutIds = [...new Set(events.flatMap(({ change }) => (change === undefined ? [] : [change.payoutId])))];
+    const missing = payoutIds.filter((payoutId) => !this.#known.has(payoutId));
+    const read = await readPaymentFacts(this.#connection, missing);
+    missing.forEach((payoutId, index) => {
+      const facts = read[index];
+      if (facts !== undefined) this.#known.set(payoutId, facts);
+    });
+    const found = new Map(payoutIds.flatMap((payoutId) => this.#entry(payoutId)));
+    this.#forget(events);
+    return found;
+  }
+
+  #entry(payoutId: string): [string, PaymentFacts][] {
+    const facts = this.#known.get(payoutId);
+    return facts === undefined ? [] : [[payoutId, facts]];
+  }
+
+  #forget(events: readonly StateEvent[]): void {
+    for (const { change } of events) {
+      if (change !== undefined && FINAL_STATES.includes(change.to)) this.#known.delete(change.payoutId);
+    }
+    for (const payoutId of this.#known.keys()) {
+      if (this.#known.size <= REMEMBERED) return;
+      this.#known.delete(payoutId);
+    }
   }
 }

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { findHeld, type HeldPage } from '../../../src/dashboard/held/find-held.js';
-import type { HeldFilter } from '../../../src/dashboard/held/held-query.js';
+import { findHeld, type HeldFilter, type HeldPage } from '../../../src/dashboard/held/held-query.js';
 import { openDashboard, type RunningDashboard } from '../support/running-dashboard.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';

@@ -1,6 +1,6 @@
 import { Random } from '../../doubles/random.js';
 import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
-import { toHourFields, type MinuteStatistics } from '../../../src/ledger/minute-rows.js';
+import { toHourFields, type MinuteStatistics } from '../../../src/ledger/statistics.js';
 import { readWorkers, writeWorkerReport, type WorkerReport } from '../../../src/ledger/workers.js';
 import type { SampleAccount } from './sample-account.js';
 

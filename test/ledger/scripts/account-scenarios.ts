@@ -5,7 +5,7 @@ import { addApproval } from '../../../src/control/operator/add-approval.js';
 import { changePayouts } from '../../../src/ledger/change-payouts.js';
 import { countStates } from '../../../src/ledger/count-states.js';
 import { countPayouts } from '../../../src/ledger/state-events.js';
-import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics-store.js';
+import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics.js';
 import { tellJournalHead } from '../../../src/ledger/tell-of-control.js';
 import { readOldest, removePayouts, removeRead } from '../../../src/ledger/remove-payouts.js';
 import { reportDrop } from '../../../src/ledger/reconciliation-store.js';

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { StateEvent } from '../../../src/ledger/state-events.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { MINUTE_MS } from '../../../src/ledger/minute-rows.js';
-import { DAY_MS } from '../../../src/ledger/statistics.js';
-import { parseFields, toFields } from '../../../src/worker/statistics/counters-fields.js';
+import { DAY_MS, MINUTE_MS } from '../../../src/ledger/statistics.js';
 import {
+  type Counters,
   countEvent,
   countGap,
   dropOldMinutes,
   emptyCounters,
-  type Counters,
+  parseFields,
+  toFields,
 } from '../../../src/worker/statistics/counters.js';
 
 /** Midnight, UTC. */

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { saveStatistics } from '../../../src/ledger/statistics-store.js';
-import { readStatistics } from '../../../src/ledger/statistics.js';
-import { toFields } from '../../../src/worker/statistics/counters-fields.js';
+import { readStatistics, saveStatistics } from '../../../src/ledger/statistics.js';
+import { toFields } from '../../../src/worker/statistics/counters.js';
 import { recount } from '../../../src/worker/statistics/recount.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 import { Bustle, catchUp, intercepted, NEVER, openKeeper, realTime, sumPayouts } from './support/statistics-rig.js';

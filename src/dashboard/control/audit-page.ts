@@ -1,0 +1,158 @@
+import { formatMicros } from '../../control/policy/usd.js';
+import { formatMoney } from '../../format.js';
+import type { Payout } from '../../ledger/payout.js';
+import type { PolicyReport } from '../../ledger/policy-report.js';
+import type { BegunSend } from '../../ledger/read-sends.js';
+import type { PayoutState } from '../../ledger/states.js';
+import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
+import { html, type Html } from '../layout/html.js';
+import { layout, type Site } from '../layout/layout.js';
+import { payoutPath, stateBadge } from '../layout/payout-table.js';
+import { type Shown, tableCell, txhashView, utcTime, table } from '../layout/pieces.js';
+import { judgeSigner, type SignerView, whoSaid, type WhoSaid } from './payout-control.js';
+
+interface AuditList {
+  readonly rows: readonly AuditRow[];
+  readonly next: string | undefined;
+  readonly isFirst: boolean;
+  readonly hasKeyring: boolean;
+  /** Undefined where no worker with a policy has told. */
+  readonly report: PolicyReport | undefined;
+}
+
+/** What was sent, who signed and approved it, and what came of it; newest first. */
+export function auditPage(site: Site, list: AuditList, shown: Shown): string {
+  const { rows, next, isFirst, hasKeyring, report } = list;
+  const path = `${site.base}/audit`;
+  return layout(
+    site,
+    { title: 'Audit', current: 'audit' },
+    html`<div class="heading">
+        <h1>Audit</h1>
+        <p class="quiet">what was sent, who said so, what came of it · newest first</p>
+      </div>
+      <section class="card" aria-label="What this page is worth">
+        <p>
+          All of this is what Redis says, and who can write to Redis can alter it. The proof is the send journal:
+          <code>payouts audit verify</code> on the worker’s host checks every line,
+          <code>payouts audit export</code> prints each send with its policy’s hash.
+          ${hasKeyring ? 'Signatures and approvals were verified with the keyring of this dashboard, as of the begin of each send.' : 'This dashboard has no keyring (PAYOUT_KEYS_FILE): nothing is verified.'}
+        </p>
+        ${report === undefined ? undefined : html`<p>The policy that counts now, says the worker: <span class="mono">${report.hash.slice(0, 12)}</span></p>`}
+      </section>
+      ${
+        rows.length > 0
+          ? sendsTable(site, rows, shown)
+          : html`<p class="card quiet">
+              ${next !== undefined ? 'Nothing among the events searched so far.' : isFirst ? 'Nothing was sent so far.' : 'Nothing more, as far as events are kept.'}
+            </p>`
+      }
+      <nav class="more" aria-label="Pages">
+        ${isFirst ? undefined : html`<a href="${path}">First page</a>`}
+        ${next === undefined ? undefined : html`<a href="${path}?before=${next}" rel="next">Older</a>`}
+      </nav>`,
+  );
+}
+
+const COLUMNS = ['Sent', 'Payout', 'Amount', 'Signed by', 'Approved by', 'Outcome', 'txhash'];
+
+function sendsTable(site: Site, rows: readonly AuditRow[], shown: Shown): Html {
+  return table(
+    'What was sent, newest first',
+    COLUMNS,
+    rows.map((row) => sendRow(site, row, shown)),
+  );
+}
+
+function sendRow({ base }: Site, { payoutId, at, sent }: AuditRow, shown: Shown): Html {
+  const link = html`<a href="${base}${payoutPath(payoutId)}">${payoutId}</a>`;
+  return html`<tr>
+    ${tableCell('Sent', 'time', utcTime(at))} ${tableCell('Payout', 'id', link)}
+    ${sent === undefined ? tableCell('Outcome', '', 'no longer in the ledger') : sentCells(sent, shown)}
+  </tr>`;
+}
+
+function sentCells({ payout, signer, said, usd, outcome, txhash }: SentPayout, { currencies, explorers }: Shown): Html {
+  const { payoutId, amount, paymentId } = payout;
+  const money = html`<strong>${formatMoney(amount, paymentId, currencies)}</strong>
+    ${usd === undefined ? undefined : html`<span class="quiet line">${usd} USD at its begin</span>`}`;
+  const approvers = [...said.approvedBy, ...said.unverified.map((key) => `key ${key}, not verified`)];
+  return html`${tableCell('Amount', 'money', money)} ${tableCell('Signed by', 'who', signerView(signer))}
+  ${tableCell('Approved by', 'who', approvers.length === 0 ? undefined : html`<bdi>${approvers.join(', ')}</bdi>`)}
+  ${tableCell('Outcome', '', outcome === undefined ? 'taken back, not sent' : stateBadge(outcome))}
+  ${tableCell('txhash', 'code', txhash === undefined ? undefined : txhashView(txhash, { payoutId, paymentId, explorers, short: true }))}`;
+}
+
+function signerView(signer: SignerView): Html | undefined {
+  switch (signer.kind) {
+    case 'unsigned':
+      return undefined;
+    case 'unjudged':
+      return html`<bdi>key ${signer.key}, not verified</bdi>`;
+    case 'verified':
+      return html`<bdi>${signer.person} (${signer.key})</bdi>`;
+    case 'refused':
+      return html`<bdi>key ${signer.key} does not count: ${signer.message}</bdi>`;
+  }
+}
+
+/** One send, as Redis tells of it. */
+export interface AuditRow {
+  readonly payoutId: string;
+  /** When it began, ISO 8601, UTC. */
+  readonly at: string;
+  /** Undefined where retention removed the payout, or its record cannot be read. */
+  readonly sent: SentPayout | undefined;
+}
+
+interface SentPayout {
+  readonly payout: Payout;
+  readonly signer: SignerView;
+  readonly said: WhoSaid;
+  /** What it was worth when it began, where a policy counted: dollars. */
+  readonly usd: string | undefined;
+  /** What came of this attempt; undefined where it was taken back, and nothing was sent. */
+  readonly outcome: PayoutState | undefined;
+  /** Only of the last attempt: the record has one place for it. */
+  readonly txhash: string | undefined;
+}
+
+interface AuditFacts {
+  readonly payouts: ReadonlyMap<string, Payout>;
+  /** Millionths of a dollar, by `payoutId at`. */
+  readonly usd: ReadonlyMap<string, bigint>;
+  /** Undefined without a keyring. */
+  readonly view: Omit<ApprovalView, 'now'> | undefined;
+}
+
+/** Signatures and approvals are judged as they were when the send began: they may have expired since. */
+export function toAuditRow({ payoutId, at }: BegunSend, { payouts, usd, view }: AuditFacts): AuditRow {
+  const iso = new Date(at).toISOString();
+  const payout = payouts.get(payoutId);
+  const index = payout?.history.findIndex((entry) => entry.to === 'sending' && entry.at === iso) ?? -1;
+  if (payout === undefined || index === -1) return { payoutId, at: iso, sent: undefined };
+  const then = view === undefined ? undefined : { ...view, now: at };
+  const micros = usd.get(`${payoutId} ${at}`);
+  const { outcome, isLast } = findOutcome(payout, index);
+  return {
+    payoutId,
+    at: iso,
+    sent: {
+      ...{ payout, outcome, signer: judgeSigner(payout, then), said: whoSaid(payout, then) },
+      usd: micros === undefined ? undefined : formatMicros(micros),
+      txhash: isLast ? payout.txhash : undefined,
+    },
+  };
+}
+
+/** @param index - of the begin in the history */
+function findOutcome(
+  { history }: Payout,
+  index: number,
+): { readonly outcome: PayoutState | undefined; readonly isLast: boolean } {
+  const later = history.slice(index + 1).map(({ to }) => to);
+  const end = later.findIndex((to) => to === 'queued' || to === 'sending');
+  const own = end === -1 ? later : later.slice(0, end);
+  const isLast = !later.includes('sending');
+  return { outcome: later[0] === 'queued' ? undefined : (own.at(-1) ?? 'sending'), isLast };
+}

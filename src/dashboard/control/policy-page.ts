@@ -1,0 +1,92 @@
+import { formatSpan } from '../../control/policy/format-span.js';
+import { formatCount, formatDuration } from '../../format.js';
+import { type BucketUsage, describeRates, type PolicyReport, type RuleUsage } from '../../ledger/policy-report.js';
+import { heldPath } from '../held/held-query.js';
+import { html, type Html } from '../layout/html.js';
+import { layout, type Site } from '../layout/layout.js';
+import { tableCell, table } from '../layout/pieces.js';
+
+/** The worker tells every ten seconds. */
+const REFRESH_MS = 5_000;
+
+/** An older report is of a worker that stopped. */
+const CURRENT_FOR_MS = 60_000;
+
+/** How much of each window of the policy is used, and what it holds, as the worker that sends told. @param now - wall clock, ms */
+export function policyPage(site: Site, report: PolicyReport | undefined, now: number): string {
+  return layout(
+    site,
+    { title: 'Policy', current: 'policy', refreshMs: REFRESH_MS },
+    html`<div class="heading">
+        <h1>Policy</h1>
+        <p class="quiet">what may leave, and how much of each window is used</p>
+      </div>
+      ${
+        report === undefined
+          ? html`<p class="card quiet">
+              No worker with a policy has told anything. <code>PAYOUT_POLICY_FILE</code> names one; until then nothing
+              bounds what leaves the account.
+            </p>`
+          : reportView(site, report, now)
+      }`,
+  );
+}
+
+function reportView({ base }: Site, report: PolicyReport, now: number): Html {
+  const { hash, at, rules, held } = report;
+  const ageMs = Math.max(0, now - at);
+  const rates = describeRates(report, now);
+  return html`<p class="${ageMs > CURRENT_FOR_MS ? 'trouble' : 'quiet'}">
+      told ${formatDuration(ageMs)} ago${ageMs > CURRENT_FOR_MS ? ': no worker with a policy sends now' : ''}
+      ${rates && html`· rates ${rates}`} · hash <span class="mono">${hash}</span>
+    </p>
+    <section class="list" aria-labelledby="held-title">
+      <h2 id="held-title">Held by its rules</h2>
+      ${
+        held.length === 0
+          ? html`<p class="card quiet">Nothing.</p>`
+          : html`<ul class="sums">
+              ${held.map(
+                ({ rule, reason, count }) =>
+                  html`<li>
+                    <a href="${base}${heldPath({ kind: 'policy', rule, reason })}">${formatCount(count, 'payout')}</a>
+                    by ${rule}
+                    <span class="quiet">${MEANING[reason] ?? reason}</span>
+                  </li>`,
+              )}
+            </ul>`
+      }
+    </section>
+    <section class="list" aria-labelledby="windows-title">
+      <h2 id="windows-title">Windows</h2>
+      ${rules.length === 0 ? html`<p class="card quiet">No rule has a window.</p>` : windowsTable(rules)}
+    </section>`;
+}
+
+const MEANING: Readonly<Record<string, string>> = {
+  wait: 'until there is room, or its time comes',
+  approve: 'until persons have approved it',
+  refuse: 'until the policy changes, or it is cancelled',
+};
+
+function windowsTable(rules: readonly RuleUsage[]): Html {
+  return table(
+    'How much of each window is used',
+    ['Rule', 'Counted for', 'Used', 'Spent', 'Wanted by what waits'],
+    rules.flatMap((rule) => rule.buckets.map((bucket) => windowRow(rule, bucket))),
+  );
+}
+
+function windowRow({ rule, unit, limit, withinMs, unknown }: RuleUsage, usage: BucketUsage): Html {
+  const { bucket, spent, wanted, ratio } = usage;
+  const name = unit === 'usd' ? ' USD' : unit === 'count' ? ' sends' : '';
+  const percent = `${Math.round(ratio * 100)} %`;
+  const label = `${rule}${bucket === '' ? '' : ` for ${bucket}`}: ${percent} used`;
+  return html`<tr data-key="${rule} ${bucket}">
+    <th scope="row">${rule}</th>
+    ${tableCell('Counted for', 'mono', bucket === '' ? 'everything' : bucket)}
+    ${tableCell('Used', '', html`<meter min="0" max="1" high="0.8" optimum="0" value="${ratio}" aria-label="${label}"></meter> ${percent}`)}
+    ${tableCell('Spent', 'number', unknown ?? `${spent} of ${limit}${name} in ${formatSpan(withinMs)}`)}
+    ${tableCell('Wanted', 'number', Number(wanted) === 0 ? undefined : `${wanted}${name}`)}
+  </tr>`;
+}

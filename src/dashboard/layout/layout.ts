@@ -1,0 +1,163 @@
+import type { Request } from 'express';
+import { html, type Html } from './html.js';
+
+interface PageOptions {
+  readonly title: string;
+  /** The text in the search field. */
+  readonly search?: string;
+  /** Which of the navigation's pages it is. @defaultValue none */
+  readonly current?: 'overview' | 'list' | 'held' | 'activity' | 'policy' | 'audit';
+  /** How often the page brings itself up to date, in ms. @defaultValue never */
+  readonly refreshMs?: number;
+  /** Whether it says itself what keeps the account from sending. @defaultValue false */
+  readonly hasPulse?: boolean;
+}
+
+/** The first pages show within seconds what happened. */
+export const PULSE_PAGE = { refreshMs: 1_000, hasPulse: true } as const;
+
+const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%234f46e5'/%3E%3Cpath d='M4 8h7M8 5l3 3-3 3' stroke='white' stroke-width='1.8' fill='none'/%3E%3C/svg%3E";
+
+/** A whole page: head, navigation, search, and the given content. */
+export function layout(
+  site: Site | DashboardSite,
+  { title, search = '', current, refreshMs, hasPulse = false }: PageOptions,
+  content: Html,
+): string {
+  const account = 'platformId' in site ? site : undefined;
+  const alarm = hasPulse ? undefined : account?.alarm;
+  const page = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${alarm && `${alarm} · `}${title} · Payouts${account && ` ${account.platformId}`}</title>
+        <link rel="icon" href="${ICON}" />
+        <link rel="stylesheet" href="${site.root}/style.css" />
+        <script src="${site.root}/page.js" defer></script>
+        ${refreshMs === undefined ? undefined : liveScript(site, refreshMs)}
+      </head>
+      <body>
+        <a class="unseen" href="#content">Skip to the content</a>
+        <header class="top">
+          <div class="wrap">
+            <a href="${account?.base ?? site.root}${account ? '/payouts' : '/accounts'}"><strong>Payouts</strong></a>
+            ${accountSwitch(site)} ${account === undefined ? undefined : navigation(account, { search, current })}
+          </div>
+        </header>
+        <div id="alarm">${account !== undefined && alarm !== undefined ? alarmView(account, alarm) : undefined}</div>
+        <p id="stale" class="stale-notice" role="alert" hidden></p>
+        <main
+          class="wrap"
+          id="content"
+          tabindex="-1"
+          ${refreshMs === undefined ? undefined : html`data-live="${refreshMs}"`}
+        >
+          ${content}
+        </main>
+        <footer class="wrap foot">
+          Times are in <span data-zone>UTC</span>. <button type="button" data-times></button>
+        </footer>
+      </body>
+    </html>`;
+  return page.text;
+}
+
+function alarmView({ base }: Site, alarm: string): Html {
+  return html`<aside class="alarm" aria-label="Alarm"><a href="${base}/payouts">${alarm}</a></aside>`;
+}
+
+const RELOAD_AT_MOST_EVERY_MS = 5_000;
+
+/** Without scripts the browser loads the whole page again. */
+function liveScript({ root }: DashboardSite, refreshMs: number): Html {
+  const seconds = Math.ceil(Math.max(refreshMs, RELOAD_AT_MOST_EVERY_MS) / 1_000);
+  return html`<script src="${root}/live.js" defer></script>
+    <noscript><meta http-equiv="refresh" content="${seconds}" /></noscript>`;
+}
+
+function navigation({ base }: Site, { search, current }: { search: string; current: PageOptions['current'] }): Html {
+  const link = (page: PageOptions['current'], path: string, text: string): Html =>
+    html`<a href="${base}${path}" ${page === current ? html`aria-current="page"` : undefined}>${text}</a>`;
+  return html`<nav aria-label="Account">
+      ${link('overview', '/payouts', 'Overview')} ${link('list', '/payouts?state=', 'Payouts')}
+      ${link('held', '/held', 'Held')} ${link('activity', '/activity', 'Activity')}
+      ${link('policy', '/policy', 'Policy')} ${link('audit', '/audit', 'Audit')}
+      <a href="${base}/board/">Queues</a>
+    </nav>
+    <form class="search" action="${base}/payouts" role="search">
+      <input
+        type="search"
+        name="q"
+        value="${search}"
+        placeholder="payoutId, txhash, address, amount …"
+        aria-label="Find by payoutId, txhash, batch, address, amount, day or reference"
+        maxlength="256"
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck="false"
+      />
+      <button>Find</button>
+    </form>`;
+}
+
+/** Which account this page is about; where there are several, a menu of them that needs no script. */
+function accountSwitch(site: Site | DashboardSite): Html {
+  const { root, platformIds } = site;
+  const shown = 'platformId' in site ? site.platformId : undefined;
+  const name = shown === undefined ? 'all accounts' : `account ${shown}`;
+  if (platformIds.length === 1) return html`<span class="account">${name}</span>`;
+  return html`<details class="account">
+    <summary>${name}</summary>
+    <ul>
+      <li><a href="${root}/accounts" aria-current="${shown === undefined ? 'page' : 'false'}">All accounts</a></li>
+      ${platformIds.map(
+        (platformId) =>
+          html`<li>
+            <a
+              href="${root}${accountPath(platformIds, platformId)}/payouts"
+              aria-current="${platformId === shown ? 'page' : 'false'}"
+              >Account ${platformId}</a
+            >
+          </li>`,
+      )}
+    </ul>
+  </details>`;
+}
+
+/** Where the dashboard is mounted, and which accounts it shows. */
+export interface DashboardSite {
+  /** The path under which the dashboard is mounted; empty at the top. */
+  readonly root: string;
+  /** Every account of the dashboard, in the order given. */
+  readonly platformIds: readonly number[];
+}
+
+/** The pages of one account. */
+export interface Site extends DashboardSite {
+  /** The path before the account's `/payouts` and `/board`: `root`, where the dashboard shows one account only. */
+  readonly base: string;
+  readonly platformId: number;
+  /** Whether operators sign their decisions. */
+  readonly isSigned?: boolean;
+  /** Why nothing is sent, in a few words, for the top of every page; undefined where that is not known to be so. */
+  readonly alarm?: string | undefined;
+}
+
+/** Where the pages of an account are, seen from where the dashboard is mounted. */
+export function accountPath(platformIds: readonly number[], platformId: number): string {
+  return platformIds.length === 1 ? '' : `/accounts/${platformId}`;
+}
+
+/** The site of a request to the pages of an account. */
+export function toSite(
+  { baseUrl }: Pick<Request, 'baseUrl'>,
+  platformId: number,
+  platformIds: readonly number[],
+): Site {
+  const path = accountPath(platformIds, platformId);
+  return { root: baseUrl.slice(0, baseUrl.length - path.length), base: baseUrl, platformId, platformIds };
+}

@@ -1,0 +1,159 @@
+import { formatMicros, worthInMicros } from '../../control/policy/usd.js';
+import { amountField } from '../../fields.js';
+import { formatDuration, formatTimeUtc, shorten } from '../../format.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { NextStep } from '../../operator/next-steps.js';
+import { html, type Html } from './html.js';
+
+/** What it takes to show a payout as operators know it. */
+export interface Shown {
+  /** The gateway's currencies, for their names; empty while they are not known. */
+  readonly currencies: readonly Currency[];
+  /** Block explorers by payment_id: `https://…/{txhash}`. */
+  readonly explorers: ReadonlyMap<number, string>;
+  /** Wall clock, ms. */
+  readonly wallNow: number;
+}
+
+/** A table of these rows. @param titles - of its columns; `#` before the title of a column of numbers */
+export function table(caption: string, titles: readonly string[], rows: readonly Html[]): Html {
+  const heads = titles.map((title) =>
+    title.startsWith('#')
+      ? html`<th scope="col" class="number">${title.slice(1)}</th>`
+      : html`<th scope="col">${title}</th>`,
+  );
+  return html`<table>
+    <caption class="unseen">
+      ${caption}
+    </caption>
+    <thead>
+      <tr>
+        ${heads}
+      </tr>
+    </thead>
+    <tbody>
+      ${rows}
+    </tbody>
+  </table>`;
+}
+
+/**
+ * A cell of a table that becomes cards on a narrow screen, where the header is gone and each value stands beside its label.
+ * @param content - an empty cell shows a dash, and is left out of a card
+ */
+export function tableCell(label: string, className: string, content: Html | string | number | undefined): Html {
+  return html`<td class="${className}${content === undefined ? ' empty' : ''}">
+    <span class="label">${label}</span>
+    <span class="value">${content ?? html`<span class="quiet" aria-hidden="true">–</span>`}</span>
+  </td>`;
+}
+
+/** A time in UTC. The script adds the reader's local time, and can show that instead. */
+export function utcTime(iso: string): Html {
+  return html`<time class="utc" datetime="${iso}">${formatTimeUtc(iso)}</time>`;
+}
+
+/** As {@link utcTime}, of what should be a time: somebody may have put any text in its place. */
+export function storedTime(text: string): Html {
+  return Number.isNaN(Date.parse(text)) ? html`<bdi>${text}</bdi>` : utcTime(text);
+}
+
+/** How long ago, or in how long, with the exact time as a tooltip. */
+export function relativeTime(iso: string, wallNow: number): Html {
+  const ms = wallNow - Date.parse(iso);
+  const text = ms < 0 ? `in ${formatDuration(-ms)}` : formatDuration(ms);
+  return html`<time datetime="${iso}" title="${formatTimeUtc(iso)}">${text}</time>`;
+}
+
+const CENT = 10_000n;
+
+/**
+ * What an amount is worth by the gateway's rate that Redis has, for people: `≈ 2500.00 USD`.
+ * @returns undefined where the rate is not known, or somebody altered the amount to what is none
+ */
+export function usdWorth(amount: string, paymentId: number, currencies: readonly Currency[]): string | undefined {
+  const { usdRate } = currencies.find((known) => known.paymentId === paymentId) ?? {};
+  const isUsable = amountField.safeParse(amount).success && amountField.safeParse(usdRate).success;
+  if (!isUsable || usdRate === undefined) return undefined;
+  const micros = worthInMicros(amount, usdRate);
+  return `≈ ${formatMicros(((micros + CENT - 1n) / CENT) * CENT)} USD`;
+}
+
+const ICON = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">
+  <path
+    d="M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z"
+    fill="none"
+    stroke="currentColor"
+    stroke-width="1.4"
+    stroke-linejoin="round"
+  />
+</svg>`;
+
+/**
+ * Copies a text. Shown only where the script runs; the text itself stands beside it.
+ * @param what - names the text, such as `txhash of order:7`
+ */
+export function copyButton(text: string, what: string): Html {
+  return html`<button type="button" class="copy" data-copy="${text}" aria-label="Copy ${what}" title="Copy ${what}">
+    ${ICON}
+  </button>`;
+}
+
+/** A command to copy: one click selects all of it. */
+export function commandLine(command: string): Html {
+  const words = command.split(' ').map((word, index) => html`${index === 0 ? '' : ' '}<span>${word}</span>`);
+  return html`<div class="command">
+    <pre><code>${words}</code></pre>
+    ${copyButton(command, `the command ${command}`)}
+  </div>`;
+}
+
+/** What an operator can do, with the commands to copy. */
+export function nextStepsSection(steps: readonly NextStep[]): Html | undefined {
+  if (steps.length === 0) return undefined;
+  const hasCommand = steps.some(({ command }) => command !== undefined);
+  return html`<section class="card steps">
+    <h2>What you can do</h2>
+    ${hasCommand ? html`<p class="quiet">This page is read-only. Run one of these commands; replace the words in capitals.</p>` : undefined}
+    <dl>
+      ${steps.map(
+        ({ when, command }) =>
+          html`<div>
+            <dt>${when}</dt>
+            ${command === undefined ? undefined : html`<dd>${commandLine(command)}</dd>`}
+          </div>`,
+      )}
+    </dl>
+  </section>`;
+}
+
+const ARROW = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">
+  <path d="M6.5 3.5h-3v9h9v-3m-3-6h3v3m0-3-6 6" fill="none" stroke="currentColor" stroke-width="1.4" />
+</svg>`;
+
+interface TxhashOptions {
+  readonly payoutId: string;
+  readonly paymentId: number;
+  readonly explorers: ReadonlyMap<number, string>;
+  readonly short?: true;
+}
+
+/** A txhash with a button to copy it, and a link to the block explorer of its currency, where there is one. */
+export function txhashView(txhash: string, { payoutId, paymentId, explorers, short }: TxhashOptions): Html {
+  const template = explorers.get(paymentId);
+  const href = template?.replace('{txhash}', () => encodeURIComponent(txhash));
+  const link =
+    href === undefined
+      ? undefined
+      : html`<a
+          class="explorer"
+          href="${href}"
+          target="_blank"
+          rel="noopener noreferrer"
+          aria-label="Block explorer: ${txhash}"
+          title="Block explorer"
+          >${ARROW}</a
+        >`;
+  const shown = short ? html`<span title="${txhash}">${shorten(txhash)}</span>` : html`${txhash}`;
+  return html`<bdi class="mono">${shown}</bdi>${copyButton(txhash, `txhash of ${payoutId}`)} ${link}`;
+}

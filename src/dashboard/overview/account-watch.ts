@@ -1,0 +1,301 @@
+import type { Clock } from '../../clock.js';
+import { type LedgerConnection, pipelined } from '../../ledger/ledger-connection.js';
+import { holderOf, type LeaseHolder, parseLease } from '../../ledger/read-sender-view.js';
+import { type KnownWorker, parseWorkers, senderOf } from '../../ledger/workers.js';
+import { countDuePayouts } from '../../queues/count-due-payouts.js';
+import type { AccountAccess } from '../../queues/open-account.js';
+import type { PayoutQueues } from '../../queues/payout-queues.js';
+import { toRedisError } from '../../redis.js';
+
+/** Whether Redis responds to this dashboard. */
+export type RedisLife =
+  { readonly kind: 'up' } | { readonly kind: 'unavailable'; readonly sinceMs: number; readonly reason: string };
+
+/** What is known of an account at one moment. */
+export interface Observation {
+  readonly redis: RedisLife;
+  /** As Redis said last, also where it no longer responds; undefined where it never did. */
+  readonly ledger: LedgerObservation | undefined;
+}
+
+/** What one look at the ledger told, and what the looks before make of it. */
+export interface LedgerObservation {
+  /** How old this is: all other times are as of then. */
+  readonly ageMs: number;
+  /** The clock of Redis now, ms: what it was at the look, and the time since. */
+  readonly wallNow: number;
+  readonly life: SenderLife;
+  readonly workers: readonly ObservedWorker[];
+  readonly pausedReason: string | undefined;
+  readonly objections: number;
+  /** Queued payouts that could be sent now. */
+  readonly due: number;
+  readonly sending: number;
+  /** Since a send was seen to begin; undefined where none was while the account was watched. */
+  readonly sinceSendMs: number | undefined;
+  /** Since when the account is watched without a pause. */
+  readonly watchedMs: number;
+  /** For how long payouts have waited for a live sender that nothing holds off; 0 where that is not so. */
+  readonly readyMs: number;
+}
+
+interface Look {
+  readonly at: number;
+  readonly redisNow: number;
+  readonly facts: LookFacts;
+}
+
+type LookFacts = Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' | 'sending'>;
+
+const LOOK_EVERY_MS = 400;
+
+/** A Redis that takes longer counts as unavailable: a page has to respond within a second. */
+const REDIS_RESPONDS_WITHIN_MS = 700;
+
+const WAIT_STEP_MS = 20;
+
+/** A count that rose in a longer pause rose nobody knows when. */
+const LOOK_GAP_MAX_MS = 10_000;
+
+/** After the last request for a page, in ms, nobody is watching. */
+const WATCH_FOR_MS = 30_000;
+
+/**
+ * Watches an account in the background for as long as somebody looks at its pages: one round trip to Redis, twice a
+ * second. What is alive is what moved since the look before.
+ */
+export class AccountWatch {
+  readonly #connection: LedgerConnection;
+  readonly #queues: PayoutQueues;
+  readonly #clock: Pick<Clock, 'now' | 'sleep'>;
+  readonly #stop = new AbortController();
+  readonly #senderLife = new SenderLifeWatch();
+  readonly #workers = new WorkerLives();
+  #visitedAt = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #last: Look | undefined;
+  #sends: { readonly since: number; readonly count: number; readonly roseAt: number | undefined } | undefined;
+  #readySince: number | undefined;
+  /** Since when the look under way has had no reply. */
+  #waitingSince: number | undefined;
+  #trouble: { readonly since: number; readonly reason: string } | undefined;
+
+  /** @param clock - monotonic; heartbeats come in real time */
+  constructor({ ledger, queues }: Pick<AccountAccess, 'ledger' | 'queues'>, clock: Pick<Clock, 'now' | 'sleep'>) {
+    this.#connection = ledger.connection;
+    this.#queues = queues;
+    this.#clock = clock;
+  }
+
+  /** Looks at the account from now on, and says what is known as soon as it is known whether Redis responds. */
+  async visit(): Promise<Observation> {
+    const now = this.#clock.now();
+    const isNew = this.#running === undefined;
+    this.#visitedAt = now;
+    this.#running ??= this.#watch();
+    if (isNew)
+      await this.#until(() => this.#trouble !== undefined || (this.#last?.at ?? 0) >= now, REDIS_RESPONDS_WITHIN_MS);
+    return this.observation;
+  }
+
+  /** As {@link visit}, but also waits for the first heartbeat, little more than a second. */
+  async visitSender(): Promise<Observation> {
+    await this.visit();
+    const isDecided = (): boolean => this.observation.ledger?.life.kind !== 'checking';
+    await this.#until(isDecided, FIRST_HEARTBEAT_WITHIN_MS + LOOK_EVERY_MS);
+    return this.observation;
+  }
+
+  get observation(): Observation {
+    const now = this.#clock.now();
+    return { redis: this.#redisLife(now), ledger: this.#last && this.#observeLedger(this.#last, now) };
+  }
+
+  /** Safe to call twice. */
+  close(): void {
+    this.#stop.abort();
+  }
+
+  #redisLife(now: number): RedisLife {
+    if (this.#trouble !== undefined) {
+      return { kind: 'unavailable', sinceMs: now - this.#trouble.since, reason: this.#trouble.reason };
+    }
+    const waitingMs = now - (this.#waitingSince ?? now);
+    if (waitingMs < REDIS_RESPONDS_WITHIN_MS) return { kind: 'up' };
+    return { kind: 'unavailable', sinceMs: now - (this.#last?.at ?? now - waitingMs), reason: 'it does not reply' };
+  }
+
+  #observeLedger({ at, redisNow, facts }: Look, now: number): LedgerObservation {
+    const { since = at, roseAt } = this.#sends ?? {};
+    return {
+      ...facts,
+      ageMs: now - at,
+      wallNow: redisNow + now - at,
+      life: this.#senderLife.life(at),
+      workers: this.#workers.observe(at),
+      sinceSendMs: roseAt === undefined ? undefined : at - roseAt,
+      watchedMs: at - since,
+      readyMs: at - (this.#readySince ?? at),
+    };
+  }
+
+  async #watch(): Promise<void> {
+    while (!this.#stop.signal.aborted && this.#clock.now() - this.#visitedAt < WATCH_FOR_MS) {
+      const startedAt = this.#clock.now();
+      this.#waitingSince ??= startedAt;
+      try {
+        await this.#look();
+        this.#trouble = undefined;
+      } catch (error) {
+        const since = this.#trouble?.since ?? this.#last?.at ?? startedAt;
+        this.#trouble = { since, reason: describeTrouble(toRedisError(error) as Error) };
+      }
+      this.#waitingSince = undefined;
+      await this.#clock.sleep(LOOK_EVERY_MS, this.#stop.signal);
+    }
+    this.#running = undefined;
+  }
+
+  async #look(): Promise<void> {
+    const { keys } = this.#connection;
+    const reading = pipelined(this.#connection, (pipeline) =>
+      pipeline
+        .hgetall(keys.sender)
+        .hgetall(keys.workers)
+        .hget(keys.ledger, 'pausedReason')
+        .hlen(keys.objections)
+        .zcard(keys.state('sending'))
+        .time(),
+    );
+    const [replies, due] = await Promise.all([reading, countDuePayouts(this.#connection, this.#queues)]);
+    const [sender, workers, paused, objections, sending, time] = replies as [
+      ...[Record<string, string>, Record<string, string>, string | null],
+      ...[number, number, [string | number, string | number]],
+    ];
+    const at = this.#clock.now();
+    const redisNow = Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000);
+    this.#noteSends(Number(sender['sends'] ?? 0), at);
+    this.#senderLife.note(holderOf(parseLease(sender)), at);
+    this.#workers.note(parseWorkers(workers), at, redisNow);
+    const facts = { pausedReason: paused ?? undefined, objections, due, sending };
+    this.#noteReady(facts, at, redisNow);
+    this.#last = { at, redisNow, facts };
+  }
+
+  /** An account that was idle, paused or held off has not failed to send meanwhile. */
+  #noteReady({ pausedReason, objections, due, sending }: LookFacts, at: number, redisNow: number): void {
+    const life = this.#senderLife.life(at);
+    const isAlive = life.kind === 'alive';
+    const sender = isAlive ? senderOf(life.owner, this.#workers.observe(at)) : undefined;
+    const isHeldOff = (sender?.holdOffUntil ?? 0) > redisNow;
+    const isStopped = pausedReason !== undefined || objections > 0 || !isAlive || isHeldOff;
+    if (isStopped || due + sending === 0) this.#readySince = undefined;
+    else if (this.#readySince === undefined || !this.#isContinuous(at)) this.#readySince = at;
+  }
+
+  #isContinuous(at: number): boolean {
+    return at - (this.#last?.at ?? Number.NEGATIVE_INFINITY) < LOOK_GAP_MAX_MS;
+  }
+
+  #noteSends(count: number, at: number): void {
+    const before = this.#sends;
+    if (before === undefined || !this.#isContinuous(at)) this.#sends = { since: at, count, roseAt: undefined };
+    else this.#sends = { since: before.since, count, roseAt: count > before.count ? at : before.roseAt };
+  }
+
+  async #until(holds: () => boolean, limitMs: number): Promise<void> {
+    const deadline = this.#clock.now() + limitMs;
+    while (!holds() && !this.#stop.signal.aborted && this.#clock.now() < deadline)
+      await this.#clock.sleep(WAIT_STEP_MS, this.#stop.signal);
+  }
+}
+
+/** What ioredis said, without the advice around it. */
+function describeTrouble({ message }: Error): string {
+  return /^Redis unavailable \((.+?)\):/.exec(message)?.[1] ?? message;
+}
+
+/** The holder of the lease, and whether its process lives. */
+type SenderLife =
+  | { readonly kind: 'none' }
+  /** Not watched for long enough to say. */
+  | (LeaseHolder & { readonly kind: 'checking' })
+  /** `silentMs`: since its heartbeat was last seen to rise, or since it is watched. */
+  | (LeaseHolder & { readonly kind: 'alive' | 'silent'; readonly silentMs: number });
+
+/** The heartbeat rises every second; a machine that is busy may miss one. */
+const ALIVE_WITHIN_MS = 2_800;
+
+/** A live sender is seen within this time of the first look, in ms: a second and a reserve. */
+const FIRST_HEARTBEAT_WITHIN_MS = 1_300;
+
+/** A rise that was seen after a longer pause says nothing of the present. */
+const HEARTBEAT_GAP_MAX_MS = 1_500;
+
+/**
+ * Says whether a sender is alive: only where its heartbeat rose while it was watched, because the lease of a dead process
+ * stays. No clocks of two machines are compared.
+ */
+export class SenderLifeWatch {
+  #holder: LeaseHolder | null = null;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #watchedSince = 0;
+  #roseAt: number | undefined;
+
+  /** Notes who holds the lease. @param now - monotonic, ms */
+  note(holder: LeaseHolder | null, now: number): void {
+    const isContinuous = now - this.#lookedAt <= HEARTBEAT_GAP_MAX_MS;
+    const isSame = holder?.owner === this.#holder?.owner && holder?.epoch === this.#holder?.epoch;
+    const isLater = !isSame || holder?.heartbeat !== this.#holder?.heartbeat;
+    if (!isContinuous || !isSame) {
+      this.#watchedSince = now;
+      this.#roseAt = undefined;
+    }
+    // A process that takes the lease while it is watched is alive as well.
+    if (isContinuous && isLater) this.#roseAt = now;
+    this.#holder = holder;
+    this.#lookedAt = now;
+  }
+
+  /** @param now - monotonic, ms */
+  life(now: number): SenderLife {
+    if (this.#holder === null) return { kind: 'none' };
+    const silentMs = now - (this.#roseAt ?? this.#watchedSince);
+    if (this.#roseAt !== undefined) {
+      return { ...this.#holder, kind: silentMs < ALIVE_WITHIN_MS ? 'alive' : 'silent', silentMs };
+    }
+    if (silentMs < FIRST_HEARTBEAT_WITHIN_MS) return { ...this.#holder, kind: 'checking' };
+    return { ...this.#holder, kind: 'silent', silentMs };
+  }
+}
+
+/** A worker process, and for how long it has reported nothing. */
+export interface ObservedWorker extends KnownWorker {
+  readonly silentMs: number;
+}
+
+/** A process reports every five seconds. */
+export const WORKER_SILENT_AFTER_MS = 8_000;
+
+/** Follows the reports of the worker processes: one whose report changes is alive. */
+class WorkerLives {
+  #reports = new Map<string, { readonly worker: KnownWorker; readonly changedAt: number }>();
+
+  /**
+   * @param now - monotonic, ms
+   * @param wallNow - of Redis: for a process that was not observed before there is no better measure
+   */
+  note(workers: readonly KnownWorker[], now: number, wallNow: number): void {
+    this.#reports = new Map(
+      workers.map((worker) => {
+        const before = this.#reports.get(worker.name);
+        if (before === undefined) return [worker.name, { worker, changedAt: now - Math.max(0, wallNow - worker.at) }];
+        return [worker.name, { worker, changedAt: before.worker.at === worker.at ? before.changedAt : now }];
+      }),
+    );
+  }
+
+  observe(now: number): ObservedWorker[] {
+    return [...this.#reports.values()].map(({ worker, changedAt }) => ({ ...worker, silentMs: now - changedAt }));
+  }
+}

@@ -1,0 +1,117 @@
+import { type Request, Router } from 'express';
+import { within } from '../../clock.js';
+import { RedisUnavailableError } from '../../errors.js';
+import { formatDuration } from '../../format.js';
+import { estimateEnd } from '../../ledger/statistics.js';
+import type { Logger } from '../../logger.js';
+import type { ShownAccount } from '../account-routes.js';
+import { html, type Html } from '../layout/html.js';
+import { accountPath, type DashboardSite, layout, PULSE_PAGE } from '../layout/layout.js';
+import { tableCell, table } from '../layout/pieces.js';
+import { messagePage, respondToError } from '../respond.js';
+import { judgePulse, type Pulse } from './judge-pulse.js';
+import { countNeeds } from './needs-section.js';
+import type { Overview } from './overview.js';
+
+/** As for a page of one account: the page has to respond within a second. */
+const RESPOND_WITHIN_MS = 900;
+
+/** The pages over all accounts of a dashboard that shows several. */
+export function createAccountsPages(accounts: readonly ShownAccount[], logger: Logger): Router {
+  const platformIds = accounts.map(({ platformId }) => platformId);
+  const site = ({ baseUrl }: Request): DashboardSite => ({ root: baseUrl, platformIds });
+  const router = Router();
+  router.get(['/', '/payouts'], (request, response) => {
+    response.redirect(`${request.baseUrl}/accounts`);
+  });
+  router.get('/accounts', async (request, response) => {
+    response.send(accountsPage(site(request), await Promise.all(accounts.map(glance))));
+  });
+  router.use((request, response) => {
+    response.status(404).send(messagePage(site(request), { title: 'Not found', text: 'Page not found.' }));
+  });
+  router.use(respondToError(site, logger));
+  return router;
+}
+
+/** What is known of an account within the time. */
+async function glance({ platformId, watch, reader }: ShownAccount): Promise<AccountAtAGlance> {
+  const startedAt = performance.now();
+  const observation = await watch.visitSender();
+  const isUp = observation.redis.kind === 'up';
+  const leftMs = Math.max(0, RESPOND_WITHIN_MS - (performance.now() - startedAt));
+  const overview = isUp
+    ? await within(Math.max(leftMs, RESPOND_WITHIN_MS / 2), readOrNothing(reader.read()))
+    : undefined;
+  return { platformId, pulse: judgePulse(watch.observation, overview?.gateway), overview };
+}
+
+async function readOrNothing(reading: Promise<Overview>): Promise<Overview | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof RedisUnavailableError) return undefined;
+    throw error;
+  }
+}
+
+/** An account in one line. */
+interface AccountAtAGlance {
+  readonly platformId: number;
+  readonly pulse: Pulse;
+  /** Undefined where Redis does not respond. */
+  readonly overview: Overview | undefined;
+}
+
+/** The overview over all accounts: the ones in trouble first. */
+function accountsPage(site: DashboardSite, accounts: readonly AccountAtAGlance[]): string {
+  const rank = { bad: 0, warn: 1, good: 2 };
+  const sorted = accounts.toSorted((one, other) => rank[one.pulse.tone] - rank[other.pulse.tone]);
+  const title = describeTrouble(accounts) ?? 'All accounts';
+  return layout(
+    site,
+    { title, ...PULSE_PAGE },
+    html`<div class="heading"><h1 aria-live="polite">${title}</h1></div>
+      ${table(
+        'Accounts',
+        ['Account', 'Pulse', '#Queued', '#In progress', '#Need an operator', '#Sends a minute'],
+        sorted.map((account) => accountRow(site, account)),
+      )}`,
+  );
+}
+
+/** What keeps accounts from sending, where it is the same for all of them. */
+function describeTrouble(accounts: readonly AccountAtAGlance[]): string | undefined {
+  const headlines = accounts.flatMap(({ pulse }) => (pulse.tone === 'bad' ? [pulse.headline] : []));
+  if (headlines.length === 0) return undefined;
+  const what = new Set(headlines).size === 1 ? headlines[0] : 'Nothing is sent';
+  return `${what}: ${headlines.length} of ${accounts.length} accounts`;
+}
+
+function accountRow({ root, platformIds }: DashboardSite, { platformId, pulse, overview }: AccountAtAGlance): Html {
+  const href = `${root}${accountPath(platformIds, platformId)}/payouts`;
+  return html`<tr data-key="${platformId}">
+    <th scope="row" class="code"><a href="${href}">Account ${platformId}</a></th>
+    ${tableCell('Pulse', 'account-pulse', pulseView(pulse))}
+    ${overview === undefined ? html`<td class="quiet" colspan="4">not known</td>` : figures(overview, pulse.tone !== 'bad')}
+  </tr>`;
+}
+
+function pulseView({ tone, headline, detail }: Pulse): Html {
+  return html`<strong class="${tone} ${tone === 'good' ? '' : 'trouble'}"
+      ><span class="dot" aria-hidden="true"></span>${headline}</strong
+    >
+    ${detail === undefined ? undefined : html`<bdi class="quiet line">${detail}</bdi>`}`;
+}
+
+function figures(overview: Overview, isMoving: boolean): Html {
+  const { stats, statistics, wallNow } = overview;
+  const { ratePerMinute, endsAt } = estimateEnd(statistics, stats, wallNow);
+  const need = countNeeds(overview);
+  const end =
+    !isMoving || endsAt === undefined || stats.queued === 0 ? undefined : `${formatDuration(endsAt - wallNow)} left`;
+  return html`${tableCell('Queued', 'number', html`<b>${stats.queued}</b> ${end && html`<small class="line">${end}</small>`}`)}
+  ${tableCell('In progress', 'number', stats.in_progress)}
+  ${tableCell('Need an operator', `number ${need > 0 ? 'trouble' : ''}`, need)}
+  ${tableCell('Sends a minute', 'number', ratePerMinute.toFixed(1))}`;
+}

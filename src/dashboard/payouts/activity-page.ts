@@ -1,0 +1,57 @@
+import { formatCount } from '../../format.js';
+import { ACTIVITIES, type Activity } from '../../ledger/activity.js';
+import { html, type Html } from '../layout/html.js';
+import { layout, type Site } from '../layout/layout.js';
+import { payoutPath } from '../layout/payout-table.js';
+import { tableCell, utcTime, table } from '../layout/pieces.js';
+
+interface ActivityList {
+  readonly activities: readonly Activity[];
+  readonly next: string | undefined;
+  readonly isFirst: boolean;
+}
+
+/** Who did what and why, and what stopped the account by itself; newest first. */
+export function activityPage(site: Site, { activities, next, isFirst }: ActivityList): string {
+  const path = `${site.base}/activity`;
+  return layout(
+    site,
+    { title: 'Activity', current: 'activity' },
+    html`<div class="heading">
+        <h1>Activity</h1>
+        <p class="quiet">who did what, and why · newest first</p>
+      </div>
+      ${
+        activities.length > 0
+          ? activityTable(site, activities)
+          : html`<p class="card quiet">
+              ${next === undefined ? `Nothing ${isFirst ? 'was done by an operator so far' : 'more'}.` : 'Nothing among the events searched so far.'}
+            </p>`
+      }
+      <nav class="more" aria-label="Pages">
+        ${isFirst ? undefined : html`<a href="${path}">First page</a>`}
+        ${next === undefined ? undefined : html`<a href="${path}?before=${encodeURIComponent(next)}" rel="next">Older</a>`}
+      </nav>`,
+  );
+}
+
+function activityTable({ base }: Site, activities: readonly Activity[]): Html {
+  return table(
+    'What was done, newest first',
+    ['Time', 'Who', 'What', 'Payout', 'Why'],
+    activities.map(
+      ({ at, by, what, payoutId, count, reason }) =>
+        html`<tr>
+          ${tableCell('Time', 'code', utcTime(at))} ${tableCell('Who', 'who', html`<bdi>${by}</bdi>`)}
+          ${tableCell('What', 'what', ACTIVITIES[what])}
+          ${tableCell('Payout', 'which', aboutWhat(base, payoutId, count))}
+          ${tableCell('Why', 'why', html`<bdi>${reason}</bdi>`)}
+        </tr>`,
+    ),
+  );
+}
+
+function aboutWhat(base: string, payoutId: string | undefined, count: number): Html {
+  if (payoutId !== undefined) return html`<a href="${base}${payoutPath(payoutId)}">${payoutId}</a>`;
+  return html`${count > 0 ? formatCount(count, 'payout') : 'the account'}`;
+}

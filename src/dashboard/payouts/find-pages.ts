@@ -1,0 +1,263 @@
+import { type Request, type Response, Router } from 'express';
+import { once } from 'node:events';
+import { payoutIdField, txhashField } from '../../fields.js';
+import { formatCsvHeader, formatCsvRows } from '../../format-csv.js';
+import { readAccountStats } from '../../ledger/account-stats.js';
+import { readActivity } from '../../ledger/activity.js';
+import { readBatchSummary } from '../../ledger/batch-summary.js';
+import { findPayouts } from '../../ledger/find-payouts.js';
+import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import { listPayoutIds } from '../../ledger/payout-queries.js';
+import { batchField, type Payout } from '../../ledger/payout.js';
+import { readAudited } from '../../ledger/read-audited.js';
+import { URGENT_STATES } from '../../ledger/states.js';
+import { forAccount } from '../../operator/next-steps.js';
+import type { ControlFiles } from '../control/control-files.js';
+import { readPayoutControl } from '../control/payout-control.js';
+import type { Site } from '../layout/layout.js';
+import { batchPath, payoutPath } from '../layout/payout-table.js';
+import type { Shown } from '../layout/pieces.js';
+import { messagePage } from '../respond.js';
+import { activityPage } from './activity-page.js';
+import { batchPage } from './batch-page.js';
+import { listPage } from './list-page.js';
+import {
+  findListed,
+  LIST_FIELDS,
+  LISTED_ON_PAGE,
+  type ListQuery,
+  readListQuery,
+  understandSearch,
+} from './list-query.js';
+import { payoutPage } from './payout-page.js';
+
+const URGENT_ON_BATCH = 5;
+
+interface FindPagesOptions {
+  readonly ledger: PayoutLedger;
+  readonly files: ControlFiles;
+  readonly explorers: ReadonlyMap<number, string>;
+  readonly site: (request: Request) => Site;
+}
+
+/** The pages on which payouts are found: search, lists, one payout, a batch, activity. What they do not have is left to the next router. */
+export function createFindPages(options: FindPagesOptions): Router {
+  const pages = new FindPages(options);
+  const router = Router();
+  router.get('/payouts', async (request, response, next) => {
+    const show = pages.choose(request);
+    if (show === undefined) next();
+    else await show(request, response);
+  });
+  router.get('/payouts.csv', (request, response) => pages.sendCsv(request, response));
+  router.get('/payouts/*payoutId', (request, response) =>
+    pages.showPayout(request, response, request.params.payoutId.join('/')),
+  );
+  router.get('/batch', (request, response) => pages.showBatch(request, response));
+  router.get('/activity', (request, response) => pages.showActivity(request, response));
+  return router;
+}
+
+type Page = (request: Request, response: Response) => Promise<void>;
+
+class FindPages {
+  readonly #ledger: PayoutLedger;
+  readonly #files: ControlFiles;
+  readonly #explorers: FindPagesOptions['explorers'];
+  readonly #site: FindPagesOptions['site'];
+
+  constructor({ ledger, files, explorers, site }: FindPagesOptions) {
+    this.#ledger = ledger;
+    this.#files = files;
+    this.#explorers = explorers;
+    this.#site = site;
+  }
+
+  /** Which page `/payouts` is, by its query. */
+  choose({ query }: Request): Page | undefined {
+    const { payoutId, q } = query;
+    if (typeof payoutId === 'string') return (request, response) => this.showPayout(request, response, payoutId);
+    if (typeof q === 'string' && q.trim() !== '')
+      return (request, response) => this.#search(request, response, q.trim());
+    if (!LIST_FIELDS.some((field) => field in query)) return undefined;
+    return (request, response) => this.#showList(request, response);
+  }
+
+  async showPayout(request: Request, response: Response, payoutId: string): Promise<void> {
+    const [payout, shown] = await Promise.all([this.#find(payoutId), this.#shown()]);
+    if (payout === undefined) {
+      this.#notFound(request, response, await describeMissing(this.#ledger.connection, payoutId));
+      return;
+    }
+    const control = await readPayoutControl(this.#ledger.connection, payout, this.#files, shown.currencies);
+    response.send(payoutPage(this.#site(request), payout, shown, control));
+  }
+
+  async sendCsv(request: Request, response: Response): Promise<void> {
+    const query = readListQuery(request.query);
+    if (query === undefined || Object.keys(query.problems).length > 0) {
+      this.#notFound(request, response, 'There is no such list.');
+      return;
+    }
+    const { connection } = this.#ledger;
+    const day = new Date(connection.clock.wallNow()).toISOString().slice(0, 10);
+    const fileName = ['payouts', connection.platformId, ...Object.values(query.texts), day].join('-');
+    await sendCsv(response, connection, query, {
+      fileName: `${fileName.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 120)}.csv`,
+      isHead: request.method === 'HEAD',
+    });
+  }
+
+  async showBatch(request: Request, response: Response): Promise<void> {
+    const { name } = request.query;
+    const { connection } = this.#ledger;
+    const batch = batchField.safeParse(name);
+    const summary = batch.success ? await readBatchSummary(connection, batch.data) : undefined;
+    if (!batch.success || summary === undefined || summary.total === 0) {
+      this.#notFound(request, response, `Batch ${typeof name === 'string' ? name : ''} not found.`);
+      return;
+    }
+    const states = URGENT_STATES.filter((state) => summary.sums[state].length > 0);
+    const [shown, ...found] = await Promise.all([
+      this.#shown(),
+      ...states.map((state) => findPayouts(connection, { batch: batch.data, state }, { limit: URGENT_ON_BATCH })),
+    ]);
+    const urgent = found.flatMap(({ payouts }) => payouts);
+    response.send(batchPage(this.#site(request), { batch: batch.data, summary, urgent }, shown));
+  }
+
+  async showActivity(request: Request, response: Response): Promise<void> {
+    const { before } = request.query;
+    if (before !== undefined && !(typeof before === 'string' && /^(event )?\d{1,16}-\d{1,16}$/.test(before))) {
+      this.#notFound(request, response, 'There is no such page.');
+      return;
+    }
+    const page = await readActivity(this.#ledger.connection, {
+      limit: LISTED_ON_PAGE,
+      ...(before === undefined ? {} : { before }),
+    });
+    response.send(activityPage(this.#site(request), { ...page, isFirst: before === undefined }));
+  }
+
+  /** What the text names exactly, opens; several of that, or anything else, is a list. */
+  async #search(request: Request, response: Response, text: string): Promise<void> {
+    const { connection } = this.#ledger;
+    const [payout, byTxhash, isBatch] = await Promise.all([
+      this.#find(text),
+      txhashField.safeParse(text).success ? this.#ledger.findByTxhash(text) : undefined,
+      batchField.safeParse(text).success ? this.#isBatch(text) : false,
+    ]);
+    const payoutId = payout?.payoutId ?? byTxhash;
+    if (payoutId !== undefined) response.redirect(`${request.baseUrl}${payoutPath(payoutId)}`);
+    else if (isBatch) response.redirect(`${request.baseUrl}${batchPath(text)}`);
+    else {
+      const { currencies } = await readGatewayFacts(connection);
+      const query = readListQuery(understandSearch(text, currencies));
+      if (query === undefined || Object.keys(query.problems).length > 0) {
+        const message = `No payout has the id, the txhash or the reference “${text}”.`;
+        response
+          .status(404)
+          .send(messagePage(this.#site(request), { title: 'Nothing found', text: message, search: text }));
+      } else await this.#sendList(request, response, query, text);
+    }
+  }
+
+  async #showList(request: Request, response: Response): Promise<void> {
+    const query = readListQuery(request.query);
+    if (query === undefined || 'state' in query.problems) this.#notFound(request, response, 'Unknown state or page.');
+    else await this.#sendList(request, response, query);
+  }
+
+  async #sendList(request: Request, response: Response, query: ListQuery, search?: string): Promise<void> {
+    const { connection } = this.#ledger;
+    const isUsable = Object.keys(query.problems).length === 0;
+    const [stats, listed, shown] = await Promise.all([
+      readAccountStats(connection),
+      isUsable
+        ? findListed(connection, query, { limit: LISTED_ON_PAGE })
+        : { payouts: [], next: undefined, searched: 0 },
+      this.#shown(),
+    ]);
+    const isFound = listed.payouts.length > 0 || search === undefined;
+    response.status(!isUsable ? 400 : isFound ? 200 : 404);
+    response.send(listPage(this.#site(request), { query, listed, stats, search }, shown));
+  }
+
+  #notFound(request: Request, response: Response, text: string): void {
+    response.status(404).send(messagePage(this.#site(request), { title: 'Not found', text }));
+  }
+
+  async #find(payoutId: string): Promise<Payout | undefined> {
+    return payoutIdField.safeParse(payoutId).success ? this.#ledger.get(payoutId) : undefined;
+  }
+
+  async #isBatch(batch: string): Promise<boolean> {
+    return (await listPayoutIds(this.#ledger.connection, { batch, limit: 1 })).payoutIds.length > 0;
+  }
+
+  async #shown(): Promise<Shown> {
+    const { connection } = this.#ledger;
+    const { currencies } = await readGatewayFacts(connection);
+    return { currencies, explorers: this.#explorers, wallNow: connection.clock.wallNow() };
+  }
+}
+
+/** Why there is no page of a payout: it never was, or retention removed it. @throws RedisUnavailableError */
+async function describeMissing(connection: LedgerConnection, payoutId: string): Promise<string> {
+  const [record] = payoutIdField.safeParse(payoutId).success ? await readAudited(connection, [payoutId]) : [];
+  if (record?.kind !== 'removed') return `Payout ${payoutId} not found.`;
+  const command = forAccount(`payouts get ${payoutId}`, connection.platformId);
+  return `Payout ${payoutId} was ${record.state}, and PAYOUT_RETENTION_DAYS removed it from Redis. With the worker's PAYOUT_ARCHIVE_DIR, on its host, this shows it: ${command}`;
+}
+
+const ROWS_AT_ONCE = 500;
+
+/** How long one step searches: a download that finds few rows still notices that the reader has gone. */
+const STEP_MS = 1_000;
+
+interface CsvOptions {
+  readonly fileName: string;
+  /** For HEAD: the headers only. */
+  readonly isHead: boolean;
+}
+
+/**
+ * Sends all rows of a list as CSV, page by page, as fast as the client takes them. When Redis becomes unavailable half-way,
+ * the connection is broken off: a file that is cut short must not look whole.
+ */
+export async function sendCsv(
+  response: Response,
+  connection: LedgerConnection,
+  query: ListQuery,
+  { fileName, isHead }: CsvOptions,
+): Promise<void> {
+  let page = await findListed(connection, query, { limit: ROWS_AT_ONCE, searchMs: STEP_MS });
+  response.type('text/csv').attachment(fileName);
+  if (isHead) {
+    response.end();
+    return;
+  }
+  let text = formatCsvHeader() + formatCsvRows(page.payouts, { safe: true });
+  for (;;) {
+    const isRoom = text === '' || response.write(text);
+    if (!isRoom) await untilRoom(response);
+    if (response.destroyed || page.next === undefined) break;
+    page = await findListed(connection, { ...query, after: page.next }, { limit: ROWS_AT_ONCE, searchMs: STEP_MS });
+    text = formatCsvRows(page.payouts, { safe: true });
+  }
+  response.end();
+}
+
+/** Waits until the client took what was written, or has gone. */
+async function untilRoom(response: Response): Promise<void> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  try {
+    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+  } finally {
+    // A large list has thousands of pages: none may leave a listener behind.
+    settled.abort();
+  }
+}

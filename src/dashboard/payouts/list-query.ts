@@ -1,0 +1,167 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import { systemClock } from '../../clock.js';
+import { amountField } from '../../fields.js';
+import { findPayouts, type PayoutFilter } from '../../ledger/find-payouts.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { listPayouts } from '../../ledger/payout-queries.js';
+import { batchField, lineField, type Payout } from '../../ledger/payout.js';
+import { FINAL_STATES, isPayoutState, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+
+/** What a list shows, as it stands in the URL and in the fields of the form. Days are whole days in UTC. */
+
+const dayField = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a day such as 2030-01-31')
+  .refine(isDay, 'must be a day that exists');
+
+/** Of the 31st of February, JavaScript makes a day in March. */
+function isDay(text: string): boolean {
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : NaN;
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+}
+
+const RULES = {
+  state: z.enum(PAYOUT_STATES as readonly [PayoutState, ...PayoutState[]], 'must be a state'),
+  batch: batchField,
+  address: z
+    .string()
+    .trim()
+    .regex(/^\S{1,256}$/, 'must be a wallet, without spaces'),
+  reference: lineField,
+  amount: amountField,
+  since: dayField,
+  until: dayField,
+} as const;
+
+/** The fields of the form, by their names in the URL. */
+export const LIST_FIELDS = Object.keys(RULES) as readonly ListField[];
+export type ListField = keyof typeof RULES;
+
+export interface ListQuery {
+  /** What was given for each field, also where it cannot be used. */
+  readonly texts: Readonly<Partial<Record<ListField, string>>>;
+  /** What of it cannot be used, and why. */
+  readonly problems: Readonly<Partial<Record<ListField, string>>>;
+  readonly filter: PayoutFilter;
+  /** Where the page begins. */
+  readonly after: string | undefined;
+}
+
+const DAY_MS = 86_400_000;
+
+/** @returns undefined where the URL names no field of a list, or a page that cannot be */
+export function readListQuery(query: Request['query']): ListQuery | undefined {
+  const { after } = query;
+  if (after !== undefined && !(typeof after === 'string' && /^\d{1,16}$/.test(after))) return undefined;
+  const texts: Partial<Record<ListField, string>> = {};
+  const problems: Partial<Record<ListField, string>> = {};
+  const values: Partial<Record<ListField, string>> = {};
+  for (const field of LIST_FIELDS) {
+    const given = query[field];
+    if (typeof given !== 'string' || given.trim() === '') continue;
+    texts[field] = given.trim();
+    const parsed = RULES[field].safeParse(given.trim());
+    if (parsed.success) values[field] = parsed.data;
+    else problems[field] = parsed.error.issues[0]?.message ?? 'is not valid';
+  }
+  return { texts, problems, filter: toFilter(values), after };
+}
+
+function toFilter({ since, until, state, ...rest }: Partial<Record<ListField, string>>): PayoutFilter {
+  return {
+    ...rest,
+    state: state as PayoutState | undefined,
+    since: since === undefined ? undefined : Date.parse(since),
+    // The last day is shown too.
+    until: until === undefined ? undefined : Date.parse(until) + DAY_MS,
+  };
+}
+
+/** Where the list is, seen from the pages of the account. `state=` alone is the list of all payouts. */
+export function listPath(texts: ListQuery['texts'], after?: string): string {
+  return `/payouts?${toSearchParams(texts, after).toString()}`;
+}
+
+/** Where the same payouts are as CSV. */
+export function csvPath(texts: ListQuery['texts']): string {
+  return `/payouts.csv?${toSearchParams(texts).toString()}`;
+}
+
+function toSearchParams(texts: ListQuery['texts'], after?: string): URLSearchParams {
+  const params = new URLSearchParams({ state: '', ...texts });
+  if (after !== undefined) params.set('after', after);
+  return params;
+}
+
+/** Whether the list is an index of the ledger: those of a state, or of a batch, are read in their own order without a search. */
+export function isIndex({ texts }: ListQuery): boolean {
+  const [field, ...others] = Object.keys(texts);
+  return (field === 'state' || field === 'batch') && others.length === 0;
+}
+
+/** Shorter texts without spaces are rather a part of a reference. */
+const SHORTEST_ADDRESS = 20;
+
+/**
+ * What a text in the search field is taken for that names no payout, txhash or batch: an amount, also with the name of its
+ * currency as the pages show it; a day; a state; an address; otherwise a part of a reference.
+ */
+export function understandSearch(text: string, currencies: readonly Currency[]): ListQuery['texts'] {
+  const currency = currencies.find(({ name }) => text.endsWith(` ${name}`));
+  const amount = currency === undefined ? text : text.slice(0, -currency.name.length).trim();
+  if (amountField.safeParse(amount).success) return { amount };
+  if (isDay(text)) return { since: text, until: text };
+  const state = text.toLowerCase().replaceAll(' ', '_');
+  if (isPayoutState(state)) return { state };
+  if (text.length >= SHORTEST_ADDRESS && !/\s/.test(text)) return { address: text };
+  return { reference: text };
+}
+
+/** One page of a list. */
+export interface ListedPayouts {
+  readonly payouts: readonly Payout[];
+  /** The `after` of the next page; undefined at the end. */
+  readonly next: string | undefined;
+  /** How many payouts were read for it; undefined where none had to be passed over. */
+  readonly searched: number | undefined;
+}
+
+/** Payouts of a page of a list. */
+export const LISTED_ON_PAGE = 50;
+
+/** Nobody waits for a page much longer; the next one continues where this one stopped. */
+const SEARCH_MS = 1_500;
+
+/** Final payouts are listed newest first; of the others of a state, the one that waits longest matters most. */
+export function isNewestFirst(state: PayoutState | undefined): boolean {
+  return state !== undefined && FINAL_STATES.includes(state);
+}
+
+/** Reads a page of a list: of an index as it stands there, else by searching for at most 1.5 s. */
+export async function findListed(
+  connection: LedgerConnection,
+  query: ListQuery,
+  { limit, searchMs = SEARCH_MS }: { readonly limit: number; readonly searchMs?: number },
+): Promise<ListedPayouts> {
+  const { filter, after } = query;
+  if (isIndex(query)) {
+    const { state, batch } = filter;
+    const index = batch === undefined ? { state: state ?? 'queued' } : { batch };
+    const cursor = after === undefined ? {} : { cursor: after };
+    const page = await listPayouts(connection, { ...index, ...cursor, limit, newestFirst: isNewestFirst(state) });
+    return { ...page, searched: undefined };
+  }
+  const until = systemClock.now() + searchMs;
+  const payouts: Payout[] = [];
+  let searched = 0;
+  let next = after;
+  do {
+    const found = await findPayouts(connection, filter, { limit: limit - payouts.length, after: next });
+    payouts.push(...found.payouts);
+    searched += found.searched;
+    next = found.next;
+  } while (next !== undefined && payouts.length < limit && systemClock.now() < until);
+  return { payouts, next, searched };
+}

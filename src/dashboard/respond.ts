@@ -1,0 +1,120 @@
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
+import { RedisUnavailableError, UnsupportedFormatError } from '../errors.js';
+import type { Logger } from '../logger.js';
+import { html } from './layout/html.js';
+import { type DashboardSite, layout, PULSE_PAGE, type Site } from './layout/layout.js';
+import type { AccountWatch, Observation } from './overview/account-watch.js';
+import { judgePulse } from './overview/judge-pulse.js';
+import { pulseCard } from './overview/pulse-card.js';
+
+/** No page takes longer where Redis does not respond. */
+const RESPOND_WITHIN_MS = 900;
+
+const CHECK_AGAIN_MS = 100;
+
+const RETRY_AFTER_S = '5';
+
+/** Writes what is known without Redis. */
+export type RespondWithoutRedis = (request: Request, response: Response, observation: Observation) => void;
+
+/**
+ * Responds in place of every later handler while Redis does not: at once where that is known, else as soon as it is. A
+ * handler that is only slow, because it reads much, is waited for.
+ */
+export function respondInTime(watch: AccountWatch, respond: RespondWithoutRedis): RequestHandler {
+  return async (request, response, next) => {
+    const observation = await watch.visit();
+    if (observation.redis.kind === 'unavailable') {
+      respondUnavailable(respond, { request, response, observation });
+      return;
+    }
+    const check = (): void => {
+      if (response.headersSent) return;
+      if (watch.observation.redis.kind === 'up') timer = setTimeout(check, CHECK_AGAIN_MS);
+      else respondUnavailable(respond, { request, response, observation: watch.observation });
+    };
+    let timer = setTimeout(check, RESPOND_WITHIN_MS);
+    response.once('close', () => {
+      clearTimeout(timer);
+    });
+    next();
+  };
+}
+
+/** Responds in the same way where a handler found out first. */
+export function respondToLostRedis(watch: AccountWatch, respond: RespondWithoutRedis): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (!(error instanceof RedisUnavailableError) || response.headersSent) {
+      next(error);
+      return;
+    }
+    const redis = { kind: 'unavailable', sinceMs: 0, reason: 'a command failed' } as const;
+    respondUnavailable(respond, { request, response, observation: { ...watch.observation, redis } });
+  };
+}
+
+function respondUnavailable(
+  respond: RespondWithoutRedis,
+  { request, response, observation }: { request: Request; response: Response; observation: Observation },
+): void {
+  response.status(503).set('Retry-After', RETRY_AFTER_S);
+  respond(request, response, observation);
+}
+
+/** The details of an internal error go to the log only. */
+export function respondToError(
+  toSite: (request: Request) => Site | DashboardSite,
+  logger: Logger,
+): ErrorRequestHandler {
+  return (error: Error & { readonly status?: number }, request, response, next) => {
+    // It was responded to because Redis took too long; what came of the handler afterwards matters to nobody.
+    if (response.writableEnded) return;
+    if (response.headersSent) {
+      next(error);
+      return;
+    }
+    const site = toSite(request);
+    if (error.status === 400) {
+      response.status(400).send(messagePage(site, { title: 'Not found', text: 'The URL is malformed.' }));
+    } else {
+      logger.error({ path: request.path, error: error.stack }, 'request failed');
+      response.status(500).send(messagePage(site, describeError(error)));
+    }
+  };
+}
+
+/** An operator who updates only one of the programs can resolve it; all else is for the log. */
+function describeError(error: Error): Message {
+  if (error instanceof UnsupportedFormatError) return { title: 'Ledger of a newer version', text: error.message };
+  return { title: 'Internal error', text: 'Internal error; see the log of the dashboard.' };
+}
+
+interface Message {
+  readonly title: string;
+  readonly text: string;
+  readonly search?: string;
+}
+
+/** A page with one message: what was not found, or what went wrong and what to do. */
+export function messagePage(site: Site | DashboardSite, { title, text, search }: Message): string {
+  return layout(
+    site,
+    search === undefined ? { title } : { title, search },
+    html`<section class="card message">
+      <h1>${title}</h1>
+      <p>${text}</p>
+      <p><a href="${'base' in site ? `${site.base}/payouts` : `${site.root}/accounts`}">Overview</a></p>
+    </section>`,
+  );
+}
+
+/** What every page of an account says while Redis does not respond: only what is known. */
+export function unavailablePage(site: Site, observation: Observation): string {
+  const pulse = judgePulse(observation);
+  return layout(
+    site,
+    { title: pulse.headline, ...PULSE_PAGE },
+    html`${pulseCard(pulse, observation, undefined)}
+      <p class="card quiet">Payouts, figures and lists are in Redis: they are shown again as soon as it responds.</p>`,
+  );
+}
