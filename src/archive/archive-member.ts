@@ -1,5 +1,6 @@
-import { crc32, deflateRaw, gunzipSync } from 'node:zlib';
+import type { FileHandle } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { crc32, deflateRaw, gunzipSync } from 'node:zlib';
 
 /**
  * An archive file is a row of gzip members, each with the lines of one batch, so that `zcat` prints it. The header of each says
@@ -15,7 +16,7 @@ const SIZE_BYTES = 4;
 const TRAILER_BYTES = 8;
 
 /** The bytes of a header. */
-export const HEADER_BYTES = SIGNATURE.length + SIZE_BYTES;
+const HEADER_BYTES = SIGNATURE.length + SIZE_BYTES;
 
 /** What a member may decompress to: a batch has a hundred lines of a few kilobytes. */
 const MAX_TEXT_BYTES = 256 * 1024 * 1024;
@@ -41,7 +42,7 @@ export function readMember(member: Buffer): string[] {
 }
 
 /** The size of the member whose header the bytes are; undefined where they are none. */
-export function readMemberSize(header: Buffer): number | undefined {
+function readMemberSize(header: Buffer): number | undefined {
   if (header.length < HEADER_BYTES || header.compare(SIGNATURE, 0, SIGNATURE.length, 0, SIGNATURE.length) !== 0)
     return undefined;
   const size = header.readUInt32LE(SIGNATURE.length);
@@ -49,9 +50,73 @@ export function readMemberSize(header: Buffer): number | undefined {
 }
 
 /** Where in the bytes the first header may begin; -1 where there is none. */
-export function findHeader(bytes: Buffer): number {
+function findHeader(bytes: Buffer): number {
   return bytes.indexOf(SIGNATURE);
 }
 
 /** How many bytes at the end of a part may be the beginning of a header. */
-export const HEADER_OVERLAP = SIGNATURE.length - 1;
+const HEADER_OVERLAP = SIGNATURE.length - 1;
+
+/** A member of an archive file. */
+export interface Member {
+  readonly offset: number;
+  readonly size: number;
+}
+
+/** What a file consists of. */
+export interface Members {
+  readonly members: readonly Member[];
+  /** Bytes that belong to no member: what was written when the process, or the power, ended; or damage. */
+  readonly strayBytes: number;
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+/**
+ * Finds the members of a file by their headers; whether each is whole inside is seen when it is read. Behind what is torn or
+ * damaged it continues with the next header.
+ */
+export async function listMembers(file: FileHandle): Promise<Members> {
+  const { size: fileSize } = await file.stat();
+  const members: Member[] = [];
+  let [offset, strayBytes] = [0, 0];
+  while (offset < fileSize) {
+    const size = await readSizeAt(file, offset);
+    const end = offset + (size ?? 0);
+    const isWhole = size !== undefined && end <= fileSize;
+    if (isWhole) members.push({ offset, size });
+    if (isWhole && (end === fileSize || (await readSizeAt(file, end)) !== undefined)) {
+      offset = end;
+      continue;
+    }
+    // A size that leads to no header may be wrong itself, so what follows is searched from within the member.
+    const next = await findNext(file, offset + 1, fileSize);
+    strayBytes += Math.max(0, next - (isWhole ? end : offset));
+    offset = next;
+  }
+  return { members, strayBytes };
+}
+
+async function readSizeAt(file: FileHandle, offset: number): Promise<number | undefined> {
+  const header = Buffer.alloc(HEADER_BYTES);
+  const { bytesRead } = await file.read(header, 0, HEADER_BYTES, offset);
+  return readMemberSize(header.subarray(0, bytesRead));
+}
+
+/** The offset of the next header; the size of the file where there is none. */
+async function findNext(file: FileHandle, from: number, fileSize: number): Promise<number> {
+  const chunk = Buffer.alloc(CHUNK_BYTES);
+  for (let offset = from; offset < fileSize; offset += CHUNK_BYTES - HEADER_OVERLAP) {
+    const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, offset);
+    const found = findHeader(chunk.subarray(0, bytesRead));
+    if (found !== -1) return offset + found;
+  }
+  return fileSize;
+}
+
+/** The bytes of a member. */
+export async function readBytes(file: FileHandle, { offset, size }: Member): Promise<Buffer> {
+  const bytes = Buffer.alloc(size);
+  const { bytesRead } = await file.read(bytes, 0, size, offset);
+  return bytes.subarray(0, bytesRead);
+}

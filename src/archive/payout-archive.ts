@@ -1,4 +1,5 @@
 import { open, stat } from 'node:fs/promises';
+import { within } from '../clock.js';
 import { isMissing } from '../journal/journal-files.js';
 import type { Payout } from '../ledger/payout.js';
 import {
@@ -12,9 +13,45 @@ import {
   type ArchiveFolder,
 } from './archive-files.js';
 import { toIndexEntries } from './archive-index.js';
-import { readMember, toMember } from './archive-member.js';
-import { processTurns, type ArchiveTurns } from './archive-turns.js';
-import { listMembers, readBytes } from './list-members.js';
+import { listMembers, readBytes, readMember, toMember } from './archive-member.js';
+
+const WAIT_MS = 3_000;
+
+/**
+ * Has one account at a time write to the archive. A folder on a network may hang, and each write that hangs keeps one of the
+ * process's few threads for files: with an account each they would all be taken, and no send could be written to its journal.
+ */
+export class ArchiveTurns {
+  #writing: Promise<unknown> | undefined;
+  readonly #waitMs: number;
+
+  /** @param waitMs - for how long a write waits for those before it */
+  constructor(waitMs = WAIT_MS) {
+    this.#waitMs = waitMs;
+  }
+
+  /** Writes once no other write is under way. @throws Error when those before take too long, or what the write throws */
+  async take(write: () => Promise<void>): Promise<void> {
+    const startedAt = performance.now();
+    while (this.#writing !== undefined) {
+      const leftMs = startedAt + this.#waitMs - performance.now();
+      const ended = this.#writing.then(() => true);
+      if (leftMs <= 0 || (await within(leftMs, ended)) === undefined) {
+        throw new Error('an earlier write, of this account or another, has not ended');
+      }
+    }
+    const written = write();
+    this.#writing = written.catch(() => undefined);
+    try {
+      await written;
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+}
+
+/** The turns of all accounts of this process. */
+const processTurns = new ArchiveTurns();
 
 /** Payouts that were kept and not removed: more than this would be a leak. */
 const MAX_REMEMBERED = 10_000;

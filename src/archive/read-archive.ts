@@ -3,8 +3,7 @@ import { isMissing } from '../journal/journal-files.js';
 import type { Payout } from '../ledger/payout.js';
 import { isPayoutState } from '../ledger/states.js';
 import { listDays, type ArchiveDay, type ArchiveFolder } from './archive-files.js';
-import { readMember } from './archive-member.js';
-import { listMembers, readBytes } from './list-members.js';
+import { listMembers, readBytes, readMember } from './archive-member.js';
 
 /** A payout that was removed from Redis. */
 export interface ArchivedPayout extends Payout {

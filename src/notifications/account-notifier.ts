@@ -9,9 +9,8 @@ import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Logger } from '../logger.js';
 import { eventsSchema, readGroupEvents } from '../producer/events/event-group.js';
 import type { PayoutEvent, PayoutEventName } from '../producer/events/payout-events.js';
-import { formatRequest, type Receiver } from './format-request.js';
+import { formatRequest, postRequest, type Receiver } from './post-request.js';
 import { describeEvent, nameOf, type Notification } from './notification.js';
-import { postRequest } from './post-request.js';
 
 /** What a notifier tells of its attempts, for metrics. */
 export interface NotifierObserver {
@@ -20,7 +19,7 @@ export interface NotifierObserver {
   failed(reason: string): void;
 }
 
-export interface AccountNotifierOptions {
+interface AccountNotifierOptions {
   readonly ledger: PayoutLedger;
   readonly receiver: Receiver;
   /** See `NotifierOptions`. */

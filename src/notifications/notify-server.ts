@@ -51,7 +51,7 @@ export class NotifyStatus {
 }
 
 /** A running server of `/healthz`, `/readyz` and `/metrics`. */
-export interface NotifyServer {
+interface NotifyServer {
   readonly url: string;
   close(): void;
 }

@@ -3,7 +3,7 @@ import type { Payout } from '../ledger/payout.js';
 import type { Logger } from '../logger.js';
 import { openLedger } from '../queues/open-ledger.js';
 import { AccountNotifier, type NotifierObserver } from './account-notifier.js';
-import type { Receiver } from './format-request.js';
+import type { Receiver } from './post-request.js';
 import { parseEventNames } from './notification.js';
 
 export interface NotifierOptions {

@@ -47,7 +47,7 @@ export function findCurrency(paymentId: number): Currency | undefined {
   return CURRENCIES.find((currency) => currency.paymentId === paymentId);
 }
 
-export interface DepositWallet {
+interface DepositWallet {
   readonly address: string;
   /** Empty for currencies that have none. */
   readonly destinationTag: string;

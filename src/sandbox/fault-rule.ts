@@ -27,7 +27,7 @@ export const FAULT_DESCRIPTIONS = {
 /** A fault that the sandbox can inject; {@link FAULT_DESCRIPTIONS} says what each does. */
 export type FaultKind = keyof typeof FAULT_DESCRIPTIONS;
 
-export const FAULT_KINDS = Object.keys(FAULT_DESCRIPTIONS) as [FaultKind, ...FaultKind[]];
+const FAULT_KINDS = Object.keys(FAULT_DESCRIPTIONS) as [FaultKind, ...FaultKind[]];
 
 /**
  * Which calls meet a fault. All given conditions must hold; without any, every call of the endpoint meets it.

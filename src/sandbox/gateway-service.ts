@@ -1,19 +1,42 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../clock.js';
 import type { Logger } from '../logger.js';
-import type { AccountRegistry } from './account-registry.js';
-import { failed, sendResponse, sendTruncatedResponse, type SandboxResponse } from './response.js';
-import { BLOCKED_MESSAGE, refusalOf, spoil } from './apply-fault.js';
-import { drawDelayMs, type DelayRange } from './latency.js';
 import { findFieldProblem, type EndpointName } from './endpoint.js';
-import type { FaultPlan, FaultStrike } from './fault-plan.js';
+import { BLOCKED_MESSAGE, refusalOf, spoil, type FaultPlan, type FaultStrike } from './fault-plan.js';
 import { handleCall, type Settlement } from './handle-call.js';
-import type { PauseGate } from './pause-gate.js';
-import type { Random } from './latency.js';
-import type { SandboxAccount } from './sandbox-account.js';
+import { drawDelayMs, type DelayRange, type Random } from './latency.js';
+import { failed, sendResponse, sendTruncatedResponse, type SandboxResponse } from './response.js';
+import type { AccountRegistry, SandboxAccount } from './sandbox-account.js';
 import { parseSignedForm, readBody, type SignedForm } from './signed-form.js';
 
-export interface GatewayServiceParts {
+/** Holds responses back while it is shut. */
+export class PauseGate {
+  #opened: { promise: Promise<void>; open: () => void } | undefined;
+
+  shut(): void {
+    if (this.#opened !== undefined) return;
+    let open = (): void => undefined;
+    const promise = new Promise<void>((resolve) => (open = resolve));
+    this.#opened = { promise, open };
+  }
+
+  open(): void {
+    this.#opened?.open();
+    this.#opened = undefined;
+  }
+
+  get isShut(): boolean {
+    return this.#opened !== undefined;
+  }
+
+  /** Resolves at once while the gate is open, else when it opens. */
+  async pass(): Promise<void> {
+    // It may have been shut again in the meantime.
+    while (this.#opened !== undefined) await this.#opened.promise;
+  }
+}
+
+interface GatewayServiceParts {
   readonly accounts: AccountRegistry;
   readonly faults: FaultPlan;
   readonly gate: PauseGate;

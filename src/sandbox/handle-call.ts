@@ -4,9 +4,8 @@ import { toProblem } from '../fields.js';
 import { ENDPOINTS, toPackageName } from '../gateway/endpoints.js';
 import { CURRENCIES, depositWalletOf, findCurrency, type Currency } from './currency.js';
 import { toFieldValue, type EndpointName } from './endpoint.js';
-import type { Payment } from './payment-book.js';
+import type { Payment, SandboxAccount } from './sandbox-account.js';
 import { failed, succeeded, type SandboxResponse } from './response.js';
-import type { SandboxAccount } from './sandbox-account.js';
 
 /** How payments settle. */
 export interface Settlement {

@@ -1,9 +1,107 @@
-import { ArrivalLog } from './arrival-log.js';
+import { fromUnits, toUnits, worthInUnits } from '../decimal.js';
+import { InvalidInputError } from '../errors.js';
+import { txhashKey } from '../fields.js';
 import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
 import type { FaultKind } from './fault-rule.js';
-import { fromUnits, toUnits, worthInUnits } from '../decimal.js';
-import { PaymentBook, type PaymentGroup } from './payment-book.js';
 import type { SignedForm } from './signed-form.js';
+
+/** One `/withdraw` that reached the gateway, accepted or not. */
+export interface Arrival {
+  /** Milliseconds on the sandbox's monotonic clock, taken when the request was received completely. */
+  readonly atMs: number;
+  /** Milliseconds since the previous arrival; null for the first. */
+  readonly gapMs: number | null;
+  readonly addressTo: string | null;
+  readonly amount: string | null;
+}
+
+/** When the withdrawals of one account arrived, and how close together. */
+class ArrivalLog {
+  readonly #arrivals: Arrival[] = [];
+  #smallestGapMs: number | null = null;
+
+  record(atMs: number, payment: { addressTo: string | null; amount: string | null }): Arrival {
+    const previous = this.#arrivals.at(-1);
+    const gapMs = previous === undefined ? null : atMs - previous.atMs;
+    const arrival = { atMs, gapMs, addressTo: payment.addressTo, amount: payment.amount };
+    this.#arrivals.push(arrival);
+    if (gapMs !== null) this.#smallestGapMs = Math.min(gapMs, this.#smallestGapMs ?? gapMs);
+    return arrival;
+  }
+
+  get all(): readonly Arrival[] {
+    return this.#arrivals;
+  }
+
+  get smallestGapMs(): number | null {
+    return this.#smallestGapMs;
+  }
+
+  get meanGapMs(): number | null {
+    const [first, last] = [this.#arrivals.at(0), this.#arrivals.at(-1)];
+    if (first === undefined || last === undefined || this.#arrivals.length < 2) return null;
+    return (last.atMs - first.atMs) / (this.#arrivals.length - 1);
+  }
+}
+
+/** A payment that the sandbox made. */
+export interface Payment {
+  readonly txhash: string;
+  readonly paymentId: number;
+  readonly addressTo: string;
+  /** Decimal string without trailing zeros. */
+  readonly amount: string;
+  readonly fee: string;
+  /** Milliseconds on the sandbox's monotonic clock. */
+  readonly acceptedAtMs: number;
+  /** Its `approve` once it is settled: 1 completed, 2 error. */
+  readonly settlesAs: 1 | 2;
+}
+
+/** Payments with the same recipient and amount: more than one is suspicious. */
+export interface PaymentGroup {
+  readonly addressTo: string;
+  readonly amount: string;
+  readonly txhashes: readonly string[];
+}
+
+/** Every payment of one account, in the order in which it was made. */
+class PaymentBook {
+  readonly #byTxhash = new Map<string, Payment>();
+  readonly #countByAddress = new Map<string, number>();
+  readonly #groups = new Map<string, { addressTo: string; amount: string; txhashes: string[] }>();
+
+  add(payment: Payment): void {
+    const { txhash, addressTo, amount } = payment;
+    this.#byTxhash.set(txhashKey(txhash), payment);
+    this.#countByAddress.set(addressTo, (this.#countByAddress.get(addressTo) ?? 0) + 1);
+    // An amount contains no space, so no two groups share a key.
+    const key = `${amount} ${addressTo}`;
+    const group = this.#groups.get(key);
+    if (group === undefined) this.#groups.set(key, { addressTo, amount, txhashes: [txhash] });
+    else group.txhashes.push(txhash);
+  }
+
+  find(txhash: string): Payment | undefined {
+    return this.#byTxhash.get(txhashKey(txhash));
+  }
+
+  get all(): readonly Payment[] {
+    return [...this.#byTxhash.values()];
+  }
+
+  get count(): number {
+    return this.#byTxhash.size;
+  }
+
+  get countByAddress(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#countByAddress);
+  }
+
+  get groups(): readonly PaymentGroup[] {
+    return [...this.#groups.values()];
+  }
+}
 
 /** What the sandbox saw of one account; plain data, as `GET /__sandbox/stats` returns it. */
 export interface SandboxStats {
@@ -32,7 +130,7 @@ export interface SandboxStats {
   readonly faultsFired: Readonly<Partial<Record<FaultKind, number>>>;
 }
 
-export interface SandboxAccountOptions {
+interface SandboxAccountOptions {
   readonly platformId: number;
   readonly secretKey: string;
   readonly balance: string;
@@ -129,5 +227,38 @@ export class SandboxAccount {
         .map((group) => ({ ...group, txhashes: [...group.txhashes] })),
       faultsFired: Object.fromEntries(this.#faultsFired),
     };
+  }
+}
+
+/** The accounts of one sandbox. */
+export class AccountRegistry {
+  readonly #options: ReadonlyMap<number, SandboxAccountOptions>;
+  readonly #accounts = new Map<number, SandboxAccount>();
+
+  constructor(options: readonly SandboxAccountOptions[]) {
+    this.#options = new Map(options.map((account) => [account.platformId, account]));
+    for (const platformId of this.#options.keys()) this.reset(platformId);
+  }
+
+  find(platformId: number | undefined): SandboxAccount | undefined {
+    return platformId === undefined ? undefined : this.#accounts.get(platformId);
+  }
+
+  /**
+   * The account with this id, or the only one.
+   * @throws InvalidInputError when there is no such account, or several and no id is given
+   */
+  get(platformId?: number): SandboxAccount {
+    const [only, ...others] = this.#accounts.values();
+    const account = platformId === undefined && others.length === 0 ? only : this.find(platformId);
+    if (account !== undefined) return account;
+    const message = `must be one of ${[...this.#accounts.keys()].join(', ')}`;
+    throw new InvalidInputError([{ field: 'platformId', message }]);
+  }
+
+  /** Restores an account's initial state: unblocked, without payments and statistics. */
+  reset(platformId: number): void {
+    const options = this.#options.get(platformId);
+    if (options !== undefined) this.#accounts.set(platformId, new SandboxAccount(options));
   }
 }

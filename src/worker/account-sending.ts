@@ -17,7 +17,7 @@ import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
 import { SenderLoop, type SenderLoopOptions } from './sender/sender-loop.js';
 import type { SenderStatus } from './sender/sender-status.js';
-import { followJournal } from './sharing/follow-journal.js';
+import { followJournal } from './sharing/shared-journal.js';
 import { JournalHeadTeller } from './tell-journal-head.js';
 
 export interface AccountSendingOptions extends AccountWorkerOptions {

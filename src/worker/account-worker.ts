@@ -19,7 +19,7 @@ import { openJournalPatiently } from './open-journal-patiently.js';
 import type { RedisJudgement } from './redis-watch.js';
 import { repairClockJumps } from './repair-clock-jump.js';
 import { reportWorker } from './report-worker.js';
-import type { AccountFitness } from './sharing/hold-down.js';
+import type { AccountFitness } from './sharing/own-report.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
 /** How often Redis is asked whether the ledger is this gateway's, in ms. */

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { filePath, folderPath } from '../../src/archive/archive-files.js';
-import { ArchiveTurns } from '../../src/archive/archive-turns.js';
-import { PayoutArchive } from '../../src/archive/payout-archive.js';
+import { ArchiveTurns, PayoutArchive } from '../../src/archive/payout-archive.js';
 import { aCompletedPayout } from './support/archived-payout.js';
 
 const SHORT_MS = 50;

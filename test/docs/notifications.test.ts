@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { formatRequest } from '../../src/notifications/format-request.js';
+import { formatRequest } from '../../src/notifications/post-request.js';
 import { parseEventNames, type Notification } from '../../src/notifications/notification.js';
 
 const page = readFileSync(new URL('../../docs/notifications.md', import.meta.url), 'utf8');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Payout } from '../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
-import { formatRequest, sign } from '../../src/notifications/format-request.js';
+import { formatRequest, sign } from '../../src/notifications/post-request.js';
 import { describeEvent, parseEventNames, type Notification } from '../../src/notifications/notification.js';
 import { NOTIFY_SETTINGS } from '../../src/settings.js';
 

@@ -4,8 +4,7 @@ import type { Currency } from '../../ledger/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';
 import type { ApprovablePayout, JudgedApproval } from '../../control/approvals/approvable-payout.js';
 import type { CliContext } from '../context/cli-context.js';
-import { formatTotals } from '../import/describe-import.js';
-import { CurrencyTotals } from '../import/currency-totals.js';
+import { CurrencyTotals, formatTotals } from '../import/currency-totals.js';
 import { formatTable } from '../output/format-table.js';
 
 /** A payout that is to be approved or rejected, and what was said of it before. */

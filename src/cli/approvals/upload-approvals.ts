@@ -6,7 +6,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { requireKeyring } from '../context/signing.js';
 import { withAccount } from '../context/account.js';
 import { openSource } from '../import/open-source.js';
-import { RowMessages } from '../import/row-messages.js';
+import { RowMessages } from '../import/progress.js';
 import { ApprovalTally } from './decide-payouts.js';
 import { readNamed } from './read-chosen.js';
 
@@ -47,7 +47,7 @@ export async function uploadApprovals(context: CliContext, path: string): Promis
 /** @throws InvalidInputError when any line is no signed approval; all such lines were named */
 async function readApprovals(context: CliContext, path: string, signal: AbortSignal): Promise<UploadedApproval[]> {
   const source = await openSource(path, signal);
-  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
+  const messages = new RowMessages(context);
   const uploaded: UploadedApproval[] = [];
   let invalid = 0;
   for await (const row of source.rows) {
@@ -57,7 +57,7 @@ async function readApprovals(context: CliContext, path: string, signal: AbortSig
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error;
       invalid += 1;
-      for (const { field, message } of error.problems) messages.add(`line ${row.line}: ${field}: ${message}`);
+      for (const problem of error.problems) messages.addProblem(row.line, problem);
     }
   }
   messages.end();

@@ -18,7 +18,7 @@ export interface ChoiceFlags {
 }
 
 /** What was chosen. */
-export interface Choice {
+interface Choice {
   readonly selection: Selection;
   /** The states that count. */
   readonly from: readonly PayoutState[];

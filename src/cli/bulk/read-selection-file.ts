@@ -1,10 +1,22 @@
 import { z } from 'zod';
-import { parseInput, payoutIdField, txhashField } from '../../fields.js';
+import { isAborted } from '../../clock.js';
+import { INPUT_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../../csv-columns.js';
+import { InvalidInputError, StoppedError } from '../../errors.js';
+import { isSameTxhash, parseInput, payoutIdField, txhashField, txhashKey } from '../../fields.js';
 import type { CliContext } from '../context/cli-context.js';
 import { openSource } from '../import/open-source.js';
-import { RowMessages } from '../import/row-messages.js';
-import { readSelectionRows } from './read-selection-rows.js';
-import { readSelection, type SelectedPayout } from './selection.js';
+import { RowMessages } from '../import/progress.js';
+import type { CsvTable } from '../import/read-csv-rows.js';
+import type { Row } from '../import/read-records.js';
+
+/** A payout that an operator has chosen. */
+export interface SelectedPayout {
+  readonly payoutId: string;
+  /** The transaction that the operator names for it. */
+  readonly txhash?: string;
+  /** Its line in the operator's file. */
+  readonly line?: number;
+}
 
 /** Whether each row must name a transaction, or must not. */
 type Needs = 'txhash' | 'no txhash' | 'nothing';
@@ -21,10 +33,20 @@ const SCHEMAS: Record<Needs, z.ZodType<SelectedPayout>> = {
   nothing: z.object({ payoutId: payoutIdField }),
 };
 
+const COLUMNS: readonly string[] = [...INPUT_COLUMN_NAMES, ...RESULT_CSV_COLUMNS];
+
+/** Payouts that exist: `payout_id`, and `txhash` if it is given. Other columns of `payouts list --csv` may stay in the file. */
+const SELECTION_TABLE: CsvTable = {
+  columns: COLUMNS,
+  required: ['payout_id'],
+  describeUnknown: () => `is not a known column; expected one of ${COLUMNS.join(', ')}`,
+  toInput: ({ payoutId, txhash }) => ({ payoutId, txhash }),
+};
+
 /**
- * Reads the payouts that an operator's file names.
+ * Reads the payouts that an operator's file names, each once.
  * @param needs - whether each row must name a transaction as well, or must not
- * @throws InvalidInputError when a row has an error, or none names a payout; StoppedError
+ * @throws InvalidInputError when any row has an error, or none names a payout; StoppedError
  */
 export async function readSelectionFile(
   context: CliContext,
@@ -32,18 +54,58 @@ export async function readSelectionFile(
   needs: Needs,
   signal: AbortSignal,
 ): Promise<readonly SelectedPayout[]> {
-  const source = await openSource(path, signal, { readCsv: readSelectionRows });
-  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
-  const parse = (input: unknown): SelectedPayout => parseInput(SCHEMAS[needs], input);
+  const source = await openSource(path, signal, { table: SELECTION_TABLE });
+  const messages = new RowMessages(context);
+  const selected = new Map<string, SelectedPayout>();
+  const txhashes = new Map<string, SelectedPayout>();
+  let invalid = 0;
   try {
-    return await readSelection(source, {
-      parse,
-      signal,
-      onProblem: (line, { field, message }) => {
-        messages.add(`line ${line}: ${field}: ${message}`);
-      },
-    });
+    for await (const row of source.rows) {
+      if (isAborted(signal)) throw new StoppedError('Stopped while reading; nothing was changed');
+      try {
+        const payout = { ...parseInput(SCHEMAS[needs], inputOf(row)), line: row.line };
+        refuseOther(payout, selected, txhashes);
+        selected.set(payout.payoutId, payout);
+        if (payout.txhash !== undefined) txhashes.set(txhashKey(payout.txhash), payout);
+      } catch (error) {
+        if (!(error instanceof InvalidInputError)) throw error;
+        invalid += 1;
+        for (const { field, message } of error.problems) {
+          messages.addProblem(row.line, { field: source.nameField(field), message });
+        }
+      }
+    }
   } finally {
     messages.end();
   }
+  if (invalid > 0) throw unusable(source.name, `${invalid} of its rows cannot be used; nothing was changed`);
+  if (selected.size === 0) throw unusable(source.name, 'names no payout');
+  return [...selected.values()];
+}
+
+function inputOf(row: Row): unknown {
+  if ('problems' in row) throw new InvalidInputError(row.problems);
+  return row.input;
+}
+
+/** A payout may be in a file twice, but not with two transactions, nor one transaction with two payouts. */
+function refuseOther(
+  { payoutId, txhash }: SelectedPayout,
+  selected: ReadonlyMap<string, SelectedPayout>,
+  txhashes: ReadonlyMap<string, SelectedPayout>,
+): void {
+  const earlier = selected.get(payoutId);
+  if (earlier !== undefined && earlier.txhash !== txhash && !isSameTxhash(earlier.txhash, txhash)) {
+    const message = `is already on line ${earlier.line ?? 0}, with another txhash (got "${payoutId}")`;
+    throw new InvalidInputError([{ field: 'payoutId', message }]);
+  }
+  const holder = txhash === undefined ? undefined : txhashes.get(txhashKey(txhash));
+  if (holder !== undefined && holder.payoutId !== payoutId) {
+    const message = `is already on line ${holder.line ?? 0}, for payout ${holder.payoutId} (got "${txhash ?? ''}")`;
+    throw new InvalidInputError([{ field: 'txhash', message }]);
+  }
+}
+
+function unusable(field: string, message: string): InvalidInputError {
+  return new InvalidInputError([{ field, message }]);
 }

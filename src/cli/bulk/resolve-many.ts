@@ -14,7 +14,7 @@ import { readSelectionFile } from './read-selection-file.js';
 import { requireSomebody, runBulk, type BulkChange } from './run-bulk.js';
 import type { ChosenPayout, Selection } from './survey-payouts.js';
 
-export interface ResolveManyOptions {
+interface ResolveManyOptions {
   readonly kind: Resolution['kind'];
   /** Take the transactions without asking the gateway. */
   readonly force: boolean;

@@ -1,17 +1,16 @@
 import { isAborted, systemClock } from '../../clock.js';
 import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../errors.js';
-import { formatCount } from '../../format.js';
-import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { formatAlternatives, formatCount } from '../../format.js';
+import { readGatewayFacts, type Currency } from '../../ledger/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireTerminal, stdinIsTaken } from '../context/confirm.js';
 import { STDIN } from '../import/open-source.js';
-import { startProgress } from '../import/progress.js';
-import { RowMessages } from '../import/row-messages.js';
-import { describeSurvey } from './describe-survey.js';
-import type { SelectedPayout } from './selection.js';
+import { formatTotals } from '../import/currency-totals.js';
+import { RowMessages, startProgress } from '../import/progress.js';
+import type { SelectedPayout } from './read-selection-file.js';
 import { surveyPayouts, type ChosenPayout, type Selection, type Survey } from './survey-payouts.js';
 
 /** What a command does with many payouts. */
@@ -38,7 +37,7 @@ export interface BulkChange {
   readonly finish?: () => Promise<void>;
 }
 
-export interface BulkOptions {
+interface BulkOptions {
   readonly selection: Selection;
   readonly dryRun: boolean;
   /** Do not ask. */
@@ -126,15 +125,11 @@ async function surveyAll({ context, account, change, options }: BulkRun): Promis
 /** Names of payouts that are not there suggest that it is the wrong account. */
 function refuseMissing(context: CliContext, missing: readonly SelectedPayout[]): void {
   if (missing.length === 0) return;
-  const messages = createMessages(context);
+  const messages = new RowMessages(context);
   for (const { line = 0, payoutId } of missing) messages.add(`line ${line}: payout ${payoutId} not found`);
   messages.end();
   const message = `names ${formatCount(missing.length, 'payout')} that this account does not have; nothing was changed`;
   throw new InvalidInputError([{ field: '--file', message }]);
-}
-
-function createMessages({ writeError, terminal }: CliContext): RowMessages {
-  return new RowMessages({ write: writeError, isTerminal: terminal.output.isTTY === true });
 }
 
 async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
@@ -151,7 +146,7 @@ async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
       throw new InvalidInputError([{ field: '--expect-count', message }]);
     }
   } else if (!options.yes) await confirm(`${change.describe(payouts)}?`, asked);
-  const messages = createMessages(context);
+  const messages = new RowMessages(context);
   const progress = startProgress('Changing ', chosen.length, context.terminal.output);
   let ended = '';
   try {
@@ -201,4 +196,20 @@ function describeEnd({ change, options, counts }: BulkRun): string {
 
 function writeSummary({ context, options, counts }: BulkRun, { chosen, totals, changedBefore, others }: Survey): void {
   context.writeJson({ payouts: chosen.length, totals, changedBefore, others, dryRun: options.dryRun, ...counts });
+}
+
+/** What an operator has chosen, counted and added up by currency. @param from - the states from which the change leads */
+function describeSurvey(
+  { chosen, totals, changedBefore, others }: Survey,
+  from: readonly PayoutState[],
+  currencies: readonly Currency[],
+): string {
+  const states = formatAlternatives(from);
+  const left = Object.entries(others).map(([state, count]) => `, ${count} ${state} left as they are`);
+  const table = chosen.length === 0 ? '' : formatTotals(totals, currencies);
+  const again =
+    changedBefore === 0
+      ? ''
+      : `${formatCount(changedBefore, 'payout')} left as they are: decided so before, for the same reason, and ${states} again since. Look at each, or give another reason.\n`;
+  return `${formatCount(chosen.length, 'payout')} ${states}${left.join('')}\n${again}${table}`;
 }

@@ -5,7 +5,7 @@ import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { CurrencyTotals, type CurrencyTotal } from '../import/currency-totals.js';
-import type { SelectedPayout } from './selection.js';
+import type { SelectedPayout } from './read-selection-file.js';
 
 /** Which payouts an operator means: those that a file names, those of a batch, or all that are in a state. */
 export type Selection =
@@ -32,7 +32,7 @@ export interface Survey {
   readonly missing: readonly SelectedPayout[];
 }
 
-export interface SurveyOptions {
+interface SurveyOptions {
   readonly connection: LedgerConnection;
   /** The states from which the change leads. */
   readonly from: readonly PayoutState[];

@@ -7,7 +7,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { requireTerminal, stdinIsTaken } from '../context/confirm.js';
 import { readAudience, readEnvironmentKey } from '../context/signing.js';
 import { openSource, STDIN } from '../import/open-source.js';
-import { DELIMITERS, type Delimiter } from '../import/split-csv-record.js';
+import { DELIMITERS, type Delimiter } from '../import/read-records.js';
 import { runImport } from '../import/run-import.js';
 
 interface Flags {
@@ -33,7 +33,7 @@ already (key, signature, issuedAt, expiresAt, audience), which are kept; this ho
 An address whose checksum is wrong is an error of its row; PAYOUT_CHECK_ADDRESSES=false takes it.
 
 Every row is checked before anything is enqueued, and every error names its line. Exactly what was checked is enqueued,
-even if the file changes meanwhile: a private copy is kept in TMPDIR until then.
+even if the file changes meanwhile. A file has at most 250,000 rows: split a longer one.
 
 After a stop, or when Redis was unavailable, run the same command again to continue: payouts that already exist are
 counted, never doubled. A payout that is repeated in the file counts once; with different data the later row is an error.

@@ -3,7 +3,6 @@ import { InvalidInputError, type Problem } from '../../errors.js';
 import type { ValidPayout } from '../../ledger/payout.js';
 import { checkRows } from '../import/check-rows.js';
 import { openSource } from '../import/open-source.js';
-import { PayoutSpool } from '../import/payout-spool.js';
 
 /** Next to `dist` or `src`, in a clone and in an installed package. */
 export const DEMO_FILE = fileURLToPath(new URL('../../../examples/payouts.csv', import.meta.url));
@@ -18,26 +17,19 @@ export const DEMO_FILE = fileURLToPath(new URL('../../../examples/payouts.csv', 
 export async function readDemoPayouts(file: string, signal: AbortSignal, count?: number): Promise<ValidPayout[]> {
   const problems: Problem[] = [];
   const source = await openSource(file, signal);
-  const spool = await PayoutSpool.create();
-  try {
-    await checkRows(source, {
-      batch: undefined,
-      spool,
-      checksums: true,
-      signal,
-      onProblem: (line, { field, message }) => {
-        problems.push({ field: `${file}: line ${line}: ${field}`, message });
-      },
-      onProgress: () => undefined,
-    });
-    const payouts: ValidPayout[] = [];
-    for await (const { payout } of spool.read()) payouts.push(payout);
-    if (problems.length === 0 && payouts.length === 0) problems.push({ field: file, message: 'contains no payouts' });
-    if (problems.length > 0) throw new InvalidInputError(problems);
-    return Array.from({ length: count ?? payouts.length }, (_, index) => repeat(payouts, index));
-  } finally {
-    await spool.close();
-  }
+  const { checked } = await checkRows(source, {
+    batch: undefined,
+    checksums: true,
+    signal,
+    onProblem: (line, { field, message }) => {
+      problems.push({ field: `${file}: line ${line}: ${field}`, message });
+    },
+    onProgress: () => undefined,
+  });
+  const payouts = checked.map(({ payout }) => payout);
+  if (problems.length === 0 && payouts.length === 0) problems.push({ field: file, message: 'contains no payouts' });
+  if (problems.length > 0) throw new InvalidInputError(problems);
+  return Array.from({ length: count ?? payouts.length }, (_, index) => repeat(payouts, index));
 }
 
 function repeat(payouts: readonly ValidPayout[], index: number): ValidPayout {

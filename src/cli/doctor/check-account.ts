@@ -1,12 +1,97 @@
+import type { Queue } from 'bullmq';
 import type { Clock } from '../../clock.js';
-import type { AccountStats } from '../../ledger/account-stats.js';
+import { formatCount, formatDuration, formatSeconds } from '../../format.js';
+import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
+import { compareBalance } from '../../ledger/balance-cover.js';
+import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { findRefused, readWorkers } from '../../ledger/workers.js';
+import { NOTIFICATIONS_LATE_MS, readNotificationLag } from '../../ledger/notification-lag.js';
+import { readReconciliation } from '../../ledger/reconciliation-store.js';
+import { STATES_WITH_JOB, type StateWithJob } from '../../ledger/states.js';
+import { readQueuedSums } from '../../ledger/statistics.js';
+import { listDrops, summariseDrops } from '../../ledger/unexplained-drops.js';
 import { watchHeartbeat } from '../../ledger/watch-heartbeat.js';
+import { findRefused, readWorkers } from '../../ledger/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import type { AdviceOptions } from '../../operator/signed-command.js';
-import { formatCount, formatDuration, formatSeconds } from '../../format.js';
-import { ok, problem, warning, type CheckResult } from './check-result.js';
+import { countDueJobs } from '../../queues/count-due-jobs.js';
+import { readJobBalance } from '../../queues/job-balance.js';
+import type { PayoutQueues } from '../../queues/payout-queues.js';
+import { findForeignSettings } from '../../queues/queue-settings.js';
+import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
+
+/** Whether settings in Redis stop a queue, or override the limits of its worker. */
+async function checkQueue(queue: Queue, connection: LedgerConnection): Promise<CheckResult> {
+  const name = `${queue.name} queue`;
+  const found = await findForeignSettings(connection, queue);
+  if (found.length === 0) return ok(name, 'no settings that override the worker');
+  const commands = found.map(({ command }) => `redis-cli ${command}`).join(' && ');
+  return problem(name, found.map(({ detail }) => detail).join('; '), `This was set by hand; undo it: ${commands}`);
+}
+
+/** By the state of the payouts that the jobs are for. */
+const JOB_CHECK_NAMES: Readonly<Record<StateWithJob, string>> = {
+  queued: 'withdraw jobs',
+  in_progress: 'status jobs',
+};
+
+/** The counts differ for a moment while a payout or its job moves. */
+const ATTEMPTS = 5;
+const RETRY_AFTER_MS = 200;
+
+interface JobCheckOptions {
+  readonly connection: LedgerConnection;
+  readonly queues: PayoutQueues;
+  readonly clock: Clock;
+  /** Whether a worker is alive that re-creates missing jobs. */
+  readonly hasWorker: boolean;
+}
+
+/** Whether every payout that needs a job has one in the queue, by the counts of both. */
+export async function checkJobs(
+  state: StateWithJob,
+  { connection, queues, clock, hasWorker }: JobCheckOptions,
+): Promise<CheckResult> {
+  const name = JOB_CHECK_NAMES[state];
+  let found = await readJobBalance(connection, queues, state);
+  for (let attempt = 1; attempt < ATTEMPTS && found.lost > 0; attempt += 1) {
+    await clock.sleep(RETRY_AFTER_MS);
+    found = await readJobBalance(connection, queues, state);
+  }
+  const { payouts, jobs, lost } = found;
+  if (lost <= 0) return ok(name, `${formatCount(jobs, 'job')} for ${formatCount(payouts, 'payout')}`);
+  const detail = `${lost} of ${formatCount(payouts, 'payout')} have no job in the queue`;
+  return hasWorker
+    ? problem(
+        name,
+        detail,
+        'The worker repairs this within a minute; if it persists, check the log of the worker and Redis.',
+      )
+    : warning(name, detail, 'Start `payouts worker`: it adds the missing jobs at the start.');
+}
+
+/** After an outage some wait for their turn; more than this many seconds of them are more than the rate allows. */
+const TOLERATED_S = 60;
+
+interface PollCheckOptions {
+  readonly connection: LedgerConnection;
+  readonly queues: PayoutQueues;
+  /** Polls a second that the account may make. */
+  readonly pollRate: number;
+}
+
+/** Whether the rate of status polls is enough for the payouts in progress: those that are due wait for their turn. */
+async function checkPolls({ connection, queues, pollRate }: PollCheckOptions): Promise<CheckResult> {
+  const name = 'status polls';
+  const due = await countDueJobs(connection, queues.transactionstatus);
+  const seconds = due / pollRate;
+  if (seconds <= TOLERATED_S) return ok(name, `${formatCount(due, 'poll')} due`);
+  return warning(
+    name,
+    `${formatCount(due, 'poll')} due, which take ${formatDuration(seconds * 1_000)} at STATUS_POLL_RATE=${pollRate}`,
+    'Raise STATUS_POLL_RATE or STATUS_POLL_MAX_MS, if no worker was stopped for long: payouts are found completed late.',
+  );
+}
 
 /** The sender sends a heartbeat every second. */
 const WATCH_MS = 2_500;
@@ -15,7 +100,7 @@ const WATCH_MS = 2_500;
  * Whether a process sends for the account and is alive. Without one nothing is wrong before the first start and after a
  * stop in good order; but a sender that has vanished while payouts wait stops them.
  */
-export async function checkSender(
+async function checkSender(
   connection: LedgerConnection,
   { platformId, queued, sends }: Pick<AccountStats, 'platformId' | 'queued' | 'sends'>,
   clock: Clock,
@@ -59,7 +144,7 @@ function askIfNew(platformId: number): string {
 }
 
 /** Whether the account may send. */
-export function checkPause(stats: AccountStats, options: AdviceOptions): CheckResult {
+function checkPause(stats: AccountStats, options: AdviceOptions): CheckResult {
   const name = 'pause';
   const [advice] = adviseAccount(stats, options);
   if (advice === undefined) return ok(name, 'the account is not paused, and no journal objects');
@@ -68,7 +153,7 @@ export function checkPause(stats: AccountStats, options: AdviceOptions): CheckRe
 }
 
 /** Whether payouts wait for an operator because it is unknown if they were sent. */
-export function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats): CheckResult {
+function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats): CheckResult {
   const name = 'unknown payouts';
   if (unknown === 0) return ok(name, 'none');
   const age = oldestAgeMs.unknown === null ? '' : `, the oldest for ${formatDuration(oldestAgeMs.unknown)}`;
@@ -77,4 +162,100 @@ export function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats)
     `${unknown} may or may not have been sent${age}`,
     `See \`payouts list --account ${platformId} --state unknown\`; ask the gateway, and decide each with \`payouts resolve --account ${platformId}\`.`,
   );
+}
+
+/** Whether the outbox holds something that no worker of this version can deal with. */
+function checkOutbox({
+  platformId,
+  withoutJob,
+  outboxUnreadable,
+}: Pick<AccountStats, 'platformId' | 'withoutJob' | 'outboxUnreadable'>): CheckResult {
+  const name = 'outbox';
+  if (outboxUnreadable === 0) return ok(name, `${formatCount(withoutJob, 'payout')} waiting for a job`);
+  return warning(
+    name,
+    `${formatCount(outboxUnreadable, 'member')} that this version does not understand`,
+    `A newer version or an operator wrote them: start that version, or see \`redis-cli ZRANGE '{payouts:${platformId}}:outbox' 0 -1\`.`,
+  );
+}
+
+/** Whether the balance that the worker cached lasts for what is queued. */
+async function checkBalance(connection: LedgerConnection): Promise<CheckResult> {
+  const name = 'balance';
+  const facts = await readGatewayFacts(connection);
+  if (facts.balanceAt === undefined) return ok(name, 'not known yet: a worker that sends queries it');
+  const age = `${formatDuration(Math.max(0, connection.clock.wallNow() - facts.balanceAt))} ago`;
+  const covers = compareBalance(facts, await readQueuedSums(connection));
+  const low = covers.filter(({ isEnough }) => !isEnough);
+  if (low.length === 0) return ok(name, `enough for what is queued, as far as it can be compared (${age})`);
+  const list = low
+    .map(({ currency, balance, queued }) => `${balance} ${currency} for ${queued ?? ''} queued`)
+    .join(', ');
+  return warning(name, `${list} (${age})`, 'Top the account up, or pause it: the gateway rejects what it cannot pay.');
+}
+
+/** Whether the balance is as the payouts explain, as the worker found it last. */
+export async function checkReconciliation(connection: LedgerConnection): Promise<CheckResult> {
+  const name = 'reconciliation';
+  const [stored, { currencies }] = await Promise.all([readReconciliation(connection), readGatewayFacts(connection)]);
+  const { reconciliation } = stored;
+  if (reconciliation === undefined) return ok(name, 'not compared yet: a worker that sends does it');
+  const drops = summariseDrops(stored, currencies).filter(({ amount }) => amount !== '0');
+  const age = `${formatDuration(Math.max(0, connection.clock.wallNow() - reconciliation.comparedAt))} ago`;
+  if (drops.length > 0) {
+    const fix = `Run \`payouts reconcile --account ${connection.platformId}\`; unless somebody knows of it, change the gateway's secret key.`;
+    return warning(name, `the balance fell by ${listDrops(drops)} more than the payouts explain (${age})`, fix);
+  }
+  const doubtful = reconciliation.balances.filter(({ unexplained }) => unexplained === undefined).length;
+  if (doubtful > 0)
+    return ok(name, `${doubtful} of ${reconciliation.balances.length} balances cannot be judged now (${age})`);
+  return ok(name, `nothing is missing (${age})`);
+}
+
+const NOTIFICATIONS = 'notifications';
+
+/** Whether `payouts notify` keeps up, as one line; none where it was never started. */
+async function checkNotifications(connection: LedgerConnection): Promise<CheckResult[]> {
+  const lagMs = await readNotificationLag(connection);
+  if (lagMs === undefined) return [];
+  if (lagMs === 0) return [ok(NOTIFICATIONS, 'all delivered')];
+  const detail = `the oldest waits for ${formatDuration(lagMs)}`;
+  if (lagMs < NOTIFICATIONS_LATE_MS) return [ok(NOTIFICATIONS, detail)];
+  const fix =
+    'Read the log of `payouts notify`, or start it; where it is no longer wanted, see "Stop using it" in docs/notifications.md.';
+  return [warning(NOTIFICATIONS, detail, fix)];
+}
+
+/** What an account's ledger and queues say, in the order in which an operator reads it. */
+export function accountChecks(
+  { connection, queues, clock }: Omit<JobCheckOptions, 'hasWorker'>,
+  { isSigned, pollRate }: { readonly isSigned: boolean; readonly pollRate: number },
+): readonly Check[] {
+  let hasWorker = false;
+  const readStats = async (): Promise<AccountStats> => readAccountStats(connection);
+  return [
+    ...[queues.withdraw, queues.transactionstatus].map((queue): Check => [
+      `${queue.name} queue`,
+      async () => checkQueue(queue, connection),
+    ]),
+    [
+      'sender',
+      async () => {
+        const sender = await checkSender(connection, await readStats(), clock);
+        hasWorker = sender.status === 'ok';
+        return sender;
+      },
+    ],
+    ...STATES_WITH_JOB.map((state): Check => [
+      JOB_CHECK_NAMES[state],
+      async () => checkJobs(state, { connection, queues, clock, hasWorker }),
+    ]),
+    ['status polls', async () => checkPolls({ connection, queues, pollRate })],
+    ['outbox', async () => checkOutbox(await readStats())],
+    ['pause', async () => checkPause(await readStats(), { isSigned })],
+    ['balance', async () => checkBalance(connection)],
+    ['reconciliation', async () => checkReconciliation(connection)],
+    ['unknown payouts', async () => checkUnknown(await readStats())],
+    [NOTIFICATIONS, async () => checkNotifications(connection)],
+  ];
 }

@@ -1,22 +1,136 @@
+import { randomUUID } from 'node:crypto';
+import { open, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
-import { formatCount } from '../../format.js';
+import { dirname, join, resolve } from 'node:path';
+import { GUARD_MS } from '../../account-settings.js';
+import { folderPath, type ArchiveFolder } from '../../archive/archive-files.js';
+import { within, type Clock } from '../../clock.js';
+import { INTENT_LIFETIME_MS } from '../../control/intents/intent-signer.js';
+import type { KeyFinder } from '../../control/keys/keyring.js';
+import { formatCount, formatTime } from '../../format.js';
 import { describeLostJournal, findMismatch, findOwnJournals } from '../../journal/find-mismatch.js';
+import { journalPath } from '../../journal/journal-files.js';
+import { JournalReader } from '../../journal/journal-reader.js';
+import type { JournalView } from '../../journal/journal-view.js';
 import { readJournal } from '../../journal/read-journal.js';
 import type { ReadableJournal } from '../../journal/send-journal.js';
+import { ViewedJournal } from '../../journal/viewed-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { peekSenderView } from '../../ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
 import type { KnownJournal, SenderView } from '../../ledger/sender-ledger.js';
 import { adoptCommand } from '../../operator/account-advice.js';
+import { forAccount } from '../../operator/next-steps.js';
 import type { AdviceOptions } from '../../operator/signed-command.js';
-import { ok, problem, warning, type CheckResult } from './check-result.js';
+import type { AccountOptions } from '../../worker/payout-worker.js';
+import { cannotKnow } from '../../worker/sender/journal-audit.js';
+import { SignedAuthority } from '../../control/worker/signed-authority.js';
+import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
 
-const NAME = 'journal and ledger';
+/** An empty folder has no memory of what was sent. */
+const TO_MOVE = 'To move the journal: stop the worker, copy the whole folder, then set SEND_JOURNAL_DIR to the copy.';
+
+const FOLDER_WRITES = 5;
+const SLOW_MS = 50;
+const ANSWERS_WITHIN_MS = 10_000;
+
+/**
+ * Whether the worker can write its journal, and how long a write takes. Tested with a temporary file: the journal itself
+ * belongs to the running worker.
+ */
+export async function checkJournalFolder(journalDir: string, clock: Clock): Promise<CheckResult> {
+  const name = 'journal folder';
+  const wanted = resolve(journalDir);
+  try {
+    const timed = await within(ANSWERS_WITHIN_MS, timeFolder(wanted, clock), clock);
+    if (timed === undefined) {
+      const detail = `${wanted} has not answered for ${ANSWERS_WITHIN_MS / 1_000} s: its disk hangs`;
+      return problem(name, detail, 'Check the disk or its mount: nothing is sent until it answers.');
+    }
+    const { dir, syncMs } = timed;
+    const place = dir === wanted ? wanted : `${wanted} (created by the worker)`;
+    const detail = `${place} is writable, synced to disk in ${syncMs.toFixed(1)} ms`;
+    if (syncMs > GUARD_MS / 2) {
+      return problem(name, detail, `A send must begin within ${GUARD_MS} ms: take load off this disk. ${TO_MOVE}`);
+    }
+    return syncMs > SLOW_MS
+      ? warning(name, detail, `Every send waits that long: take load off this disk. ${TO_MOVE}`)
+      : ok(name, detail);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const cause = code === 'ENOSPC' || code === 'EDQUOT' ? 'Free space on this disk.' : 'Let the worker write there.';
+    return problem(name, `${wanted} cannot be written: ${message}`, `${cause} ${TO_MOVE}`);
+  }
+}
+
+async function timeFolder(wanted: string, clock: Clock): Promise<{ dir: string; syncMs: number }> {
+  const dir = await findExisting(wanted);
+  return { dir, syncMs: await timeSync(dir, clock) };
+}
+
+/** The folder itself, or its nearest existing parent. Not created here: it would belong to the wrong user. */
+async function findExisting(dir: string): Promise<string> {
+  try {
+    await stat(dir);
+    return dir;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(dir) === dir) throw error;
+    return findExisting(dirname(dir));
+  }
+}
+
+/** How long a write into the folder takes to be on disk, in ms. @throws Error when it cannot be written */
+async function timeSync(dir: string, clock: Clock): Promise<number> {
+  const path = join(dir, `.payouts-doctor-${randomUUID()}`);
+  const file = await open(path, 'wx');
+  try {
+    const times: number[] = [];
+    for (let write = 0; write < FOLDER_WRITES; write += 1) {
+      const startedAt = clock.now();
+      await file.write('payouts doctor\n');
+      await file.datasync();
+      times.push(clock.now() - startedAt);
+    }
+    return times.sort((one, other) => one - other)[Math.floor(FOLDER_WRITES / 2)] ?? 0;
+  } finally {
+    await file.close();
+    await rm(path);
+  }
+}
+
+/** Whether the worker can write an account's archive. Payouts are sent in any case; where it cannot, Redis grows. */
+export async function checkArchiveFolder(
+  folder: ArchiveFolder,
+  { retentionDays }: Pick<AccountOptions, 'retentionDays'>,
+  clock: Clock,
+): Promise<CheckResult> {
+  const name = 'archive folder';
+  const path = folderPath(folder);
+  if (retentionDays === undefined) {
+    return warning(
+      name,
+      `nothing is archived in ${path}: every payout stays in Redis`,
+      'Set PAYOUT_RETENTION_DAYS, or leave PAYOUT_ARCHIVE_DIR out.',
+    );
+  }
+  try {
+    const existing = await findExisting(path);
+    await timeSync(existing, clock);
+    return ok(name, `${path} is writable${existing === path ? '' : ' (created by the worker)'}`);
+  } catch (error) {
+    return warning(
+      name,
+      `${path} cannot be written: ${(error as Error).message}`,
+      'Set PAYOUT_ARCHIVE_DIR to a folder that the worker can write, on a persistent disk with free space; until then no payout is removed from Redis.',
+    );
+  }
+}
+
+const AGREEMENT = 'journal and ledger';
 const WITHOUT_SENDS = 'A worker on this host would start a journal without the earlier sends.';
 
 /** Whether the journal of this host and the ledger agree on the sends. Both are only read. */
-export async function checkJournalAgreement(
+async function checkJournalAgreement(
   journalDir: string,
   connection: LedgerConnection,
   options: AdviceOptions,
@@ -26,21 +140,21 @@ export async function checkJournalAgreement(
   try {
     journal = await readJournal(dir, connection.platformId);
   } catch (error) {
-    return problem(NAME, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
+    return problem(AGREEMENT, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
   }
   const view = await peekSenderView(connection);
   if (journal?.ledger === undefined) return judgeMissing(connection.platformId, dir, view);
   const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
   if (mismatch !== undefined) {
-    return problem(NAME, mismatch.reason, 'See docs/operations.md, "An objection stops the account".');
+    return problem(AGREEMENT, mismatch.reason, 'See docs/operations.md, "An objection stops the account".');
   }
   const { journalId } = journal;
   const replaced = findOwnJournals(view, hostname()).find(
     (known) => known.dir === dir && known.journalId !== journalId,
   );
-  if (replaced === undefined) return ok(NAME, `they agree on ${journal.ledger.sends} sends`);
+  if (replaced === undefined) return ok(AGREEMENT, `they agree on ${journal.ledger.sends} sends`);
   return warning(
-    NAME,
+    AGREEMENT,
     `they agree, but the journal of this host began later: the one before it (${replaced.journalId}) is gone`,
     `Without it a Redis that comes back older may forget sends unnoticed. Restore it to a folder of its own for \`payouts adopt-ledger --account ${connection.platformId}\`, or ${giveUp(connection.platformId, [replaced], options)}.`,
   );
@@ -56,15 +170,15 @@ function judgeMissing(platformId: number, dir: string, view: SenderView): CheckR
         ` If it is where the ledger last saw it, set SEND_JOURNAL_DIR=${known.dir}, or stop the worker and copy the file from there.`,
     );
     return problem(
-      NAME,
+      AGREEMENT,
       describeLostJournal(own, dir),
       `A worker on this host waits.${where.join('')} Restore the file. If it is permanently lost, compare what waits with the gateway's records and run \`payouts audit adopt-journal --account ${platformId} --reason WHY\`.`,
     );
   }
   const sends = Math.max(view.sendCount, ...view.journals.map((known) => known.sends));
-  if (sends === 0) return ok(NAME, 'the journal of this host is empty, the ledger has no sends');
+  if (sends === 0) return ok(AGREEMENT, 'the journal of this host is empty, the ledger has no sends');
   return warning(
-    NAME,
+    AGREEMENT,
     `the journal of this host is empty, the ledger has ${formatCount(sends, 'send')}`,
     `Check SEND_JOURNAL_DIR. ${WITHOUT_SENDS}`,
   );
@@ -73,4 +187,85 @@ function judgeMissing(platformId: number, dir: string, view: SenderView): CheckR
 function giveUp(platformId: number, journals: readonly KnownJournal[], options: AdviceOptions): string {
   const ids = journals.map(({ journalId }) => journalId);
   return `run \`${adoptCommand(platformId, [], ids, options)}\``;
+}
+
+const SIGNED = 'signed journal';
+
+/**
+ * Where payouts have to be signed: whether the journal of this host lets them be sent. It is only read. One that cannot be
+ * read is told by the check of journal and ledger.
+ */
+async function checkSignedJournal(
+  journalDir: string,
+  connection: LedgerConnection,
+  keyring: KeyFinder,
+): Promise<CheckResult> {
+  const { platformId, clock } = connection;
+  const reader = new JournalReader(journalPath(resolve(journalDir), platformId));
+  await reader.catchUp();
+  const { control } = reader.view;
+  const { pause } = control;
+  const now = clock.wallNow();
+  const journal = new ReadJournal(reader.view, now);
+  const authority = new SignedAuthority({ platformId, keyring, journal, clock, doubtMs: 0 });
+  if (pause !== undefined) {
+    const { pausedReason, resumeAct } = await peekSenderView(connection);
+    const verdict = authority.judgeResume(resumeAct, pause.at);
+    // While it is paused in Redis too, the check of the pause says so.
+    if (pausedReason === undefined && verdict.kind === 'refused') {
+      return problem(
+        SIGNED,
+        `nothing is sent: paused since ${showTime(pause.at)} (${pause.reason}), although Redis shows no pause: ${verdict.message}`,
+        `Find out who ended it. An operator ends it with \`${forAccount('payouts resume --key FILE --reason WHY', platformId)}\`.`,
+      );
+    }
+  }
+  const { bornAt, complete } = control.marksAt(now);
+  if (complete !== undefined) return ok(SIGNED, `stated to be complete by ${complete.by} (${complete.reason})`);
+  if (now - bornAt >= INTENT_LIFETIME_MS) return ok(SIGNED, 'begun before any payout was signed that has not expired');
+  const since = bornAt === now ? "the worker's first start" : showTime(bornAt);
+  const ledger = new RedisSenderLedger(connection, 'reply');
+  const { journals } = await peekSenderView(connection);
+  const fix = `Compare what waits with the gateway's records, then run \`payouts journal adopt --account ${platformId} --reason WHY\` on this host.`;
+  if (!(await cannotKnow({ ledger, journal, authority }, journals))) {
+    const detail = `this host sends no payout that was signed before ${since}: the journal cannot know whether it was sent`;
+    return warning(SIGNED, detail, fix);
+  }
+  return problem(SIGNED, `this host sends nothing: payouts wait that were signed before ${since}`, fix);
+}
+
+class ReadJournal extends ViewedJournal {
+  protected readonly view: JournalView;
+  readonly #now: number;
+
+  /** @param now - wall clock, ms: a journal that is not there yet begins with the worker's start */
+  constructor(view: JournalView, now: number) {
+    super();
+    this.view = view;
+    this.#now = now;
+  }
+
+  get journalId(): string {
+    return this.view.journalId ?? '';
+  }
+
+  override get bornAt(): number {
+    const { bornAt, complete } = this.view.control.marksAt(this.#now);
+    return complete === undefined ? bornAt : 0;
+  }
+}
+
+function showTime(time: number): string {
+  return formatTime(new Date(time).toISOString());
+}
+
+/** Whether the journal of this host fits what an account's ledger has. @param keyring - undefined if nothing has to be signed */
+export function journalChecks(
+  journalDir: string,
+  connection: LedgerConnection,
+  { isSigned, keyring }: { readonly isSigned: boolean; readonly keyring: KeyFinder | undefined },
+): readonly Check[] {
+  const checks: Check[] = [[AGREEMENT, async () => checkJournalAgreement(journalDir, connection, { isSigned })]];
+  if (keyring !== undefined) checks.push([SIGNED, async () => checkSignedJournal(journalDir, connection, keyring)]);
+  return checks;
 }

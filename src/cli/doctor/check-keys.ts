@@ -1,10 +1,13 @@
 import type { Clock } from '../../clock.js';
 import { readKeyringFile } from '../../control/keys/keyring-file.js';
-import type { Keyring, KeyRole } from '../../control/keys/keyring.js';
+import type { KeyRole, Keyring } from '../../control/keys/keyring.js';
+import { readPolicyFile } from '../../control/policy/policy-file.js';
 import type { SigningKey } from '../../control/keys/signing-key-file.js';
 import { InvalidConfigError } from '../../errors.js';
 import { formatCount } from '../../format.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { findReceiptKeyProblem } from '../../control/keys/receipt-key.js';
+import { describeOtherGateway } from '../../worker/sender/journal-audit.js';
 import { toKeyViews, type KeyView } from '../keys/describe-keys.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
@@ -18,7 +21,7 @@ export interface KeysToCheck {
   readonly acceptUnboundUntil?: string | undefined;
 }
 
-export interface KeysCheck {
+interface KeysCheck {
   /** Undefined where there is none, or it cannot be used. */
   readonly keyring: Keyring | undefined;
   readonly results: readonly CheckResult[];
@@ -98,4 +101,44 @@ function* checkWorkerKey(
     if (!(error instanceof InvalidConfigError)) throw error;
     yield problem(NAME, error.problems.map(({ field, message }) => `${field} ${message}`).join('; '), fix);
   }
+}
+
+const POLICY = 'policy';
+const CHECK = 'payouts policy check';
+
+/** Whether an account's policy, where it has one, can be used by a worker that starts now. */
+export function* checkPolicy(
+  { platformId, policyFile: file }: { readonly platformId: number; readonly policyFile?: string | undefined },
+  keyring: Keyring | undefined,
+  clock: Pick<Clock, 'wallNow'>,
+): Generator<CheckResult> {
+  if (file === undefined) return;
+  try {
+    const { policy, hash, warnings } = readPolicyFile(file, { platformId, keyring, now: clock.wallNow() });
+    for (const each of warnings) {
+      yield warning(POLICY, `${file}: ${each}`, 'Add the key, or correct the group; then send the workers SIGHUP.');
+    }
+    const rest = policy.uncovered === 'hold' ? 'held' : 'sent';
+    const rules = formatCount(policy.rules.length, 'rule');
+    if (warnings.length === 0) yield ok(POLICY, `${rules} in ${file}; what no cap covers is ${rest}; hash ${hash}`);
+  } catch (error) {
+    if (!(error instanceof InvalidConfigError)) throw error;
+    const detail = error.problems.map(({ message }) => message).join('; ');
+    yield problem(POLICY, detail, `No worker starts with it. Correct it (\`${CHECK}\` reads it again).`);
+  }
+}
+
+const AUDIENCE = 'audience';
+
+/**
+ * For which environment the worker of an account signs, and takes what others signed; and whether the ledger is of its gateway.
+ * @param ledger - undefined where Redis cannot be reached
+ * @param audience - the worker's
+ */
+export async function checkAudience(ledger: PayoutLedger | undefined, audience: string): Promise<CheckResult> {
+  if (ledger === undefined) return ok(AUDIENCE, `"${audience}"`);
+  const bound = await ledger.readAudience();
+  if (bound === undefined) return ok(AUDIENCE, `"${audience}"; the first send binds the ledger to it`);
+  if (bound === audience) return ok(AUDIENCE, `"${audience}"; the ledger is bound to it`);
+  return problem(AUDIENCE, describeOtherGateway(bound, audience), 'See "Another gateway" in docs/operations.md.');
 }

@@ -1,13 +1,14 @@
+import { GUARD_MS } from '../../account-settings.js';
 import type { Clock } from '../../clock.js';
+import { CLOCK_OFFSET_MAX_MS, describeClockOffset, readClockOffset } from '../../ledger/clock-offset.js';
 import { WriteConfirmer } from '../../ledger/confirm-write.js';
 import { listServers } from '../../ledger/find-server.js';
 import { KnownReplicas } from '../../ledger/known-replicas.js';
-import { findWriteRefusal } from '../../ledger/write-probe.js';
-import { readSettings } from '../../ledger/server-facts.js';
 import { checkDurability } from '../../ledger/redis-durability.js';
+import { readSettings } from '../../ledger/server-facts.js';
+import { findWriteRefusal } from '../../ledger/write-probe.js';
 import type { RedisClient } from '../../redis.js';
-import { GUARD_MS } from '../../account-settings.js';
-import { ok, problem, warning, type CheckResult } from './check-result.js';
+import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
 
 /** ZRANGE … BYSCORE, which the ledger uses, came with this version. */
 const LOWEST_VERSION = [6, 2] as const;
@@ -51,7 +52,7 @@ function isTooOld(version: string): boolean {
 }
 
 /** Whether Redis takes writes; nothing is written. In a cluster every master is asked. */
-export async function checkRedisWrites(redis: RedisClient): Promise<CheckResult> {
+async function checkRedisWrites(redis: RedisClient): Promise<CheckResult> {
   const name = 'Redis writes';
   const refusals = await Promise.all(listServers(redis).map(async (server) => findWriteRefusal(server)));
   const refusal = refusals.find((found) => found !== undefined);
@@ -112,7 +113,7 @@ export async function checkRedisReplicas(
 const LONGEST_VALUE = 128;
 
 /** Whether Redis keeps records with a txhash of `0x` and 64 digits, or a signature, as compactly as others. */
-export async function checkRedisMemory(redis: RedisClient): Promise<CheckResult> {
+async function checkRedisMemory(redis: RedisClient): Promise<CheckResult> {
   const name = 'Redis memory';
   const settings = await Promise.all(listServers(redis).map(async (server) => readSettings(server)));
   const limits = settings.map((each) => each?.['hash-max-listpack-value'] ?? each?.['hash-max-ziplist-value']);
@@ -143,4 +144,44 @@ export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promi
   if (typical > SLOW_MS)
     return warning(name, detail, 'Every send waits for several round trips: run the worker closer to Redis.');
   return ok(name, detail);
+}
+
+const CLOCK = 'system clock';
+const EARLIEST = Date.UTC(2025, 0, 1);
+const SYNCHRONISE = 'Synchronise the clock with NTP.';
+
+/**
+ * Whether the wall clock is plausible. No send depends on it, but `notBefore`, histories and certificates do.
+ * @param redis - undefined while it is unavailable: there is no other clock to compare with then
+ */
+export async function checkClock(clock: Clock, redis: RedisClient | undefined): Promise<CheckResult> {
+  const date = new Date(clock.wallNow()).toISOString();
+  if (clock.wallNow() < EARLIEST) return problem(CLOCK, `${date} is in the past`, SYNCHRONISE);
+  if (redis === undefined) return ok(CLOCK, date);
+  const offsetMs = await readClockOffset(clock, redis);
+  if (Math.abs(offsetMs) > CLOCK_OFFSET_MAX_MS)
+    return warning(CLOCK, `${date}, ${describeClockOffset(offsetMs)}`, SYNCHRONISE);
+  return ok(CLOCK, `${date}, in line with the clock of Redis`);
+}
+
+/** What a worker needs of a Redis that is reachable. */
+export function redisChecks(
+  redis: RedisClient,
+  {
+    redisReplicas,
+    allowVolatileRedis,
+    clock,
+  }: {
+    readonly redisReplicas?: number | undefined;
+    readonly allowVolatileRedis: boolean;
+    readonly clock: Clock;
+  },
+): readonly Check[] {
+  return [
+    ['Redis writes', async () => checkRedisWrites(redis)],
+    ['Redis keeps its data', async () => checkRedisDurability(redis, allowVolatileRedis)],
+    ['Redis replicas', async () => checkRedisReplicas(redis, redisReplicas, allowVolatileRedis)],
+    ['Redis latency', async () => checkRedisLatency(redis, clock)],
+    ['Redis memory', async () => checkRedisMemory(redis)],
+  ];
 }

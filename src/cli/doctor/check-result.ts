@@ -1,3 +1,5 @@
+import { within } from '../../clock.js';
+
 /** The result of one check of `payouts doctor`. */
 export interface CheckResult {
   readonly name: string;
@@ -20,4 +22,25 @@ export function warning(name: string, detail: string, fix: string): CheckResult 
 
 export function problem(name: string, detail: string, fix: string): CheckResult {
   return { name, status: 'problem', detail, fix };
+}
+
+/** A check that may fail: its name, and what it finds. */
+export type Check = readonly [name: string, run: () => Promise<CheckResult | readonly CheckResult[]>];
+
+/** Reading the journals of weeks takes seconds. */
+const CHECK_WITHIN_MS = 30_000;
+
+/** Runs checks one after the other. Redis may become unavailable during one: that is a result, and the others run. */
+export async function* runEach(checks: readonly Check[]): AsyncGenerator<CheckResult> {
+  for (const [name, run] of checks) {
+    try {
+      const found = await within(CHECK_WITHIN_MS, run());
+      const detail = `no result within ${CHECK_WITHIN_MS / 1_000} s: a disk or Redis does not answer`;
+      if (found === undefined) yield problem(name, detail, 'Check the disk of SEND_JOURNAL_DIR, and Redis.');
+      else yield* [found].flat();
+    } catch (error) {
+      const fix = 'Run `payouts doctor` again; if it persists, check Redis and its log.';
+      yield problem(name, (error as Error).message, fix);
+    }
+  }
 }

@@ -7,9 +7,16 @@ import type { NewPayout } from '../../ledger/payout.js';
 import { differingFields, pairsToRecord, toRecordFields } from '../../ledger/payout-record.js';
 import { CurrencyTotals, type CurrencyTotal } from './currency-totals.js';
 import type { ImportSource } from './open-source.js';
-import type { PayoutSpool, SpooledPayout } from './payout-spool.js';
-import type { Row } from './row.js';
-import { SpoolIndex } from './spool-index.js';
+import type { Row } from './read-records.js';
+
+/** Rows of one file. All are kept in memory until they are enqueued. */
+const MAX_ROWS = 250_000;
+
+/** A payout that can be enqueued, and the line of its row. */
+export interface CheckedPayout {
+  readonly line: number;
+  readonly payout: NewPayout;
+}
 
 /** What a file holds. */
 export interface FileCheck {
@@ -23,14 +30,12 @@ export interface FileCheck {
   readonly totals: readonly CurrencyTotal[];
 }
 
-export interface CheckRowsOptions {
+interface CheckRowsOptions {
   /** The batch of all payouts. */
   readonly batch: string | undefined;
-  /** Receives each different payout that can be enqueued. */
-  readonly spool: PayoutSpool;
   /** Refuses an address whose checksum is wrong. */
   readonly checksums: boolean;
-  /** Asked once an address needs it. @defaultValue nothing is known of currencies */
+  /** Called when an address needs it. @defaultValue nothing is known of currencies */
   readonly currencies?: () => Promise<readonly Currency[]>;
   /** What a payout must fulfil besides. @throws InvalidInputError */
   readonly check?: (payout: NewPayout) => void;
@@ -44,17 +49,19 @@ const PROGRESS_EVERY_ROWS = 1_000;
 
 /**
  * Checks every row, by itself and against the rows before it.
+ * @returns what the file holds, and its different payouts in their order
  * @throws InvalidInputError when the file as a whole is not usable; StoppedError
  */
 export async function checkRows(
-  { rows, nameField }: Pick<ImportSource, 'rows' | 'nameField'>,
-  { batch, spool, checksums, currencies, check, onProblem, onProgress, signal }: CheckRowsOptions,
-): Promise<FileCheck> {
-  const index = new SpoolIndex();
+  { name, rows, nameField }: Pick<ImportSource, 'name' | 'rows' | 'nameField'>,
+  { batch, checksums, currencies, check, onProblem, onProgress, signal }: CheckRowsOptions,
+): Promise<{ readonly check: FileCheck; readonly checked: readonly CheckedPayout[] }> {
+  const checked = new Map<string, CheckedPayout>();
   const totals = new CurrencyTotals();
   const counts = { rows: 0, payouts: 0, repeated: 0, invalid: 0 };
   for await (const row of rows) {
     counts.rows += 1;
+    if (counts.rows > MAX_ROWS) throw tooLong(name);
     if (counts.rows % PROGRESS_EVERY_ROWS === 0) onProgress(counts.rows);
     if (isAborted(signal)) throw new StoppedError('Stopped while checking; nothing was enqueued');
     try {
@@ -63,9 +70,9 @@ export async function checkRows(
         checkRecipient(payout, { checksums, currencies: await currencies() });
       }
       check?.(payout);
-      const earlier = findEarlier(payout.payoutId, index, spool);
+      const earlier = checked.get(payout.payoutId);
       if (earlier === undefined) {
-        index.add(payout.payoutId, spool.write({ line: row.line, payout }));
+        checked.set(payout.payoutId, { line: row.line, payout });
         totals.add(payout);
         counts.payouts += 1;
       } else {
@@ -78,7 +85,12 @@ export async function checkRows(
       for (const { field, message } of error.problems) onProblem(row.line, { field: nameField(field), message });
     }
   }
-  return { ...counts, totals: totals.list() };
+  return { check: { ...counts, totals: totals.list() }, checked: [...checked.values()] };
+}
+
+function tooLong(name: string): InvalidInputError {
+  const message = `has more than ${MAX_ROWS} rows: split the file, and give the parts one after the other`;
+  return new InvalidInputError([{ field: name, message }]);
 }
 
 function readInput(row: Row, batch: string | undefined): unknown {
@@ -90,16 +102,8 @@ function readInput(row: Row, batch: string | undefined): unknown {
   throw new InvalidInputError([{ field: 'batch', message }]);
 }
 
-function findEarlier(payoutId: string, index: SpoolIndex, spool: PayoutSpool): SpooledPayout | undefined {
-  for (const offset of index.find(payoutId)) {
-    const earlier = spool.readAt(offset);
-    if (earlier.payout.payoutId === payoutId) return earlier;
-  }
-  return undefined;
-}
-
 /** The ledger's own rule decides whether two payouts are the same. @throws InvalidInputError */
-function requireSame(payout: NewPayout, earlier: SpooledPayout, nameField: ImportSource['nameField']): void {
+function requireSame(payout: NewPayout, earlier: CheckedPayout, nameField: ImportSource['nameField']): void {
   const { payoutId, ...rest } = earlier.payout;
   const fields = differingFields(pairsToRecord(toRecordFields(rest)), payout).map(nameField);
   if (fields.length === 0) return;

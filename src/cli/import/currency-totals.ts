@@ -1,5 +1,8 @@
-import type { ValidPayout } from '../../ledger/payout.js';
 import { fromUnits, toUnits } from '../../decimal.js';
+import { formatMoney } from '../../format.js';
+import type { Currency } from '../../ledger/gateway-facts.js';
+import type { ValidPayout } from '../../ledger/payout.js';
+import { formatTable } from '../output/format-table.js';
 
 /** The payouts in one currency. */
 export interface CurrencyTotal {
@@ -42,4 +45,17 @@ export class CurrencyTotals {
       }))
       .sort((a, b) => a.paymentId - b.paymentId || (a.symbol ?? '').localeCompare(b.symbol ?? ''));
   }
+}
+
+/** The sum of each currency, as a table. */
+export function formatTotals(totals: readonly CurrencyTotal[], currencies: readonly Currency[]): string {
+  const rows = totals.map(({ paymentId, symbol, payouts, amount }) => [
+    '',
+    String(paymentId),
+    symbol ?? '',
+    String(payouts),
+    // The id stands beside it.
+    currencies.some((known) => known.paymentId === paymentId) ? formatMoney(amount, paymentId, currencies) : amount,
+  ]);
+  return formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...rows], [1, 3, 4]);
 }

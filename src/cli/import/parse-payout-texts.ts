@@ -1,22 +1,22 @@
 import { InvalidInputError } from '../../errors.js';
 import { splitTag } from '../../gateway/wallet.js';
 
-/** A payout as given on a command line or in a file: every field as text. */
-export interface PayoutTexts {
-  readonly payoutId?: string | undefined;
-  readonly paymentId?: string | undefined;
-  readonly amount?: string | undefined;
-  readonly addressTo?: string | undefined;
-  readonly destinationTag?: string | undefined;
-  readonly symbol?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly priority?: string | undefined;
-  readonly notBefore?: string | undefined;
-  readonly batch?: string | undefined;
-  readonly requestedBy?: string | undefined;
-  /** JSON. */
-  readonly metadata?: string | undefined;
-}
+type TextField =
+  | 'payoutId'
+  | 'paymentId'
+  | 'amount'
+  | 'addressTo'
+  | 'destinationTag'
+  | 'symbol'
+  | 'reference'
+  | 'priority'
+  | 'notBefore'
+  | 'batch'
+  | 'requestedBy'
+  | 'metadata';
+
+/** A payout as given on a command line or in a file: every field as text, the metadata as JSON. */
+export type PayoutTexts = { readonly [Field in TextField]?: string | undefined };
 
 /**
  * Parses numbers and JSON, and joins address and destination tag. `payoutInputSchema` then checks the result, and
@@ -36,7 +36,7 @@ export function parsePayoutTexts(texts: PayoutTexts): Readonly<Record<string, un
     notBefore: texts.notBefore,
     batch: texts.batch,
     requestedBy: texts.requestedBy,
-    metadata: parseMetadata(texts.metadata),
+    metadata: texts.metadata === undefined ? undefined : parseJson(texts.metadata, 'metadata'),
   };
 }
 
@@ -50,10 +50,6 @@ function joinAddress(addressTo: string | undefined, destinationTag: string | und
   // An X-address of XRP may have one inside; what `parsePayout` says of a tag behind it is the better message.
   if (splitTag(addressTo)[1] === undefined) return `${addressTo}:${destinationTag}`;
   throw invalid('destinationTag', `is given twice: addressTo already ends with one (got "${addressTo}")`);
-}
-
-function parseMetadata(text: string | undefined): unknown {
-  return text === undefined ? undefined : parseJson(text, 'metadata');
 }
 
 /**

@@ -1,4 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress';
+import type { Problem } from '../../errors.js';
+import type { CliContext } from '../context/cli-context.js';
 import type { Terminal } from '../context/confirm.js';
 
 /** A progress bar. */
@@ -31,4 +33,39 @@ export function startProgress(label: string, total: number | undefined, stream: 
       bar.stop();
     },
   };
+}
+
+/** About a screen; for all of them stderr can go to a file. */
+const SHOWN_LINES = 50;
+
+/**
+ * Writes messages about rows, of which there may be very many. A file or a program gets all of them at once; a terminal
+ * gets the first ones, after the progress bar.
+ */
+export class RowMessages {
+  readonly #write: (text: string) => void;
+  readonly #isTerminal: boolean;
+  readonly #held: string[] = [];
+  #left = 0;
+
+  constructor({ writeError, terminal }: Pick<CliContext, 'writeError' | 'terminal'>) {
+    this.#write = writeError;
+    this.#isTerminal = terminal.output.isTTY === true;
+  }
+
+  readonly addProblem = (line: number, { field, message }: Problem): void => {
+    this.add(`line ${line}: ${field}: ${message}`);
+  };
+
+  add(text: string): void {
+    if (!this.#isTerminal) this.#write(`${text}\n`);
+    else if (this.#held.length < SHOWN_LINES) this.#held.push(`${text}\n`);
+    else this.#left += 1;
+  }
+
+  /** Writes what was held back, and how many were left out. */
+  end(): void {
+    this.#write(this.#held.join(''));
+    if (this.#left > 0) this.#write(`… and ${this.#left} more (use 2> errors.txt for all)\n`);
+  }
 }

@@ -1,82 +1,95 @@
 import type { Readable } from 'node:stream';
 import { InvalidInputError, type Problem } from '../../errors.js';
-import { parsePayoutTexts, type PayoutTexts } from './parse-payout-texts.js';
 import {
   INPUT_COLUMN_NAMES,
   INPUT_COLUMNS,
   REQUIRED_CSV_COLUMNS,
+  RESULT_COLUMNS,
   RESULT_CSV_COLUMNS,
   toColumnName,
   unquoteFormula,
-  type CsvColumn,
 } from '../../csv-columns.js';
-import { readCsvRecords, type CsvOptions, type CsvValues } from './read-csv-records.js';
-import { unreadableRow, type Row } from './row.js';
+import { parsePayoutTexts } from './parse-payout-texts.js';
+import { readCsvRecords, unreadableRow, type CsvOptions, type CsvValues, type Row } from './read-records.js';
+
+const FIELDS: Readonly<Record<string, string>> = { ...INPUT_COLUMNS, ...RESULT_COLUMNS };
+
+/** Which columns a CSV file has, and what its rows are. */
+export interface CsvTable {
+  readonly columns: readonly string[];
+  readonly required: readonly string[];
+  /** What is wrong with a column that is not one of {@link columns}. */
+  readonly describeUnknown: (column: string) => string;
+  /** @param texts - the values by the names of the fields; an empty one is absent. @throws InvalidInputError */
+  readonly toInput: (texts: Readonly<Record<string, string>>) => Readonly<Record<string, unknown>>;
+}
+
+/** Payouts to enqueue. */
+export const PAYOUT_TABLE: CsvTable = {
+  columns: INPUT_COLUMN_NAMES,
+  required: REQUIRED_CSV_COLUMNS,
+  /** A file with states lists payouts that were enqueued before: to pay them again must be a deliberate decision. */
+  describeUnknown: (column) =>
+    (RESULT_CSV_COLUMNS as readonly string[]).includes(column)
+      ? 'is a result column of `payouts list --csv`: these payouts were enqueued before. Remove the column to enqueue them'
+      : `is not a known column (${INPUT_COLUMN_NAMES.join(', ')})`,
+  toInput: parsePayoutTexts,
+};
 
 /**
- * Reads a CSV file row by row. The first line names the columns; an empty value is an absent one.
+ * Reads a CSV file row by row. The first line names the columns.
  * @throws InvalidInputError when the columns are invalid, or an unclosed quote makes it unclear where rows end
  */
-export async function* readCsvRows(bytes: Readable, options: CsvOptions): AsyncGenerator<Row> {
-  let columns: readonly CsvColumn[] | undefined;
+export async function* readCsvRows(bytes: Readable, table: CsvTable, options: CsvOptions): AsyncGenerator<Row> {
+  let columns: readonly string[] | undefined;
   for await (const record of readCsvRecords(bytes, options)) {
-    if (columns === undefined) columns = parseHeader(record);
-    else yield 'values' in record ? parseRow(record, columns) : unreadableRow(record.line, record.message);
+    if (columns === undefined) columns = parseHeader(record, table);
+    else yield 'values' in record ? parseRow(record, columns, table) : unreadableRow(record.line, record.message);
   }
 }
 
 /** @throws InvalidInputError naming every column that is unknown, missing or named twice */
-function parseHeader(record: CsvValues): readonly CsvColumn[] {
+function parseHeader(record: CsvValues, { columns, required, describeUnknown }: CsvTable): readonly string[] {
   const { line } = record;
   if (!('values' in record)) throw new InvalidInputError([{ field: `line ${line}`, message: record.message }]);
-  const names = record.values.map(toColumnName);
+  const given = record.values;
+  const names = given.map(toColumnName);
   const problems: Problem[] = [
     ...names
-      .filter((name) => !(INPUT_COLUMN_NAMES as readonly string[]).includes(name))
-      .map((name) => ({ field: JSON.stringify(record.values[names.indexOf(name)]), message: describeUnknown(name) })),
-    ...REQUIRED_CSV_COLUMNS.filter((name) => !names.includes(name)).map((field) => ({
-      field,
-      message: 'is missing: the first line must name the columns, separated by commas or semicolons',
-    })),
-    ...findRepeated(record.values),
+      .filter((name) => !columns.includes(name))
+      .map((name) => ({ field: JSON.stringify(given[names.indexOf(name)]), message: describeUnknown(name) })),
+    ...required
+      .filter((name) => !names.includes(name))
+      .map((field) => ({
+        field,
+        message: 'is missing: the first line must name the columns, separated by commas or semicolons',
+      })),
+    ...given.flatMap((field, position) => {
+      const first = names.indexOf(names[position] ?? '');
+      if (first === position) return [];
+      const isSame = given[first] === field;
+      return [{ field, message: isSame ? 'is named twice' : `is the same column as ${given[first] ?? ''}` }];
+    }),
   ];
-  if (problems.length === 0) return names as readonly CsvColumn[];
+  if (problems.length === 0) return names;
   throw new InvalidInputError(problems.map(({ field, message }) => ({ field: `line ${line}: ${field}`, message })));
-}
-
-/** Columns that are named twice, in the same spelling or in both. */
-export function findRepeated(given: readonly string[]): Problem[] {
-  const names = given.map(toColumnName);
-  return given.flatMap((field, position) => {
-    const first = names.indexOf(names[position] ?? '');
-    if (first === position) return [];
-    return [
-      { field, message: given[first] === field ? 'is named twice' : `is the same column as ${given[first] ?? ''}` },
-    ];
-  });
-}
-
-/** A file with states lists payouts that were enqueued before: to pay them again must be a deliberate decision. */
-function describeUnknown(name: string): string {
-  return (RESULT_CSV_COLUMNS as readonly string[]).includes(name)
-    ? 'is a result column of `payouts list --csv`: these payouts were enqueued before. Remove the column to enqueue them'
-    : `is not a known column (${INPUT_COLUMN_NAMES.join(', ')})`;
 }
 
 function parseRow(
   { line, values }: { readonly line: number; readonly values: readonly string[] },
-  columns: readonly CsvColumn[],
+  columns: readonly string[],
+  { toInput }: CsvTable,
 ): Row {
   if (values.length !== columns.length) {
     return unreadableRow(line, `has ${values.length} values, but the first line names ${columns.length} columns`);
   }
-  const texts: { -readonly [Field in keyof PayoutTexts]: string } = {};
+  const texts: Record<string, string> = {};
   for (const [position, column] of columns.entries()) {
     const value = unquoteFormula(values[position] ?? '');
-    if (value !== '') texts[INPUT_COLUMNS[column]] = value;
+    if (value !== '') texts[FIELDS[column] ?? column] = value;
   }
   try {
-    return { line, input: parsePayoutTexts(texts) };
+    return { line, input: toInput(texts) };
   } catch (error) {
     if (error instanceof InvalidInputError) return { line, problems: error.problems };
     throw error;

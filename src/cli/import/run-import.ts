@@ -1,22 +1,23 @@
-import { setFlagsFromString } from 'node:v8';
+import { isAborted } from '../../clock.js';
 import { readConfig } from '../../config.js';
-import { ConflictError, InvalidInputError } from '../../errors.js';
+import { ConflictError, InvalidInputError, StoppedError } from '../../errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import type { SigningKey } from '../../control/keys/signing-key-file.js';
 import { checkSignable, PayoutSigner } from '../../control/intents/payout-signer.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
-import { formatCount } from '../../format.js';
+import type { NewPayout } from '../../ledger/payout.js';
+import type { EnqueueResult } from '../../ledger/payout-ledger.js';
+import { CHUNK_SIZE, PayoutIntake } from '../../producer/payout-intake.js';
+import type { LedgerAccess } from '../../queues/open-ledger.js';
+import { formatCount, formatDuration } from '../../format.js';
 import { readCurrencies, withAccount } from '../context/account.js';
-import { checkRows, type FileCheck } from './check-rows.js';
-import { describeCheck, describeConflict, describeCounts } from './describe-import.js';
-import { enqueueSpool, type EnqueueCounts } from './enqueue-spool.js';
+import { checkRows, type CheckedPayout, type FileCheck } from './check-rows.js';
+import { formatTotals, type CurrencyTotal } from './currency-totals.js';
 import type { ImportSource } from './open-source.js';
-import { PayoutSpool } from './payout-spool.js';
-import { startProgress } from './progress.js';
-import { RowMessages } from './row-messages.js';
+import { RowMessages, startProgress } from './progress.js';
 
-export interface ImportOptions {
+interface ImportOptions {
   readonly batch: string | undefined;
   readonly dryRun: boolean;
   readonly skipInvalid: boolean;
@@ -27,19 +28,32 @@ export interface ImportOptions {
   readonly intervalMs: number;
   /** Refuses an address whose checksum is wrong. */
   readonly checksums: boolean;
-  /** Undefined where payouts are not signed. */
+  /** Undefined if payouts are not signed. */
   readonly key: SigningKey | undefined;
-  /** For which environment the key signs; undefined where nothing is signed. */
+  /** The environment for which the key signs; undefined if nothing is signed. */
   readonly audience: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** One run: its source, its spool, and the counts so far. */
+/** A payout that the ledger has with different data, or has removed. */
+type Conflict = Extract<EnqueueResult, { kind: 'conflict' | 'removed' }> & { readonly line: number };
+
+/** What became of the payouts so far. */
+interface EnqueueCounts {
+  created: number;
+  existing: number;
+  /** Of the existing: those in no batch, or in another one than the file's. */
+  otherBatch: number;
+  conflicts: number;
+  /** Of the conflicts: final payouts that were removed, whose data can no longer be compared. */
+  removed: number;
+}
+
+/** One run, and the counts so far. */
 interface ImportRun {
   readonly context: CliContext;
   readonly source: ImportSource;
   readonly options: ImportOptions;
-  readonly spool: PayoutSpool;
   readonly counts: EnqueueCounts;
   /** Read once. */
   readonly currencies: () => Promise<readonly Currency[]>;
@@ -47,49 +61,39 @@ interface ImportRun {
 
 /**
  * Checks a file, reports what is in it, asks for confirmation, and enqueues it.
- * @throws InvalidInputError when the file has errors that are not to be skipped, or no payout; StoppedError;
+ * @throws InvalidInputError when the file has errors that must not be skipped, or no payout; StoppedError;
  * ConflictError when payouts exist with different data, after all others were enqueued; RedisUnavailableError
  */
 export async function runImport(context: CliContext, source: ImportSource, options: ImportOptions): Promise<void> {
-  // By default V8 lets garbage grow to several times of what is in use; collecting earlier costs no time here.
-  setFlagsFromString('--heap-growing-percent=50');
   const counts: EnqueueCounts = { created: 0, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 };
-  const spool = await PayoutSpool.create();
   let reading: Promise<readonly Currency[]> | undefined;
   const currencies = async () => (reading ??= readCurrencies(context));
-  const run: ImportRun = { context, source, options, spool, counts, currencies };
+  const run: ImportRun = { context, source, options, counts, currencies };
+  const { check, checked } = await checkSource(run);
   try {
-    const check = await checkSource(run);
-    try {
-      await enqueueChecked(run, check);
-    } finally {
-      // A program that gets an error is told, too, how many payouts were enqueued.
-      if (options.json) writeSummary(run, check);
-    }
+    await importChecked(run, check, checked);
   } finally {
-    await spool.close();
+    // A program also learns how many payouts were enqueued before an error.
+    if (options.json) writeSummary(run, check);
   }
   if (counts.conflicts === 0) return;
   const what = formatCount(counts.conflicts, 'payout');
   throw new ConflictError(`${what} not enqueued: the payoutId already exists, or was removed, with different data`);
 }
 
-async function checkSource({ context, source, options, spool, currencies }: ImportRun): Promise<FileCheck> {
-  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
+async function checkSource({ context, source, options, currencies }: ImportRun): ReturnType<typeof checkRows> {
+  const messages = new RowMessages(context);
   const progress = startProgress('Checking ', source.sizeBytes, context.terminal.output);
   try {
     return await checkRows(source, {
       batch: options.batch,
       signal: options.signal,
-      spool,
       checksums: options.checksums,
       currencies,
       check: (payout) => {
         if (options.key !== undefined) checkSignable(payout, Date.now());
       },
-      onProblem: (line, { field, message }) => {
-        messages.add(`line ${line}: ${field}: ${message}`);
-      },
+      onProblem: messages.addProblem,
       onProgress: (rows) => {
         progress.update(source.sizeBytes === undefined ? rows : source.bytesRead());
       },
@@ -100,7 +104,7 @@ async function checkSource({ context, source, options, spool, currencies }: Impo
   }
 }
 
-async function enqueueChecked(run: ImportRun, check: FileCheck): Promise<void> {
+async function importChecked(run: ImportRun, check: FileCheck, checked: readonly CheckedPayout[]): Promise<void> {
   const { context, source, counts } = run;
   const { dryRun, skipInvalid, yes, json, intervalMs } = run.options;
   refuseUnusable(source, check, skipInvalid);
@@ -110,7 +114,7 @@ async function enqueueChecked(run: ImportRun, check: FileCheck): Promise<void> {
   else if (!yes && !dryRun) context.writeError(described);
   if (!dryRun) {
     if (!yes) await askToEnqueue(run, check);
-    await enqueueAll(run, check.payouts);
+    await enqueueAll(run, checked);
   }
   if (!json) context.write(dryRun ? 'Dry run: nothing was enqueued.\n' : describeCounts(counts));
 }
@@ -130,32 +134,22 @@ async function askToEnqueue({ context, options }: ImportRun, { payouts }: FileCh
   await confirm(question, { terminal: context.terminal, signal: options.signal });
 }
 
-async function enqueueAll({ context, source, options, spool, counts }: ImportRun, total: number): Promise<void> {
-  const { key, audience, signal } = options;
-  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
-  const progress = startProgress('Enqueuing', total, context.terminal.output);
+async function enqueueAll(run: ImportRun, checked: readonly CheckedPayout[]): Promise<void> {
+  const { context, counts } = run;
+  const messages = new RowMessages(context);
+  const progress = startProgress('Enqueuing', checked.length, context.terminal.output);
   const countDone = (): number => counts.created + counts.existing + counts.conflicts;
   let ended = '';
   try {
-    await withAccount(context, (account) =>
-      enqueueSpool(spool, {
-        account,
-        signer:
-          key === undefined || audience === undefined
-            ? undefined
-            : new PayoutSigner({ key, audience, ...account.ledger.connection }),
-        counts,
-        signal,
-        onConflict: (conflict) => {
-          messages.add(describeConflict(conflict, source.nameField));
-        },
-        onProgress: () => {
-          progress.update(countDone());
-        },
-      }),
-    );
+    await withAccount(context, async (account) => {
+      let start = 0;
+      for await (const results of enqueueChunks(run, account, checked)) {
+        countResults(checked.slice(start, (start += CHUNK_SIZE)), results, run, messages);
+        progress.update(countDone());
+      }
+    });
   } catch (error) {
-    ended = `${countDone()} of ${formatCount(total, 'payout')} done; run the same command again to continue.\n`;
+    ended = `${countDone()} of ${formatCount(checked.length, 'payout')} done; run the same command again to continue.\n`;
     throw error;
   } finally {
     progress.stop();
@@ -164,8 +158,96 @@ async function enqueueAll({ context, source, options, spool, counts }: ImportRun
   }
 }
 
+/** Payouts that exist give such a result, so a second run continues where the first one ended. */
+async function* enqueueChunks(
+  { options: { key, audience, signal } }: ImportRun,
+  account: LedgerAccess,
+  checked: readonly CheckedPayout[],
+): AsyncGenerator<readonly EnqueueResult[]> {
+  const chunks = function* (): Generator<NewPayout[]> {
+    for (let start = 0; start < checked.length; start += CHUNK_SIZE) {
+      if (isAborted(signal)) throw new StoppedError('Stopped');
+      yield checked.slice(start, start + CHUNK_SIZE).map(({ payout }) => payout);
+    }
+  };
+  const isSigning = key !== undefined && audience !== undefined;
+  const signer = isSigning ? new PayoutSigner({ key, audience, ...account.ledger.connection }) : undefined;
+  yield* (await PayoutIntake.open(account)).enqueueChunks(chunks(), signer);
+}
+
+function countResults(
+  chunk: readonly CheckedPayout[],
+  results: readonly EnqueueResult[],
+  { counts, source }: ImportRun,
+  messages: RowMessages,
+): void {
+  for (const [index, result] of results.entries()) {
+    const given = chunk[index];
+    if (given === undefined) throw new Error('The ledger returned more results than it was given payouts');
+    if (result.kind === 'created') counts.created += 1;
+    else if (result.kind === 'exists') {
+      counts.existing += 1;
+      if (given.payout.batch !== undefined && result.payout.batch !== given.payout.batch) counts.otherBatch += 1;
+    } else {
+      counts.conflicts += 1;
+      if (result.kind === 'removed') counts.removed += 1;
+      messages.add(describeConflict({ ...result, line: given.line }, source.nameField));
+    }
+  }
+}
+
 function writeSummary({ context, source, options, counts }: ImportRun, check: FileCheck): void {
   const { batch, dryRun, intervalMs } = options;
   const estimatedMs = check.payouts * intervalMs;
   context.writeJson({ file: source.name, batch, ...check, estimatedMs, dryRun, ...counts });
+}
+
+/** What is in a file, as text. @param intervalMs - between two sends */
+function describeCheck(
+  { rows, payouts, repeated, invalid, totals }: FileCheck,
+  intervalMs: number,
+  currencies: readonly Currency[],
+): string {
+  const others = [
+    repeated === 0 ? '' : `, ${repeated} repeated`,
+    invalid === 0 ? '' : `, ${invalid} with errors, skipped`,
+  ];
+  return [
+    `${formatCount(rows, 'row')}: ${formatCount(payouts, 'payout')}${others.join('')}\n`,
+    formatTotals(totals, currencies),
+    warnOfUnknown(totals, currencies),
+    `At one every ${intervalMs} ms, sending them takes at least ${formatDuration(payouts * intervalMs)}.\n`,
+  ].join('');
+}
+
+/** The gateway may know more currencies than its list had: nothing is refused for that. */
+function warnOfUnknown(totals: readonly CurrencyTotal[], currencies: readonly Currency[]): string {
+  if (currencies.length === 0) return '';
+  const known = new Set(currencies.map(({ paymentId }) => paymentId));
+  const unknown = [...new Set(totals.map(({ paymentId }) => paymentId).filter((id) => !known.has(id)))];
+  if (unknown.length === 0) return '';
+  const ids = unknown.map((id) => `payment_id ${id}`).join(', ');
+  return `Warning: the gateway does not list ${ids}; see \`payouts gateway currencies\`. It may reject such payouts.\n`;
+}
+
+/** What became of the payouts, as text. */
+function describeCounts({ created, existing, otherBatch, conflicts, removed }: EnqueueCounts): string {
+  const others = [
+    existing === 0 ? '' : `, ${existing} already existed`,
+    conflicts === removed ? '' : `, ${conflicts - removed} with different data`,
+    removed === 0 ? '' : `, ${removed} removed earlier`,
+  ];
+  const batch =
+    otherBatch === 0
+      ? ''
+      : `${otherBatch} of those that already existed belong to another batch, or to none: stats and list do not show them under --batch.\n`;
+  return `${formatCount(created, 'payout')} enqueued${others.join('')}.\n${batch}`;
+}
+
+/** One payout that was not enqueued, because its payoutId exists, or was removed, with different data. */
+function describeConflict(conflict: Conflict, nameField: (field: string) => string): string {
+  const { line, payoutId, state } = conflict;
+  return conflict.kind === 'removed'
+    ? `line ${line}: payout ${payoutId} ended as ${state} and was removed after PAYOUT_RETENTION_DAYS. It is not paid again; use a new ${nameField('payoutId')} for a new payout`
+    : `line ${line}: payout ${payoutId} already exists (${state}) with a different ${conflict.fields.map(nameField).join(', ')}`;
 }

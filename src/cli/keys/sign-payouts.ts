@@ -8,10 +8,9 @@ import { CHUNK_SIZE } from '../../producer/payout-intake.js';
 import { PayoutSigner } from '../../control/intents/payout-signer.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readAudience, requireSigningKey } from '../context/signing.js';
-import { checkRows } from '../import/check-rows.js';
+import { checkRows, type CheckedPayout } from '../import/check-rows.js';
 import { openSource } from '../import/open-source.js';
-import { PayoutSpool } from '../import/payout-spool.js';
-import { RowMessages } from '../import/row-messages.js';
+import { RowMessages } from '../import/progress.js';
 
 /**
  * Signs the payouts of a file, and writes them as JSON lines.
@@ -23,30 +22,24 @@ export async function signPayouts(path: string, context: CliContext): Promise<vo
   const signer = new PayoutSigner({
     ...{ key: requireSigningKey(environment), platformId, audience: readAudience(environment), clock: systemClock },
   });
-  const spool = await PayoutSpool.create();
-  try {
-    await checkSource(path, signer, spool, context);
-    await writeSigned(spool, signer, context);
-  } finally {
-    await spool.close();
-  }
+  await writeSigned(await checkSource(path, signer, context), signer, context);
 }
 
 /** @throws InvalidInputError when any row has an error, which were written; StoppedError */
-async function checkSource(path: string, signer: PayoutSigner, spool: PayoutSpool, context: CliContext): Promise<void> {
+async function checkSource(path: string, signer: PayoutSigner, context: CliContext): Promise<readonly CheckedPayout[]> {
   const signal = context.stopSignal();
   const source = await openSource(path, signal);
-  const messages = new RowMessages({ write: context.writeError, isTerminal: context.terminal.output.isTTY === true });
-  const { rows, payouts, invalid } = await checkRows(source, {
+  const messages = new RowMessages(context);
+  const {
+    check: { rows, payouts, invalid },
+    checked,
+  } = await checkRows(source, {
     batch: undefined,
-    spool,
     checksums: readConfig(['PAYOUT_CHECK_ADDRESSES'], context.environment).PAYOUT_CHECK_ADDRESSES,
     check: (payout) => {
       signer.check(withoutSignature(payout));
     },
-    onProblem: (line, { field, message }) => {
-      messages.add(`line ${line}: ${field}: ${message}`);
-    },
+    onProblem: messages.addProblem,
     onProgress: () => undefined,
     signal,
   });
@@ -56,11 +49,16 @@ async function checkSource(path: string, signer: PayoutSigner, spool: PayoutSpoo
     throw new InvalidInputError([{ field: source.name, message }]);
   }
   if (payouts === 0) throw new InvalidInputError([{ field: source.name, message: 'contains no payouts' }]);
+  return checked;
 }
 
-async function writeSigned(spool: PayoutSpool, signer: PayoutSigner, context: CliContext): Promise<void> {
+async function writeSigned(
+  checked: readonly CheckedPayout[],
+  signer: PayoutSigner,
+  context: CliContext,
+): Promise<void> {
   let written = 0;
-  for await (const { payout } of spool.read()) {
+  for (const { payout } of checked) {
     const { signed, ...fields } = signer.sign(withoutSignature(payout));
     context.writeJson({ ...fields, ...signed });
     written += 1;

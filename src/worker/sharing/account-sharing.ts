@@ -8,9 +8,8 @@ import { versionOf, type MemberRegistry, type MemberReport } from '../../ledger/
 import type { Logger } from '../../logger.js';
 import type { AccountPart } from '../account-part.js';
 import { assignAccounts, type Member } from './assign-accounts.js';
-import { HoldDown, type AccountFitness } from './hold-down.js';
+import { HoldDown, OwnReport, type AccountFitness } from './own-report.js';
 import { MemberLives } from './member-lives.js';
-import { OwnReport } from './own-report.js';
 
 /** One of the accounts that are shared. */
 export interface SharedAccount {
@@ -21,7 +20,7 @@ export interface SharedAccount {
   assign(part: AccountPart): void;
 }
 
-export interface AccountSharingOptions {
+interface AccountSharingOptions {
   readonly registry: Pick<MemberRegistry, 'exchange' | 'report' | 'readReports' | 'leave' | 'remove'>;
   /** Of this process; unique for every start. */
   readonly id: string;

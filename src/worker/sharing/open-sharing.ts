@@ -8,9 +8,9 @@ import { SHARED_KEYS } from '../../ledger/shared-keys.js';
 import type { Logger } from '../../logger.js';
 import type { RedisClient } from '../../redis.js';
 import { AccountSharing, type SharedAccount } from './account-sharing.js';
-import { nameFolder } from './journal-folder.js';
+import { nameFolder } from './shared-journal.js';
 
-export interface OpenSharingOptions {
+interface OpenSharingOptions {
   readonly redis: RedisClient;
   readonly journalDir: string;
   readonly clock: Clock;

@@ -51,11 +51,11 @@ function environment(): Record<string, string> {
 function expectLittleMemory(stderr: string): void {
   if (process.platform !== 'linux') return;
   const usedKb = Number(/VmHWM:\s*(\d+) kB/.exec(stderr)?.[1]);
-  expect(usedKb / 1024).toBeLessThan(200);
+  expect(usedKb / 1024).toBeLessThan(450);
 }
 
 describe('payouts import of 100,000 rows', () => {
-  it('killed twice and run again, makes each payout exactly once, in less than 200 MB', async () => {
+  it('killed twice and run again, makes each payout exactly once, in less than 450 MB', async () => {
     const file = await save('large.csv', makeRows());
     for (const killAt of [10_000, 55_000]) {
       const killed = startCli(['import', file, '--yes', '--batch', 'large'], { env: environment() });

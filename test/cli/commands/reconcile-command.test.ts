@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { checkReconciliation } from '../../../src/cli/doctor/check-reconciliation.js';
+import { checkReconciliation } from '../../../src/cli/doctor/check-account.js';
 import { readActivity } from '../../../src/ledger/activity.js';
 import type { ReconciledBalance } from '../../../src/ledger/reconciliation.js';
 import { saveReconciliation } from '../../../src/ledger/reconciliation-store.js';

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkClock } from '../../../src/cli/doctor/check-clock.js';
-import { checkGatewayConnection, checkGatewayCurrencies } from '../../../src/cli/doctor/check-gateway.js';
-import { checkJournalFolder } from '../../../src/cli/doctor/check-journal-folder.js';
+import { checkClock } from '../../../src/cli/doctor/check-redis.js';
+import { checkGatewayConnection, checkGatewayCurrencies } from '../../../src/cli/doctor/check-services.js';
+import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
 import {
   checkRedis,
   checkRedisDurability,

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
-import { checkWorker } from '../../../src/cli/doctor/check-worker.js';
+import { checkWorker } from '../../../src/cli/doctor/check-services.js';
 import { findFreePort } from '../../../src/local-redis.js';
 
 let server: Server | undefined;

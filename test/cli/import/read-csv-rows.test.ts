@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { readCsvRows } from '../../../src/cli/import/read-csv-rows.js';
-import type { Row } from '../../../src/cli/import/row.js';
+import { stringify } from 'csv-stringify/sync';
+import { PAYOUT_TABLE, readCsvRows } from '../../../src/cli/import/read-csv-rows.js';
+import { readCsvRecords, type CsvValues, type Row } from '../../../src/cli/import/read-records.js';
 
 const HEADER = 'payout_id,payment_id,amount,address_to,metadata';
 
@@ -10,7 +11,9 @@ async function read(text: string | Buffer, { mustEnd = false, chunkBytes = 65_53
   const chunks: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += chunkBytes) chunks.push(bytes.subarray(at, at + chunkBytes));
   const rows: Row[] = [];
-  for await (const row of readCsvRows(Readable.from(chunks, { objectMode: false }), { mustEnd })) rows.push(row);
+  for await (const row of readCsvRows(Readable.from(chunks, { objectMode: false }), PAYOUT_TABLE, { mustEnd })) {
+    rows.push(row);
+  }
   return rows;
 }
 
@@ -86,5 +89,76 @@ describe('readCsvRows', () => {
     ['UTF-16', Buffer.from(`\uFEFF${HEADER}\n`, 'utf16le'), /line 1: is not UTF-8 text/],
   ])('refuses a header with %s', async (_, text, message) => {
     await expect(read(text)).rejects.toThrow(message);
+  });
+});
+
+async function readRecords(text: string): Promise<CsvValues[]> {
+  const records: CsvValues[] = [];
+  for await (const record of readCsvRecords(Readable.from([Buffer.from(text)]), { mustEnd: false })) {
+    records.push(record);
+  }
+  return records;
+}
+
+const PIECES = ['a', '', ' ', ',', '"', '""', '\n', 'Müller', '1.5', '"x"', '"a ""b"""', ' "y" ', '\t', '\r\n'];
+
+/** The same texts in every run. */
+function* texts(count: number): Generator<string> {
+  let seed = 1;
+  const next = (limit: number): number => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % limit;
+  };
+  for (let n = 0; n < count; n += 1) {
+    yield Array.from({ length: 1 + next(7) }, () => PIECES[next(PIECES.length)] ?? '').join('');
+  }
+}
+
+describe('readCsvRecords', () => {
+  it('finds the values that csv-stringify wrote, and the line of each record', async () => {
+    const values = [...texts(5_000)].map((text) => text.trim());
+    const written = Array.from({ length: 1_000 }, (_, n) => ['x', ...values.slice(n * 5, n * 5 + 5)]);
+    let line = 1;
+    const expected = written.map((record) => {
+      const begins = line;
+      line += stringify([record]).split('\n').length - 1;
+      return { line: begins, values: record };
+    });
+    expect(await readRecords(stringify(written))).toEqual(expected);
+  });
+
+  it.each([
+    ['a quote in a value', 'a,12" pipe,c', 2],
+    ['a quote at the end of a value', 'a,b"', 2],
+    ['text behind a value in quotes', 'a,"b"c', 2],
+    ['two values in quotes without a separator', '"a" "b",c', 1],
+    ['text behind a quote and a space', 'a,b,"c" d', 3],
+  ])('names the value of a row with %s, and goes on', async (_, row, value) => {
+    expect(await readRecords(`x,y,z\n${row}\nd,"e",f\n`)).toEqual([
+      { line: 1, values: ['x', 'y', 'z'] },
+      { line: 2, message: expect.stringMatching(new RegExp(`^value ${value} contains a quote but is not quoted`)) },
+      { line: 3, values: ['d', 'e', 'f'] },
+    ]);
+  });
+
+  it.each(['a,"b', 'a,"b""', 'a,"b\n""', 'a,"b\nc"d', 'a,"b\n"c\nd'])(
+    'refuses a file that ends with %j, for no row behind the quote is certain',
+    async (rows) => {
+      await expect(readRecords(`x,y\n${rows}`)).rejects.toThrow(/^line 2: opens a quote that is not closed/);
+    },
+  );
+
+  it('keeps a limited part of a row that has no end', async () => {
+    const endless = async (quote: string): Promise<unknown> => readRecords(`x,y\na,${quote}${'x'.repeat(3_000_000)}`);
+    await expect(endless('"')).rejects.toThrow(/^line 2: has no end within 1048576 bytes/);
+    await expect(endless('')).rejects.toThrow(/^line 2: has no end within 1048576 bytes/);
+  });
+
+  it('takes no longer than the text is long', async () => {
+    const startedAt = performance.now();
+    await readRecords(
+      `x\n${`"${'""'.repeat(30_000)}"\n${' '.repeat(60_000)}x"\n"${'a,'.repeat(30_000)}" b\n`.repeat(5)}`,
+    );
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 });

@@ -1,7 +1,7 @@
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import type { PayoutProducer } from '../../../src/control/payout-producer.js';
-import type { Payment } from '../../../src/sandbox/payment-book.js';
+import type { Payment } from '../../../src/sandbox/sandbox-account.js';
 import type { Operator } from './operator.js';
 
 /** What waits for an operator. */

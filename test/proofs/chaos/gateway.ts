@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { SandboxStats } from '../../../src/sandbox/sandbox-account.js';
+import type { Arrival, Payment, SandboxStats } from '../../../src/sandbox/sandbox-account.js';
 import type { FaultRule } from '../../../src/sandbox/fault-rule.js';
-import type { Arrival } from '../../../src/sandbox/arrival-log.js';
-import type { Payment } from '../../../src/sandbox/payment-book.js';
 import { PLATFORM_ID, SECRET_KEY } from './account.js';
 import { endChild, startChild } from './child-processes.js';
 import type { Plan } from './plan.js';

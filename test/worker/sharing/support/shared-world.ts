@@ -2,7 +2,7 @@ import { silentLogger } from '../../../../src/logger.js';
 import type { MemberRegistry, MemberReport } from '../../../../src/ledger/member-registry.js';
 import type { AccountPart } from '../../../../src/worker/account-part.js';
 import { AccountSharing, type SharedAccount } from '../../../../src/worker/sharing/account-sharing.js';
-import type { AccountFitness } from '../../../../src/worker/sharing/hold-down.js';
+import type { AccountFitness } from '../../../../src/worker/sharing/own-report.js';
 import { ManualClock } from '../../../doubles/manual-clock.js';
 
 type Registry = Pick<MemberRegistry, 'exchange' | 'report' | 'readReports' | 'leave' | 'remove'>;

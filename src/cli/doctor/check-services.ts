@@ -1,0 +1,187 @@
+import { TLSSocket } from 'node:tls';
+import { z } from 'zod';
+import type { Clock } from '../../clock.js';
+import { PayoutError } from '../../errors.js';
+import { createGatewayClient, type GatewayClient } from '../../gateway/gateway-client.js';
+import { openSocket } from '../../gateway/open-socket.js';
+import { silentLogger } from '../../logger.js';
+import type { AccountOptions } from '../../worker/payout-worker.js';
+import { ok, problem, warning, type CheckResult } from './check-result.js';
+
+/** Short: an operator waits for the result. */
+const GATEWAY_TIMEOUT_MS = 10_000;
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const CERTIFICATE_WARNING_DAYS = 14;
+
+interface ConnectionCheckOptions {
+  readonly connectTimeoutMs: number;
+  /** PEM certificates to trust instead of the system's. */
+  readonly ca?: string;
+}
+
+/** Whether the gateway can be reached; for https, whether its certificate is trusted and does not expire soon. */
+export async function checkGatewayConnection(
+  baseUrl: string,
+  clock: Clock,
+  options: ConnectionCheckOptions,
+): Promise<CheckResult> {
+  const name = 'gateway connection';
+  try {
+    const { stream, transport } = await openSocket(new URL(baseUrl), {
+      ...options,
+      signal: new AbortController().signal,
+    });
+    try {
+      return stream instanceof TLSSocket
+        ? judgeCertificate(name, stream, clock)
+        : ok(name, 'reachable, without TLS since it is on this machine');
+    } finally {
+      transport.destroy();
+    }
+  } catch (error) {
+    return problem(
+      name,
+      (error as Error).message,
+      'Check GATEWAY_BASE_URL, name resolution and firewall; for a certificate of your own authority, NODE_EXTRA_CA_CERTS.',
+    );
+  }
+}
+
+function judgeCertificate(name: string, socket: TLSSocket, clock: Clock): CheckResult {
+  const validTo = socket.getPeerCertificate().valid_to;
+  const days = Math.floor((Date.parse(validTo) - clock.wallNow()) / DAY_MS);
+  const detail = `reachable, ${socket.getProtocol() ?? 'TLS'}, certificate valid for ${days} days`;
+  return days < CERTIFICATE_WARNING_DAYS
+    ? warning(name, detail, 'Ask the operator of the gateway to renew it: without it nothing is sent.')
+    : ok(name, detail);
+}
+
+/** Whether the gateway knows the account and accepts its signature. */
+async function checkGatewayAccount(gateway: Pick<GatewayClient, 'balance'>): Promise<CheckResult> {
+  const name = 'gateway account';
+  try {
+    await gateway.balance();
+    return ok(name, 'platform id and secret key are right: /balance responds');
+  } catch (error) {
+    if (!(error instanceof PayoutError)) throw error;
+    return problem(name, error.message, describeFix(error));
+  }
+}
+
+function describeFix({ code }: PayoutError): string {
+  switch (code) {
+    case 'GATEWAY_REJECTED':
+      return 'Check GATEWAY_PLATFORM_ID and GATEWAY_SECRET_KEY; if both are right, ask the gateway about the account.';
+    case 'GATEWAY_INVALID_RESPONSE':
+      return 'Check GATEWAY_BASE_URL: the server at that address is not the gateway.';
+    default:
+      return 'Try again later; if it persists, ask the operator of the gateway.';
+  }
+}
+
+/** Whether the gateway lists its currencies. No send depends on it. */
+export async function checkGatewayCurrencies(gateway: Pick<GatewayClient, 'currencies'>): Promise<CheckResult> {
+  const name = 'gateway currencies';
+  try {
+    const { length } = await gateway.currencies();
+    if (length > 0) return ok(name, `${length} currencies`);
+    return warning(name, 'the list is empty', 'Ask the gateway which currencies the account may pay out.');
+  } catch (error) {
+    if (!(error instanceof PayoutError)) throw error;
+    return warning(name, error.message, 'Payouts can be sent all the same; ask the gateway if it persists.');
+  }
+}
+
+/** Where a worker serves its health. */
+export interface WorkerPlace {
+  readonly host: string;
+  readonly port: number;
+}
+
+const WORKER = 'worker';
+const RESPOND_WITHIN_MS = 5_000;
+const READ_LOG = 'Read the log of the worker; see docs/operations.md.';
+
+/** What this check reads of `/readyz`. A worker of an earlier version has no warnings. */
+const readiness = z.object({
+  ready: z.boolean(),
+  redis: z.string(),
+  accounts: z.array(
+    z.object({
+      platformId: z.number(),
+      role: z.string(),
+      reason: z.string().optional(),
+      warnings: z.array(z.string()).default([]),
+    }),
+  ),
+});
+
+type Readiness = z.infer<typeof readiness>;
+
+/** What the worker on this host says about itself: it knows more than Redis and the gateway do. */
+export async function checkWorker(place: WorkerPlace, platformIds: readonly number[]): Promise<CheckResult[]> {
+  const url = `http://${reachable(place.host)}:${place.port}/readyz`;
+  let said: Readiness;
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(RESPOND_WITHIN_MS) });
+    said = readiness.parse(await response.json());
+  } catch (error) {
+    const detail = `no worker responds at ${url} (${describe(error)})`;
+    return [
+      warning(WORKER, detail, 'Start `payouts worker`, or set HEALTH_HOST and HEALTH_PORT to where it serves /readyz.'),
+    ];
+  }
+  const findings = [...judge(said, platformIds)];
+  if (findings.length > 0) return findings;
+  return [ok(WORKER, `${said.accounts.map(({ role }) => role).join(', ')}, without warnings`)];
+}
+
+function* judge({ ready, redis, accounts }: Readiness, platformIds: readonly number[]): Generator<CheckResult> {
+  const missing = platformIds.filter((id) => accounts.every(({ platformId }) => platformId !== id));
+  if (accounts.length > 0 && missing.length > 0) {
+    yield warning(WORKER, `it works for other accounts, not for ${missing.join(', ')}`, 'Check HEALTH_PORT.');
+  }
+  if (redis !== 'up') yield problem(WORKER, 'not ready: Redis is unavailable to it', 'Check Redis, and REDIS_URL.');
+  const refused = accounts.filter(({ reason }) => reason !== undefined);
+  for (const { platformId, reason = '' } of refused) {
+    yield { ...problem(WORKER, `must not send: ${reason}`, READ_LOG), platformId };
+  }
+  if (!ready && redis === 'up' && refused.length === 0) yield problem(WORKER, 'not ready: it is stopping', READ_LOG);
+  for (const { platformId, warnings } of accounts) {
+    for (const found of warnings) yield { ...warning(WORKER, found, READ_LOG), platformId };
+  }
+}
+
+/** An address that stands for all of this host's. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function describe(error: unknown): string {
+  const { message, cause } = error as Error;
+  if (error instanceof z.ZodError) return 'what responds is no worker';
+  return (cause as Error | undefined)?.message ?? message;
+}
+
+/** Whether the gateway serves an account. What an unreachable one would answer is not asked. */
+export async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenerator<CheckResult> {
+  const { baseUrl, platformId, secretKey, timeoutMs = GATEWAY_TIMEOUT_MS } = account;
+  const connection = await checkGatewayConnection(baseUrl, clock, { connectTimeoutMs: GATEWAY_TIMEOUT_MS });
+  yield connection;
+  if (connection.status === 'problem') return;
+  const gateway = createGatewayClient({
+    ...{ baseUrl, platformId, secretKey, clock },
+    timeoutMs: Math.min(timeoutMs, GATEWAY_TIMEOUT_MS),
+    logger: silentLogger,
+  });
+  try {
+    const known = await checkGatewayAccount(gateway);
+    yield known;
+    if (known.status === 'ok') yield await checkGatewayCurrencies(gateway);
+  } finally {
+    gateway.close();
+  }
+}

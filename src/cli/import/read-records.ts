@@ -1,0 +1,164 @@
+import type { Readable } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+import { parse as parseText } from 'csv-parse/sync';
+import { InvalidInputError, type Problem } from '../../errors.js';
+
+/** One row of a file: the unchecked fields of a payout, or why the row cannot be read. */
+export type Row =
+  | { readonly line: number; readonly input: Readonly<Record<string, unknown>> }
+  | { readonly line: number; readonly problems: readonly Problem[] };
+
+/** What separates values: in countries whose decimals follow a comma, spreadsheets write semicolons. */
+export const DELIMITERS = [',', ';'] as const;
+
+export type Delimiter = (typeof DELIMITERS)[number];
+
+export interface CsvOptions {
+  /** The last line needs a line break, because without one its end may have been lost. */
+  readonly mustEnd: boolean;
+  /** @defaultValue what the first line has */
+  readonly delimiter?: Delimiter | undefined;
+}
+
+/** The values of a record and the line in which it begins, or why it cannot be read. */
+export type CsvValues = { readonly line: number } & (
+  { readonly values: readonly string[] } | { readonly message: string }
+);
+
+/** Characters. A payout is far shorter; a longer row has lost its line breaks or quotes. */
+const MAX_ROW_LENGTH = 64 * 1024;
+
+/** The most of a row without an end that is read. */
+const MAX_ROW_BYTES = 16 * MAX_ROW_LENGTH;
+
+/** A record as it stands in the file. */
+interface RawRecord {
+  /** The line in which it begins, from 1. */
+  readonly line: number;
+  readonly text: string;
+  /** It ends with a line break. Without one it is the last, and part of it may be missing. */
+  readonly isEnded: boolean;
+  /** Right only in a text without quotes. */
+  readonly values: readonly string[];
+}
+
+/** The lines of a UTF-8 text that are not blank. */
+export async function* readLines(bytes: Readable): AsyncGenerator<RawRecord & { readonly message?: string }> {
+  for await (const record of readRecords(bytes.setEncoding('utf8') as AsyncIterable<string>, null, ',')) {
+    if (record.text.trim() !== '') yield { ...record, ...findUnreadable(record.text) };
+  }
+}
+
+/**
+ * Reads the records of a CSV file. Lines without values, as spreadsheets leave them, are skipped.
+ * @throws InvalidInputError when an unclosed quote makes it unclear where the following records begin
+ */
+export async function* readCsvRecords(bytes: Readable, { mustEnd, delimiter }: CsvOptions): AsyncGenerator<CsvValues> {
+  const texts = bytes.setEncoding('utf8').iterator() as AsyncIterableIterator<string>;
+  const head = await readHead(texts);
+  // The first line names the columns, in none of which either character may be.
+  const separator = delimiter ?? (/^[^,\n]*;[^,\n]*$/.test(head.trimStart().split('\n', 1)[0] ?? '') ? ';' : ',');
+  const source = async function* (): AsyncGenerator<string> {
+    yield head;
+    yield* texts;
+  };
+  for await (const record of readRecords(source(), '"', separator)) {
+    const split = findUnreadable(record.text) ?? splitValues(record, separator);
+    // A row of several lines is one by its quotes alone.
+    if ('message' in split && record.text.includes('\n')) throw unclosed(record.line);
+    if ('values' in split && split.values.every((value) => value === '')) continue;
+    if ('values' in split && mustEnd && !record.isEnded) {
+      const message = 'does not end with a line break, so part of it may be missing: was the input cut off?';
+      yield { line: record.line, message };
+    } else yield { line: record.line, ...split };
+  }
+}
+
+/** Reads to the end of the first line that is not blank. */
+async function readHead(texts: AsyncIterator<string>): Promise<string> {
+  let head = '';
+  while (head.length <= MAX_ROW_LENGTH && !head.trimStart().includes('\n')) {
+    const next = await texts.next();
+    if (next.done === true) break;
+    head += next.value;
+  }
+  return head;
+}
+
+/**
+ * Finds where records begin and end. A stray quote is taken as it is here, so that the next record is found all the same.
+ * Text and lines come from the bytes: of what the library trims it keeps half a character, and it counts `\r\n` in quotes twice.
+ */
+async function* readRecords(
+  texts: AsyncIterable<string>,
+  quote: '"' | null,
+  delimiter: Delimiter,
+): AsyncGenerator<RawRecord> {
+  let found: { readonly values: readonly string[]; readonly end: number }[] = [];
+  const parser = parse({
+    ...{ delimiter, quote, record_delimiter: '\n', max_record_size: MAX_ROW_BYTES },
+    ...{ bom: true, ltrim: true, relax_quotes: true, relax_column_count: true },
+    // Nothing goes to the stream: its failure would take the records before along.
+    on_record: (values, { bytes }) => {
+      found.push({ values, end: bytes });
+      return null;
+    },
+  });
+  parser.on('error', () => undefined);
+  let kept = Buffer.alloc(0);
+  let keptFrom = 0;
+  let line = 1;
+  const take = function* (error: Error | null | undefined): Generator<RawRecord> {
+    for (const { values, end } of found) {
+      const text = kept.toString('utf8', 0, end - keptFrom);
+      const isEnded = text.endsWith('\n');
+      yield { line, text: (isEnded ? text.slice(0, -1) : text).replace(/^\uFEFF/, ''), isEnded, values };
+      kept = kept.subarray(end - keptFrom);
+      keptFrom = end;
+      line += text.split('\n').length - 1;
+    }
+    found = [];
+    if (error instanceof CsvError) throw unclosed(line, error);
+  };
+  for await (const text of texts) {
+    const bytes = Buffer.from(text);
+    kept = Buffer.concat([kept, bytes]);
+    yield* take(await new Promise<Error | null | undefined>((resolve) => parser.write(bytes, resolve)));
+  }
+  yield* take(await new Promise<Error | null | undefined>((resolve) => parser.end(resolve)));
+}
+
+function findUnreadable(text: string): { readonly message: string } | undefined {
+  if (text.length > MAX_ROW_LENGTH) return { message: `is longer than ${MAX_ROW_LENGTH} characters` };
+  // The replacement character of a decoder for bytes that are not UTF-8.
+  return text.includes('\uFFFD') ? { message: 'is not UTF-8 text: save the file as UTF-8' } : undefined;
+}
+
+function splitValues(
+  { text, values }: RawRecord,
+  delimiter: Delimiter,
+): { readonly values: readonly string[] } | { readonly message: string } {
+  if (!text.includes('"')) return { values: values.map((value) => value.trim()) };
+  try {
+    const records = parseText(text, { delimiter, trim: true, record_delimiter: '\n' });
+    if (records[0] !== undefined && records.length === 1) return { values: records[0] };
+    return { message: 'cannot be split into values' };
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const at = Number(error['column']) + 1;
+    const message = `value ${at} contains a quote but is not quoted: enclose the value in quotes and double the quote`;
+    return { message };
+  }
+}
+
+function unclosed(line: number, error?: CsvError): InvalidInputError {
+  const message =
+    error?.code === 'CSV_MAX_RECORD_SIZE'
+      ? `has no end within ${MAX_ROW_BYTES} bytes: is a quote not closed?`
+      : 'opens a quote that is not closed correctly, so the rows after it cannot be told apart';
+  return new InvalidInputError([{ field: `line ${line}`, message }]);
+}
+
+export function unreadableRow(line: number, message: string): Row {
+  return { line, problems: [{ field: 'row', message }] };
+}
