@@ -46,6 +46,41 @@ export function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
+export interface LoopOptions {
+  readonly clock: Pick<Clock, 'sleep'>;
+  /** Ends the loop: at once while it waits, otherwise after the work in progress. */
+  readonly signal: AbortSignal;
+  /** Called with what the work threw; the loop goes on. */
+  readonly onError: (error: Error) => void;
+  /** Waits before the first run too. @defaultValue the first run is at once */
+  readonly waitsFirst?: boolean;
+}
+
+/**
+ * Repeats `work` until the signal is aborted, with a wait between the end of one run and the start of the next.
+ * @param ms - the wait
+ * @param work - may return a wait of its own, in ms
+ */
+export async function every(
+  ms: number,
+  work: (() => void) | (() => Promise<void>) | (() => Promise<number>),
+  { clock, signal, onError, waitsFirst = false }: LoopOptions,
+): Promise<void> {
+  if (waitsFirst) await clock.sleep(ms, signal);
+  while (!isAborted(signal)) {
+    let result: unknown;
+    try {
+      // What is not asynchronous is not waited for: the order of a process's steps stays the same.
+      const done = work();
+      result = done instanceof Promise ? await done : done;
+    } catch (error) {
+      onError(error as Error);
+    }
+    await clock.sleep(typeof result === 'number' ? result : ms, signal);
+  }
+}
+
+/** Resolves as soon as the signal is aborted. */
 export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {

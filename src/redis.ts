@@ -232,9 +232,20 @@ function logConnectionTrouble(client: RedisClient, role: RedisRole, logger: Logg
   });
 }
 
-/** Replies of a present Redis that cannot work now. Every other error reply is a bug of ours. */
-const UNAVAILABLE_REPLY =
-  /^(?:(?:LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|OOM|MISCONF|BUSY|NOREPLICAS|UNBLOCKED|NOAUTH|WRONGPASS|NOPERM)\b|ERR max number of clients)/;
+/** Replies of a Redis that is there but cannot work now; every other error reply is a mistake of ours. */
+const UNAVAILABLE_REPLIES: ReadonlySet<string | undefined> = new Set([
+  ...['LOADING', 'READONLY', 'CLUSTERDOWN', 'MASTERDOWN', 'TRYAGAIN', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS'],
+  ...['UNBLOCKED', 'NOAUTH', 'WRONGPASS', 'NOPERM', 'MAXCLIENTS'],
+]);
+
+/** Redis has no code of its own for this one. */
+const TOO_MANY_CLIENTS = 'ERR max number of clients';
+
+/** The code of an error reply of Redis, such as `NOAUTH`; undefined for every other error. */
+export function replyCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return undefined;
+  return error.message.startsWith(TOO_MANY_CLIENTS) ? 'MAXCLIENTS' : error.message.split(' ', 1)[0];
+}
 
 const CONNECTION_ERROR_NAMES = new Set([
   'AbortError',
@@ -263,16 +274,17 @@ export function toRedisError(error: unknown): unknown {
 }
 
 function isUnavailable(error: Error): boolean {
-  if (error.name === 'ReplyError') return UNAVAILABLE_REPLY.test(error.message);
-  // Errors of bugs only; Node gives some of them codes as well.
+  if (error.name === 'ReplyError') return UNAVAILABLE_REPLIES.has(replyCode(error));
+  // Errors that only a mistake in a program makes; Node gives some of them codes as well.
   if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return false;
   if (CONNECTION_ERROR_NAMES.has(error.name) || CONNECTION_ERROR_MESSAGE.test(error.message)) return true;
   const { code, syscall } = error as NodeJS.ErrnoException;
   return syscall === 'connect' || (typeof code === 'string' && CONNECTION_ERROR_CODE.test(code));
 }
 
-/** Without a connection, ioredis's message is about its own options. */
-function describeTrouble(error: Error): string {
+/** Why a call failed, without advice. ioredis speaks of its own options if a command found no connection. */
+export function describeTrouble(error: Error): string {
+  if (error instanceof RedisUnavailableError && error.cause instanceof Error) return describeTrouble(error.cause);
   const isUnconnected =
     error.name === 'MaxRetriesPerRequestError' || error.message.startsWith("Stream isn't writeable");
   return isUnconnected ? 'no connection' : error.message;

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { followSignals, LONGEST_TIMER_MS, systemClock, within } from '../src/clock.js';
+import { every, followSignals, LONGEST_TIMER_MS, systemClock, within } from '../src/clock.js';
 import { ManualClock } from './doubles/manual-clock.js';
 
 it.each([LONGEST_TIMER_MS + 1, 1e10, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY])(
@@ -49,6 +49,83 @@ it('a sleep leaves nothing on its signal, however it ended, and does not begin w
   await long;
   expect(listeners()).toBe(0);
   await systemClock.sleep(60_000, stop.signal);
+});
+
+describe('every', () => {
+  /** Notes each wait, and ends the loop after some of them. */
+  const loopClock = (
+    waits: number,
+    stop: AbortController,
+  ): { slept: number[]; sleep: (ms: number) => Promise<void> } => {
+    const slept: number[] = [];
+    const sleep = async (ms: number): Promise<void> => {
+      slept.push(ms);
+      if (slept.length === waits) stop.abort();
+      return Promise.resolve();
+    };
+    return { slept, sleep };
+  };
+  const ignore = (): void => undefined;
+
+  it('runs at once and after each wait, until the signal is aborted', async () => {
+    const stop = new AbortController();
+    const clock = loopClock(3, stop);
+    let runs = 0;
+    const work = async (): Promise<void> => {
+      runs += 1;
+      return Promise.resolve();
+    };
+    await every(500, work, { clock, signal: stop.signal, onError: ignore });
+    expect([runs, clock.slept]).toEqual([3, [500, 500, 500]]);
+    await every(500, work, { clock, signal: stop.signal, onError: ignore });
+    expect(runs).toBe(3);
+  });
+
+  it('waits first if asked to, and does not run when it is aborted in that wait', async () => {
+    const stop = new AbortController();
+    const clock = loopClock(2, stop);
+    let runs = 0;
+    const work = (): void => {
+      runs += 1;
+    };
+    await every(500, work, { clock, signal: stop.signal, onError: ignore, waitsFirst: true });
+    expect([runs, clock.slept]).toEqual([1, [500, 500]]);
+  });
+
+  it('goes on after an error, thrown or rejected, and tells it', async () => {
+    const stop = new AbortController();
+    const clock = loopClock(4, stop);
+    const errors: string[] = [];
+    let runs = 0;
+    await every(
+      500,
+      // Not async: the first error is thrown.
+      (): Promise<number> => {
+        runs += 1;
+        if (runs === 1) throw new Error('thrown');
+        return runs === 2 ? Promise.reject(new Error('rejected')) : Promise.resolve(runs === 3 ? 7 : 0);
+      },
+      { clock, signal: stop.signal, onError: ({ message }) => errors.push(message) },
+    );
+    expect([errors, clock.slept]).toEqual([
+      ['thrown', 'rejected'],
+      [500, 500, 7, 0],
+    ]);
+  });
+
+  it('ends at once while it waits, and leaves nothing on its signal', async () => {
+    const stop = new AbortController();
+    const ran = new AbortController();
+    const work = (): void => {
+      ran.abort();
+    };
+    const loop = every(60_000, work, { clock: systemClock, signal: stop.signal, onError: ignore });
+    expect(ran.signal.aborted).toBe(true);
+    await systemClock.sleep(1);
+    stop.abort();
+    await loop;
+    expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
+  });
 });
 
 describe('within', () => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ConflictError, RedisUnavailableError } from '../src/errors.js';
 import { silentLogger } from '../src/logger.js';
-import { closeRedis, connectRedis, toRedisError, type RedisClient } from '../src/redis.js';
+import { closeRedis, connectRedis, replyCode, toRedisError, type RedisClient } from '../src/redis.js';
 import { throwingLogger } from './support/throwing-watchers.js';
 import { startOwnRedis } from './worker/support/own-redis.js';
 
@@ -43,6 +43,17 @@ describe('toRedisError', () => {
     undefined,
   ])('leaves mistakes, this project’s own errors and what is no error alone: %s', (error) => {
     expect(toRedisError(error)).toBe(error);
+  });
+
+  it('gives the code of a reply, and of nothing else', () => {
+    const errors = [
+      replyError('NOPERM this user has no permissions'),
+      replyError('ERR max number of clients reached'),
+      replyError('ERR no such key'),
+      new Error('LOADING x'),
+      'NOAUTH',
+    ];
+    expect(errors.map(replyCode)).toEqual(['NOPERM', 'MAXCLIENTS', 'ERR', undefined, undefined]);
   });
 
   it('keeps the cause of connection trouble', () => {

@@ -5,7 +5,7 @@ import { openAudience } from './keys/audience.js';
 import { CurrentKeyring } from './keys/current-keyring.js';
 import { openReceiptKey } from './keys/receipt-key.js';
 import type { SigningKeyOption } from './keys/signing-key-option.js';
-import { openPolicies } from './policy/open-policies.js';
+import { openPolicies } from './policy/current-policy.js';
 import { MoneyControl } from './worker/money-control.js';
 
 /** The accounts of a worker, and what they share. */

@@ -71,7 +71,10 @@ const optionsSchema = z.object({
   connectTimeoutMs: millisecondsField(1).default(10_000),
 });
 
-/** @throws InvalidInputError if the base URL, the platform id or a time is not usable */
+/**
+ * Makes a client of the gateway for one account.
+ * @throws InvalidInputError if the base URL, the platform id or a time is not usable
+ */
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
   const { clock } = options;
   const logger = failsafeLogger(options.logger);

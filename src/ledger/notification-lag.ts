@@ -1,4 +1,5 @@
 import { ask, type LedgerConnection } from './ledger-connection.js';
+import { replyCode } from '../redis.js';
 
 /** The group of an account's events that `payouts notify` reads. */
 export const NOTIFY_GROUP = 'payouts-notify';
@@ -31,7 +32,8 @@ async function readLastDelivered({
   try {
     groups = (await ask(redis.xinfo('GROUPS', keys.events))) as unknown[][];
   } catch (error) {
-    if (/no such key/.test((error as Error).message)) return undefined;
+    // The one that it has: there is no stream.
+    if (replyCode(error) === 'ERR') return undefined;
     throw error;
   }
   const facts = groups.map((pairs) => new Map(pairs.map((value, index) => [value, pairs[index + 1]])));
@@ -44,6 +46,6 @@ export async function startNotifyGroup({ redis, keys }: LedgerConnection): Promi
   try {
     await ask(redis.xgroup('CREATE', keys.events, NOTIFY_GROUP, '$', 'MKSTREAM'));
   } catch (error) {
-    if (!(error as Error).message.startsWith('BUSYGROUP')) throw error;
+    if (replyCode(error) !== 'BUSYGROUP') throw error;
   }
 }

@@ -3,6 +3,7 @@ import { type Payout, UnreadableRecordError } from './payout.js';
 import { parseRecord, type PayoutRecord } from './payout-record.js';
 import { nextPlace, readIndex } from './state-index.js';
 import type { PayoutState } from './states.js';
+import { replyCode } from '../redis.js';
 
 /** Which payouts to list, and from where. */
 export interface ListOptions {
@@ -109,5 +110,5 @@ async function readRecords(
 }
 
 function isWrongType(error: unknown): error is Error {
-  return error instanceof Error && error.message.startsWith('WRONGTYPE');
+  return replyCode(error) === 'WRONGTYPE';
 }

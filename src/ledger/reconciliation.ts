@@ -1,5 +1,9 @@
 import { fromUnits, toUnits } from '../decimal.js';
-import type { Balance } from './gateway-facts.js';
+import type { Actor } from './actor.js';
+import { nameBalance } from './balance-cover.js';
+import type { Balance, Currency } from './gateway-facts.js';
+import { ask, type LedgerConnection } from './ledger-connection.js';
+import { toLine } from './payout.js';
 
 /**
  * What the sender found when it compared the gateway's balance with the payouts, as it stands in Redis. Amounts are decimal
@@ -10,8 +14,8 @@ export interface Reconciliation {
   readonly comparedAt: number;
   /** Since when no event was missed: sends that ended before may still be debited. Wall clock, ms. */
   readonly followedSince: number;
-  /** The last event of the ledger that is counted. */
-  readonly position: string;
+  /** The event behind which the ends of `recent` and of all later sends are found; version 0.2 did not keep it. */
+  readonly followedTo?: string | undefined;
   /** The largest fee that a completed payout of each currency had. */
   readonly fees: Readonly<Record<number, string>>;
   /** The highest rate that each currency of an open send had since the oldest of them began, in USD. */
@@ -25,12 +29,12 @@ export interface ReconciledBalance extends Balance {
   readonly baseline: { readonly amount: string; readonly at: number } | undefined;
   /** The most decimals that it was ever stated with. */
   readonly places: number;
-  /** Sends that ended since, and can have been debited since. */
-  readonly settled: ExplainedSum;
+  /** Sends that ended since, and that every later reading shows. */
+  readonly settled: SendSum;
   /** Sends that ended lately: the balance may not show them yet. */
-  readonly recent: readonly (ExplainedSum & { readonly at: number })[];
+  readonly recent: SendSum;
   /** Sends that have not ended: they may have been debited or not. */
-  readonly open: ExplainedSum;
+  readonly open: SendSum;
   /** By how much it is lower than can be explained, beyond what was reported; undefined while it cannot be judged. */
   readonly unexplained: string | undefined;
   /** Why it cannot be judged. */
@@ -43,11 +47,10 @@ export interface ReconciledBalance extends Balance {
   readonly drop: ReportedDrop | undefined;
 }
 
-/** What sends can have taken from a balance. */
-export interface ExplainedSum {
+/** The most that sends can have taken from a balance. */
+export interface SendSum {
   readonly count: number;
-  readonly low: string;
-  /** Undefined where no most can be said. */
+  /** Undefined if no most can be said. */
   readonly high: string | undefined;
 }
 
@@ -67,8 +70,18 @@ export interface AcceptedDrops {
   readonly reason: string;
 }
 
+export const NO_SENDS: SendSum = { count: 0, high: '0' };
+
+export function addSums(sums: readonly SendSum[]): SendSum {
+  const highs = sums.flatMap(({ high }) => (high === undefined ? [] : [toUnits(high)]));
+  return {
+    count: sums.reduce((total, { count }) => total + count, 0),
+    high: highs.length < sums.length ? undefined : fromUnits(highs.reduce((total, high) => total + high, 0n)),
+  };
+}
+
 /**
- * The drop that needs an operator; undefined where there is none.
+ * The drop that needs an operator; undefined if there is none.
  * @param acceptedUpTo - see {@link AcceptedDrops}
  */
 export function pendingDrop(
@@ -78,15 +91,68 @@ export function pendingDrop(
   return drop === undefined || drop.at <= acceptedUpTo ? undefined : drop;
 }
 
-export function addExplained(sums: readonly ExplainedSum[]): ExplainedSum {
-  const highs = sums.flatMap(({ high }) => (high === undefined ? [] : [high]));
-  return {
-    count: sums.reduce((total, { count }) => total + count, 0),
-    low: addDecimals(sums.map(({ low }) => low)),
-    high: highs.length < sums.length ? undefined : addDecimals(highs),
-  };
+/** What Redis has of the comparison, beside the facts of the gateway. */
+export interface StoredReconciliation {
+  /** Undefined if nothing was compared yet. */
+  readonly reconciliation: Reconciliation | undefined;
+  readonly acceptedDrops: AcceptedDrops | undefined;
 }
 
-function addDecimals(decimals: readonly string[]): string {
-  return fromUnits(decimals.reduce((total, decimal) => total + toUnits(decimal), 0n));
+/** @throws RedisUnavailableError */
+export async function readReconciliation({ redis, keys }: LedgerConnection): Promise<StoredReconciliation> {
+  const texts = await ask(redis.hmget(keys.gateway, 'reconciliation', 'acceptedDrops'));
+  const parts = texts.map((text) => (text === null ? {} : (JSON.parse(text) as Partial<StoredReconciliation>)));
+  return { reconciliation: parts[0]?.reconciliation, acceptedDrops: parts[1]?.acceptedDrops };
+}
+
+/** @throws RedisUnavailableError */
+export async function saveReconciliation(
+  { redis, keys }: LedgerConnection,
+  reconciliation: Reconciliation,
+): Promise<void> {
+  await ask(redis.hset(keys.gateway, 'reconciliation', JSON.stringify({ reconciliation })));
+}
+
+/** Adds the event, which is also an activity of the worker. @throws RedisUnavailableError */
+export async function reportDrop({ run, clock }: LedgerConnection, reason: string): Promise<void> {
+  await run('tell-of-balance', ['balance_dropped', clock.wallNow(), 'worker', toLine(reason)]);
+}
+
+/**
+ * Notes that an operator has looked at what was reported: it is no alert any more. What is found later is one again.
+ * @param upTo - drops reported up to then, by the worker's wall clock, ms
+ * @throws RedisUnavailableError when it may or may not have happened; asking again is safe
+ */
+export async function acceptDrops(
+  { redis, keys, run, clock }: LedgerConnection,
+  upTo: number,
+  { by, reason }: Actor,
+): Promise<void> {
+  const acceptedDrops: AcceptedDrops = { upTo, by, reason };
+  await run('tell-of-balance', ['drop_accepted', clock.wallNow(), toLine(by), toLine(reason)]);
+  await ask(redis.hset(keys.gateway, 'acceptedDrops', JSON.stringify({ acceptedDrops })));
+}
+
+/** What a balance lost without a payout that explains it, and no operator has accepted. */
+export interface UnexplainedDrop {
+  /** The currency's name, or the account's symbol; `account` if the gateway names neither. */
+  readonly currency: string;
+  /** A decimal string; `0` if nothing is missing. */
+  readonly amount: string;
+}
+
+/** One for each balance that was compared. */
+export function summariseDrops(
+  { reconciliation, acceptedDrops }: StoredReconciliation,
+  currencies: readonly Currency[],
+): UnexplainedDrop[] {
+  return (reconciliation?.balances ?? []).map((balance) => ({
+    currency: nameBalance(balance, currencies),
+    amount: pendingDrop(balance, acceptedDrops?.upTo)?.amount ?? '0',
+  }));
+}
+
+/** As operators read it. */
+export function listDrops(drops: readonly UnexplainedDrop[]): string {
+  return drops.map(({ currency, amount }) => `${amount} ${currency}`).join(', ');
 }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { replyCode } from '../redis.js';
 
 /** From CONFIG GET. */
 export type RedisSettings = Readonly<Record<string, string>>;
@@ -44,7 +45,8 @@ async function unlessForbidden<Reply>(asked: Promise<Reply>): Promise<Reply | un
   try {
     return await asked;
   } catch (error) {
-    if ((error as Error).name === 'ReplyError' && !/^LOADING\b/.test((error as Error).message)) return undefined;
-    throw error;
+    const code = replyCode(error);
+    if (code === undefined || code === 'LOADING') throw error;
+    return undefined;
   }
 }

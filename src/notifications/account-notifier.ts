@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { isAborted, type Clock } from '../clock.js';
+import { every, isAborted, type Clock } from '../clock.js';
 import { readGatewayFacts } from '../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { NOTIFY_GROUP, startNotifyGroup } from '../ledger/notification-lag.js';
@@ -57,17 +57,15 @@ export class AccountNotifier {
   }
 
   async run(): Promise<void> {
-    while (!isAborted(this.#stop)) {
-      try {
-        await startNotifyGroup(this.#connection);
-        await this.#followEvents();
-      } catch (error) {
-        const reason = (error as Error).message;
-        this.#options.logger.warn({ error: reason }, 'notifications wait for Redis');
-        this.#options.observer.failed(`Redis: ${reason}`);
-        await this.#clock.sleep(REDIS_RETRY_MS, this.#stop);
-      }
-    }
+    const followEvents = async (): Promise<void> => {
+      await startNotifyGroup(this.#connection);
+      await this.#followEvents();
+    };
+    const onError = ({ message }: Error): void => {
+      this.#options.logger.warn({ error: message }, 'notifications wait for Redis');
+      this.#options.observer.failed(`Redis: ${message}`);
+    };
+    await every(REDIS_RETRY_MS, followEvents, { clock: this.#clock, signal: this.#stop, onError });
   }
 
   async #followEvents(): Promise<void> {

@@ -1,8 +1,7 @@
 import type { AccountStats } from '../ledger/account-stats.js';
 import type { KnownJournal } from '../ledger/sender-ledger.js';
 import { findKnownJournals, UNNAMED } from './adoption.js';
-import { forAccount, shellQuote } from './next-steps.js';
-import { withKey, type AdviceOptions } from './signed-command.js';
+import { formatCommand, type AdviceOptions, type Command } from './command.js';
 
 /** A problem that stops an account until an operator ends it. */
 export interface AccountAdvice {
@@ -32,12 +31,12 @@ export function adviseAccount(
       kind: 'pause',
       problem: `paused: ${pausedReason ?? ''}`,
       first,
-      command: withKey(forAccount(RESUME_COMMAND, stats.platformId), options),
+      command: formatCommand(RESUME, stats.platformId, options),
     },
   ];
 }
 
-const RESUME_COMMAND = 'payouts resume --reason WHY';
+const RESUME: Command = { name: 'resume', args: ['--reason', 'WHY'] };
 
 function adviseObjection(
   { platformId, objections, journals }: Pick<AccountStats, 'platformId' | 'objections' | 'journals'>,
@@ -90,10 +89,10 @@ export function adoptCommand(
   giveUp: readonly string[],
   options: AdviceOptions = {},
 ): string {
-  const words = [
+  const args = [
     ...[...new Set(dirs)].flatMap((dir) => ['--journal', dir]),
     ...[...new Set(giveUp)].flatMap((journalId) => ['--give-up', journalId]),
+    ...['--reason', 'WHY'],
   ];
-  const command = ['payouts', 'adopt-ledger', ...words, '--reason', 'WHY'].map(shellQuote).join(' ');
-  return withKey(forAccount(command, platformId), options);
+  return formatCommand({ name: 'adopt-ledger', args }, platformId, options);
 }

@@ -1,7 +1,6 @@
-import type { HeldFor } from '../ledger/payout.js';
-import type { Payout } from '../ledger/payout.js';
-import { withKey, type AdviceOptions } from './signed-command.js';
+import type { HeldFor, Payout } from '../ledger/payout.js';
 import { UNSENT_STATES, type PayoutState } from '../ledger/states.js';
+import { formatCommand, type AdviceOptions, type Command } from './command.js';
 
 /** A decision or check for an operator, with its command. No command if only waiting helps. */
 export interface NextStep {
@@ -17,16 +16,34 @@ export function nextSteps(
   platformId: number,
   options: AdviceOptions = {},
 ): readonly NextStep[] {
-  return stepsOf(payout).map((step) => stepForAccount(step, platformId, options));
+  return stepsOf(payout).map((step) => toText(step, platformId, options));
 }
 
-function stepForAccount({ when, command }: NextStep, platformId: number, options: AdviceOptions): NextStep {
-  return command === undefined ? { when } : { when, command: withKey(forAccount(command, platformId), options) };
+/** The one thing that lets a held payout go, with the command if an operator has to do it. */
+export function whatFrees(payout: Payout, platformId: number, options: AdviceOptions = {}): NextStep {
+  const { held } = payout;
+  const step = (when: string, name: string): NextStep => {
+    const command = stepsOf(payout).find((known) => known.command?.name === name)?.command;
+    return toText({ when, ...(command && { command }) }, platformId, options);
+  };
+  const byItself = held?.until === undefined ? '' : ', or by itself at that time';
+  if (held?.needs !== undefined) return step(`They approve it${byItself}.`, 'approve');
+  if (held?.kind === 'policy' && held.reason === 'wait') {
+    return { when: 'Nothing to do: it is sent by itself once its rule lets it pass.' };
+  }
+  if (held?.kind === 'policy') {
+    return step(`A change of the policy frees it${byItself}. If it is not to be paid, cancel it.`, 'cancel');
+  }
+  return step('Once the cause is gone, this queues it again; it is checked again before it is sent.', 'release');
 }
 
-/** A `payouts` command that names its account, whatever the reader's environment. */
-export function forAccount(command: string, platformId: number): string {
-  return command.replace(/^payouts (gateway )?\S+/, `$& --account ${platformId}`);
+interface Step {
+  readonly when: string;
+  readonly command?: Command;
+}
+
+function toText({ when, command }: Step, platformId: number, options: AdviceOptions): NextStep {
+  return command === undefined ? { when } : { when, command: formatCommand(command, platformId, options) };
 }
 
 /** What ends each kind of hold, in addition to its message. */
@@ -39,7 +56,7 @@ const HELD_CAUSE: Readonly<Record<HeldFor['kind'], string>> = {
 /** A release with a statement is signed. */
 const KEY_OF: Readonly<Record<string, readonly string[]>> = { sent_before: ['--key', 'FILE'] };
 
-function approvalSteps(payoutId: string, held: HeldFor | undefined): NextStep[] {
+function approvalSteps(payoutId: string, held: HeldFor | undefined): Step[] {
   if (held?.needs === undefined) return [];
   const { by, persons } = held.needs;
   return [
@@ -54,7 +71,7 @@ function approvalSteps(payoutId: string, held: HeldFor | undefined): NextStep[] 
   ];
 }
 
-function stepsOf(payout: PayoutSituation): readonly NextStep[] {
+function stepsOf(payout: PayoutSituation): readonly Step[] {
   const { payoutId, state, held, txhash, lateTxhash } = payout;
   if (lateTxhash !== undefined) return nextStepsOncePaid({ payoutId, state }, lateTxhash);
   switch (state) {
@@ -104,7 +121,7 @@ function stepsOf(payout: PayoutSituation): readonly NextStep[] {
       return [
         {
           when: 'Nothing: within minutes the gateway responds, or the payout becomes unknown. If it stays, no worker runs; find out why.',
-          command: 'payouts doctor',
+          command: { name: 'doctor', args: [] },
         },
       ];
     case 'in_progress':
@@ -145,48 +162,46 @@ export function batchSteps(
   platformId: number,
   options: AdviceOptions = {},
 ): readonly NextStep[] {
-  const steps: readonly (NextStep & { readonly state: PayoutState })[] = [
+  const steps: readonly (Step & { readonly state: PayoutState })[] = [
     {
       state: 'rejected',
       when: 'What the gateway complained about is fixed: all of its rejected payouts are queued again.',
-      command: toWords('retry', '--batch', batch, '--reason', 'WHY'),
+      command: { name: 'retry', args: ['--batch', batch, '--reason', 'WHY'] },
     },
     {
       state: 'held',
       when: 'What holds its payouts is gone: all of them are queued again, and checked again before they are sent.',
-      command: toWords('release', '--batch', batch, '--reason', 'WHY'),
+      command: { name: 'release', args: ['--batch', batch, '--reason', 'WHY'] },
     },
     {
       state: 'queued',
       when: 'It should not be paid after all: those not sent yet are cancelled. They are counted first, and the command asks.',
-      command: toWords('cancel', '--batch', batch, '--reason', 'WHY'),
+      command: { name: 'cancel', args: ['--batch', batch, '--reason', 'WHY'] },
     },
     {
       state: 'unknown',
       when: 'Of each unknown one, find out whether it was paid, then decide: on its own page, or of many with `payouts resolve --file`. This lists them.',
-      command: toWords('list', '--batch', batch, '--state', 'unknown', '--all', '--csv'),
+      command: { name: 'list', args: ['--batch', batch, '--state', 'unknown', '--all', '--csv'] },
     },
   ];
-  return steps.flatMap(({ state, ...step }) => (counts[state] > 0 ? [stepForAccount(step, platformId, options)] : []));
+  return steps.flatMap(({ state, ...step }) => (counts[state] > 0 ? [toText(step, platformId, options)] : []));
 }
 
-function statusCommand(txhash: string | undefined): { command?: string } {
-  return txhash === undefined ? {} : { command: toWords('gateway', 'status', txhash) };
+function statusCommand(txhash: string | undefined): Pick<Step, 'command'> {
+  return txhash === undefined ? {} : { command: { name: 'gateway status', args: [txhash] } };
 }
 
-function enqueueCommand({ payoutId, paymentId, amount, addressTo, symbol }: PayoutSituation): { command?: string } {
+/** The same payment under a payoutId that the operator chooses. */
+function enqueueCommand({ payoutId, paymentId, amount, addressTo, symbol }: PayoutSituation): Pick<Step, 'command'> {
   if (paymentId === undefined || amount === undefined || addressTo === undefined) return {};
   const payment = ['--payment-id', String(paymentId), '--amount', amount, '--address-to', addressTo];
   const ofAccount = symbol === undefined ? [] : ['--symbol', symbol];
   const reference = ['--reference', `in place of ${payoutId}`];
-  return { command: toWords('enqueue', '--payout-id', 'NEW-ID', ...payment, ...ofAccount, ...reference) };
+  return { command: { name: 'enqueue', args: ['--payout-id', 'NEW-ID', ...payment, ...ofAccount, ...reference] } };
 }
 
-/** The gateway reported payment after the payout had moved on: it is never sent again. */
-function nextStepsOncePaid(
-  { payoutId, state }: Pick<Payout, 'payoutId' | 'state'>,
-  txhash: string,
-): readonly NextStep[] {
+/** The gateway has said that it paid, when the payout had gone on already: it is never sent again. */
+function nextStepsOncePaid({ payoutId, state }: Pick<Payout, 'payoutId' | 'state'>, txhash: string): readonly Step[] {
   if (state === 'unknown') {
     return [
       {
@@ -215,19 +230,7 @@ function nextStepsOncePaid(
   ];
 }
 
-/** A payoutId with a leading dash would be read as an option, so it goes behind `--`. */
-function toCommand(verb: string, payoutId: string, options: readonly string[]): string {
-  const words = payoutId.startsWith('-') ? [...options, '--', payoutId] : [payoutId, ...options];
-  return toWords(verb, ...words);
-}
-
-function toWords(...words: readonly string[]): string {
-  return ['payouts', ...words].map(shellQuote).join(' ');
-}
-
-/** Quotes a word for any POSIX shell. Words that need no quotes stay readable. */
-export function shellQuote(word: string): string {
-  // `=` at the beginning of a word is a path look-up in zsh.
-  if (/^[A-Za-z0-9_./:,+@%-][A-Za-z0-9_./:,+@%=-]*$/.test(word)) return word;
-  return `'${word.replaceAll("'", `'\\''`)}'`;
+/** A payoutId that begins with a dash would be read as an option, so it goes to the end, behind `--`. */
+function toCommand(name: string, payoutId: string, options: readonly string[]): Command {
+  return { name, args: payoutId.startsWith('-') ? [...options, '--', payoutId] : [payoutId, ...options] };
 }

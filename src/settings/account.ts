@@ -118,7 +118,10 @@ export const ACCOUNT_SETTINGS = {
     default: 60_000,
     unit: 'ms',
   },
-  /** Whether the worker pauses the account if the balance falls without a payout that explains it. The worker reports it in any case. See [control.md](control.md#reconciliation-what-it-can-and-cannot-see). */
+  /**
+   * Does nothing any more; the worker says so at its start. It reports a balance that falls without a payout that explains
+   * it, and pauses nothing. The next release refuses the setting.
+   */
   pauseOnUnexplainedDrop: {
     section: 'control',
     variable: 'PAYOUT_PAUSE_ON_UNEXPLAINED_DROP',

@@ -8,8 +8,7 @@ import type { JournalHead, SenderLedger } from '../ledger/sender-ledger.js';
 import { tellJournalHead, type ToldHead } from '../ledger/tell-of-control.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import type { SendControl } from './account-control.js';
-import type { AccountPart } from './account-part.js';
-import type { AccountWorkerOptions } from './account-worker-options.js';
+import type { AccountPart, AccountWorkerOptions } from './account-worker-options.js';
 import { doActiveWork } from './active-work.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { KeptPause } from './sender/kept-pause.js';
@@ -166,7 +165,6 @@ export class AccountSending {
           balanceEveryMs: settings.balanceEveryMs,
           currenciesEveryMs: settings.currenciesEveryMs,
           control: this.#control,
-          pauseOnUnexplainedDrop: settings.pauseOnUnexplainedDrop,
         },
         active,
         end,

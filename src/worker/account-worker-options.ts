@@ -8,10 +8,10 @@ import type { Confirmation } from '../ledger/confirm-write.js';
 import type { Logger } from '../logger.js';
 import type { RedisClient } from '../redis.js';
 import type { AccountControl } from './account-control.js';
-import type { AccountPart } from './account-part.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 import type { RedisClocks } from './redis-clocks.js';
 import type { RedisJudgement } from './redis-watch.js';
+import type { SenderStatus } from './sender/sender-status.js';
 
 /** Connections that the accounts of a process share. */
 export interface WorkerConnections {
@@ -53,4 +53,53 @@ export interface AccountWorkerOptions {
   readonly work: RecentWork;
   readonly logger: Logger;
   readonly telemetry?: Telemetry;
+}
+
+/**
+ * What this process does for an account.
+ *
+ * - `send`: competes for the lease, and polls
+ * - `watch`: another process works for it, with another journal: this one compares its own journal with the ledger, and
+ *   objects where Redis forgot what it sent, but takes no lease
+ * - `rest`: another process works for it, with the same journal
+ */
+export type AccountPart = 'send' | 'watch' | 'rest';
+
+/** The part that a process has in an account now, and a signal for its end. */
+export class CurrentPart {
+  #part: AccountPart;
+  #changed = new AbortController();
+
+  constructor(part: AccountPart) {
+    this.#part = part;
+  }
+
+  get part(): AccountPart {
+    return this.#part;
+  }
+
+  /** Aborted when the part changes. */
+  get changed(): AbortSignal {
+    return this.#changed.signal;
+  }
+
+  assign(part: AccountPart): void {
+    if (part === this.#part) return;
+    this.#part = part;
+    const before = this.#changed;
+    this.#changed = new AbortController();
+    before.abort();
+  }
+}
+
+/** What an account's worker is doing. */
+export type AccountStatus = SenderStatus | RefusedRedis | { readonly role: 'stopped' };
+
+/** Nothing is sent because Redis may lose it, or refuses it; a lease is kept meanwhile, since no other process has a better Redis. */
+export interface RefusedRedis {
+  readonly role: 'refused';
+  readonly reason: string;
+  readonly cause: 'redis';
+  /** Of the lease; where it is held only. */
+  readonly epoch?: number;
 }

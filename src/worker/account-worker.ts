@@ -8,17 +8,19 @@ import { WatchedLedger } from '../ledger/watched-ledger.js';
 import { openAccount, type AccountAccess } from '../queues/open-account.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { KeyringFacts, PolicyFacts } from './account-control.js';
-import { CurrentPart, type AccountPart } from './account-part.js';
 import { AccountSending } from './account-sending.js';
-import type { AccountStatus } from './account-status.js';
-import type { AccountWorkerOptions } from './account-worker-options.js';
-import { describeWorker } from './describe-worker.js';
+import {
+  CurrentPart,
+  type AccountPart,
+  type AccountStatus,
+  type AccountWorkerOptions,
+} from './account-worker-options.js';
 import type { JobWorkerContext } from './job-worker.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 import { openJournalPatiently } from './open-journal-patiently.js';
 import type { RedisJudgement } from './redis-watch.js';
 import { repairClockJumps } from './repair-clock-jump.js';
-import { reportWorker } from './report-worker.js';
+import { describeWorker, reportWorker } from './report-worker.js';
 import type { AccountFitness } from './sharing/own-report.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
@@ -122,6 +124,9 @@ export class AccountWorker {
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;
+    if (this.#options.settings.pauseOnUnexplainedDrop) {
+      this.#options.logger.warn({}, 'PAYOUT_PAUSE_ON_UNEXPLAINED_DROP does nothing any more: see CHANGELOG.md');
+    }
     this.#polling = this.#inTurns(async (part, end) => (part === 'send' ? this.#poll(end) : untilAborted(end)));
     this.#running = this.#run();
     this.#beside = Promise.all([this.#report(), this.#repairClockJumps()]);

@@ -27,9 +27,11 @@ export interface ActiveWorkOptions
   /** The gaps between writes that were measured since this was asked last. */
   readonly takeGaps: () => readonly SendGap[];
   readonly control?: Pick<SendControl, 'keep'> | undefined;
-  /** Whether a balance that falls without a payout that explains it stops the account. */
-  readonly pauseOnUnexplainedDrop: boolean;
 }
+
+/** A gateway's status may be ahead of its balance for this time, or this number of readings. */
+const SETTLE_MS = 10 * 60_000;
+const SETTLE_READINGS = 10;
 
 /**
  * Does what only the holder of the lease does: runs the withdraw jobs, keeps the queues intact, removes old payouts.
@@ -42,7 +44,7 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   const jobs = new WithdrawJobs({ ...options, active, logger });
   const reconciler = new JobReconciler({ ledger, queues, relay, logger });
   const statistics = new StatisticsKeeper(connection, logger, options.takeGaps);
-  const balanceReconciler = openReconciler(options, active);
+  const settleMs = Math.min(SETTLE_MS, SETTLE_READINGS * options.balanceEveryMs);
   const upkeep = [
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),
     keepStatistics({ keeper: statistics, connection, logger }, end),
@@ -50,7 +52,7 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
       {
         ...{ ...options, connection, logger },
         queuedPaymentIds: () => statistics.queuedPaymentIds,
-        reconciler: balanceReconciler,
+        reconciler: new Reconciler({ connection, settleMs, logger }),
       },
       end,
     ),
@@ -62,24 +64,4 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   await untilAborted(end);
   await jobs.close();
   await Promise.all(upkeep);
-}
-
-/** A gateway's status may be ahead of its balance for this time, or this number of readings. */
-const SETTLE_MS = 10 * 60_000;
-const SETTLE_READINGS = 10;
-
-function openReconciler(options: ActiveWorkOptions, { notePause, logger }: ActiveSender): Reconciler {
-  const { ledger, balanceEveryMs, pauseOnUnexplainedDrop } = options;
-  return new Reconciler({
-    connection: ledger.connection,
-    settleMs: Math.min(SETTLE_MS, SETTLE_READINGS * balanceEveryMs),
-    pause: pauseOnUnexplainedDrop
-      ? async (reason) => {
-          // First: from then on, removing the pause from Redis does not end it.
-          notePause(reason);
-          await ledger.pause('worker', reason);
-        }
-      : undefined,
-    logger,
-  });
 }

@@ -1,11 +1,10 @@
-import { WaitingError, Worker, type Job, type Telemetry, type WorkerOptions } from 'bullmq';
-import { within, type Clock } from '../clock.js';
+import { type Job, type Telemetry, UnrecoverableError, WaitingError, Worker, type WorkerOptions } from 'bullmq';
+import { type Clock, every, isAborted, within } from '../clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { Logger } from '../logger.js';
 import { countDueJobs } from '../queues/count-due-jobs.js';
 import type { PayoutJobData, PayoutQueues, QUEUE_NAMES } from '../queues/payout-queues.js';
 import type { RedisClient } from '../redis.js';
-import { replaceWhenHung } from './replace-hung-worker.js';
 import type { WorkerObserver } from './sender/worker-observer.js';
 
 /** Limiter window, in ms; also the longest wait for the limiter, wherever a wall clock jumps meanwhile. */
@@ -74,14 +73,18 @@ export interface JobWorker {
 
 /** Starts a BullMQ worker for one queue of an account, and another one in its place where it hangs. */
 export function startJobWorker(options: JobWorkerOptions): JobWorker {
-  const { queue, queues, connection, clock, observer } = options;
+  const { queue, queues, connection, ratePerSecond, clock, observer } = options;
   const logger = options.logger.child({ queue });
   const stop = new AbortController();
   let worker = new ReplaceableWorker(options);
   const watching = {
     ...{ clock, logger },
     idleMs: () => worker.idleMs,
-    countDue: async () => countDueJobs(connection, queues[queue]),
+    countDue: async () => {
+      const due = await countDueJobs(connection, queues[queue]);
+      // Another process may take all that the rate allows.
+      return due > 0 && (await queues[queue].getRateLimitTtl(ratePerSecond)) > 0 ? 0 : due;
+    },
     replace: () => {
       worker.abandon();
       worker = new ReplaceableWorker(options);
@@ -97,18 +100,19 @@ export function startJobWorker(options: JobWorkerOptions): JobWorker {
   };
 }
 
-/** A BullMQ worker that says whether it lives, and that runs no job any more once it was abandoned. */
+/** A BullMQ worker that says for how long it has run no job, and that runs none any more once it was abandoned. */
 class ReplaceableWorker {
-  readonly #worker: FetchingWorker;
+  readonly #worker: Worker<PayoutJobData, string>;
   readonly #clock: Clock;
   #running = 0;
-  #seenAt: number;
+  #ranAt: number;
   #isAbandoned = false;
+  #closing: Promise<void> | undefined;
 
   constructor({ queue, run, redis, prefix, concurrency, ratePerSecond, clock, logger, telemetry }: JobWorkerOptions) {
     this.#clock = clock;
-    this.#seenAt = clock.now();
-    this.#worker = new FetchingWorker(queue, async (job, token) => this.#run(run, job, token), {
+    this.#ranAt = clock.now();
+    this.#worker = new Worker(queue, async (job, token) => this.#run(run, job, token), {
       connection: redis,
       prefix,
       concurrency,
@@ -119,16 +123,14 @@ class ReplaceableWorker {
       ...KEPT_JOBS[queue],
       ...(telemetry === undefined ? {} : { telemetry }),
     });
-    this.#worker.onFetch = () => (this.#seenAt = clock.now());
-    this.#worker.isBusy = () => this.#running > 1;
     this.#worker.on('error', (error) => {
       logger.debug({ error: error.message }, `${queue} queue error`);
     });
   }
 
-  /** Since it last looked for a job, in ms; 0 while it runs one. */
+  /** Since it last ran a job, in ms; 0 while it runs one. */
   get idleMs(): number {
-    return this.#running > 0 ? 0 : this.#clock.now() - this.#seenAt;
+    return this.#running > 0 ? 0 : this.#clock.now() - this.#ranAt;
   }
 
   /** Ends it without waiting for anything, because what hangs may never end. No job of it is running. */
@@ -139,11 +141,14 @@ class ReplaceableWorker {
   }
 
   async close(): Promise<void> {
-    const isClosed = await within(
-      CLOSE_WITHIN_MS,
-      this.#worker.close().then(() => true),
-    );
-    if (isClosed === undefined) this.#worker.release();
+    await (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    // Unlike BullMQ's close, its pause can be given up. It fails if the connection that waits for jobs cannot be opened again.
+    const paused = this.#worker.pause().catch(() => undefined);
+    await within(CLOSE_WITHIN_MS, paused);
+    await within(CLOSE_WITHIN_MS, this.#worker.close(true));
   }
 
   async #run(run: RunJob, job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
@@ -153,7 +158,7 @@ class ReplaceableWorker {
       return await run(job, token);
     } finally {
       this.#running -= 1;
-      this.#seenAt = this.#clock.now();
+      this.#ranAt = this.#clock.now();
     }
   }
 }
@@ -165,39 +170,54 @@ async function putBack(job: Job, token: string | undefined): Promise<never> {
   throw new WaitingError();
 }
 
-class FetchingWorker extends Worker<PayoutJobData, string> {
-  /** Called whenever it asks Redis for a job. */
-  onFetch: () => void = () => undefined;
-  /** Whether several jobs run: then jobs come faster than they end, and there is mostly one more. */
-  isBusy: () => boolean = () => false;
-  /** The last fetch brought a job, and with it a marker that this worker has not taken yet. */
-  #hasMarker = false;
+interface HungWorkerOptions {
+  readonly clock: Clock;
+  /** For how long the present worker has run no job, in ms. */
+  readonly idleMs: () => number;
+  /** Jobs that a worker could run now. @throws RedisUnavailableError */
+  readonly countDue: () => Promise<number>;
+  /** Puts a new worker in the place of the present one. Returns at once. */
+  readonly replace: () => void;
+  readonly logger: Logger;
+}
 
-  /** Ends what would keep the process alive where its own closing hangs. */
-  release(): void {
-    void this.lockManager.close();
-    void this.backend.close(true).catch(() => undefined);
-  }
+const CHECK_EVERY_MS = 15_000;
 
-  protected override async moveToActive(
-    ...args: Parameters<Worker<PayoutJobData, string>['moveToActive']>
-  ): ReturnType<Worker<PayoutJobData, string>['moveToActive']> {
-    this.onFetch();
-    if (this.#hasMarker && !this.isBusy()) {
-      // BullMQ would ask for one more job at once, and find none where polls come one by one. With each job that it hands
-      // out it puts a marker into the queue: waiting for that ends at once, and only then is it worth asking again.
-      this.#hasMarker = false;
-      return this.nextJobFromJobData();
-    }
-    const job = await super.moveToActive(...args);
-    // Undefined where there is none, whatever its type says.
-    this.#hasMarker = (job as unknown) !== undefined;
-    return job;
-  }
+/** A BullMQ worker that is well asks Redis for a job after twenty seconds without one at the latest. */
+const HUNG_AFTER_MS = 30_000;
 
-  /** Called before it waits for a marker. */
-  protected override getBlockTimeout(blockUntil: number): number {
-    this.#hasMarker = false;
-    return super.getBlockTimeout(blockUntil);
+/**
+ * Replaces a BullMQ worker that hangs: after a failover of a Redis Cluster one was seen to wait for its connection without
+ * an end. It hangs if there are jobs at every check of half a minute, and it runs none. Runs until the signal is aborted.
+ */
+async function replaceWhenHung(options: HungWorkerOptions, signal: AbortSignal): Promise<void> {
+  const { clock, idleMs, countDue, replace, logger } = options;
+  let dueSince: number | undefined;
+  const check = async (): Promise<void> => {
+    const due = idleMs() < CHECK_EVERY_MS ? 0 : await countDue();
+    // It may have run one while Redis was asked.
+    const isSuspected = due > 0 && idleMs() >= CHECK_EVERY_MS && !isAborted(signal);
+    dueSince = isSuspected ? (dueSince ?? clock.now()) : undefined;
+    if (dueSince === undefined || clock.now() - dueSince < HUNG_AFTER_MS) return;
+    logger.warn({ due, idleMs: Math.round(idleMs()) }, 'the BullMQ worker hangs with jobs to run; replaced it');
+    replace();
+    dueSince = undefined;
+  };
+  const onError = ({ message }: Error): void => {
+    // While Redis is unavailable, nothing can be said of the worker.
+    dueSince = undefined;
+    logger.debug({ error: message }, 'jobs could not be counted');
+  };
+  await every(CHECK_EVERY_MS, check, { clock, signal, onError, waitsFirst: true });
+}
+
+/**
+ * Ends a job among the failed ones, where operators look for it, although nothing in the code failed: the message says all.
+ * Without a stack trace, which would only take room in Redis and hide the message on Bull Board.
+ */
+export class ExpectedEndError extends UnrecoverableError {
+  constructor(message: string) {
+    super(message);
+    this.stack = '';
   }
 }

@@ -19,8 +19,7 @@ import { AccountWorker } from './account-worker.js';
 import type { WorkerConfirmations, WorkerConnections } from './account-worker-options.js';
 import { RecentWork } from './monitoring/recent-work.js';
 import { RedisClocks } from './redis-clocks.js';
-import { ACCEPTED_REDIS, RedisWatch, type RedisJudgement } from './redis-watch.js';
-import { requireDurableRedis } from './require-durable-redis.js';
+import { ACCEPTED_REDIS, type RedisJudgement, RedisWatch, requireDurableRedis } from './redis-watch.js';
 import type { AccountSharing } from './sharing/account-sharing.js';
 import { isShared, openSharing } from './sharing/open-sharing.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
@@ -95,7 +94,7 @@ export class PayoutWorker {
         ? { sender: watch.writes, commands: new WriteConfirmer({ redis: connections.commands, known }) }
         : { sender: 'reply', commands: 'reply' };
       const judgement = watch ?? ACCEPTED_REDIS;
-      const redisClocks = new RedisClocks({ redis: connections.commands, clock });
+      const redisClocks = new RedisClocks({ redis: connections.commands, clock, logger });
       const accounts = options.accounts.map((account) =>
         openAccount(account, {
           options,

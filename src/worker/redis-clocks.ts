@@ -1,12 +1,13 @@
 import type { Redis } from 'ioredis';
-import { isAborted, type Clock } from '../clock.js';
+import { type Clock, every } from '../clock.js';
 import { findServer, listServers } from '../ledger/find-server.js';
+import type { Logger } from '../logger.js';
 import type { RedisClient } from '../redis.js';
-import type { ClockReading } from './clock-reading.js';
 
 export interface RedisClocksOptions {
   readonly redis: RedisClient;
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 const READ_EVERY_MS = 1_000;
@@ -42,12 +43,15 @@ export class RedisClocks {
   }
 
   async #run(): Promise<void> {
-    const { redis, clock } = this.#options;
-    while (!isAborted(this.#stop.signal)) {
+    const { redis, clock, logger } = this.#options;
+    const readAll = (): void => {
       // One that does not reply holds up no other.
       for (const server of listServers(redis)) void this.#read(server);
-      await clock.sleep(READ_EVERY_MS, this.#stop.signal);
-    }
+    };
+    const onError = ({ message }: Error): void => {
+      logger.debug({ error: message }, 'the clocks of Redis cannot be read');
+    };
+    await every(READ_EVERY_MS, readAll, { clock, signal: this.#stop.signal, onError });
   }
 
   async #read(server: Redis): Promise<void> {
@@ -61,5 +65,43 @@ export class RedisClocks {
     } catch {
       // The connection says so itself; the next reading shows what the clock did meanwhile.
     }
+  }
+}
+
+/** How far a wall clock is ahead of this process's monotonic clock, in ms: not below `low` and not above `high`. */
+export interface ClockReading {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** A smaller step lengthens a wait of BullMQ by no more than this, in ms, and is not worth a repair. */
+const TOLERATED_MS = 200;
+
+/** Reads the wall clock of this machine. */
+export function readLocalClock(clock: Pick<Clock, 'now' | 'wallNow'>): ClockReading {
+  const offset = clock.wallNow() - clock.now();
+  return { low: offset, high: offset };
+}
+
+/**
+ * Notices that a wall clock was put back. A clock that runs a little slow is noticed in the end as well, which costs a
+ * repair that finds nothing.
+ */
+export class ClockStepDetector {
+  #known: ClockReading | undefined;
+
+  /** @returns whether the clock was put back since an earlier reading */
+  note(reading: ClockReading): boolean {
+    const known = this.#known;
+    if (known !== undefined && reading.high < known.low - TOLERATED_MS) {
+      this.#known = reading;
+      return true;
+    }
+    const mayBeSame = known !== undefined && reading.low <= known.high;
+    // A reading that took long says little: the bounds that were known before still hold.
+    this.#known = mayBeSame
+      ? { low: Math.max(known.low, reading.low), high: Math.min(known.high, reading.high) }
+      : reading;
+    return false;
   }
 }

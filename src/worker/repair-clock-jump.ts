@@ -1,7 +1,7 @@
-import { isAborted, type Clock } from '../clock.js';
+import { every, type Clock } from '../clock.js';
 import type { Logger } from '../logger.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
-import { ClockStepDetector, readLocalClock, type ClockReading } from './clock-reading.js';
+import { ClockStepDetector, readLocalClock, type ClockReading } from './redis-clocks.js';
 import { LIMITER_MS, STALLED_JOBS } from './job-worker.js';
 
 export interface ClockJumpRepairOptions {
@@ -41,7 +41,7 @@ export async function repairClockJumps(options: ClockJumpWatchOptions, signal: A
   const steps = new StepWatch(options);
   let left = 0;
   let repairedAt: number | undefined;
-  while (!isAborted(signal)) {
+  const lookAndRepair = async (): Promise<void> => {
     if (steps.look()) {
       logger.debug({}, 'a wall clock was put back');
       left = REPAIRS_AFTER_JUMP;
@@ -49,12 +49,15 @@ export async function repairClockJumps(options: ClockJumpWatchOptions, signal: A
     // Before a takeover, what the sender does is none of this process's business.
     if (!options.isSender()) repairedAt = undefined;
     else if (clock.now() - (repairedAt ?? -Infinity) >= SENDER_REPAIRS_EVERY_MS) left = Math.max(left, 1);
-    if (left > 0 && (await tryRepair(options))) {
-      left -= 1;
-      repairedAt = clock.now();
-    }
-    await clock.sleep(LOOK_EVERY_MS, signal);
-  }
+    if (left === 0) return;
+    await repairClockJump(options);
+    left -= 1;
+    repairedAt = clock.now();
+  };
+  const onError = ({ message }: Error): void => {
+    logger.debug({ error: message }, 'cannot check whether a wall clock was put back');
+  };
+  await every(LOOK_EVERY_MS, lookAndRepair, { clock, signal, onError });
 }
 
 /** The clocks by which the times of the account's queues are set. */
@@ -74,16 +77,6 @@ class StepWatch {
     const reading = readRedisClock();
     const isRedis = reading !== undefined && this.#redis.note(reading);
     return isLocal || isRedis;
-  }
-}
-
-async function tryRepair(options: ClockJumpRepairOptions): Promise<boolean> {
-  try {
-    await repairClockJump(options);
-    return true;
-  } catch (error) {
-    options.logger.debug({ error: (error as Error).message }, 'cannot check whether a wall clock was put back');
-    return false;
   }
 }
 

@@ -1,7 +1,10 @@
-import { isAborted, within, type Clock } from '../clock.js';
+import { type Clock, every, within } from '../clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import { readWorkers, removeWorkers, writeWorkerReport, type WorkerReport } from '../ledger/workers.js';
+import type { ToldHead } from '../ledger/tell-of-control.js';
+import { readWorkers, removeWorkers, type WorkerReport, writeWorkerReport } from '../ledger/workers.js';
 import type { Logger } from '../logger.js';
+import { readVersion } from '../version.js';
+import type { RecentWork } from './monitoring/recent-work.js';
 
 export interface WorkerReportsOptions {
   readonly connection: LedgerConnection;
@@ -31,25 +34,24 @@ export async function reportWorker(options: WorkerReportsOptions, end: AbortSign
   const { connection, clock, name, describe, logger } = options;
   let written: { readonly text: string; readonly at: number } | undefined;
   let observed = { at: clock.now(), reports: new Map<string, number>() };
-  while (!isAborted(end)) {
-    const report = describe();
-    const text = JSON.stringify(report);
-    try {
-      if (report === undefined) {
-        if (written !== undefined) await removeWorkers(connection, [name]);
-        written = undefined;
-      } else if (text !== written?.text || clock.now() - written.at >= REPORT_EVERY_MS) {
-        await writeWorkerReport(connection, name, { ...report, at: clock.wallNow() });
-        written = { text, at: clock.now() };
-      }
-      if (report?.role === 'sender' && clock.now() - observed.at >= CLEAN_EVERY_MS) {
-        observed = { at: clock.now(), reports: await removeSilent(connection, observed.reports) };
-      }
-    } catch (error) {
-      logger.debug({ error: (error as Error).message }, 'cannot report what this worker does');
+  const report = async (): Promise<void> => {
+    const content = describe();
+    const text = JSON.stringify(content);
+    if (content === undefined) {
+      if (written !== undefined) await removeWorkers(connection, [name]);
+      written = undefined;
+    } else if (text !== written?.text || clock.now() - written.at >= REPORT_EVERY_MS) {
+      await writeWorkerReport(connection, name, { ...content, at: clock.wallNow() });
+      written = { text, at: clock.now() };
     }
-    await clock.sleep(CHECK_EVERY_MS, end);
-  }
+    if (content?.role === 'sender' && clock.now() - observed.at >= CLEAN_EVERY_MS) {
+      observed = { at: clock.now(), reports: await removeSilent(connection, observed.reports) };
+    }
+  };
+  const onError = ({ message }: Error): void => {
+    logger.debug({ error: message }, 'cannot report what this worker does');
+  };
+  await every(CHECK_EVERY_MS, report, { clock, signal: end, onError });
   await within(
     REMOVE_WITHIN_MS,
     removeWorkers(connection, [name]).catch(() => undefined),
@@ -70,4 +72,53 @@ async function removeSilent(
   const silent = workers.filter(({ name, at }) => before.get(name) === at).map(({ name }) => name);
   await removeWorkers(connection, silent);
   return new Map(workers.filter(({ name }) => !silent.includes(name)).map(({ name, at }) => [name, at]));
+}
+
+/** A shorter wait is the usual one between two sends. */
+const HOLD_OFF_FROM_MS = 2_000;
+
+const VERSION = readVersion();
+
+interface WorkerFacts {
+  readonly status: { readonly role: string; readonly reason?: string };
+  readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'wasUnanswered'>;
+  /** When the next send is allowed, on the clock's scale; undefined before the first lease. */
+  readonly opensAt: number | undefined;
+  /** Wall clock, ms. */
+  readonly startedAt: number;
+  /** Where the journal of this process ended when that was told last. */
+  readonly journalHead?: ToldHead | undefined;
+  readonly clock: Pick<Clock, 'now' | 'wallNow'>;
+}
+
+/** What a worker process says of itself. It changes only when something happens, so that it is not written all the time. */
+export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
+  const { status, work, opensAt, startedAt, journalHead, clock } = facts;
+  const { notSent, failedPolls } = work;
+  const isSender = status.role === 'sender';
+  const report = {
+    role: status.role,
+    reason: status.reason,
+    startedAt: Math.round(startedAt),
+    version: VERSION,
+    pollError: failedPolls?.reason,
+    pollErrorCode: failedPolls?.code,
+  };
+  if (!isSender) return report;
+  const isHeldOff = opensAt !== undefined && opensAt - clock.now() > HOLD_OFF_FROM_MS;
+  return {
+    ...report,
+    holdOffUntil: isHeldOff ? toWallClock(opensAt, clock) : undefined,
+    noResponse: work.wasUnanswered ? true : undefined,
+    lastError: notSent?.reason,
+    lastErrorCode: notSent?.code,
+    failedAttempts: notSent?.count,
+    nextRetryAt: notSent && toWallClock(notSent.retryAt, clock),
+    journalHead,
+  };
+}
+
+/** To 100 ms, so that the same moment is always the same number. */
+function toWallClock(at: number, clock: Pick<Clock, 'now' | 'wallNow'>): number {
+  return Math.round((clock.wallNow() + at - clock.now()) / 100) * 100;
 }

@@ -1,10 +1,11 @@
 import type { PayoutArchive } from '../archive/payout-archive.js';
-import { isAborted } from '../clock.js';
+import { every, within } from '../clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import { readOldest, removeRead } from '../ledger/remove-payouts.js';
+import { parseRecord } from '../ledger/payout-record.js';
+import { type Payout, UnreadableRecordError } from '../ledger/payout.js';
+import { type OldPayout, readOldest, removeRead } from '../ledger/remove-payouts.js';
 import { FINAL_STATES, type PayoutState } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
-import { ArchiveTroubleError, keepInArchive } from './keep-in-archive.js';
 import type { StatisticsKeeper } from './statistics/statistics-keeper.js';
 
 export interface RetentionOptions {
@@ -39,23 +40,20 @@ const KEPT_EVENTS = 100_000;
 export async function applyRetention(options: RetentionOptions, signal: AbortSignal): Promise<void> {
   const { connection, logger, onArchiveTrouble } = options;
   let removed = 0;
-  while (!isAborted(signal)) {
-    let more = false;
-    try {
-      const step = await removeSome(options);
-      onArchiveTrouble?.(step.archiveTrouble);
-      if (step.archiveTrouble !== undefined) logger.warn({ error: step.archiveTrouble }, 'old payouts stay in Redis');
-      removed += step.payouts;
-      more = step.isFull;
-    } catch (error) {
-      logger.warn({ error: (error as Error).message }, 'old payouts could not be removed, will try again');
-    }
-    if (!more && removed > 0) {
-      logger.info({ removed }, 'final payouts that were older than the retention were removed');
-      removed = 0;
-    }
-    await connection.clock.sleep(more ? STEP_EVERY_MS : REST_MS, signal);
-  }
+  const removeOldest = async (): Promise<number> => {
+    const { archiveTrouble, payouts, isFull } = await removeSome(options);
+    onArchiveTrouble?.(archiveTrouble);
+    if (archiveTrouble !== undefined) logger.warn({ error: archiveTrouble }, 'old payouts stay in Redis');
+    removed += payouts;
+    if (isFull) return STEP_EVERY_MS;
+    if (removed > 0) logger.info({ removed }, 'final payouts that were older than the retention were removed');
+    removed = 0;
+    return REST_MS;
+  };
+  const onError = ({ message }: Error): void => {
+    logger.warn({ error: message }, 'old payouts could not be removed, will try again');
+  };
+  await every(REST_MS, removeOldest, { clock: connection.clock, signal, onError });
   // From now on it is the task of another process.
   onArchiveTrouble?.(undefined);
 }
@@ -123,4 +121,75 @@ function describeUnreadable([first, ...others]: readonly string[]): string | und
   if (first === undefined) return undefined;
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
   return `What Redis has of payout ${first}${more} cannot be read, and so not be archived: see \`payouts get\`, and who altered it`;
+}
+
+/** The archive could not be written in time, or at all: what was to be kept stays in Redis. */
+class ArchiveTroubleError extends Error {}
+
+/** A folder on a network may hang. The sender waits for this task when it gives its lease back. */
+const KEEP_WITHIN_MS = 5_000;
+
+/** What became of payouts that were to be kept. */
+interface KeptPayouts {
+  /** What is on disk now, and ids that have no record any more. */
+  readonly removable: readonly OldPayout[];
+  /** Ids of records that make no sense, as where somebody has altered them. */
+  readonly unreadable: readonly string[];
+}
+
+/**
+ * Writes those of the payouts to the archive that are old enough to be removed.
+ * @param before - wall clock, ms: those that came into their state earlier
+ * @throws ArchiveTroubleError
+ */
+async function keepInArchive(
+  archive: PayoutArchive,
+  oldest: readonly OldPayout[],
+  before: number,
+): Promise<KeptPayouts> {
+  const removable: OldPayout[] = [];
+  const unreadable: string[] = [];
+  const payouts: Payout[] = [];
+  for (const old of oldest) {
+    const payout = isGone(old) ? undefined : readRecord(old);
+    if (isGone(old)) removable.push(old);
+    else if (payout === undefined) unreadable.push(old.payoutId);
+    else if (Date.parse(payout.updatedAt) < before) {
+      removable.push(old);
+      payouts.push(payout);
+    }
+  }
+  if (payouts.length > 0) await keep(archive, payouts);
+  return { removable, unreadable };
+}
+
+async function keep(archive: PayoutArchive, payouts: readonly Payout[]): Promise<void> {
+  let isKept: true | undefined;
+  try {
+    isKept = await within(
+      KEEP_WITHIN_MS,
+      archive.keep(payouts).then(() => true as const),
+    );
+  } catch (error) {
+    throw new ArchiveTroubleError((error as Error).message, { cause: error });
+  }
+  if (isKept === undefined) {
+    throw new ArchiveTroubleError(
+      `The archive was not on disk within ${KEEP_WITHIN_MS} ms. Set PAYOUT_ARCHIVE_DIR to a faster disk; until then no payout is removed`,
+    );
+  }
+}
+
+function readRecord({ payoutId, record }: OldPayout): Payout | undefined {
+  try {
+    return parseRecord(payoutId, record);
+  } catch (error) {
+    if (error instanceof UnreadableRecordError) return undefined;
+    throw error;
+  }
+}
+
+/** An earlier removal ended before it came to the index. */
+function isGone({ record }: OldPayout): boolean {
+  return Object.keys(record).length === 0;
 }

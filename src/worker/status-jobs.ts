@@ -4,8 +4,7 @@ import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { ReceiptSigner } from './account-control.js';
-import { ExpectedEndError } from './expected-end-error.js';
-import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
+import { ExpectedEndError, type JobWorker, type JobWorkerContext, startJobWorker } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
 import { describeOtherGateway } from './sender/journal-audit.js';
 

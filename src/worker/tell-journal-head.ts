@@ -1,4 +1,4 @@
-import { isAborted, within, type Clock } from '../clock.js';
+import { every, within, type Clock } from '../clock.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { JournalHead } from '../ledger/sender-ledger.js';
 import type { ToldHead } from '../ledger/tell-of-control.js';
@@ -39,18 +39,20 @@ export class JournalHeadTeller {
   /** Tells it at once and every ten minutes, until the signal is aborted. Never in the way of a send. */
   async keep(end: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    while (!isAborted(end)) {
-      await this.#tell();
-      await clock.sleep(TELL_EVERY_MS, end);
-    }
+    await every(TELL_EVERY_MS, async () => this.#tell(), { clock, signal: end, onError: this.#onError });
     this.#told = undefined;
   }
 
   /** Tells it once more where it has changed: the process has written its last line. */
   async tellLast(): Promise<void> {
     if (this.#options.journal.head?.hash === this.#arrived) return;
-    await within(TELL_LAST_WITHIN_MS, this.#tell());
+    await within(TELL_LAST_WITHIN_MS, this.#tell().catch(this.#onError));
   }
+
+  /** The log has it, and the next one follows. */
+  readonly #onError = ({ message }: Error): void => {
+    this.#options.logger.debug({ error: message }, 'cannot tell the head of the send journal');
+  };
 
   async #tell(): Promise<void> {
     const { journal, tell, clock, logger } = this.#options;
@@ -59,12 +61,7 @@ export class JournalHeadTeller {
     const { hash, journalId, sends } = head;
     this.#told = { ...head, at: clock.wallNow() };
     logger.info({ head: hash, journalId, sends }, 'head of the send journal');
-    try {
-      await tell(head);
-      this.#arrived = hash;
-    } catch (error) {
-      // The log has it, and the next one follows.
-      logger.debug({ error: (error as Error).message }, 'cannot tell the head of the send journal');
-    }
+    await tell(head);
+    this.#arrived = hash;
   }
 }

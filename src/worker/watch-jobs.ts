@@ -1,11 +1,10 @@
-import { isAborted, type Clock } from '../clock.js';
+import { type Clock, every } from '../clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
 import type { Logger } from '../logger.js';
 import { readJobBalance } from '../queues/job-balance.js';
 import type { JobReconciler } from '../queues/job-reconciler.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
-import { LostJobAlarm } from './lost-job-alarm.js';
 import type { WorkerObserver } from './sender/worker-observer.js';
 
 export interface WatchJobsOptions {
@@ -35,20 +34,18 @@ async function watchState(state: StateWithJob, options: WatchJobsOptions, signal
   const { clock, connection, queues, logger } = options;
   const alarm = new LostJobAlarm();
   let checkedAt: number | undefined;
-  while (!isAborted(signal)) {
-    try {
-      const { lost } = await readJobBalance(connection, queues, state);
-      const isOverdue = checkedAt === undefined || clock.now() - checkedAt >= CHECK_EVERY_MS;
-      if (alarm.isDue(lost) || isOverdue) {
-        const recreated = await checkJobs(state, options, signal);
-        alarm.noteCheck(recreated, (await readJobBalance(connection, queues, state)).lost);
-        checkedAt = clock.now();
-      }
-    } catch (error) {
-      logger.warn({ state, error: (error as Error).message }, 'the check for missing jobs failed, will try again');
-    }
-    await clock.sleep(LOOK_EVERY_MS, signal);
-  }
+  const look = async (): Promise<void> => {
+    const { lost } = await readJobBalance(connection, queues, state);
+    const isOverdue = checkedAt === undefined || clock.now() - checkedAt >= CHECK_EVERY_MS;
+    if (!alarm.isDue(lost) && !isOverdue) return;
+    const recreated = await checkJobs(state, options, signal);
+    alarm.noteCheck(recreated, (await readJobBalance(connection, queues, state)).lost);
+    checkedAt = clock.now();
+  };
+  const onError = ({ message }: Error): void => {
+    logger.warn({ state, error: message }, 'the check for missing jobs failed, will try again');
+  };
+  await every(LOOK_EVERY_MS, look, { clock, signal, onError });
 }
 
 async function checkJobs(
@@ -62,4 +59,39 @@ async function checkJobs(
     observer.jobsRecreated(state, count);
   }
   return count;
+}
+
+/**
+ * Decides from counts whether jobs are lost. A count may be off for a moment, so it takes two looks in a row; and it may be
+ * off for long with nothing to repair, as where the job of a payout that was resolved by hand waits for its turn, so what an
+ * exact check leaves counts as normal.
+ */
+export class LostJobAlarm {
+  #normal = 0;
+  #suspected: number | undefined;
+
+  /**
+   * Takes note of a look.
+   * @param lost - payouts without a job, by the counts; below zero where there are jobs without a payout
+   * @returns whether an exact check is due
+   */
+  isDue(lost: number): boolean {
+    // A surplus of payouts that nothing could be done about is normal for as long as it lasts.
+    if (this.#normal > 0) this.#normal = Math.max(0, Math.min(this.#normal, lost));
+    const before = this.#suspected;
+    this.#suspected = lost > this.#normal ? Math.min(lost, before ?? lost) : undefined;
+    return before !== undefined && this.#suspected !== undefined;
+  }
+
+  /**
+   * Takes note of an exact check.
+   * @param recreated - jobs that it had to re-create
+   * @param lost - by the counts, after it
+   */
+  noteCheck(recreated: number, lost: number): void {
+    const unexplained = recreated === 0 ? this.#suspected : undefined;
+    // Not above zero otherwise: that would be damage which came during the check.
+    this.#normal = unexplained ?? Math.min(0, lost);
+    this.#suspected = undefined;
+  }
 }

@@ -2,7 +2,7 @@ import { DelayedError, WaitingError, type Job } from 'bullmq';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import { removeNextCancelledJobs } from '../queues/remove-cancelled-jobs.js';
-import { ExpectedEndError } from './expected-end-error.js';
+import { ExpectedEndError } from './job-worker.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { sendUntilDecided, type ActiveSender, type SendDecision } from './sender/send-until-decided.js';
 

@@ -34,6 +34,19 @@ describe('with a keyring', () => {
     ]);
   });
 
+  it('a payoutId that looks like an option is none', () => {
+    const commandsFor = (payoutId: string): (string | undefined)[] =>
+      nextSteps({ payoutId, state: 'unknown' }, 7, SIGNED).map(({ command }) => command);
+    expect(commandsFor('--not-sent')).toEqual([
+      'payouts resolve --account 7 --sent --txhash TXHASH --reason WHY -- --not-sent',
+      'payouts resolve --account 7 --not-sent --key FILE --reason WHY -- --not-sent',
+      'payouts resolve --account 7 --write-off --reason WHY -- --not-sent',
+    ]);
+    expect(commandsFor('--reason')[1]).toBe(
+      'payouts resolve --account 7 --not-sent --key FILE --reason WHY -- --reason',
+    );
+  });
+
   it('cancel, release and resolve otherwise have none', () => {
     const all = PAYOUT_STATES.flatMap((state) => nextSteps({ payoutId: 'P', state }, 7, SIGNED));
     const keyed = all.flatMap(({ command = '' }) => (command.includes('--key') ? [command.split(' ')[1]] : []));

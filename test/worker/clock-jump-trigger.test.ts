@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RedisUnavailableError } from '../../src/errors.js';
 import { silentLogger } from '../../src/logger.js';
-import type { ClockReading } from '../../src/worker/clock-reading.js';
+import type { ClockReading } from '../../src/worker/redis-clocks.js';
 import { repairClockJumps } from '../../src/worker/repair-clock-jump.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';
 import { ManualClock } from '../doubles/manual-clock.js';

@@ -94,17 +94,3 @@ it('asks once for each of many jobs that are due', async () => {
   expect(asked.mock.calls.length).toBeLessThan(25);
   expect(waited.mock.calls.length).toBeLessThan(10);
 });
-
-it('asks Redis twice for a job that comes alone, not three times', async () => {
-  const asked = jest.spyOn(Worker.prototype as unknown as Internals, 'moveToActive');
-  start(20);
-  await until('it has looked for a job', () => asked.mock.calls.length > 0);
-  await systemClock.sleep(500);
-  const before = asked.mock.calls.length;
-  for (const payoutId of ['p', 'q', 'r']) {
-    await rig.enqueue([payoutId]);
-    await until('it ran', () => ran.includes(payoutId), AT_ONCE_MS);
-    await systemClock.sleep(300);
-  }
-  expect(asked.mock.calls.length - before).toBeLessThanOrEqual(6);
-});

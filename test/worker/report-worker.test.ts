@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readWorkers, type WorkerReport } from '../../src/ledger/workers.js';
 import { silentLogger } from '../../src/logger.js';
-import { describeWorker } from '../../src/worker/describe-worker.js';
+import { describeWorker } from '../../src/worker/report-worker.js';
 import { reportWorker } from '../../src/worker/report-worker.js';
 import { systemClock, type Clock } from '../../src/clock.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';

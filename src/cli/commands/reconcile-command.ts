@@ -6,13 +6,15 @@ import { type Actor, parseActor } from '../../ledger/actor.js';
 import { nameBalance } from '../../ledger/balance-cover.js';
 import { type Currency, readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { acceptDrops, readReconciliation, type StoredReconciliation } from '../../ledger/reconciliation-store.js';
 import {
-  addExplained,
-  type ExplainedSum,
+  acceptDrops,
+  addSums,
   pendingDrop,
+  readReconciliation,
   type ReconciledBalance,
   type ReportedDrop,
+  type SendSum,
+  type StoredReconciliation,
 } from '../../ledger/reconciliation.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
@@ -25,13 +27,12 @@ interface Flags extends Actor {
 }
 
 const HELP_AFTER = `
-The worker that sends compares each balance that it reads (BALANCE_EVERY_MS) with the payouts: what was sent, with its fee, and
-what may or may not have been taken yet. This shows what it found last. A drop that stays unexplained in two readings is
+The worker that sends compares each balance that it reads (BALANCE_EVERY_MS) with the payouts: what was sent and how much that can
+have taken at most. This shows what it found last. A drop that stays unexplained in two readings is
 reported, and stays until --accept. It is the only sign of a secret key that somebody else uses; docs/control.md says what it
 cannot see.
 
---accept says that you have looked at what was reported: the alert ends, and what is found later is one again. It resumes
-no account.
+--accept says that you have looked at what was reported: the alert ends, and what is found later is one again.
 
 Exit codes: 0 nothing is missing, or it was accepted. 1 Redis is unavailable. 2 wrong input. 3 nothing was compared yet.
 4 an unexplained drop.
@@ -98,10 +99,10 @@ interface BalanceView {
   readonly currency: string;
   readonly balance: string;
   readonly baseline: { readonly amount: string; readonly at: string } | null;
-  /** Sends that ended since the baseline, and what they can have taken. */
-  readonly sent: ExplainedSum;
+  /** Sends that ended since the baseline, and the most that they can have taken. */
+  readonly sent: SendSum;
   /** Sends that have not ended. */
-  readonly open: ExplainedSum;
+  readonly open: SendSum;
   /** Null while it cannot be judged; `doubt` says why. */
   readonly unexplained: string | null;
   readonly doubt: string | null;
@@ -140,7 +141,7 @@ function viewBalance(
     currency: nameBalance(balance, currencies),
     balance: amount,
     baseline: baseline === undefined ? null : { ...baseline, at: toTime(baseline.at) },
-    sent: addExplained([settled, ...recent]),
+    sent: addSums([settled, ...[recent].flat()]),
     open,
     unexplained: unexplained ?? null,
     doubt: doubt ?? null,
@@ -178,8 +179,8 @@ function describeBalance(view: BalanceView, colours: CliContext['colours']): str
   ];
 }
 
-function describeSum({ count, low, high }: ExplainedSum): string {
-  return count === 0 ? 'nothing' : `${low} to ${high ?? 'more than can be said'} (${count})`;
+function describeSum({ count, high }: SendSum): string {
+  return count === 0 ? 'nothing' : `${high === undefined ? 'more than can be said' : `up to ${high}`} (${count})`;
 }
 
 function describeUnexplained({ unexplained, doubt, isSuspected }: BalanceView): string {

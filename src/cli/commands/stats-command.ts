@@ -16,7 +16,7 @@ import {
 import { type SenderLife, watchHeartbeat } from '../../ledger/watch-heartbeat.js';
 import { findRefused, type KnownWorker, readWorkers } from '../../ledger/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import type { AdviceOptions } from '../../operator/signed-command.js';
+import type { AdviceOptions } from '../../operator/command.js';
 import { withAccount, withProducer } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { hasKeyring } from '../context/signing.js';

@@ -20,8 +20,7 @@ import { peekSenderView } from '../../ledger/read-sender-view.js';
 import { RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
 import type { KnownJournal, SenderView } from '../../ledger/sender-ledger.js';
 import { adoptCommand } from '../../operator/account-advice.js';
-import { forAccount } from '../../operator/next-steps.js';
-import type { AdviceOptions } from '../../operator/signed-command.js';
+import { type AdviceOptions, formatCommand } from '../../operator/command.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { cannotKnow } from '../../worker/sender/journal-audit.js';
 import { SignedAuthority } from '../../control/worker/signed-authority.js';
@@ -216,7 +215,7 @@ async function checkSignedJournal(
       return problem(
         SIGNED,
         `nothing is sent: paused since ${showTime(pause.at)} (${pause.reason}), although Redis shows no pause: ${verdict.message}`,
-        `Find out who ended it. An operator ends it with \`${forAccount('payouts resume --key FILE --reason WHY', platformId)}\`.`,
+        `Find out who ended it. An operator ends it with \`${formatCommand({ name: 'resume', args: ['--reason', 'WHY'] }, platformId, { isSigned: true })}\`.`,
       );
     }
   }

@@ -3,7 +3,7 @@ import { InvalidConfigError, type Problem } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import type { Keyring } from '../keys/keyring.js';
 import { formatSpan } from './format-span.js';
-import { readPolicyFile, type LoadedPolicy } from './policy-file.js';
+import { type LoadedPolicy, readPolicyFile } from './policy-file.js';
 import type { Policy } from './policy.js';
 
 const FIELD = 'PAYOUT_POLICY_FILE';
@@ -118,4 +118,32 @@ function requireKnownSends({ policy, file }: LoadedPolicy, longestMs: number): v
     return [{ field: FIELD, message: `${file}: rules.${index}.cap.within ${message}` }];
   });
   if (problems.length > 0) throw new InvalidConfigError(problems);
+}
+
+/**
+ * Reads the policies of those accounts that have one, by account.
+ * @throws InvalidConfigError with the problems of all of them
+ */
+export function openPolicies(
+  accounts: readonly { readonly platformId: number; readonly policyFile?: string | undefined }[],
+  context: {
+    readonly keyring: Pick<Keyring, 'keys'> | undefined;
+    readonly clock: Pick<Clock, 'wallNow'>;
+    readonly logger: Logger;
+  },
+): ReadonlyMap<number, CurrentPolicy> {
+  const policies = new Map<number, CurrentPolicy>();
+  const problems: Problem[] = [];
+  for (const { platformId, policyFile: file } of accounts) {
+    if (file === undefined) continue;
+    const logger = context.logger.child({ platformId });
+    try {
+      policies.set(platformId, new CurrentPolicy({ ...context, file, platformId, logger }));
+    } catch (error) {
+      if (!(error instanceof InvalidConfigError)) throw error;
+      problems.push(...error.problems);
+    }
+  }
+  if (problems.length > 0) throw new InvalidConfigError(problems);
+  return policies;
 }

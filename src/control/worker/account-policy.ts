@@ -1,4 +1,4 @@
-import { followSignals, isAborted, type Clock } from '../../clock.js';
+import { every, followSignals, isAborted, type Clock } from '../../clock.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
@@ -104,10 +104,13 @@ export class AccountPolicy {
 
   /** While another process has the lease: remembers what that spends, until the signal is aborted. */
   async standBy(end: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    while (!isAborted(end)) {
+    const { clock, logger } = this.#options;
+    const remember = (): void => {
       if (!this.#hasLease) this.authority.standBy();
-      await clock.sleep(REMEMBER_EVERY_MS, end);
-    }
+    };
+    const onError = ({ message }: Error): void => {
+      logger.warn({ error: message }, 'what another process spends cannot be remembered, will try again');
+    };
+    await every(REMEMBER_EVERY_MS, remember, { clock, signal: end, onError });
   }
 }

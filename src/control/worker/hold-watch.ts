@@ -1,4 +1,4 @@
-import { isAborted, type Clock } from '../../clock.js';
+import { every, type Clock } from '../../clock.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Hold } from '../../ledger/hold.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
@@ -71,14 +71,10 @@ export class HoldWatch {
   /** Runs until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
-    while (!isAborted(signal)) {
-      try {
-        await this.check();
-      } catch (error) {
-        logger.warn({ error: (error as Error).message }, 'what the policy holds could not be checked, will try again');
-      }
-      await clock.sleep(EVERY_MS, signal);
-    }
+    const onError = ({ message }: Error): void => {
+      logger.warn({ error: message }, 'what the policy holds could not be checked, will try again');
+    };
+    await every(EVERY_MS, this.check.bind(this), { clock, signal, onError });
   }
 
   /** @throws RedisUnavailableError; Error when the journal cannot be written */

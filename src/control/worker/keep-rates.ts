@@ -1,4 +1,4 @@
-import { isAborted, type Clock } from '../../clock.js';
+import { every, type Clock } from '../../clock.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Logger } from '../../logger.js';
@@ -31,23 +31,20 @@ export async function keepRates(options: KeepRatesOptions, signal: AbortSignal):
   const { policy, clock, logger } = options;
   let fetchAt = -Infinity;
   let reported: string | undefined;
-  while (!isAborted(signal)) {
-    if (asksForDollars(policy()) && clock.now() >= fetchAt) {
-      try {
-        await fetchRates(options);
-        // A currency whose rate was named once waits for the second.
-        fetchAt = clock.now() + (options.rates.isUnconfirmed ? RETRY_MS : fetchEveryMs(policy()));
-        reported = undefined;
-      } catch (error) {
-        const { message } = error as Error;
-        if (message !== reported)
-          logger.warn({ error: message }, 'rates in dollars could not be fetched; payouts wait');
-        reported = message;
-        fetchAt = clock.now() + RETRY_MS;
-      }
-    }
-    await clock.sleep(CHECK_EVERY_MS, signal);
-  }
+  const fetch = async (): Promise<void> => {
+    await fetchRates(options);
+    // A currency whose rate was named once waits for the second.
+    fetchAt = clock.now() + (options.rates.isUnconfirmed ? RETRY_MS : fetchEveryMs(policy()));
+    reported = undefined;
+  };
+  const fetchWhenDue = (): Promise<void> | undefined =>
+    asksForDollars(policy()) && clock.now() >= fetchAt ? fetch() : undefined;
+  const onError = ({ message }: Error): void => {
+    if (message !== reported) logger.warn({ error: message }, 'rates in dollars could not be fetched; payouts wait');
+    reported = message;
+    fetchAt = clock.now() + RETRY_MS;
+  };
+  await every(CHECK_EVERY_MS, fetchWhenDue, { clock, signal, onError });
 }
 
 async function fetchRates({ gateway, rates, journal, clock }: KeepRatesOptions): Promise<void> {

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { isAborted, type Clock } from '../../clock.js';
+import { every, type Clock } from '../../clock.js';
 import type { Logger } from '../../logger.js';
 
 export interface TellPolicyOptions {
@@ -23,16 +23,15 @@ export async function tellPolicy(options: TellPolicyOptions, end: AbortSignal): 
   const { policy, name, tell, clock, logger } = options;
   const about = `${basename(policy.file)}, by ${name}`;
   const untold: string[] = [];
-  while (!isAborted(end)) {
+  const tellLoaded = async (): Promise<void> => {
     untold.push(...policy.takeLoaded());
-    try {
-      for (let [hash] = untold; hash !== undefined; [hash] = untold) {
-        await tell(hash, about);
-        untold.shift();
-      }
-    } catch (error) {
-      logger.debug({ error: (error as Error).message }, 'cannot tell which policy was loaded yet');
+    for (let [hash] = untold; hash !== undefined; [hash] = untold) {
+      await tell(hash, about);
+      untold.shift();
     }
-    await clock.sleep(CHECK_EVERY_MS, end);
-  }
+  };
+  const onError = ({ message }: Error): void => {
+    logger.debug({ error: message }, 'cannot tell which policy was loaded yet');
+  };
+  await every(CHECK_EVERY_MS, tellLoaded, { clock, signal: end, onError });
 }

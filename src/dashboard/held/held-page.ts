@@ -1,7 +1,7 @@
 import { formatCount, formatMoney } from '../../format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/policy-report.js';
-import { whatFrees } from '../../operator/what-frees.js';
+import { whatFrees } from '../../operator/next-steps.js';
 import type { WhoSaid } from '../control/payout-control.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';

@@ -5,7 +5,7 @@ import { type KnownWorker, parseWorkers, senderOf } from '../../ledger/workers.j
 import { countDuePayouts } from '../../queues/count-due-payouts.js';
 import type { AccountAccess } from '../../queues/open-account.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
-import { toRedisError } from '../../redis.js';
+import { describeTrouble } from '../../redis.js';
 
 /** Whether Redis responds to this dashboard. */
 export type RedisLife =
@@ -148,7 +148,7 @@ export class AccountWatch {
         this.#trouble = undefined;
       } catch (error) {
         const since = this.#trouble?.since ?? this.#last?.at ?? startedAt;
-        this.#trouble = { since, reason: describeTrouble(toRedisError(error) as Error) };
+        this.#trouble = { since, reason: describeTrouble(error as Error) };
       }
       this.#waitingSince = undefined;
       await this.#clock.sleep(LOOK_EVERY_MS, this.#stop.signal);
@@ -208,11 +208,6 @@ export class AccountWatch {
     while (!holds() && !this.#stop.signal.aborted && this.#clock.now() < deadline)
       await this.#clock.sleep(WAIT_STEP_MS, this.#stop.signal);
   }
-}
-
-/** What ioredis said, without the advice around it. */
-function describeTrouble({ message }: Error): string {
-  return /^Redis unavailable \((.+?)\):/.exec(message)?.[1] ?? message;
 }
 
 /** The holder of the lease, and whether its process lives. */

@@ -13,7 +13,7 @@ import { listPayoutIds } from '../../ledger/payout-queries.js';
 import { batchField, type Payout } from '../../ledger/payout.js';
 import { readAudited } from '../../ledger/read-audited.js';
 import { URGENT_STATES } from '../../ledger/states.js';
-import { forAccount } from '../../operator/next-steps.js';
+import { formatCommand } from '../../operator/command.js';
 import type { ControlFiles } from '../control/control-files.js';
 import { readPayoutControl } from '../control/payout-control.js';
 import type { Site } from '../layout/layout.js';
@@ -208,7 +208,7 @@ class FindPages {
 async function describeMissing(connection: LedgerConnection, payoutId: string): Promise<string> {
   const [record] = payoutIdField.safeParse(payoutId).success ? await readAudited(connection, [payoutId]) : [];
   if (record?.kind !== 'removed') return `Payout ${payoutId} not found.`;
-  const command = forAccount(`payouts get ${payoutId}`, connection.platformId);
+  const command = formatCommand({ name: 'get', args: [payoutId] }, connection.platformId);
   return `Payout ${payoutId} was ${record.state}, and PAYOUT_RETENTION_DAYS removed it from Redis. With the worker's PAYOUT_ARCHIVE_DIR, on its host, this shows it: ${command}`;
 }
 

@@ -1,4 +1,4 @@
-import { isAborted } from '../../clock.js';
+import { every, followSignals, untilAborted } from '../../clock.js';
 import { errorCode } from '../../errors.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import {
@@ -45,27 +45,15 @@ const UNKNOWN_ID_EVERY_MS = 5 * 60_000;
  */
 export async function keepGatewayFacts(options: KeepGatewayFactsOptions, signal: AbortSignal): Promise<void> {
   const keeper = new GatewayFactsKeeper(options);
-  while (!isAborted(signal)) {
+  const refresh = async (): Promise<void> => {
     // A query may take as long as its time limit: the end of the sender does not wait for it.
-    await unlessAborted(
-      keeper.refresh().catch((error: unknown) => {
-        options.logger.debug({ error: (error as Error).message }, 'the facts of the gateway could not be cached');
-      }),
-      signal,
-    );
-    await options.connection.clock.sleep(CHECK_EVERY_MS, signal);
-  }
-}
-
-async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const end = (): void => {
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    signal.addEventListener('abort', end);
-    void work.then(end);
-  });
+    const turn = followSignals(signal);
+    await Promise.race([keeper.refresh(), untilAborted(turn.signal)]).finally(turn.end);
+  };
+  const onError = ({ message }: Error): void => {
+    options.logger.debug({ error: message }, 'the facts of the gateway could not be cached');
+  };
+  await every(CHECK_EVERY_MS, refresh, { clock: options.connection.clock, signal, onError });
 }
 
 type Query = 'currencies' | 'balance';

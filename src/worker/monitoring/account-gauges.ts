@@ -1,8 +1,8 @@
 import { Gauge, type Registry } from 'prom-client';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
-import { createKeyGauges } from './key-gauges.js';
-import { createJournalGauges, setJournalGauges } from './journal-gauges.js';
-import { createPolicyGauges, setPolicyGauges } from './policy-gauges.js';
+import { createKeyGauges } from './control-gauges.js';
+import { createJournalGauges, setJournalGauges } from './control-gauges.js';
+import { createPolicyGauges, setPolicyGauges } from './control-gauges.js';
 import { createMoneyGauges, setMoneyGauges } from './money-gauges.js';
 import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
 

@@ -9,9 +9,8 @@ import { findServer } from '../../ledger/find-server.js';
 import { readGatewayFacts, type GatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readPolicyReport, type PolicyReport } from '../../ledger/policy-report.js';
-import { readReconciliation } from '../../ledger/reconciliation-store.js';
+import { readReconciliation, summariseDrops, type UnexplainedDrop } from '../../ledger/reconciliation.js';
 import { checkFormat } from '../../ledger/scripts.js';
-import { summariseDrops, type UnexplainedDrop } from '../../ledger/unexplained-drops.js';
 import { readNotificationLag } from '../../ledger/notification-lag.js';
 import { readQueuedSums, type CurrencySum } from '../../ledger/statistics.js';
 import { findWriteRefusal, type WriteRefusal } from '../../ledger/write-probe.js';
@@ -20,7 +19,7 @@ import { countDuePayouts } from '../../queues/count-due-payouts.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
 import { findForeignSettings, type ForeignSetting } from '../../queues/queue-settings.js';
 import { toRedisError } from '../../redis.js';
-import type { AccountStatus } from '../account-status.js';
+import type { AccountStatus } from '../account-worker-options.js';
 import type { AccountWorker } from '../account-worker.js';
 
 /** The part of an account's worker that is looked at from outside. */

@@ -3,8 +3,8 @@ import { formatCount, formatDuration, formatMs } from '../../format.js';
 import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/clock-offset.js';
 import { NOTIFICATIONS_LATE_MS } from '../../ledger/notification-lag.js';
 import { describeRates } from '../../ledger/policy-report.js';
-import { listDrops } from '../../ledger/unexplained-drops.js';
-import { forAccount } from '../../operator/next-steps.js';
+import { listDrops } from '../../ledger/reconciliation.js';
+import { formatCommand } from '../../operator/command.js';
 import type { AccountDetails, AccountView } from './account-snapshot.js';
 
 const MINUTE_MS = 60_000;
@@ -62,7 +62,7 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
   },
   function keptPause({ stats }, { resumeWasRefused }) {
     if (!resumeWasRefused || stats.paused) return undefined;
-    return `A pause is gone from Redis, and no operator signed that: nothing is sent until \`${forAccount('payouts resume --key FILE --reason WHY', stats.platformId)}\`.`;
+    return `A pause is gone from Redis, and no operator signed that: nothing is sent until \`${formatCommand({ name: 'resume', args: ['--reason', 'WHY'] }, stats.platformId, { isSigned: true })}\`.`;
   },
   function held({ stats }) {
     if (stats.held === 0) return undefined;
@@ -74,7 +74,7 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
     const { ratesAt, ratesMissingSince } = policyReport;
     const isLate = (at: number | null, afterMs: number): boolean => at !== null && now - at >= afterMs;
     if (!isLate(ratesAt, RATES_STALE_MS) && !isLate(ratesMissingSince, RATES_MISSING_MS)) return undefined;
-    return `Rates in dollars: ${describeRates(policyReport, now) ?? ''}. Without them, rules in dollars hold every payout. Ask the gateway with \`${forAccount('payouts gateway currencies', stats.platformId)}\`.`;
+    return `Rates in dollars: ${describeRates(policyReport, now) ?? ''}. Without them, rules in dollars hold every payout. Ask the gateway with \`${formatCommand({ name: 'gateway currencies', args: [] }, stats.platformId)}\`.`;
   },
   function unknown({ stats }) {
     if (stats.unknown === 0) return undefined;

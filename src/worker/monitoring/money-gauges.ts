@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { UnexplainedDrop } from '../../ledger/unexplained-drops.js';
+import type { UnexplainedDrop } from '../../ledger/reconciliation.js';
 import type { AccountMoney } from './account-snapshot.js';
 
 /** More currencies than this are left out of the metrics: each is a series of every worker. */

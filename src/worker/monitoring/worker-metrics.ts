@@ -1,9 +1,9 @@
-import { Gauge, Registry } from 'prom-client';
-import type { WatchedAccount } from './account-snapshot.js';
-import { createAccountGauges } from './account-gauges.js';
-import { createObserverMetrics } from './send-metrics.js';
-import { createWatcherMetrics } from './watcher-metrics.js';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { watcherFailures } from '../../failsafe.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
+import { createAccountGauges } from './account-gauges.js';
+import type { WatchedAccount } from './account-snapshot.js';
+import { createObserverMetrics } from './send-metrics.js';
 
 /** What the metrics are about. */
 export interface WorkerMetricsOptions {
@@ -60,4 +60,28 @@ export function createWorkerMetrics({ version, stuckAfterMs = DAY_MS }: WorkerMe
       return registry.metrics();
     },
   };
+}
+
+/** Makes the counters of what was lost because a logger, an observer or the telemetry failed: of the whole process. */
+export function createWatcherMetrics(registry: Registry): void {
+  const registers = [registry];
+  new Counter({
+    name: 'payouts_log_failures_total',
+    help: 'Log lines that were lost because they could not be written.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(watcherFailures('logger'));
+    },
+  });
+  new Counter({
+    name: 'payouts_watcher_failures_total',
+    help: "Calls of the application's observers and telemetry that threw.",
+    labelNames: ['watcher'],
+    registers,
+    collect() {
+      this.reset();
+      for (const watcher of ['observer', 'telemetry'] as const) this.inc({ watcher }, watcherFailures(watcher));
+    },
+  });
 }

@@ -2,92 +2,81 @@ import { fromUnits, toUnits } from '../../decimal.js';
 import { nameBalance } from '../../ledger/balance-cover.js';
 import type { Balance } from '../../ledger/gateway-facts.js';
 import {
+  addSums,
+  NO_SENDS,
   pendingDrop,
-  type ExplainedSum,
   type ReconciledBalance,
   type ReportedDrop,
+  type UnexplainedDrop,
 } from '../../ledger/reconciliation.js';
-import { judgeBalance, NEW_TRACK, type BalanceTrack, type BalanceVerdict } from './judge-balance.js';
-import type { Market } from './rates.js';
-import { decimalsOf, groupDebits, sumFor, type Debit, type DebitSum } from './send-sums.js';
+import type { OpenSends } from './open-sends.js';
+import { decimalsOf, groupSends, sumFor, unitOf, type Market, type SendGroups } from './send-sums.js';
 
 export interface ReadingToCompare {
   readonly balances: readonly Balance[];
   readonly before: readonly ReconciledBalance[];
-  readonly ended: readonly Debit[];
-  readonly open: Iterable<Debit>;
-  /** The largest of each currency. */
-  readonly fees: ReadonlyMap<number, string>;
+  /** As they were after the response. */
+  readonly sends: Pick<OpenSends, 'takeSettled' | 'recent' | 'open' | 'fees'>;
+  /** False while sends are missing that the balance may lack. */
+  readonly hasAllSends: boolean;
   readonly market: Market;
   /** When the gateway was asked: wall clock, ms. */
   readonly at: number;
-  /** When the sends were looked at, after the response: wall clock, ms. */
-  readonly until: number;
+  /** After a send ended, the balance may lack its debit for so long, and until the next reading. */
   readonly settleMs: number;
   /** Until when an operator accepted what was reported: wall clock, ms. */
   readonly acceptedUpTo?: number | undefined;
 }
 
-/** What is to be told now. */
-export interface FoundDrop {
-  readonly amount: string;
-  /** Of the balance. */
-  readonly name: string;
-}
-
-/** Judges every balance of one response. Pure. */
+/** Compares every balance of one response with the sends. @returns also what must be reported now */
 export function compareReading(reading: ReadingToCompare): {
   readonly compared: readonly ReconciledBalance[];
-  readonly drops: readonly FoundDrop[];
+  readonly drops: readonly UnexplainedDrop[];
 } {
-  const { market, fees } = reading;
-  const largestFee = (paymentId: number): string | undefined => fees.get(paymentId);
-  const groups = { ended: groupDebits(reading.ended, largestFee), open: groupDebits(reading.open, largestFee) };
-  const pairs = pairBalances(reading);
-  const all = pairs.map(({ balance }) => balance);
-  const judged = pairs.map(({ balance, known }) => {
-    const track = toTrack(balance, known);
-    const view = { balance, places: track.places, all, currencies: market.currencies };
-    const sums = { ended: sumFor(view, groups.ended), open: sumFor(view, groups.open) };
-    const verdict = judgeBalance(
-      track,
-      { at: reading.at, until: reading.until, amount: toUnits(balance.amount), ...sums },
-      reading.settleMs,
-    );
-    return {
-      verdict,
-      stored: toStored(balance, verdict, {
-        ...reading,
-        reported: known && pendingDrop(known, reading.acceptedUpTo),
-        openSum: sums.open,
-      }),
+  const { currencies } = reading.market;
+  const { sends, at, settleMs, hasAllSends } = reading;
+  const [settled, recent, open] = [sends.takeSettled(settleMs, at), sends.recent, sends.open].map((debits) =>
+    groupSends(debits, sends.fees),
+  ) as [SendGroups, SendGroups, SendGroups];
+  const before = pairBalances(reading);
+  const verdicts = before.map((known) => {
+    const view = { balance: known, places: known.places, all: before, currencies };
+    const sums = {
+      settled: addSums([known.settled, sumFor(view, settled)]),
+      recent: sumFor(view, recent),
+      open: sumFor(view, open),
     };
+    return compareBalance({ ...known, ...sums, ...(!hasAllSends && { baseline: undefined }) }, reading);
   });
   return {
-    compared: judged.map(({ stored }) => stored),
-    drops: judged.flatMap(({ stored, verdict: { drop } }) =>
-      drop === undefined ? [] : [{ amount: fromUnits(drop), name: nameBalance(stored, market.currencies) }],
+    compared: verdicts.map(({ compared }) => compared),
+    drops: verdicts.flatMap(({ compared, dropped }) =>
+      dropped === undefined ? [] : [{ amount: fromUnits(dropped), currency: nameBalance(compared, currencies) }],
     ),
   };
 }
 
-interface Pair {
-  readonly balance: Balance;
-  readonly known: ReconciledBalance | undefined;
-}
+const NEW_BALANCE = {
+  ...{ baseline: undefined, places: 0, settled: NO_SENDS, recent: NO_SENDS, open: NO_SENDS, reported: '0' },
+  ...{ unexplained: undefined, doubt: undefined, isSuspected: false, drop: undefined },
+} as const;
 
 /**
- * A balance that is not stated any more is empty, as some gateways leave those out. Where another one is stated for the first
- * time, it may have got another name: then nothing is known of it.
+ * What is known of each balance, with the amount of now. One that is not stated any more is empty, as some gateways leave
+ * those out. If another one is stated for the first time, it may have got another name: then nothing is known of it.
  */
-function pairBalances({ balances: given, before }: ReadingToCompare): Pair[] {
-  const balances = addUpSame(given);
-  const stated = balances.map((balance) => ({ balance, known: before.find((other) => isSame(other, balance)) }));
-  const missing = before.filter((known) => !balances.some((balance) => isSame(known, balance)));
-  const isRenamed = stated.some(({ known }) => known === undefined);
-  const empty = missing.map((known) => ({ balance: { ...nameOf(known), amount: '0' }, known }));
-  const kept = isRenamed ? empty.filter(({ known }) => known.drop !== undefined).map(forget) : empty;
-  return [...stated, ...kept];
+function pairBalances({ balances, before }: ReadingToCompare): ReconciledBalance[] {
+  const sums = addUpSame(balances);
+  const isNew = sums.some((balance) => !before.some((known) => isSame(known, balance)));
+  const stated = sums.map((balance) => {
+    const known = before.find((other) => isSame(other, balance)) ?? NEW_BALANCE;
+    return { ...known, ...balance, places: Math.max(known.places, decimalsOf(balance.amount)) };
+  });
+  const missing = before
+    .filter((known) => !sums.some((balance) => isSame(known, balance)))
+    .map((known) => ({ ...known, amount: '0' }));
+  const renamed = missing.filter(({ drop }) => drop !== undefined).map((known) => ({ ...known, baseline: undefined }));
+  return [...stated, ...(isNew ? renamed : missing)];
 }
 
 /** A code that several networks share may be stated once for each, without their names. */
@@ -102,73 +91,63 @@ function addUpSame(balances: readonly Balance[]): Balance[] {
   return sums;
 }
 
-function forget({ balance, known }: { balance: Balance; known: ReconciledBalance }): Pair {
-  return { balance, known: { ...known, baseline: undefined, recent: [] } };
-}
-
-function nameOf({ paymentId, symbol }: Balance): Pick<Balance, 'paymentId' | 'symbol'> {
-  return { paymentId, symbol };
-}
-
 function isSame(a: Balance, b: Balance): boolean {
   return a.paymentId === b.paymentId && a.symbol === b.symbol;
 }
 
-function toTrack({ amount }: Balance, known: ReconciledBalance | undefined): BalanceTrack {
-  const places = Math.max(known?.places ?? 0, decimalsOf(amount));
-  if (known === undefined) return { ...NEW_TRACK, places };
-  const { baseline, settled, recent, reported, isSuspected } = known;
-  return {
-    baseline: baseline && { ...baseline, amount: toUnits(baseline.amount) },
-    settled: parseSum(settled),
-    recent: recent.map((sum) => ({ ...parseSum(sum), at: sum.at })),
-    places,
-    reported: toUnits(reported),
-    isSuspected,
+interface Verdict {
+  readonly compared: ReconciledBalance;
+  readonly dropped?: bigint;
+}
+
+/**
+ * The rule: a balance must be at least its baseline, less the most that sends can have taken since. The baseline is the
+ * reading from which this is highest: every reading that is higher replaces it at once. So small drops add up, what a send
+ * may have taken and did not explains no later drop, and a deposit hides only what is taken before the next reading.
+ */
+function compareBalance(known: ReconciledBalance, { at, acceptedUpTo }: ReadingToCompare): Verdict {
+  const amount = toUnits(known.amount);
+  const floor = floorOf(known);
+  const isBaseline = floor === undefined || amount >= floor;
+  const track: ReconciledBalance = {
+    ...known,
+    ...(isBaseline && { baseline: { amount: known.amount, at }, settled: NO_SENDS, reported: '0' }),
+    ...{ unexplained: undefined, doubt: undefined, isSuspected: false, drop: pendingDrop(known, acceptedUpTo) },
   };
+  const { high } = addSums([track.recent, track.open]);
+  if (high === undefined) return { compared: { ...track, doubt: UNBOUNDED } };
+  if (floor === undefined) return { compared: { ...track, doubt: 'this reading is the first to compare with' } };
+  const missing = (isBaseline ? amount : floor) - toUnits(high) - amount;
+  const unexplained = fromUnits(missing > 0n ? missing : 0n);
+  if (missing <= toleranceOf(toUnits(track.baseline?.amount ?? '0'), track.places)) {
+    return { compared: { ...track, unexplained } };
+  }
+  // One reading may be a mistake of the gateway's.
+  if (!known.isSuspected) return { compared: { ...track, unexplained, isSuspected: true } };
+  const reported = fromUnits(toUnits(track.reported) + missing);
+  const drop = addDrop(track.drop, missing, at);
+  return { compared: { ...track, unexplained: '0', reported, drop }, dropped: missing };
 }
 
-interface Found {
-  /** What was reported before. */
-  readonly reported: ReportedDrop | undefined;
-  readonly openSum: DebitSum;
-  readonly at: number;
+const UNBOUNDED =
+  'a send may have taken more than can be said: its fee, or its rate in the unit of this balance, is not known';
+
+/** A drop up to a thousandth of the baseline, or two steps of its last digit, is not reported. */
+const TOLERANCE_PARTS = 1_000n;
+
+/** @param baseline - a balance */
+export function toleranceOf(baseline: bigint, places: number): bigint {
+  const part = baseline / TOLERANCE_PARTS;
+  const steps = 2n * unitOf(places);
+  return part > steps ? part : steps;
 }
 
-function toStored(balance: Balance, { track, unexplained, drop }: BalanceVerdict, found: Found): ReconciledBalance {
-  const { baseline, settled, recent, places, reported, isSuspected } = track;
-  return {
-    ...balance,
-    baseline: baseline && { ...baseline, amount: fromUnits(baseline.amount) },
-    places,
-    settled: formatSum(settled),
-    recent: recent.map((sum) => ({ ...formatSum(sum), at: sum.at })),
-    open: formatSum(found.openSum),
-    unexplained: unexplained === undefined ? undefined : fromUnits(unexplained > 0n ? unexplained : 0n),
-    doubt: describeDoubt(track, found.openSum, unexplained),
-    isSuspected,
-    reported: fromUnits(reported),
-    drop: addDrop(found.reported, drop, found.at),
-  };
+/** What the balance must be at least, but for the sends that it may lack; undefined if nothing can be said. */
+function floorOf({ baseline, settled: { high }, reported }: ReconciledBalance): bigint | undefined {
+  if (baseline === undefined || high === undefined) return undefined;
+  return toUnits(baseline.amount) - toUnits(high) - toUnits(reported);
 }
 
-function addDrop(known: ReportedDrop | undefined, drop: bigint | undefined, at: number): ReportedDrop | undefined {
-  if (drop === undefined) return known;
+function addDrop(known: ReportedDrop | undefined, drop: bigint, at: number): ReportedDrop {
   return { amount: fromUnits(toUnits(known?.amount ?? '0') + drop), since: known?.since ?? at, at };
-}
-
-function describeDoubt({ recent }: BalanceTrack, open: DebitSum, unexplained: bigint | undefined): string | undefined {
-  if (unexplained !== undefined) return undefined;
-  const isUnbounded = [open, ...recent].some(({ high }) => high === undefined);
-  return isUnbounded
-    ? 'a send may have taken more than can be said: its fee, or its rate in the unit of this balance, is not known'
-    : 'this reading is the first to compare with';
-}
-
-function parseSum({ count, low, high }: ExplainedSum): DebitSum {
-  return { count, low: toUnits(low), high: high === undefined ? undefined : toUnits(high) };
-}
-
-function formatSum({ count, low, high }: DebitSum): ExplainedSum {
-  return { count, low: fromUnits(low), high: high === undefined ? undefined : fromUnits(high) };
 }

@@ -1,46 +1,69 @@
 import { toUnits } from '../../decimal.js';
-import type { SendFacts } from '../../ledger/payment-facts.js';
-import type { StateEvent } from '../../ledger/state-events.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { readIndexPage, readSendFacts, type PaymentFacts, type SendFacts } from '../../ledger/payment-facts.js';
+import { readEventsAfter, type StateEvent } from '../../ledger/state-events.js';
 import type { PayoutState } from '../../ledger/states.js';
-import type { Debit } from './send-sums.js';
+import type { Debit, Rates } from './send-sums.js';
 
 /** The states in which a payout's amount may or may not have been taken from the balance. */
-export const OPEN_STATES = ['sending', 'in_progress', 'unknown'] as const satisfies readonly PayoutState[];
+const OPEN_STATES: readonly PayoutState[] = ['sending', 'in_progress', 'unknown'];
 
-export function isOpenState(state: PayoutState | undefined): boolean {
-  return OPEN_STATES.some((open) => open === state);
+/** A failed payment may be refunded, or was never taken; one that was written off may have been paid. */
+const COSTLY_ENDS: readonly PayoutState[] = ['completed', 'failed', 'cancelled'];
+
+const PAGE = 500;
+
+interface EndedSend {
+  readonly debit: Debit;
+  /** When it was seen to have ended: wall clock, ms. */
+  readonly at: number;
+  /** The event before its end. */
+  readonly after: string;
 }
 
-/** The rates of now, by currency: in USD, units of decimal.ts. */
-export type Rates = ReadonlyMap<number, bigint>;
-
-/** Follows the events of the ledger: which sends are open, and which have ended. Without I/O. */
+/** Follows the events of the ledger: which sends are open, and which have ended lately. */
 export class OpenSends {
   readonly #open = new Map<string, Debit>();
-  #ended: Debit[] = [];
-  #lostEnds = false;
+  #ended: EndedSend[] = [];
+  /** The last event that was applied. */
+  #newest: string;
   readonly #fees: Map<number, string>;
   #rates: Rates;
 
-  /** @param fees - the largest of each currency so far */
-  constructor(fees: ReadonlyMap<number, string>, rates: Rates) {
+  /**
+   * @param position - the event to continue after
+   * @param fees - the largest of each currency so far
+   */
+  constructor(position: string, fees: ReadonlyMap<number, string>, rates: Rates) {
+    this.#newest = position;
     this.#fees = new Map(fees);
     this.#rates = rates;
   }
 
-  get open(): Iterable<Debit> {
-    return this.#open.values();
+  /** The event to continue after: `recent` is found again behind it. */
+  get position(): string {
+    return this.#ended[0]?.after ?? this.#newest;
+  }
+
+  get open(): readonly Debit[] {
+    return [...this.#open.values()];
+  }
+
+  /** Sends that have ended, and that were not taken as settled. */
+  get recent(): readonly Debit[] {
+    return this.#ended.map(({ debit }) => debit);
   }
 
   get fees(): ReadonlyMap<number, string> {
     return this.#fees;
   }
 
-  /** The highest rate of each currency that has open sends. */
+  /** The highest rate of each currency that has such sends. */
   get highestRates(): Rates {
     const highest = new Map<number, bigint>();
-    for (const { paymentId, rate } of this.#open.values()) {
-      if (rate !== undefined && rate > (highest.get(paymentId) ?? -1n)) highest.set(paymentId, rate);
+    for (const { paymentId, rate } of [...this.open, ...this.recent]) {
+      const most = higher(rate, highest.get(paymentId));
+      if (most !== undefined) highest.set(paymentId, most);
     }
     return highest;
   }
@@ -49,59 +72,85 @@ export class OpenSends {
   noteRates(rates: Rates): void {
     this.#rates = rates;
     for (const [payoutId, send] of this.#open) {
-      const rate = higher(send.rate, rates.get(send.paymentId));
-      if (rate !== send.rate) this.#open.set(payoutId, { ...send, rate });
+      this.#open.set(payoutId, { ...send, rate: higher(send.rate, rates.get(send.paymentId)) });
     }
   }
 
-  /** A payout that is open when its index is read; its events may follow. */
-  add(payoutId: string, facts: Omit<SendFacts, 'fee'>): void {
-    this.#open.set(payoutId, { ...facts, fee: undefined, isPaid: false, rate: this.#rates.get(facts.paymentId) });
+  /** Adds all that are open by the indexes; their events may follow. @throws RedisUnavailableError */
+  async addOpen(connection: LedgerConnection): Promise<void> {
+    for (const state of OPEN_STATES) {
+      for (let after: string | undefined = ''; after !== undefined;) {
+        const page = await readIndexPage(connection, state, { after, limit: PAGE });
+        for (const { payoutId, facts } of page.payouts) this.#add(payoutId, facts);
+        after = page.next;
+      }
+    }
   }
 
-  /** @param facts - of the payout, as they are now; undefined where it was removed */
-  apply({ change }: StateEvent, facts: SendFacts | undefined): void {
-    if (change === undefined) return;
+  /**
+   * Applies the events up to the newest.
+   * @returns false if some are missing, or a payout that they name
+   * @throws RedisUnavailableError
+   */
+  async follow(connection: LedgerConnection): Promise<boolean> {
+    for (;;) {
+      const events = await readEventsAfter(connection, this.#newest, PAGE);
+      if (events === undefined) return false;
+      const payoutIds = [...new Set(events.flatMap(({ change }) => change?.payoutId ?? []))];
+      const read = await readSendFacts(connection, payoutIds);
+      const facts = new Map(payoutIds.map((payoutId, index) => [payoutId, read[index]]));
+      const at = connection.clock.wallNow();
+      if (!events.every((event) => this.apply(event, facts.get(event.change?.payoutId ?? ''), at))) return false;
+      if (events.length < PAGE) return true;
+    }
+  }
+
+  /**
+   * @param facts - of the payout, as they are now; undefined if it was removed
+   * @param at - the wall clock
+   * @returns false if they are needed and missing
+   */
+  apply({ eventId, change }: StateEvent, facts: SendFacts | undefined, at: number): boolean {
+    const after = this.#newest;
+    this.#newest = eventId;
+    if (change === undefined) return true;
     const { payoutId, from, to } = change;
     const before = this.#open.get(payoutId);
-    if (isOpenState(to)) {
-      if (facts === undefined) this.#lostEnds = true;
-      else if (before === undefined) this.add(payoutId, facts);
-      return;
+    const isOpen = OPEN_STATES.includes(to);
+    if (!isOpen) this.#open.delete(payoutId);
+    const isEnd = from !== undefined && OPEN_STATES.includes(from) && COSTLY_ENDS.includes(to);
+    if (!isOpen && !isEnd) return true;
+    if (facts === undefined) return false;
+    if (isOpen && before === undefined) this.#add(payoutId, facts);
+    if (isEnd) {
+      const rate = higher(before?.rate, this.#rates.get(facts.paymentId));
+      this.#ended.push({ debit: { ...facts, rate }, at, after });
+      if (to === 'completed') this.#noteFee(facts);
     }
-    this.#open.delete(payoutId);
-    if (!isOpenState(from) || !mayHaveCost(to)) return;
-    if (facts === undefined) this.#lostEnds = true;
-    else this.#end(facts, to, before?.rate);
+    return true;
   }
 
-  /** Those that ended since the last call; undefined where one of them is not known. */
-  takeEnded(): readonly Debit[] | undefined {
-    const ended = this.#lostEnds ? undefined : this.#ended;
-    this.#ended = [];
-    this.#lostEnds = false;
-    return ended;
+  /** Takes those that were seen to have ended at least so long ago. @param now - the wall clock */
+  takeSettled(settleMs: number, now: number): readonly Debit[] {
+    // A wall clock that was set back starts their time again.
+    const ended = this.#ended.map((send) => ({ ...send, at: Math.min(send.at, now) }));
+    const first = ended.findIndex(({ at }) => at + settleMs > now);
+    this.#ended = first === -1 ? [] : ended.splice(first);
+    return ended.map(({ debit }) => debit);
   }
 
-  #end(facts: SendFacts, to: PayoutState, highestRate: bigint | undefined): void {
-    const { paymentId, fee } = facts;
-    const isPaid = to === 'completed';
-    const rate = higher(highestRate, this.#rates.get(paymentId));
-    this.#ended.push({ ...facts, isPaid, rate });
-    if (isPaid && fee !== undefined && isHigherDecimal(fee, this.#fees.get(paymentId))) this.#fees.set(paymentId, fee);
+  #add(payoutId: string, facts: PaymentFacts): void {
+    this.#open.set(payoutId, { ...facts, fee: undefined, rate: this.#rates.get(facts.paymentId) });
+  }
+
+  #noteFee({ paymentId, fee }: SendFacts): void {
+    if (fee === undefined || toUnits(fee) <= toUnits(this.#fees.get(paymentId) ?? '-1')) return;
+    this.#fees.set(paymentId, fee);
   }
 }
 
-/** A failed payment may be refunded, or was never taken; one that was written off may have been paid. */
-function mayHaveCost(to: PayoutState): boolean {
-  return to === 'completed' || to === 'failed' || to === 'cancelled';
-}
-
-function higher(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
+/** Of one that is not known, the other. */
+export function higher(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a > b ? a : b;
-}
-
-function isHigherDecimal(decimal: string, than: string | undefined): boolean {
-  return than === undefined || toUnits(decimal) > toUnits(than);
 }

@@ -1,24 +1,29 @@
-import { fromUnits } from '../../decimal.js';
+import { fromUnits, toUnits } from '../../decimal.js';
 import type { Balance } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import type { ReconciledBalance, Reconciliation } from '../../ledger/reconciliation.js';
-import { readReconciliation, reportDrop, saveReconciliation } from '../../ledger/reconciliation-store.js';
+import {
+  listDrops,
+  readReconciliation,
+  reportDrop,
+  saveReconciliation,
+  type ReconciledBalance,
+  type Reconciliation,
+} from '../../ledger/reconciliation.js';
+import { countPayouts } from '../../ledger/state-events.js';
 import type { Logger } from '../../logger.js';
-import { compareReading, type FoundDrop } from './compare-reading.js';
-import { followSends, openSends, type FollowedSends } from './follow-sends.js';
-import { currentRates, type Market } from './rates.js';
+import { compareReading } from './compare-reading.js';
+import { higher, OpenSends } from './open-sends.js';
+import { currentRates, type Market } from './send-sums.js';
 
 export interface ReconcilerOptions {
   readonly connection: LedgerConnection;
   /** After a send ended, the balance may lack its debit for so long, and until the next reading, in ms. */
   readonly settleMs: number;
-  /** Stops the account; undefined where a drop is only reported. */
-  readonly pause: ((reason: string) => Promise<void>) | undefined;
   readonly logger: Logger;
 }
 
 interface State {
-  readonly followed: FollowedSends;
+  readonly sends: OpenSends;
   /** Since when no event was missed: wall clock, ms. */
   readonly followedSince: number;
   /** By the last comparison. */
@@ -29,8 +34,8 @@ interface State {
  * Compares each balance with what the payouts explain. A send's begin is in the ledger before its first byte is written, so
  * the events up to after the response name every send that the balance may show: no send races with a reading.
  *
- * It continues where the last sender was, by what stands in Redis: a restart or a takeover hides nothing that is taken
- * meanwhile. Anyone who can write to Redis can change it, and hide a drop.
+ * It continues where the last sender was, by what Redis has: a restart or a takeover hides nothing that is taken meanwhile.
+ * Anyone who can write to Redis can change it, and hide a drop.
  */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
@@ -41,7 +46,7 @@ export class Reconciler {
   }
 
   /**
-   * Reads the balances, and judges them. Where that fails, it is logged, and they are returned all the same.
+   * Reads the balances, and compares them. If that fails, it is logged, and they are returned all the same.
    * @throws what `read` throws
    */
   async watch(read: () => Promise<readonly Balance[]>, market: Market): Promise<readonly Balance[]> {
@@ -49,7 +54,7 @@ export class Reconciler {
     const at = this.#options.connection.clock.wallNow();
     const balances = await read();
     if (state !== undefined) {
-      this.#state = await this.#attempt(async () => this.#judge(state, { balances, market, at }));
+      this.#state = await this.#attempt(async () => this.#compare(state, { balances, market, at }));
     }
     return balances;
   }
@@ -68,72 +73,66 @@ export class Reconciler {
 
   async #catchUp(market: Market): Promise<State> {
     const { connection } = this.#options;
-    const state = this.#state ?? (await this.#load(market));
-    state?.followed.sends.noteRates(currentRates(market));
-    if (state !== undefined && (await followSends(connection, state.followed))) return state;
+    const known = this.#state ?? (await this.#load(market));
+    known?.sends.noteRates(currentRates(market));
+    if (known !== undefined && (await known.sends.follow(connection))) return known;
     // What was sent since is not known: all begins here. Only what does not depend on the sends is kept.
     const { reconciliation } = await readReconciliation(connection);
-    const followed = await openSends(connection, undefined, reconciliation, market);
-    await followSends(connection, followed);
-    const balances = reconciliation?.balances ?? [];
-    return { followed, followedSince: connection.clock.wallNow(), balances: balances.map(forgetBaseline) };
+    const stored = { fees: {}, rates: {}, balances: [], ...reconciliation };
+    const followedSince = connection.clock.wallNow();
+    const balances = stored.balances.map((balance) => ({ ...balance, baseline: undefined }));
+    // Before the indexes are read: of what changes meanwhile the event is applied a second time, and none is left out.
+    const { newestEventId } = await countPayouts(connection);
+    return this.#open({ ...stored, followedSince, balances }, newestEventId, market);
   }
 
   async #load(market: Market): Promise<State | undefined> {
-    const { connection } = this.#options;
-    const { reconciliation } = await readReconciliation(connection);
-    if (reconciliation === undefined) return undefined;
-    const { position, followedSince, balances } = reconciliation;
-    const followed = await openSends(connection, position, reconciliation, market);
-    return { followed, followedSince, balances };
+    const { reconciliation } = await readReconciliation(this.#options.connection);
+    const { followedTo } = reconciliation ?? {};
+    return reconciliation && followedTo !== undefined ? this.#open(reconciliation, followedTo, market) : undefined;
   }
 
-  /** @returns undefined where events are missing */
-  async #judge(
-    state: State,
+  async #open(
+    { fees, rates, balances, followedSince }: Omit<Reconciliation, 'comparedAt' | 'followedTo'>,
+    position: string,
+    market: Market,
+  ): Promise<State> {
+    const highest = new Map(currentRates(market));
+    for (const [id, rate] of toEntries(rates)) highest.set(id, higher(highest.get(id), toUnits(rate)) ?? 0n);
+    const sends = new OpenSends(position, new Map(toEntries(fees)), highest);
+    await sends.addOpen(this.#options.connection);
+    return { sends, followedSince, balances };
+  }
+
+  /** @returns undefined if events are missing */
+  async #compare(
+    { sends, followedSince, balances: before }: State,
     { balances, market, at }: { balances: readonly Balance[]; market: Market; at: number },
   ): Promise<State | undefined> {
-    const { connection, settleMs } = this.#options;
-    const { followed } = state;
-    if (!(await followSends(connection, followed))) return undefined;
-    const until = connection.clock.wallNow();
-    const { sends } = followed;
-    const ended = sends.takeEnded();
-    const isSettled = at - state.followedSince >= settleMs;
+    const { connection, settleMs, logger } = this.#options;
+    if (!(await sends.follow(connection))) return undefined;
     const { acceptedDrops } = await readReconciliation(connection);
     const { compared, drops } = compareReading({
-      ...{ balances, market, at, until, settleMs, acceptedUpTo: acceptedDrops?.upTo },
+      ...{ balances, before, market, at, sends, settleMs, acceptedUpTo: acceptedDrops?.upTo },
       // A send that ended before events were followed may be debited late.
-      before: isSettled && ended !== undefined ? state.balances : state.balances.map(forgetBaseline),
-      ended: ended ?? [],
-      open: sends.open,
-      fees: sends.fees,
+      hasAllSends: at - followedSince >= settleMs,
     });
-    if (drops.length > 0) await this.#report(drops);
-    const followedSince = ended === undefined ? at : Math.min(state.followedSince, at);
+    if (drops.length > 0) {
+      const reason = `the balance fell by ${listDrops(drops)} more than the payouts explain`;
+      logger.error({ reason }, 'unexplained drop of the balance; see `payouts reconcile`');
+      // Before it is written that it was reported: if one of these fails, the drop is found again at the next reading.
+      await reportDrop(connection, reason);
+    }
+    const since = Math.min(followedSince, at);
+    const rates = [...sends.highestRates].map(([id, rate]) => [id, fromUnits(rate)] as const);
     await saveReconciliation(connection, {
-      ...{ comparedAt: at, followedSince, position: followed.position, balances: compared },
-      ...toTexts(followed),
+      ...{ comparedAt: at, followedSince: since, followedTo: sends.position, balances: compared },
+      ...{ fees: Object.fromEntries(sends.fees), rates: Object.fromEntries(rates) },
     });
-    return { followed, followedSince, balances: compared };
-  }
-
-  /** Before it is written that it was reported: where one of these fails, the drop is found again at the next reading. */
-  async #report(drops: readonly FoundDrop[]): Promise<void> {
-    const { connection, logger, pause } = this.#options;
-    const list = drops.map(({ amount, name }) => `${amount} ${name}`).join(', ');
-    const reason = `the balance fell by ${list} more than the payouts explain`;
-    logger.error({ reason }, 'unexplained drop of the balance; see `payouts reconcile`');
-    await pause?.(reason);
-    await reportDrop(connection, reason);
+    return { sends, followedSince: since, balances: compared };
   }
 }
 
-function forgetBaseline(known: ReconciledBalance): ReconciledBalance {
-  return { ...known, baseline: undefined };
-}
-
-function toTexts({ sends }: FollowedSends): Pick<Reconciliation, 'fees' | 'rates'> {
-  const rates = [...sends.highestRates].map(([id, rate]) => [id, fromUnits(rate)] as const);
-  return { fees: Object.fromEntries(sends.fees), rates: Object.fromEntries(rates) };
+function toEntries(stored: Readonly<Record<number, string>>): (readonly [id: number, decimal: string])[] {
+  return Object.entries(stored).map(([id, decimal]) => [Number(id), decimal] as const);
 }

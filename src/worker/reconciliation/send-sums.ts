@@ -1,90 +1,83 @@
-import { toUnits } from '../../decimal.js';
+import { fromUnits, toUnits } from '../../decimal.js';
 import type { Balance, Currency } from '../../ledger/gateway-facts.js';
+import type { SendFacts } from '../../ledger/payment-facts.js';
+import type { SendSum } from '../../ledger/reconciliation.js';
 
 /** Units are those of decimal.ts, 10⁻³⁶. */
 const ONE = 10n ** 36n;
 
-/** A send as far as it may have lowered a balance. */
-export interface Debit {
-  readonly paymentId: number;
-  readonly symbol: string | undefined;
-  /** A decimal string. */
-  readonly amount: string;
-  /** A decimal string, where the gateway stated it. */
-  readonly fee: string | undefined;
-  /** The highest rate of the currency while the send was open, in USD; undefined where none was known. */
+/** A send that may have lowered a balance, with the highest rate of its currency while it was open, in USD. */
+export interface Debit extends SendFacts {
   readonly rate: bigint | undefined;
-  /** Whether it is known to have been paid. */
-  readonly isPaid: boolean;
 }
 
-/** What sends can have taken from a balance, in its unit. */
-export interface DebitSum {
-  readonly count: number;
-  readonly low: bigint;
-  /** Undefined where no most can be said. */
-  readonly high: bigint | undefined;
+/** Rates by currency: in USD, units of decimal.ts. */
+export type Rates = ReadonlyMap<number, bigint>;
+
+/** What is known of the gateway's currencies when a balance is read. */
+export interface Market {
+  readonly currencies: readonly Currency[];
+  /** For how long, in ms; undefined if they are not known. */
+  readonly ageMs: number | undefined;
 }
 
-export const NO_DEBITS: DebitSum = { count: 0, low: 0n, high: 0n };
+/** `/currencies` is queried every hour by default. Older rates say nothing of what a send is worth. */
+const RATES_VALID_MS = 3 * 60 * 60_000;
 
-export function addSums(a: DebitSum, b: DebitSum): DebitSum {
-  const high = a.high === undefined || b.high === undefined ? undefined : a.high + b.high;
-  return { count: a.count + b.count, low: a.low + b.low, high };
+export function currentRates({ currencies, ageMs = Infinity }: Market): Rates {
+  const known = ageMs > RATES_VALID_MS ? [] : currencies;
+  return new Map(
+    known.flatMap(({ paymentId, usdRate }) => (usdRate === undefined ? [] : [[paymentId, toUnits(usdRate)]])),
+  );
 }
 
-/** Sends whose sums are converted in the same way. */
+/** Sends whose sums are converted in the same way. Sums are undefined if no most can be said. */
 interface Group extends Pick<Debit, 'paymentId' | 'symbol'> {
   /** Of amount and fee: a balance with fewer may round each of them. */
   readonly decimals: number;
+  count: number;
   /** In the currency. */
-  own: DebitSum;
+  own: bigint | undefined;
   /** In USD. */
-  worth: DebitSum;
+  worth: bigint | undefined;
 }
 
-/** Sends, ready to be summed for each balance. */
-export type DebitGroups = readonly Group[];
+export type SendGroups = readonly Group[];
 
-/**
- * A fee that is not known yet is taken for twice the largest so far and a hundredth of the amount; without any so far, no
- * most can be said.
- * @param largestFee - of a currency, a decimal string
- */
-export function groupDebits(
-  debits: Iterable<Debit>,
-  largestFee: (paymentId: number) => string | undefined,
-): DebitGroups {
+/** @param fees - the largest of each currency, for sends whose fee is not known yet */
+export function groupSends(debits: Iterable<Debit>, fees: ReadonlyMap<number, string>): SendGroups {
   const groups = new Map<string, Group>();
   for (const debit of debits) {
-    const { paymentId, symbol, rate } = debit;
-    const { decimals, sum } = toSum(debit, largestFee(paymentId));
+    const { paymentId, symbol, amount, fee, rate } = debit;
+    const decimals = Math.max(decimalsOf(amount), fee === undefined ? Infinity : decimalsOf(fee));
     const key = `${paymentId} ${symbol ?? ''} ${decimals}`;
-    const group = groups.get(key) ?? { paymentId, symbol, decimals, own: NO_DEBITS, worth: NO_DEBITS };
-    group.own = addSums(group.own, sum);
-    group.worth = addSums(group.worth, convert(sum, rate));
+    const group = groups.get(key) ?? { paymentId, symbol, decimals, count: 0, own: 0n, worth: 0n };
+    const most = mostOf(debit, fees.get(paymentId));
+    group.count += 1;
+    group.own = add(group.own, most);
+    group.worth = add(group.worth, most === undefined || rate === undefined ? undefined : (most * rate) / ONE + 1n);
     groups.set(key, group);
   }
   return [...groups.values()];
 }
 
-/** The fee may be taken from the account on top of the amount, or be in it: the gateway's API does not say. */
-function toSum({ amount, fee, isPaid }: Debit, largestFee: string | undefined): { decimals: number; sum: DebitSum } {
+/**
+ * The fee may be taken on top of the amount: the gateway's API does not say. One that is not known yet is taken for twice
+ * the largest so far and a hundredth of the amount.
+ */
+function mostOf({ amount, fee }: Debit, largestFee: string | undefined): bigint | undefined {
   const units = toUnits(amount);
-  const low = isPaid ? units : 0n;
-  const known = fee ?? largestFee;
-  if (known === undefined) return { decimals: Infinity, sum: { count: 1, low, high: undefined } };
-  const feeUnits = max(0n, toUnits(known));
-  if (fee !== undefined) {
-    const decimals = Math.max(decimalsOf(amount), decimalsOf(fee));
-    return { decimals, sum: { count: 1, low, high: units + feeUnits } };
-  }
-  return { decimals: Infinity, sum: { count: 1, low, high: units + 2n * feeUnits + units / 100n } };
+  if (fee !== undefined) return units + positive(fee);
+  return largestFee === undefined ? undefined : units + 2n * positive(largestFee) + units / 100n;
 }
 
-function convert({ count, low, high }: DebitSum, rate: bigint | undefined): DebitSum {
-  if (rate === undefined) return { count, low: 0n, high: undefined };
-  return { count, low: (low * rate) / ONE, high: high === undefined ? undefined : (high * rate) / ONE + 1n };
+function positive(decimal: string): bigint {
+  const units = toUnits(decimal);
+  return units > 0n ? units : 0n;
+}
+
+function add(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
+  return a === undefined || b === undefined ? undefined : a + b;
 }
 
 /** The gateway converts at a rate of its own, of another time than the one that was read. */
@@ -93,60 +86,52 @@ const RATE_MARGIN_PERCENT = 10n;
 /** What a balance without a currency, or in a symbol that is none of a currency, is taken for. */
 const ACCOUNT_SYMBOL = 'USD';
 
+type BalanceName = Pick<Balance, 'paymentId' | 'symbol'>;
+
 export interface BalanceView {
-  readonly balance: Pick<Balance, 'paymentId' | 'symbol'>;
+  readonly balance: BalanceName;
   /** The most decimals that it was ever stated with. */
   readonly places: number;
   /** All that the gateway keeps for the account. */
-  readonly all: readonly Pick<Balance, 'paymentId' | 'symbol'>[];
+  readonly all: readonly BalanceName[];
   readonly currencies: readonly Currency[];
 }
 
-/** What these sends can have taken from one balance. */
-export function sumFor(view: BalanceView, groups: DebitGroups): DebitSum {
-  return groups.reduce((total, group) => addSums(total, sumGroup(view, group)), NO_DEBITS);
-}
-
-function sumGroup(view: BalanceView, group: Group): DebitSum {
-  const { balance, currencies, all, places } = view;
-  const { own, worth, decimals } = group;
-  if (isOfCurrency(balance, group.paymentId, currencies)) {
-    const rounding = decimals > places ? BigInt(own.count) * unitOf(places) : 0n;
-    const isSure = all.length === 1 || group.symbol === undefined;
-    return { ...own, low: isSure ? own.low : 0n, high: own.high === undefined ? undefined : own.high + rounding };
-  }
-  if (!mayBeConverted(view, group)) return NO_DEBITS;
-  const price = priceOf(balance, currencies);
-  const isForeign = balance.symbol === undefined && balance.paymentId === undefined && !isAccountSymbol(group.symbol);
-  if (price === undefined || isForeign || worth.high === undefined) {
-    return { count: own.count, low: 0n, high: undefined };
-  }
-  const isOnly = all.length === 1;
+/** The most that these sends can have taken from one balance. */
+export function sumFor(view: BalanceView, groups: SendGroups): SendSum {
+  const taken = groups.filter((group) => mayTakeFrom(view, group));
+  const high = taken.reduce<bigint | undefined>((total, group) => add(total, mostFrom(view, group)), 0n);
   return {
-    count: worth.count,
-    low: isOnly ? (worth.low * (100n - RATE_MARGIN_PERCENT) * ONE) / (100n * price) : 0n,
-    high: (worth.high * (100n + RATE_MARGIN_PERCENT) * ONE) / (100n * price) + 1n,
+    count: taken.reduce((total, { count }) => total + count, 0),
+    high: high === undefined ? undefined : fromUnits(high),
   };
 }
 
-/** A send is converted where its own currency has no balance, or where it names another by its symbol. */
-function mayBeConverted({ balance, all, currencies }: BalanceView, { paymentId, symbol }: Group): boolean {
+/** A send is converted if its own currency has no balance, or if it names another by its symbol. */
+function mayTakeFrom({ balance, all, currencies }: BalanceView, { paymentId, symbol }: Group): boolean {
+  if (isOfCurrency(balance, paymentId, currencies)) return true;
   if (symbol !== undefined && balance.symbol === symbol) return true;
-  const hasOwn = all.some(
+  return !all.some(
     (other) => isOfCurrency(other, paymentId, currencies) || (symbol !== undefined && other.symbol === symbol),
   );
-  return !hasOwn;
+}
+
+function mostFrom({ balance, places, currencies }: BalanceView, group: Group): bigint | undefined {
+  const { paymentId, symbol, decimals, count, own, worth } = group;
+  if (isOfCurrency(balance, paymentId, currencies)) {
+    return add(own, decimals > places ? BigInt(count) * unitOf(places) : 0n);
+  }
+  const isForeign = balance.symbol === undefined && balance.paymentId === undefined && !isAccountSymbol(symbol);
+  const price = priceOf(balance, currencies);
+  if (price === undefined || isForeign || worth === undefined) return undefined;
+  return (worth * (100n + RATE_MARGIN_PERCENT) * ONE) / (100n * price) + 1n;
 }
 
 function isAccountSymbol(symbol: string | undefined): boolean {
   return symbol === undefined || symbol === ACCOUNT_SYMBOL;
 }
 
-function isOfCurrency(
-  balance: Pick<Balance, 'paymentId' | 'symbol'>,
-  paymentId: number,
-  currencies: readonly Currency[],
-): boolean {
+function isOfCurrency(balance: BalanceName, paymentId: number, currencies: readonly Currency[]): boolean {
   if (balance.paymentId !== undefined) return balance.paymentId === paymentId;
   return currencies.some((currency) => currency.paymentId === paymentId && isNamed(currency, balance.symbol));
 }
@@ -155,19 +140,15 @@ function isNamed({ name }: Currency, symbol: string | undefined): boolean {
   return symbol !== undefined && (name === symbol || name.startsWith(`${symbol} (`));
 }
 
-/** What one unit of a balance is worth in USD; undefined where that is not known. */
-function priceOf(
-  { paymentId, symbol }: Pick<Balance, 'paymentId' | 'symbol'>,
-  currencies: readonly Currency[],
-): bigint | undefined {
+/** What one unit of a balance is worth in USD: the least by any rate; undefined if that is not known. */
+function priceOf({ paymentId, symbol }: BalanceName, currencies: readonly Currency[]): bigint | undefined {
   const named = currencies.filter((currency) =>
     paymentId === undefined ? isNamed(currency, symbol) : currency.paymentId === paymentId,
   );
   if (paymentId === undefined && named.length === 0) return isAccountSymbol(symbol) ? ONE : undefined;
   const prices = named.flatMap(({ usdRate }) => (usdRate === undefined ? [] : [toUnits(usdRate)]));
-  return prices
-    .filter((price) => price > 0n)
-    .reduce<bigint | undefined>((least, price) => min(least, price), undefined);
+  const [first, ...others] = prices.filter((price) => price > 0n);
+  return first && others.reduce((least, price) => (price < least ? price : least), first);
 }
 
 /** The smallest step in a number with so few decimals. */
@@ -177,12 +158,4 @@ export function unitOf(places: number): bigint {
 
 export function decimalsOf(decimal: string): number {
   return decimal.split('.')[1]?.length ?? 0;
-}
-
-function min(a: bigint | undefined, b: bigint): bigint {
-  return a === undefined || b < a ? b : a;
-}
-
-function max(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
 }

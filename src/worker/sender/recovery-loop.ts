@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.js';
+import { every, type Clock } from '../../clock.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import type { Logger } from '../../logger.js';
 import type { SendRecovery } from './recover-sends.js';
@@ -25,16 +25,15 @@ const OUTBOX_AGE_MS = 2_000;
 /** Repairs attempts without an outcome and payouts without a job, beside the sends, until the signal is aborted. */
 export async function recoverRegularly(options: RecoveryLoopOptions, signal: AbortSignal): Promise<void> {
   const { clock, relayOutbox, recovery, onMismatch, logger } = options;
-  while (!signal.aborted) {
-    try {
-      await recovery.resolveLeftovers();
-      const mismatch = await recovery.checkLedger();
-      if (mismatch !== undefined) onMismatch(mismatch);
-      const payouts = await relayOutbox(clock.wallNow() - OUTBOX_AGE_MS, signal);
-      if (payouts > 0) logger.info({ payouts }, 'checked payouts whose job may have been missing');
-    } catch (error) {
-      logger.warn({ error: (error as Error).message }, 'recovery was interrupted, will try again');
-    }
-    await clock.sleep(RECOVER_EVERY_MS, signal);
-  }
+  const recover = async (): Promise<void> => {
+    await recovery.resolveLeftovers();
+    const mismatch = await recovery.checkLedger();
+    if (mismatch !== undefined) onMismatch(mismatch);
+    const payouts = await relayOutbox(clock.wallNow() - OUTBOX_AGE_MS, signal);
+    if (payouts > 0) logger.info({ payouts }, 'checked payouts whose job may have been missing');
+  };
+  const onError = ({ message }: Error): void => {
+    logger.warn({ error: message }, 'recovery was interrupted, will try again');
+  };
+  await every(RECOVER_EVERY_MS, recover, { clock, signal, onError });
 }

@@ -15,8 +15,6 @@ export interface ActiveSender {
   /** Called with the reason why this process must not send although another may. */
   readonly onUnadopted: (reason: string) => void;
   readonly onOtherGateway: (audience: string) => void;
-  /** Keeps a pause that this worker makes in its journal, where it keeps pauses. */
-  readonly notePause: (reason: string) => void;
   readonly observer: Pick<WorkerObserver, 'notSent'>;
   readonly logger: Logger;
 }

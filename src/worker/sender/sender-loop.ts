@@ -156,11 +156,10 @@ export class SenderLoop {
       this.#audit.refuseGateway(audience);
       turn.end();
     };
-    const notePause = (reason: string): void => this.#pause?.note(reason);
     this.#status.becomeSender(lease.epoch);
     const over = new AbortController();
     const sending = [
-      work({ sender, clock, ledger, onMismatch, onUnadopted, onOtherGateway, notePause, observer, logger }, end),
+      work({ sender, clock, ledger, onMismatch, onUnadopted, onOtherGateway, observer, logger }, end),
       recoverRegularly({ clock, relayOutbox, recovery, onMismatch, logger }, end),
     ];
     void Promise.allSettled(sending).then(() => {

@@ -3,10 +3,10 @@
  * only one sends is the lease's business (`worker/sender`), whatever happens here. Start reading here.
  */
 
-import { isAborted, within, type Clock } from '../../clock.js';
+import { every, within, type Clock } from '../../clock.js';
 import { versionOf, type MemberRegistry, type MemberReport } from '../../ledger/member-registry.js';
 import type { Logger } from '../../logger.js';
-import type { AccountPart } from '../account-part.js';
+import type { AccountPart } from '../account-worker-options.js';
 import { assignAccounts, type Member } from './assign-accounts.js';
 import { HoldDown, OwnReport, type AccountFitness } from './own-report.js';
 import { MemberLives } from './member-lives.js';
@@ -81,21 +81,21 @@ export class AccountSharing {
 
   async #run(): Promise<void> {
     const { clock } = this.#options;
-    while (!isAborted(this.#stop.signal)) {
-      const hasChanged = await this.#shareOut();
-      await clock.sleep(hasChanged ? TELL_WITHIN_MS : EXCHANGE_EVERY_MS, this.#stop.signal);
-    }
+    const shareOut = async (): Promise<number> => ((await this.#shareOut()) ? TELL_WITHIN_MS : EXCHANGE_EVERY_MS);
+    const onError = (error: Error): void => {
+      this.#doWithout(error);
+    };
+    await every(EXCHANGE_EVERY_MS, shareOut, { clock, signal: this.#stop.signal, onError });
   }
 
-  /** @returns whether this process works for other accounts than before */
+  /**
+   * @returns whether this process works for other accounts than before
+   * @throws Error when the registry cannot be used
+   */
   async #shareOut(): Promise<boolean> {
-    try {
-      const others = await this.#exchange();
-      this.#noteRegistry();
-      return this.#take(others);
-    } catch (error) {
-      return this.#doWithout(error);
-    }
+    const others = await this.#exchange();
+    this.#noteRegistry();
+    return this.#take(others);
   }
 
   /** Tells what this process does, and reads what the others told. */
@@ -178,19 +178,18 @@ export class AccountSharing {
   }
 
   /** Until patience ends everything stays as it is. */
-  #doWithout(error: unknown): boolean {
+  #doWithout(error: Error): void {
     const { clock, logger, accounts, patienceMs } = this.#options;
-    const { message } = error as Error;
+    const { message } = error;
     this.#withoutSince ??= clock.now();
     if (this.#isWithout || clock.now() - this.#withoutSince < patienceMs(error)) {
       logger.debug({ error: message }, 'cannot share accounts out now');
-      return false;
+      return;
     }
     this.#isWithout = true;
     logger.warn({ error: message }, 'cannot share accounts out: this process competes for all of them');
     this.#situation = undefined;
     for (const account of accounts) account.assign('send');
-    return false;
   }
 }
 

@@ -6,7 +6,7 @@ import { findServer, listServers } from '../../ledger/find-server.js';
 import { MemberRegistry } from '../../ledger/member-registry.js';
 import { SHARED_KEYS } from '../../ledger/shared-keys.js';
 import type { Logger } from '../../logger.js';
-import type { RedisClient } from '../../redis.js';
+import { replyCode, type RedisClient } from '../../redis.js';
 import { AccountSharing, type SharedAccount } from './account-sharing.js';
 import { nameFolder } from './shared-journal.js';
 
@@ -45,7 +45,7 @@ const OTHER_SERVERS_MS = 15_000;
  * unavailable as a whole, nobody can take a lease, and to compete would only add to what there is to do afterwards.
  */
 function patienceMs(error: unknown, redis: RedisClient): number {
-  if (!(error instanceof RedisUnavailableError) || /^NOPERM\b/.test((error.cause as Error).message)) return 0;
+  if (!(error instanceof RedisUnavailableError) || replyCode(error.cause) === 'NOPERM') return 0;
   return hasOtherServer(redis) ? OTHER_SERVERS_MS : Infinity;
 }
 

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { isAborted, type Clock } from '../../clock.js';
+import { every, type Clock } from '../../clock.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Logger } from '../../logger.js';
 
@@ -45,13 +45,9 @@ const FOLLOW_EVERY_MS = 5 * 60_000;
  * a takeover that first reads the sends of weeks would be late.
  */
 export async function followJournal({ journal, clock, logger }: FollowJournalOptions, end: AbortSignal): Promise<void> {
-  while (!isAborted(end)) {
-    try {
-      await journal.reload();
-    } catch (error) {
-      // Who is to send reads it again, and refuses it then.
-      logger.debug({ error: (error as Error).message }, 'cannot follow the send journal');
-    }
-    await clock.sleep(FOLLOW_EVERY_MS, end);
-  }
+  // The process that takes over reads it again, and refuses it then.
+  const onError = ({ message }: Error): void => {
+    logger.debug({ error: message }, 'cannot follow the send journal');
+  };
+  await every(FOLLOW_EVERY_MS, async () => journal.reload(), { clock, signal: end, onError });
 }

@@ -1,4 +1,4 @@
-import { isAborted } from '../../clock.js';
+import { every } from '../../clock.js';
 import { RedisUnavailableError } from '../../errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { type PaymentFacts, readPaymentFacts } from '../../ledger/payment-facts.js';
@@ -211,17 +211,13 @@ export async function keepStatistics(
   { keeper, connection, logger }: KeepStatisticsOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!isAborted(signal)) {
-    let hasMore = false;
-    try {
-      hasMore = await keeper.step(signal);
-    } catch (error) {
-      // Others say that Redis is unavailable.
-      if (!(error instanceof RedisUnavailableError))
-        logger.warn({ error: (error as Error).message }, 'the events could not be counted, will try again');
-    }
-    await connection.clock.sleep(hasMore ? CATCH_UP_MS : STEP_EVERY_MS, signal);
-  }
+  const count = async (): Promise<number> => ((await keeper.step(signal)) ? CATCH_UP_MS : STEP_EVERY_MS);
+  const onError = (error: Error): void => {
+    // Others say that Redis is unavailable.
+    if (error instanceof RedisUnavailableError) return;
+    logger.warn({ error: error.message }, 'the events could not be counted, will try again');
+  };
+  await every(STEP_EVERY_MS, count, { clock: connection.clock, signal, onError });
 }
 
 /** A payout that is sent has several events within a minute, and one that is queued may wait for a day. */

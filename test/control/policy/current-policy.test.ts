@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { InvalidConfigError } from '../../../src/errors.js';
 import type { Logger } from '../../../src/logger.js';
 import { CurrentPolicy } from '../../../src/control/policy/current-policy.js';
-import { openPolicies } from '../../../src/control/policy/open-policies.js';
+import { openPolicies } from '../../../src/control/policy/current-policy.js';
 import { keyEntry, keyringOf, testKey } from '../support/keys.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 

@@ -8,7 +8,7 @@ import { countPayouts } from '../../../src/ledger/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics.js';
 import { tellJournalHead } from '../../../src/ledger/tell-of-control.js';
 import { readOldest, removePayouts, removeRead } from '../../../src/ledger/remove-payouts.js';
-import { reportDrop } from '../../../src/ledger/reconciliation-store.js';
+import { reportDrop } from '../../../src/ledger/reconciliation.js';
 import { HOLD, JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import {

@@ -130,7 +130,7 @@ export const groups = {
     ],
   },
   watch: {
-    mutate: ['src/worker/watch-jobs.ts', 'src/worker/lost-job-alarm.ts'],
+    mutate: ['src/worker/watch-jobs.ts'],
     tests: ['test/worker/watch-jobs.test.ts', 'test/worker/lost-job-alarm.test.ts'],
   },
   journal: {

@@ -1,4 +1,4 @@
-import type { AccountStatus } from '../../../src/worker/account-status.js';
+import type { AccountStatus } from '../../../src/worker/account-worker-options.js';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../../src/clock.js';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { toUnits } from '../../../src/decimal.js';
-import { toleranceOf } from '../../../src/worker/reconciliation/judge-balance.js';
+import { toleranceOf } from '../../../src/worker/reconciliation/compare-reading.js';
 import { ModelGateway, SETTLE_MS, type Books } from './support/model-gateway.js';
 
 const BALANCE = '100000';

@@ -23,40 +23,43 @@ const resumeAuthority: ResumeAuthority = {
   judgeResume: () => ({ kind: 'refused', message: 'there is no signed act' }),
 };
 
+function makePause({ clock, ledger }: LoopWorld): { journal: MemoryJournal; pause: KeptPause } {
+  const journal = new MemoryJournal('j-one');
+  const settings = { maxRejectionsInARow: 5, maxUnknownsInARow: 2 };
+  const options = { clock, ledger, journal, authority: resumeAuthority, settings, observer: noObserver };
+  return { journal, pause: new KeptPause({ ...options, logger: silentLogger }) };
+}
+
 it('keeps a pause that its own worker makes: one that is missing in Redis holds all the same', async () => {
   world = makeLoopWorld();
   world.ledger.enqueue(aPayout('p'));
   let report: SendReport | undefined;
+  const { journal, pause } = makePause(world);
   const rig = makeLoop(world, {
-    authority,
-    resumeAuthority,
-    work: async ({ sender, notePause }: ActiveSender, end) => {
-      notePause('the balance fell');
+    ...{ authority, journal, pause },
+    work: async ({ sender }: ActiveSender, end) => {
+      pause.note('looks like a block');
       report = await sender.send('p', end);
       await untilAborted(end);
     },
   });
   rig.start();
   await world.clock.advance(LEASE_MS + 1_000);
-  expect(rig.journal.pausedReason).toBe('the balance fell');
+  expect(rig.journal.pausedReason).toBe('looks like a block');
   expect(report).toMatchObject({ kind: 'paused', reason: expect.stringContaining('not ended by a signed act') });
 });
 
 it('keeps the pauses in what it is given, which outlives it where the account moves and comes back', async () => {
   world = makeLoopWorld();
-  const { clock, ledger } = world;
-  const journal = new MemoryJournal('j-one');
-  const settings = { maxRejectionsInARow: 5, maxUnknownsInARow: 2 };
-  const options = { clock, ledger, journal, authority: resumeAuthority, settings, observer: noObserver };
-  const pause = new KeptPause({ ...options, logger: silentLogger });
+  const { journal, pause } = makePause(world);
   const rig = makeLoop(world, {
     ...{ journal, pause },
-    work: async ({ notePause }, end) => {
-      notePause('the balance fell');
+    work: async (_, end) => {
+      pause.note('looks like a block');
       await untilAborted(end);
     },
   });
   rig.start();
-  await clock.advance(LEASE_MS + 1_000);
-  expect(pause.reason).toBe('the balance fell');
+  await world.clock.advance(LEASE_MS + 1_000);
+  expect(pause.reason).toBe('looks like a block');
 });

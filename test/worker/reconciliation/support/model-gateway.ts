@@ -4,7 +4,7 @@ import type { ReconciledBalance } from '../../../../src/ledger/reconciliation.js
 import type { PayoutState } from '../../../../src/ledger/states.js';
 import { compareReading } from '../../../../src/worker/reconciliation/compare-reading.js';
 import { OpenSends } from '../../../../src/worker/reconciliation/open-sends.js';
-import { currentRates, type Market } from '../../../../src/worker/reconciliation/rates.js';
+import { currentRates, type Market } from '../../../../src/worker/reconciliation/send-sums.js';
 
 /** How a gateway keeps its books: the API leaves all of it open. */
 export interface Books {
@@ -46,7 +46,7 @@ export class ModelGateway {
 
   constructor(books: Books, balance: string) {
     this.#books = books;
-    this.#tracked = new OpenSends(new Map([[PAYMENT_ID, books.fee]]), new Map());
+    this.#tracked = new OpenSends('0-0', new Map([[PAYMENT_ID, books.fee]]), new Map());
     this.#balance = toUnits(balance);
     this.#tracked.noteRates(currentRates(this.#market));
   }
@@ -123,11 +123,8 @@ export class ModelGateway {
     this.#tracked.noteRates(currentRates(market));
     const paymentId = this.#books.isConverted ? undefined : PAYMENT_ID;
     const { compared } = compareReading({
-      ...{ at, until: this.now, market, settleMs: SETTLE_MS, before: this.#compared },
+      ...{ at, market, settleMs: SETTLE_MS, before: this.#compared, sends: this.#tracked, hasAllSends: true },
       balances: [{ paymentId, symbol: undefined, amount }],
-      ended: this.#tracked.takeEnded() ?? [],
-      open: this.#tracked.open,
-      fees: this.#tracked.fees,
     });
     // As it would come back from Redis.
     this.#compared = JSON.parse(JSON.stringify(compared)) as readonly ReconciledBalance[];
@@ -168,7 +165,8 @@ export class ModelGateway {
       fee: to === 'completed' ? this.#books.fee : undefined,
     };
     const change = { payoutId: `p-${index}`, from, to };
-    this.#tracked.apply({ eventId: `${(this.#eventNumber += 1)}-0`, at: this.now, change }, facts);
+    const event = { eventId: `${(this.#eventNumber += 1)}-0`, at: this.now, change };
+    this.#tracked.apply(event, facts, this.now);
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { ClockStepDetector, type ClockReading } from '../../src/worker/clock-reading.js';
+import { ClockStepDetector, type ClockReading } from '../../src/worker/redis-clocks.js';
 
 const exact = (offset: number): ClockReading => ({ low: offset, high: offset });
 
